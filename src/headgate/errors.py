@@ -1,0 +1,180 @@
+"""Everything that Headgate raises on purpose.
+
+HeadgateError
+├── SqlError                text that we do not accept; knows file, line, column and the text itself
+│   ├── SqlSyntaxError      it is not SQL
+│   ├── UnsupportedSql      it is SQL, but outside our language
+│   ├── UnknownName         no such stream, attribute, alias
+│   ├── TypeMismatch        types that cannot be compared, a literal that does not fit
+│   ├── InvalidPattern      a LIKE or RLIKE pattern that has no meaning, or another one, here
+│   └── TooLarge            too long, too deep, too large a literal
+├── ExpansionTooLarge       an exponential rewrite was estimated, and declined
+├── QuerySetError           duplicate or unknown ids, a file of queries that cannot be read
+│   └── QueriesRejected     a strict load found bad rows; carries the report
+├── EventError              a file or table of events that cannot be read at all
+├── SnapshotError           a snapshot that is damaged, missing or from another format
+└── UsageError              a request that makes no sense (no such index, which stream?)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+
+class HeadgateError(Exception):
+    """The base of all errors that Headgate raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a text that somebody wrote. Lines and columns count from 1."""
+
+    file: str | None = None
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file or '<text>'}:{self.line}:{self.column}"
+
+    @staticmethod
+    def of(text: str, offset: int, file: str | None = None) -> Position:
+        """The line and column of a character offset.
+
+        >>> str(Position.of("a\\nbc", 3, "x.sql"))
+        'x.sql:2:2'
+        """
+        line = text.count("\n", 0, offset) + 1
+        return Position(file, line, offset - (text.rfind("\n", 0, offset) + 1) + 1)
+
+    def after(self, start: Position) -> Position:
+        """This position, seen from a text that itself begins at `start`."""
+        column = self.column + start.column - 1 if self.line == 1 else self.column
+        return Position(start.file, self.line + start.line - 1, column)
+
+
+class SqlError(HeadgateError):
+    """Text that we do not accept: what is wrong, where, the offending text, and a hint."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str = "",
+        hint: str = "",
+        position: Position | None = None,
+        topic: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = shorten(text)
+        self.hint = hint
+        self.position = position or Position()
+        self.topic = topic or message
+
+    def located(self, start: Position) -> SqlError:
+        """The same error in a text that begins at `start` of a file."""
+        return type(self)(
+            self.message,
+            text=self.text,
+            hint=self.hint,
+            position=self.position.after(start),
+            topic=self.topic,
+        )
+
+    def in_file(self, file: str) -> SqlError:
+        return type(self)(
+            self.message,
+            text=self.text,
+            hint=self.hint,
+            position=replace(self.position, file=file),
+            topic=self.topic,
+        )
+
+    def __str__(self) -> str:
+        near = f" at `{self.text}`" if self.text and self.text not in self.message else ""
+        return f"{self.position}: {self.message}{near}" + (f"; {self.hint}" if self.hint else "")
+
+
+class SqlSyntaxError(SqlError):
+    """The text is not SQL."""
+
+
+class UnsupportedSql(SqlError):
+    """The text is SQL, but outside the language of standing queries."""
+
+
+class UnknownName(SqlError):
+    """No such stream, attribute or alias."""
+
+
+class TypeMismatch(SqlError):
+    """Types that cannot be compared, or a literal that does not fit its type."""
+
+
+class InvalidPattern(SqlError):
+    """A LIKE or RLIKE pattern without a meaning, or whose meaning RE2 does not share with Java."""
+
+
+class TooLarge(SqlError):
+    """Text over the limits that keep parsing fast and safe."""
+
+
+class ExpansionTooLarge(HeadgateError):
+    """An exponential rewrite was estimated first, and declined."""
+
+
+class QuerySetError(HeadgateError):
+    """Duplicate or unknown ids, or a file of queries that cannot be read."""
+
+
+class QueriesRejected(QuerySetError):
+    """A strict load found bad rows."""
+
+    def __init__(self, message: str, errors: tuple[SqlError, ...] = ()) -> None:
+        super().__init__(message)
+        self.errors = errors
+
+
+class EventError(HeadgateError):
+    """A file or table of events that cannot be read at all."""
+
+
+class SnapshotError(HeadgateError):
+    """A snapshot that is damaged, missing, or written in another format."""
+
+
+class UsageError(HeadgateError):
+    """A request that makes no sense, such as an index that does not exist."""
+
+
+def shorten(text: str, limit: int = 60) -> str:
+    """One line of at most `limit` characters, the middle left out.
+
+    >>> shorten("a  >\\n 3")
+    'a > 3'
+    """
+    line = " ".join(text[: 4 * limit].split())
+    if len(line) <= limit and len(text) <= 4 * limit:
+        return line
+    return line[: limit - 1] + "…"
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """A hint that names the closest choice, or lists a few when none is close.
+
+    >>> did_you_mean("prise", ["price", "side"])
+    'did you mean `price`?'
+    >>> did_you_mean("zzz", ["price", "side"])
+    'there are `price`, `side`'
+    """
+    names = list(choices)
+    folded = {name.lower(): name for name in names}
+    close = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean `{folded[close[0]]}`?"
+    if not names:
+        return "there are none"
+    listed = ", ".join(f"`{name}`" for name in names[:6])
+    return f"there are {listed}" + (f" and {len(names) - 6} more" if len(names) > 6 else "")

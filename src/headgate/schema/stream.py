@@ -1,0 +1,88 @@
+"""A stream is named attributes with types and domains; a schema is a set of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from headgate.errors import UsageError, did_you_mean
+from headgate.schema.types import Type
+from headgate.schema.values import EVERYTHING, ValueSet
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A named column. `domain` holds the values that its CHECK allows; NULL always passes."""
+
+    name: str
+    type: Type
+    domain: ValueSet = EVERYTHING
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Attributes in order; names ignore case, and a dot leads into a nested struct."""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    _by_name: Mapping[str, Attribute] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_name = {attribute.name.lower(): attribute for attribute in self.attributes}
+        object.__setattr__(self, "_by_name", by_name)
+
+    def get(self, name: str) -> Attribute | None:
+        """The attribute of this name, whatever its case."""
+        return self._by_name.get(name.lower())
+
+    def __getitem__(self, name: str) -> Attribute:
+        attribute = self.get(name)
+        if attribute is None:
+            hint = did_you_mean(name, self.names)
+            raise UsageError(f"no attribute `{name}` in stream {self.name}; {hint}")
+        return attribute
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.attributes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(attribute.name for attribute in self.attributes)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Streams by name, in the order of their declaration."""
+
+    streams: tuple[Stream, ...] = ()
+    _by_name: Mapping[str, Stream] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {s.name.lower(): s for s in self.streams})
+
+    def get(self, name: str) -> Stream | None:
+        """The stream of this name, whatever its case."""
+        return self._by_name.get(name.lower())
+
+    def the_stream(self, name: str | None = None) -> Stream:
+        """The named stream, or the only one when no name is given."""
+        if name is not None:
+            stream = self.get(name)
+            if stream is None:
+                raise UsageError(f"no stream `{name}`; {did_you_mean(name, self.names)}")
+            return stream
+        if len(self.streams) != 1:
+            names = ", ".join(self.names) or "none"
+            raise UsageError(f"which stream? The schema has {names}; name one")
+        return self.streams[0]
+
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(self.streams)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(stream.name for stream in self.streams)
+
+    def with_streams(self, streams: Iterable[Stream]) -> Schema:
+        return Schema((*self.streams, *streams))

@@ -1,0 +1,351 @@
+"""A type is an ordered set of values, each with an ordinal.
+
+Every value of every type has an *ordinal*: an `int`, or for STRING the `str` itself. Ordinals are
+ordered as the values are and have a least greater one (`successor`), so that all interval algebra
+is written once, over half-open ranges of ordinals, and is exact: `a > 3` on INT is `a >= 4`.
+
+| type           | value                    | ordinal                                       |
+|----------------|--------------------------|-----------------------------------------------|
+| BOOLEAN        | bool                     | 0, 1                                          |
+| INT, BIGINT    | int                      | the number                                    |
+| DECIMAL(p, s)  | decimal.Decimal          | the unscaled number                           |
+| DOUBLE         | float                    | its rank among all doubles, NaN above them all |
+| STRING         | str                      | itself; code points order it as UTF-8 does    |
+| DATE           | datetime.date            | days since 1970-01-01                         |
+| TIMESTAMP      | datetime.datetime in UTC | microseconds since 1970-01-01T00:00:00Z       |
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Context, Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+from zoneinfo import ZoneInfo
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Ordinal = int | str
+Value = bool | int | float | Decimal | str | date | datetime
+
+
+def successor(ordinal: Ordinal) -> Ordinal:
+    """The least ordinal above this one.
+
+    >>> successor(3), successor("ab")
+    (4, 'ab\\x00')
+    """
+    return ordinal + "\0" if isinstance(ordinal, str) else ordinal + 1
+
+
+class Type(ABC):
+    """What all types share. `fits` says whether an object is a value; the rest trusts that."""
+
+    numeric: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def sql(self) -> str:
+        """The type as written in CREATE STREAM."""
+
+    @property
+    @abstractmethod
+    def arrow(self) -> pa.DataType:
+        """The type of an Arrow column of such values."""
+
+    @property
+    @abstractmethod
+    def minimum(self) -> Ordinal:
+        """The least ordinal."""
+
+    @property
+    @abstractmethod
+    def maximum(self) -> Ordinal | None:
+        """The greatest ordinal; None where there is none (STRING)."""
+
+    @abstractmethod
+    def ordinal(self, value: Any) -> Ordinal:
+        """The ordinal of a value."""
+
+    @abstractmethod
+    def value(self, ordinal: Any) -> Value:
+        """The value with this ordinal."""
+
+    @abstractmethod
+    def fits(self, value: object) -> bool:
+        """Is this Python object a value of this type, with nothing lost?"""
+
+    def __str__(self) -> str:
+        return self.sql
+
+
+@dataclass(frozen=True)
+class Boolean(Type):
+    @property
+    def sql(self) -> str:
+        return "BOOLEAN"
+
+    @property
+    def arrow(self) -> pa.DataType:
+        import pyarrow as pa
+
+        return pa.bool_()
+
+    @property
+    def minimum(self) -> int:
+        return 0
+
+    @property
+    def maximum(self) -> int:
+        return 1
+
+    def ordinal(self, value: bool) -> int:
+        return int(value)
+
+    def value(self, ordinal: int) -> bool:
+        return bool(ordinal)
+
+    def fits(self, value: object) -> bool:
+        return isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class Integer(Type):
+    """INT with 32 bits, BIGINT with 64."""
+
+    bits: int
+    numeric: ClassVar[bool] = True
+
+    @property
+    def sql(self) -> str:
+        return "INT" if self.bits == 32 else "BIGINT"
+
+    @property
+    def arrow(self) -> pa.DataType:
+        import pyarrow as pa
+
+        return pa.int32() if self.bits == 32 else pa.int64()
+
+    @property
+    def minimum(self) -> int:
+        return -(1 << (self.bits - 1))
+
+    @property
+    def maximum(self) -> int:
+        return (1 << (self.bits - 1)) - 1
+
+    def ordinal(self, value: int) -> int:
+        return value
+
+    def value(self, ordinal: int) -> int:
+        return ordinal
+
+    def fits(self, value: object) -> bool:
+        if not isinstance(value, int) or isinstance(value, bool):
+            return False
+        return self.minimum <= value <= self.maximum
+
+
+@dataclass(frozen=True)
+class DecimalType(Type):
+    """DECIMAL(precision, scale): `precision` digits, `scale` of them behind the point."""
+
+    precision: int = 10
+    scale: int = 0
+    numeric: ClassVar[bool] = True
+
+    @property
+    def sql(self) -> str:
+        return f"DECIMAL({self.precision}, {self.scale})"
+
+    @property
+    def arrow(self) -> pa.DataType:
+        import pyarrow as pa
+
+        return pa.decimal128(self.precision, self.scale)
+
+    @property
+    def minimum(self) -> int:
+        return 1 - 10**self.precision
+
+    @property
+    def maximum(self) -> int:
+        return 10**self.precision - 1
+
+    def ordinal(self, value: Decimal) -> int:
+        return int(value.scaleb(self.scale, WIDE))
+
+    def value(self, ordinal: int) -> Decimal:
+        return Decimal(ordinal).scaleb(-self.scale, WIDE)
+
+    def fits(self, value: object) -> bool:
+        if not isinstance(value, Decimal) or not value.is_finite() or value.adjusted() > 38:
+            return False
+        unscaled = value.scaleb(self.scale, WIDE)
+        return unscaled == unscaled.to_integral_value() and abs(unscaled) <= self.maximum
+
+
+@dataclass(frozen=True)
+class Double(Type):
+    """Doubles in Spark's order: −0.0 equals 0.0, and NaN equals itself above everything."""
+
+    numeric: ClassVar[bool] = True
+
+    @property
+    def sql(self) -> str:
+        return "DOUBLE"
+
+    @property
+    def arrow(self) -> pa.DataType:
+        import pyarrow as pa
+
+        return pa.float64()
+
+    @property
+    def minimum(self) -> int:
+        return -INFINITY_RANK
+
+    @property
+    def maximum(self) -> int:
+        return NAN_RANK
+
+    def ordinal(self, value: float) -> int:
+        if value != value:
+            return NAN_RANK
+        (bits,) = _LONG.unpack(_DOUBLE.pack(value))
+        return bits if bits >= 0 else -(bits & MAGNITUDE)
+
+    def value(self, ordinal: int) -> float:
+        if ordinal == NAN_RANK:
+            return math.nan
+        (magnitude,) = _DOUBLE.unpack(_LONG.pack(abs(ordinal)))
+        return -magnitude if ordinal < 0 else magnitude
+
+    def fits(self, value: object) -> bool:
+        return isinstance(value, float)
+
+
+@dataclass(frozen=True)
+class String(Type):
+    @property
+    def sql(self) -> str:
+        return "STRING"
+
+    @property
+    def arrow(self) -> pa.DataType:
+        import pyarrow as pa
+
+        return pa.string()
+
+    @property
+    def minimum(self) -> str:
+        return ""
+
+    @property
+    def maximum(self) -> None:
+        return None
+
+    def ordinal(self, value: str) -> str:
+        return value
+
+    def value(self, ordinal: str) -> str:
+        return ordinal
+
+    def fits(self, value: object) -> bool:
+        return isinstance(value, str)
+
+
+@dataclass(frozen=True)
+class Date(Type):
+    @property
+    def sql(self) -> str:
+        return "DATE"
+
+    @property
+    def arrow(self) -> pa.DataType:
+        import pyarrow as pa
+
+        return pa.date32()
+
+    @property
+    def minimum(self) -> int:
+        return self.ordinal(date.min)
+
+    @property
+    def maximum(self) -> int:
+        return self.ordinal(date.max)
+
+    def ordinal(self, value: date) -> int:
+        return value.toordinal() - EPOCH_DAY
+
+    def value(self, ordinal: int) -> date:
+        return date.fromordinal(ordinal + EPOCH_DAY)
+
+    def fits(self, value: object) -> bool:
+        return isinstance(value, date) and not isinstance(value, datetime)
+
+
+@dataclass(frozen=True)
+class Timestamp(Type):
+    """A moment, in microseconds. `zone` is where clock times without an offset are read."""
+
+    zone: str = "UTC"
+
+    @property
+    def sql(self) -> str:
+        return "TIMESTAMP"
+
+    @property
+    def arrow(self) -> pa.DataType:
+        import pyarrow as pa
+
+        return pa.timestamp("us", tz="UTC")
+
+    @property
+    def minimum(self) -> int:
+        return self.ordinal(datetime.min.replace(tzinfo=UTC))
+
+    @property
+    def maximum(self) -> int:
+        return self.ordinal(datetime.max.replace(tzinfo=UTC))
+
+    def moment(self, clock: datetime) -> datetime:
+        """The moment in UTC that a clock time means; without an offset, it is read in `zone`."""
+        aware = clock if clock.tzinfo else clock.replace(tzinfo=ZoneInfo(self.zone))
+        return aware.astimezone(UTC)
+
+    def midnight(self, day: date) -> int:
+        """The ordinal of the moment at which a date begins in `zone`."""
+        return self.ordinal(datetime(day.year, day.month, day.day))
+
+    def ordinal(self, value: datetime) -> int:
+        return (self.moment(value) - EPOCH) // MICROSECOND
+
+    def value(self, ordinal: int) -> datetime:
+        return EPOCH + ordinal * MICROSECOND
+
+    def fits(self, value: object) -> bool:
+        return isinstance(value, datetime)
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH_DAY = EPOCH.toordinal()
+MICROSECOND = timedelta(microseconds=1)
+WIDE = Context(prec=1000)
+MAGNITUDE = (1 << 63) - 1
+INFINITY_RANK = 0x7FF0 << 48
+NAN_RANK = INFINITY_RANK + 1
+_DOUBLE = struct.Struct("<d")
+_LONG = struct.Struct("<q")
+
+BOOLEAN = Boolean()
+INT = Integer(32)
+BIGINT = Integer(64)
+DOUBLE = Double()
+STRING = String()
+DATE = Date()
+TIMESTAMP = Timestamp()
