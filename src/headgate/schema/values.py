@@ -50,11 +50,15 @@ class Interval:
         return Interval(first, last).clipped(type_)
 
     def clipped(self, type_: Type) -> Interval:
-        """The same interval with an end that reaches the type's limit made infinite."""
-        low, high = self.low, self.high
-        if low is not None and not precedes(type_.minimum, low):
+        """The part inside the type, with an end that reaches the type's limit made infinite."""
+        low, high, first, last = self.low, self.high, type_.minimum, type_.maximum
+        below = high is not None and not precedes(first, high)
+        above = low is not None and last is not None and precedes(last, low)
+        if below or above:
+            return Interval(first, first)
+        if low is not None and not precedes(first, low):
             low = None
-        if high is not None and type_.maximum is not None and precedes(type_.maximum, high):
+        if high is not None and last is not None and precedes(last, high):
             high = None
         return Interval(low, high)
 
