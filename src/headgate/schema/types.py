@@ -170,11 +170,11 @@ class DecimalType(Type):
 
     @property
     def minimum(self) -> int:
-        return 1 - 10**self.precision
+        return 1 - int(10**self.precision)
 
     @property
     def maximum(self) -> int:
-        return 10**self.precision - 1
+        return int(10**self.precision) - 1
 
     def ordinal(self, value: Decimal) -> int:
         return int(value.scaleb(self.scale, WIDE))
@@ -214,15 +214,15 @@ class Double(Type):
         return NAN_RANK
 
     def ordinal(self, value: float) -> int:
-        if value != value:
+        if math.isnan(value):
             return NAN_RANK
-        (bits,) = _LONG.unpack(_DOUBLE.pack(value))
+        bits: int = _LONG.unpack(_DOUBLE.pack(value))[0]
         return bits if bits >= 0 else -(bits & MAGNITUDE)
 
     def value(self, ordinal: int) -> float:
         if ordinal == NAN_RANK:
             return math.nan
-        (magnitude,) = _DOUBLE.unpack(_LONG.pack(abs(ordinal)))
+        magnitude: float = _DOUBLE.unpack(_LONG.pack(abs(ordinal)))[0]
         return -magnitude if ordinal < 0 else magnitude
 
     def fits(self, value: object) -> bool:

@@ -143,9 +143,12 @@ class ValueSet:
         (3, 6, 9, 10)
         """
         low, high = type_.minimum, type_.maximum
-        inside = sorted(
-            {o for o in ordinals if not precedes(o, low) and (high is None or o <= high)},  # type: ignore[operator]
-        )
+        inside: list[Any] = [
+            o
+            for o in set(ordinals)
+            if not precedes(o, low) and (high is None or not precedes(high, o))
+        ]
+        inside.sort()
         cuts: list[Ordinal] = []
         for ordinal in inside:
             if cuts and cuts[-1] == ordinal:
@@ -203,14 +206,15 @@ class ValueSet:
         A string range such as `['a', 'b')` holds infinitely many.
         """
         found: list[Ordinal] = []
-        for low, high in ((i.low, i.high) for i in self._intervals()):
-            if low is None or high is None:
+        for interval in self._intervals():
+            at, high = interval.low, interval.high
+            if at is None or high is None:
                 return None
-            while low != high:
-                if len(found) == limit or (isinstance(low, str) and not str(high).startswith(low)):
+            while at != high:
+                if len(found) == limit or (isinstance(at, str) and not str(high).startswith(at)):
                     return None
-                found.append(low)
-                low = successor(low)
+                found.append(at)
+                at = successor(at)
         return found
 
 
