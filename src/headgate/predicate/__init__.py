@@ -1,0 +1,83 @@
+"""A predicate is a set of rows: those for which it is TRUE.
+
+It is written as atoms (`atoms`) under AND, OR, NOT and truth tests (`tree`), evaluated in three
+values (`evaluate`), and rewritten without changing its truth (`negation`, `simplify`). Where only
+TRUE matters it has a form without negation (`holding`); where that stays small it is a union of
+boxes (`box`, `dnf`).
+"""
+
+from headgate.predicate.atoms import (
+    Atom,
+    Column,
+    Compare,
+    Constant,
+    IsNull,
+    Matches,
+    Operator,
+    Pattern,
+    Within,
+)
+from headgate.predicate.box import NULL, Box, Volume
+from headgate.predicate.comparison import comparable, values_where
+from headgate.predicate.dnf import Conjunct, dnf, dnf_size
+from headgate.predicate.evaluate import Row, evaluate, evaluate_atom
+from headgate.predicate.holding import holding
+from headgate.predicate.negation import push_negations
+from headgate.predicate.satisfy import Satisfiability, satisfiable
+from headgate.predicate.simplify import simplify
+from headgate.predicate.tree import (
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    And,
+    Not,
+    Or,
+    Predicate,
+    Truth,
+    atoms,
+    columns,
+    columns_of,
+    conjunction,
+    disjunction,
+)
+
+__all__ = [
+    "FALSE",
+    "NULL",
+    "TRUE",
+    "UNKNOWN",
+    "And",
+    "Atom",
+    "Box",
+    "Column",
+    "Compare",
+    "Conjunct",
+    "Constant",
+    "IsNull",
+    "Matches",
+    "Not",
+    "Operator",
+    "Or",
+    "Pattern",
+    "Predicate",
+    "Row",
+    "Satisfiability",
+    "Truth",
+    "Volume",
+    "Within",
+    "atoms",
+    "columns",
+    "columns_of",
+    "comparable",
+    "conjunction",
+    "disjunction",
+    "dnf",
+    "dnf_size",
+    "evaluate",
+    "evaluate_atom",
+    "holding",
+    "push_negations",
+    "satisfiable",
+    "simplify",
+    "values_where",
+]

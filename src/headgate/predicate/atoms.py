@@ -1,0 +1,141 @@
+"""An atom is a condition on one attribute, or a comparison of two.
+
+Everything that compares one attribute with constants (`=`, `<`, `BETWEEN`, `<>`, `IN`, `NOT IN`) is
+one kind of atom, `Within`: the attribute's value lies in a set of values. Atoms are NULL where an
+attribute that they mention is NULL, except for `IsNull`, which is never NULL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, Protocol
+
+from headgate.predicate.java_regex import compile_re2, to_re2
+from headgate.predicate.like import LikePattern, parse_like
+from headgate.schema import Type, ValueSet
+
+Operator = Literal["<", "<=", "=", "<>", ">=", ">"]
+PatternKind = Literal["LIKE", "ILIKE", "RLIKE"]
+
+OPPOSITE: dict[Operator, Operator] = {
+    "<": ">=",
+    "<=": ">",
+    "=": "<>",
+    "<>": "=",
+    ">=": "<",
+    ">": "<=",
+}
+MIRROR: dict[Operator, Operator] = {
+    "<": ">",
+    "<=": ">=",
+    "=": "=",
+    "<>": "<>",
+    ">=": "<=",
+    ">": "<",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An attribute as a predicate names it; `source` is the alias where FROM has several."""
+
+    name: str
+    type: Type
+    source: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name under which a row holds this column's value."""
+        return f"{self.source}.{self.name}" if self.source else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """TRUE, FALSE or NULL."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The column's value is one of `values`."""
+
+    column: Column
+    values: ValueSet
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """The column is NULL; or, negated, it is not. Never NULL itself."""
+
+    column: Column
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Two columns compared, exactly, whatever their numeric types."""
+
+    left: Column
+    operator: Operator
+    right: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """The text of a LIKE, ILIKE or RLIKE pattern."""
+
+    kind: PatternKind
+    text: str
+    escape: str = "\\"
+
+    @property
+    def compiled(self) -> TextTest:
+        """The test that the pattern stands for; refuses a pattern without a meaning."""
+        return _compiled(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The column's text matches a pattern; or, negated, it does not."""
+
+    column: Column
+    pattern: Pattern
+    negated: bool = False
+
+
+Atom = Constant | Within | IsNull | Compare | Matches
+
+
+class TextTest(Protocol):
+    """Does a text match?"""
+
+    def matches(self, text: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _IgnoringCase:
+    """ILIKE, as Spark defines it: both sides in lower case, then LIKE."""
+
+    pattern: LikePattern
+
+    def matches(self, text: str) -> bool:
+        return self.pattern.matches(text.lower())
+
+
+@dataclass(frozen=True, slots=True)
+class _Regex:
+    re2_pattern: str
+
+    def matches(self, text: str) -> bool:
+        return compile_re2(self.re2_pattern).search(text) is not None
+
+
+@lru_cache(maxsize=100_000)
+def _compiled(pattern: Pattern) -> TextTest:
+    if pattern.kind == "RLIKE":
+        return _Regex(to_re2(pattern.text))
+    if pattern.kind == "ILIKE":
+        return _IgnoringCase(parse_like(pattern.text.lower(), pattern.escape))
+    return parse_like(pattern.text, pattern.escape)

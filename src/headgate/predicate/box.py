@@ -1,0 +1,157 @@
+"""A box is a product of intervals: a hyperrectangle in the space of all rows.
+
+"On stream sharing with disjunctive predicates", sections 2 and 6.1, with two corrections that NULL
+demands: a dimension that a box does not mention is unbounded *and* may be NULL, and a side of a box
+may also be the single point NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from headgate.predicate.atoms import Column
+from headgate.schema import DecimalType, Double, Interval, Ordinal, String, Timestamp, Type
+
+
+class Null(Enum):
+    """The side of a box that holds just NULL."""
+
+    NULL = "NULL"
+
+
+NULL = Null.NULL
+Side = Interval | Null
+WHOLE = Interval(None, None)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Volume:
+    """How large a box is: fewer infinite ends first, then the volume of the finite sides."""
+
+    infinite_ends: int
+    finite: float
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Sides by column; a column without a side may have any value, NULL too."""
+
+    sides: Mapping[Column, Side]
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.sides.items()))
+
+    @property
+    def is_empty(self) -> bool:
+        return any(isinstance(side, Interval) and side.is_empty for side in self.sides.values())
+
+    def intersection(self, other: Box) -> Box | None:
+        """The rows in both boxes, or None where there are none."""
+        sides = dict(self.sides)
+        for column, side in other.sides.items():
+            common = _common(sides.get(column), side)
+            if common is None:
+                return None
+            sides[column] = common
+        return Box(sides)
+
+    def overlaps(self, other: Box) -> bool:
+        return self.intersection(other) is not None
+
+    def covers(self, other: Box) -> bool:
+        """Is every row of `other` in this box?"""
+        if other.is_empty:
+            return True
+        return all(_covers(side, other.sides.get(column)) for column, side in self.sides.items())
+
+    def difference(self, other: Box) -> Iterator[Box]:
+        """The rows of this box outside `other`, as disjoint boxes.
+
+        One dimension after the other, the parts of this box that stick out are cut off; what is
+        left in the end lies inside `other`.
+        """
+        rest = dict(self.sides)
+        if self.is_empty:
+            return
+        if not self.overlaps(other):
+            yield self
+            return
+        for column, side in other.sides.items():
+            mine = rest.get(column)
+            for outside in _outside(mine, side):
+                yield Box({**rest, column: outside})
+            common = _common(mine, side)
+            assert common is not None
+            rest[column] = common
+
+    def volume(self) -> Volume:
+        """Infinite ends counted apart; the product of the lengths of the finite sides.
+
+        A STRING has no length, so a range of strings multiplies by one.
+        """
+        ends, finite = 0, 1.0
+        for column, side in self.sides.items():
+            if isinstance(side, Interval):
+                ends += side.infinite_ends
+                finite *= _length(column.type, side)
+        return Volume(ends, finite)
+
+    def __contains__(self, ordinals: Mapping[Column, Any]) -> bool:
+        """Is the row with these ordinals in the box? A column that is missing or None is NULL."""
+        for column, side in self.sides.items():
+            ordinal: Ordinal | None = ordinals.get(column)
+            if isinstance(side, Null) or ordinal is None:
+                if isinstance(side, Interval) or ordinal is not None:
+                    return False
+            elif ordinal not in side:
+                return False
+        return True
+
+
+def _common(left: Side | None, right: Side) -> Side | None:
+    if left is None:
+        return right
+    if isinstance(left, Null) or isinstance(right, Null):
+        return left if left is right else None
+    both = left.intersection(right)
+    return None if both.is_empty else both
+
+
+def _covers(outer: Side, inner: Side | None) -> bool:
+    if isinstance(outer, Null) or inner is None or isinstance(inner, Null):
+        return outer is inner
+    return outer.covers(inner)
+
+
+def _outside(mine: Side | None, side: Side) -> Iterator[Side]:
+    """The parts of `mine` (None: everything and NULL) outside `side`, disjoint."""
+    if mine is None:
+        yield WHOLE if isinstance(side, Null) else NULL
+        mine = side if isinstance(side, Null) else WHOLE
+    if isinstance(mine, Null) or isinstance(side, Null):
+        return
+    for outer in (Interval(None, side.low), Interval(side.high, None)):
+        if outer != WHOLE:
+            part = mine.intersection(outer)
+            if not part.is_empty:
+                yield part
+
+
+def _length(type_: Type, side: Interval) -> float:
+    """The length of a finite side in the unit of its type: seconds for timestamps, else its values.
+
+    Sides are half-open, so a single whole number has length one.
+    """
+    low, high = side.low, side.high
+    if low is None or high is None or isinstance(type_, String):
+        return 1.0
+    assert isinstance(low, int)
+    assert isinstance(high, int)
+    if isinstance(type_, Double):
+        return float(type_.value(high)) - float(type_.value(low))
+    if isinstance(type_, DecimalType):
+        return float((high - low) / 10**type_.scale)
+    return (high - low) / 1_000_000 if isinstance(type_, Timestamp) else float(high - low)

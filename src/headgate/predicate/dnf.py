@@ -1,0 +1,91 @@
+"""A disjunctive normal form is a union of boxes, where that stays small.
+
+Its size can be exponential in the size of the predicate, so it is computed without expanding
+anything first, and declined past a cap. Matching never needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from headgate.errors import ExpansionTooLarge
+from headgate.predicate.atoms import Compare, Constant, IsNull, Matches, Within
+from headgate.predicate.box import NULL, Box
+from headgate.predicate.holding import holding
+from headgate.predicate.tree import And, Or, Predicate
+
+CAP = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunct:
+    """A box, and conditions that no box can express: patterns and comparisons of attributes."""
+
+    box: Box
+    others: frozenset[Compare | Matches] = frozenset()
+
+    def intersection(self, other: Conjunct) -> Conjunct | None:
+        """The rows of both, or None where the boxes do not meet."""
+        box = self.box.intersection(other.box)
+        return None if box is None else Conjunct(box, self.others | other.others)
+
+
+EVERY_ROW = Conjunct(Box({}))
+
+
+def dnf(predicate: Predicate, cap: int = CAP) -> tuple[Conjunct, ...]:
+    """Conjuncts whose union is the set of rows for which the predicate is TRUE.
+
+    Empty boxes are left out, and so are conjuncts that occur twice. `a <> 3` and `a IN (1, 5)`
+    split into two boxes each. Raises ExpansionTooLarge when `dnf_size` is over the cap.
+    """
+    held = holding(predicate)
+    size = dnf_size(held)
+    if size > cap:
+        raise ExpansionTooLarge(
+            f"the disjunctive normal form would have {size:,} conjuncts, over the cap of {cap:,}"
+        )
+    return tuple(dict.fromkeys(_expand(held)))
+
+
+def dnf_size(held: Predicate) -> int:
+    """An upper bound on the number of conjuncts, in time linear in the predicate's size."""
+    if isinstance(held, And):
+        return prod(dnf_size(part) for part in held.parts)
+    if isinstance(held, Or):
+        return sum(dnf_size(part) for part in held.parts)
+    if isinstance(held, Within):
+        return len(held.values.intervals)
+    return 0 if held == Constant(False) else 1
+
+
+def _expand(held: Predicate) -> Iterator[Conjunct]:
+    if isinstance(held, Or):
+        for part in held.parts:
+            yield from _expand(part)
+    elif isinstance(held, And):
+        for choice in product(*(tuple(_expand(part)) for part in held.parts)):
+            meeting = _meet(choice)
+            if meeting is not None:
+                yield meeting
+    elif isinstance(held, Within):
+        for interval in held.values.intervals:
+            yield Conjunct(Box({held.column: interval}))
+    elif isinstance(held, IsNull):
+        yield Conjunct(Box({held.column: NULL}))
+    elif isinstance(held, Compare | Matches):
+        yield Conjunct(Box({}), frozenset({held}))
+    elif held == Constant(True):
+        yield EVERY_ROW
+
+
+def _meet(conjuncts: tuple[Conjunct, ...]) -> Conjunct | None:
+    result: Conjunct | None = EVERY_ROW
+    for conjunct in conjuncts:
+        if result is None:
+            return None
+        result = result.intersection(conjunct)
+    return result

@@ -1,0 +1,78 @@
+"""The truth of a predicate for one row, in SQL's three values: True, False and None.
+
+This is the obvious version: one row at a time, straight from the definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from headgate.predicate.atoms import Atom, Compare, Constant, IsNull, Matches, Within
+from headgate.predicate.comparison import HOLDS, order, zone_of
+from headgate.predicate.tree import And, Not, Or, Predicate, Truth
+from headgate.schema import Value
+
+Row = Mapping[str, Value | None]
+
+
+def evaluate(predicate: Predicate, row: Row) -> bool | None:
+    """TRUE, FALSE or NULL; an attribute that the row lacks is NULL.
+
+    >>> from headgate.predicate.atoms import Column, Within
+    >>> from headgate.schema import INT, Interval, ValueSet
+    >>> small = Within(Column("a", INT), ValueSet.of(Interval(None, 5)))
+    >>> [evaluate(small, {"a": value}) for value in (4, 5, None)]
+    [True, False, None]
+    """
+    if isinstance(predicate, And):
+        return all_of(evaluate(part, row) for part in predicate.parts)
+    if isinstance(predicate, Or):
+        return any_of(evaluate(part, row) for part in predicate.parts)
+    if isinstance(predicate, Not):
+        return negated(evaluate(predicate.part, row))
+    if isinstance(predicate, Truth):
+        return evaluate(predicate.part, row) in predicate.accepted
+    return evaluate_atom(predicate, row)
+
+
+def evaluate_atom(atom: Atom, row: Row) -> bool | None:
+    """The truth of a single atom."""
+    if isinstance(atom, Constant):
+        return atom.value
+    if isinstance(atom, Compare):
+        left, right = row.get(atom.left.key), row.get(atom.right.key)
+        if left is None or right is None:
+            return None
+        zone = zone_of(atom.left.type, atom.right.type)
+        return HOLDS[atom.operator](order(left, right, zone), 0)
+    value = row.get(atom.column.key)
+    if isinstance(atom, IsNull):
+        return (value is None) != atom.negated
+    if value is None:
+        return None
+    if isinstance(atom, Within):
+        return atom.column.type.ordinal(value) in atom.values
+    assert isinstance(atom, Matches)
+    assert isinstance(value, str)
+    return atom.pattern.compiled.matches(value) != atom.negated
+
+
+def all_of(truths: Iterable[bool | None]) -> bool | None:
+    """AND: FALSE wins, then NULL."""
+    result: bool | None = True
+    for truth in truths:
+        if truth is False:
+            return False
+        if truth is None:
+            result = None
+    return result
+
+
+def any_of(truths: Iterable[bool | None]) -> bool | None:
+    """OR: TRUE wins, then NULL."""
+    return negated(all_of(negated(truth) for truth in truths))
+
+
+def negated(truth: bool | None) -> bool | None:
+    """NOT: NULL stays NULL."""
+    return None if truth is None else not truth

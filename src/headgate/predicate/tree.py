@@ -1,0 +1,91 @@
+"""A predicate is a tree of AND, OR, NOT and truth tests over atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from headgate.predicate.atoms import Atom, Column, Compare, Constant
+
+Accepted = frozenset[bool | None]
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """TRUE where `part` takes one of the accepted truth values, else FALSE; never NULL.
+
+    `p IS TRUE` accepts {TRUE}, `p IS NULL` accepts {NULL}, and `COALESCE(p, TRUE)` accepts
+    {TRUE, NULL}.
+    """
+
+    part: Predicate
+    accepted: Accepted
+
+
+Predicate = Atom | And | Or | Not | Truth
+
+TRUE = Constant(True)
+FALSE = Constant(False)
+UNKNOWN = Constant(None)
+ALL_TRUTHS: Accepted = frozenset({True, False, None})
+
+
+def conjunction(parts: Iterable[Predicate]) -> Predicate:
+    """The AND of all parts, flat: `a AND (b AND c)` has three parts; of none it is TRUE."""
+    flat: list[Predicate] = []
+    for part in parts:
+        flat.extend(part.parts) if isinstance(part, And) else flat.append(part)
+    return flat[0] if len(flat) == 1 else And(tuple(flat)) if flat else TRUE
+
+
+def disjunction(parts: Iterable[Predicate]) -> Predicate:
+    """The OR of all parts, flat; of none it is FALSE."""
+    flat: list[Predicate] = []
+    for part in parts:
+        flat.extend(part.parts) if isinstance(part, Or) else flat.append(part)
+    return flat[0] if len(flat) == 1 else Or(tuple(flat)) if flat else FALSE
+
+
+def children(predicate: Predicate) -> tuple[Predicate, ...]:
+    """The direct parts; none for an atom."""
+    if isinstance(predicate, And | Or):
+        return predicate.parts
+    if isinstance(predicate, Not | Truth):
+        return (predicate.part,)
+    return ()
+
+
+def atoms(predicate: Predicate) -> Iterator[Atom]:
+    """Every atom, from left to right, as often as it occurs."""
+    if isinstance(predicate, And | Or | Not | Truth):
+        for child in children(predicate):
+            yield from atoms(child)
+    else:
+        yield predicate
+
+
+def columns_of(atom: Atom) -> tuple[Column, ...]:
+    """The columns that an atom mentions."""
+    if isinstance(atom, Compare):
+        return (atom.left, atom.right)
+    return () if isinstance(atom, Constant) else (atom.column,)
+
+
+def columns(predicate: Predicate) -> tuple[Column, ...]:
+    """The distinct columns of a predicate, in the order of their first mention."""
+    return tuple(dict.fromkeys(c for atom in atoms(predicate) for c in columns_of(atom)))
