@@ -74,6 +74,17 @@ def values_where(type_: Type, op: Operator, constant: Constant) -> ValueSet:
     return ValueSet.of(interval.clipped(type_))
 
 
+def ordinal_equal(type_: Type, constant: Constant) -> Ordinal | None:
+    """The ordinal of the one value that equals the constant, if the type may have it.
+
+    >>> from headgate.schema import INT
+    >>> ordinal_equal(INT, Decimal("3.0")), ordinal_equal(INT, 3.5)
+    (3, None)
+    """
+    low, exact = _ceiling(type_, constant)
+    return low if exact else None
+
+
 def _ceiling(type_: Type, constant: Any) -> tuple[Ordinal, bool]:
     """The least ordinal whose value is not below the constant, and whether it equals it."""
     if isinstance(type_, Date) and isinstance(constant, datetime):

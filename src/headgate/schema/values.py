@@ -125,7 +125,8 @@ class ValueSet:
     @staticmethod
     def of(*intervals: Interval) -> ValueSet:
         """The union of intervals, in any order, overlapping or not."""
-        return union(ValueSet._single(interval) for interval in intervals)
+        sets = [ValueSet._single(interval) for interval in intervals]
+        return sets[0] if len(sets) == 1 else union(sets)
 
     @staticmethod
     def _single(interval: Interval) -> ValueSet:

@@ -1,0 +1,147 @@
+"""JSON lines: one object per line, and every other line is a dead letter.
+
+The standard scanner does the work, with three additions. Numbers with a point or an exponent stay
+text (`convert` says why). An object in which a key stands twice is kept as its pairs. Nesting is
+bounded by a number of our own, and not by how deep the caller's stack happens to be.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Collection
+from typing import Any
+
+import numpy as np
+
+from headgate.events.assemble import assemble, fill
+from headgate.events.batch import (
+    BOM,
+    MAX_RECORD,
+    DeadLetter,
+    EventBatch,
+    raw_text,
+    used_attributes,
+)
+from headgate.events.convert import Unfit, json_rule, scanned_number, show
+from headgate.events.paths import Repeated, columns as columns_of
+from headgate.schema import Stream
+
+MAX_DEPTH = 200
+
+_SPACE = " \t\r\n"
+_BRACKET = re.compile(r'[\[{]|[\]}]|"(?:[^"\\]++|\\.)*+"?')
+
+
+def parse_json_lines(
+    lines: Iterable[bytes],
+    stream: Stream,
+    *,
+    source: str,
+    columns: Collection[str] | None = None,
+    first_line: int = 1,
+    first_event: int = 0,
+) -> EventBatch:
+    """The events of a block of lines, of which the first has the number `first_line`.
+
+    >>> from headgate.schema import INT, Attribute
+    >>> trades = Stream("trades", (Attribute("qty", INT),))
+    >>> batch = parse_json_lines([b'{"qty": 3}', b"", b'{"QTY": 3.5}'], trades, source="x")
+    >>> batch.table.to_pylist(), batch.blank, batch.dead[0].reason
+    ([{'qty': 3}], 1, '`qty` is 3.5, which is not an INT')
+    """
+    block = list(lines)
+    if first_line == 1 and block and block[0].startswith(BOM):
+        block[0] = block[0][len(BOM) :]
+    rows: list[dict[str, Any] | Repeated] = []
+    places: list[int] = []
+    broken: dict[int, str] = {}
+    blanks: list[int] = []
+    for place, line in enumerate(block):
+        if not line or line.isspace():
+            blanks.append(place)
+            continue
+        try:
+            rows.append(scan_object(line))
+            places.append(place)
+        except Unfit as reason:
+            broken[place] = str(reason)
+
+    is_event = np.ones(len(block), dtype=np.int64)
+    is_event[blanks] = 0
+    numbers = np.cumsum(is_event) + (first_event - 1)
+
+    def letter(place: int, reason: str) -> DeadLetter:
+        raw = raw_text(block[place])
+        return DeadLetter(source, first_line + place, reason, raw, int(numbers[place]))
+
+    attributes = used_attributes(stream, columns)
+    values, doubtful = columns_of(stream, attributes, rows)
+    return assemble(
+        stream,
+        [fill(a, json_rule(a), v) for a, v in zip(attributes, values, strict=True)],
+        numbers[places],
+        lambda row, reason: letter(places[row], reason),
+        reasons=doubtful,
+        dead=[letter(place, reason) for place, reason in broken.items()],
+        blank=len(blanks),
+    )
+
+
+def scan_object(line: bytes) -> dict[str, Any] | Repeated:
+    """The object that a line holds, with its raw values.
+
+    >>> scan_object(b'{"price": 1.20, "qty": 7}')
+    {'price': b'1.20', 'qty': 7}
+    """
+    if len(line) > MAX_RECORD:
+        raise Unfit(f"longer than {MAX_RECORD:,} bytes")
+    try:
+        text = line.decode().strip(_SPACE)
+    except UnicodeDecodeError as error:
+        raise Unfit(f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}") from None
+    if len(text) > 2 * MAX_DEPTH and _depth_exceeds(text, MAX_DEPTH):
+        raise Unfit(f"nested more than {MAX_DEPTH} deep")
+    found, end = _scan(text)
+    if end != len(text):
+        rest = text[end:].lstrip(_SPACE)
+        if rest.startswith(("{", "[")):
+            raise Unfit("more than one document on the line")
+        raise Unfit(f"broken JSON: {show(rest)} after the end of the document")
+    if not isinstance(found, dict | Repeated):
+        raise Unfit(f"{show(found)}, not an object")
+    return found
+
+
+def _scan(text: str) -> tuple[Any, int]:
+    try:
+        return _DECODER.raw_decode(text)
+    except json.JSONDecodeError as error:
+        raise Unfit(f"broken JSON: {error.msg} at character {error.pos + 1}") from None
+    except ValueError:  # more digits than int() takes
+        return _LONG_INTEGERS.raw_decode(text)
+    except RecursionError:
+        raise Unfit("nested too deep") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Repeated:
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else Repeated(pairs)
+
+
+def _depth_exceeds(text: str, limit: int) -> bool:
+    """Are more than `limit` arrays and objects open at once? Brackets in strings do not count."""
+    if text.count("[") + text.count("{") <= limit:
+        return False
+    depth = 0
+    for match in _BRACKET.finditer(text):
+        depth += (match[0] in "[{") - (match[0] in "]}")
+        if depth > limit:
+            return True
+    return False
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=str.encode)
+_LONG_INTEGERS = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=str.encode, parse_int=scanned_number
+)

@@ -1,0 +1,112 @@
+"""Where an attribute stands in an object: under its name in any case, or down a dotted path.
+
+`a.b` is found in {"a": {"b": 1}} and under the flat key "a.b". A path whose beginning is itself an
+attribute is found under the flat key only. What is given twice has no value that we could trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headgate.events.convert import Unfit, show
+from headgate.schema import Attribute, Stream
+
+
+class Repeated(list[tuple[str, Any]]):
+    """The pairs of an object in which a key stands twice; a dict would have lost one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A place in an object: an attribute, or, when it has `inside`, an object on the way to one."""
+
+    name: str
+    inside: dict[str, Node] = field(default_factory=dict)
+
+
+def paths(stream: Stream, attributes: Iterable[Attribute]) -> dict[str, Node]:
+    """The places of these attributes by lower-case key.
+
+    >>> from headgate.schema import INT
+    >>> quote = Stream("s", (Attribute("bid.Size", INT),))
+    >>> sorted(paths(quote, quote))
+    ['bid', 'bid.size']
+    """
+    root: dict[str, Node] = {}
+    for attribute in attributes:
+        parts = attribute.name.split(".")
+        root[attribute.name.lower()] = Node(attribute.name)
+        starts = [".".join(parts[: depth + 1]) for depth in range(len(parts) - 1)]
+        if starts and not any(stream.get(start) for start in starts):
+            at = root
+            for part, start in zip(parts, starts, strict=False):
+                at = at.setdefault(part.lower(), Node(start)).inside
+            at[parts[-1].lower()] = Node(attribute.name)
+    return root
+
+
+def find(root: Mapping[str, Node], row: Mapping[str, Any] | Repeated) -> dict[str, Any]:
+    """The values of a row by the declared names of their attributes.
+
+    >>> from headgate.schema import INT
+    >>> quote = Stream("s", (Attribute("bid.Size", INT),))
+    >>> find(paths(quote, quote), {"BID": {"size": 3, "x": 4}})["bid.Size"]
+    3
+    """
+    found: dict[str, Any] = {}
+    _find(root, row, found)
+    return found
+
+
+def _find(
+    nodes: Mapping[str, Node], row: Mapping[str, Any] | Repeated, found: dict[str, Any]
+) -> None:
+    for key, value in row if isinstance(row, Repeated) else row.items():
+        node = nodes.get(key.lower()) if isinstance(key, str) else None
+        if node is None:
+            continue
+        if node.name in found:
+            raise Unfit(f"attribute `{node.name}` given twice")
+        found[node.name] = None
+        if not node.inside:
+            found[node.name] = value
+        elif isinstance(value, Mapping | Repeated):
+            _find(node.inside, value, found)
+        elif value is not None:
+            raise Unfit(f"`{node.name}` is {show(value)}, not an object")
+
+
+def columns(
+    stream: Stream, attributes: Sequence[Attribute], rows: Sequence[Mapping[str, Any] | Repeated]
+) -> tuple[list[list[Any]], dict[int, str]]:
+    """The raw values of each attribute, and the rows where an attribute's place is in doubt.
+
+    Most rows have each key as declared, and such a row is already what `find` would make of it:
+    then a single test of its keys suffices.
+    """
+    root = paths(stream, attributes)
+    nested = any(node.inside for node in root.values())
+    known = set() if nested else {attribute.name for attribute in attributes}
+    plain: list[Mapping[str, Any]] = []
+    reasons: dict[int, str] = {}
+    for number, row in enumerate(rows):
+        if type(row) is dict and (known.issuperset(row) or _harmless(row, known, root)):
+            plain.append(row)
+            continue
+        try:
+            plain.append(find(root, row))
+        except Unfit as reason:
+            plain.append({})
+            reasons[number] = str(reason)
+    return [[row.get(a.name) for row in plain] for a in attributes], reasons
+
+
+def _harmless(row: Mapping[str, Any], known: set[str], root: Mapping[str, Node]) -> bool:
+    """Are the unknown keys of the row no attribute's in another case? Then remember them."""
+    strange = [key for key in row if key not in known]
+    if any(not isinstance(key, str) or key.lower() in root for key in strange):
+        return False
+    known.update(strange)
+    return True

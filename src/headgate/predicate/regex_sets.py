@@ -1,0 +1,194 @@
+r"""A character class is a set of code points, and it is written for RE2 in one way only.
+
+`\d`, `[0-9]` and `\p{Digit}` are one set. A set is a list of ranges plus, because their members
+differ between versions of Unicode, general categories left for RE2 to look up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Range = tuple[int, int]
+
+MAXIMUM = 0x10FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class CharacterSet:
+    r"""The ranges (sorted, apart, inclusive) and the categories, or everything but them.
+
+    A set without categories is never `negated`, so equal sets of ranges are equal objects.
+
+    >>> DIGIT.text, DIGIT.complement().text, CharacterSet.of((0x2028, 0x2028)).text
+    ('[0-9]', '[^0-9]', '\\x{2028}')
+    >>> CharacterSet((), (r"\p{Lu}",)).complement().text
+    '\\P{Lu}'
+    """
+
+    ranges: tuple[Range, ...]
+    categories: tuple[str, ...] = ()
+    negated: bool = False
+
+    @staticmethod
+    def of(*ranges: Range) -> CharacterSet:
+        """The union of ranges, in any order, overlapping or not."""
+        return CharacterSet(_merged(ranges))
+
+    @staticmethod
+    def union(sets: Iterable[CharacterSet]) -> CharacterSet | None:
+        """All members of the sets, or None when one class of RE2 cannot hold them."""
+        parts = list(dict.fromkeys(sets))
+        if len(parts) == 1:
+            return parts[0]
+        if any(part.negated for part in parts):
+            return None
+        categories = dict.fromkeys(name for part in parts for name in part.categories)
+        return CharacterSet(_merged(r for part in parts for r in part.ranges), tuple(categories))
+
+    @property
+    def text(self) -> str:
+        """This set as RE2 reads it."""
+        if not self.categories and self.ranges and self.ranges[-1][1] == MAXIMUM:
+            return (
+                f"[^{_ranges_text(_gaps(self.ranges))}]"
+                if len(self.ranges) > 1 or (self.ranges[0][0])
+                else _ANYTHING
+            )
+        members = _ranges_text(self.ranges) + "".join(self.categories)
+        if self.negated or not members:
+            return f"[^{members or _EVERY_RANGE}]"
+        return members if self._is_one_item else f"[{members}]"
+
+    @property
+    def _is_one_item(self) -> bool:
+        if self.categories:
+            return len(self.categories) == 1 and not self.ranges
+        return len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1]
+
+    def complement(self) -> CharacterSet:
+        """Every other code point."""
+        if not self.categories:
+            return CharacterSet(_gaps(self.ranges))
+        if self._is_one_item and not self.negated:
+            return CharacterSet((), (_opposite(self.categories[0]),))
+        return CharacterSet(self.ranges, self.categories, not self.negated)
+
+    def has_control(self, character: str) -> bool:
+        r"""Is this control character, such as `\r`, a member?
+
+        Only of control characters is the category known in every version of Unicode.
+        """
+        listed = any(low <= ord(character) <= high for low, high in self.ranges)
+        return (listed or any(map(_has_controls, self.categories))) != self.negated
+
+    def without_control(self, character: str) -> CharacterSet | None:
+        """All members but this one, or None when one class of RE2 cannot hold them."""
+        point = ord(character)
+        if self.negated:
+            return CharacterSet(_merged([*self.ranges, (point, point)]), self.categories, True)
+        if any(map(_has_controls, self.categories)):
+            single = self._is_one_item and self.categories[0].startswith(r"\P")
+            name = _opposite(self.categories[0])
+            return CharacterSet(((point, point),), (name,), True) if single else None
+        kept = _gaps(_merged([*_gaps(self.ranges), (point, point)]))
+        return CharacterSet(kept, self.categories)
+
+    def case_folded(self) -> CharacterSet:
+        """With both cases of every ASCII letter: what `(?i)` adds in Java, and all it adds."""
+        upper = [_shifted(r, "A", "Z", 32) for r in self.ranges]
+        lower = [_shifted(r, "a", "z", -32) for r in self.ranges]
+        return CharacterSet(_merged([*self.ranges, *upper, *lower]))
+
+
+def literal(point: int) -> str:
+    r"""One code point as RE2 reads it, inside a class and outside.
+
+    >>> [literal(ord(character)) for character in "a.é\n"]
+    ['a', '\\.', 'é', '\\x{a}']
+    """
+    character = chr(point)
+    if character.isascii() and character.isprintable():
+        return character if character.isalnum() or character in " _" else "\\" + character
+    return character if character.isalnum() else f"\\x{{{point:x}}}"
+
+
+def _shifted(span: Range, first: str, last: str, step: int) -> Range:
+    low, high = max(span[0], ord(first)), min(span[1], ord(last))
+    return (low + step, high + step)
+
+
+def _merged(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """Sorted and apart; a range whose end comes before its start is nothing."""
+    result: list[Range] = []
+    for low, high in sorted(r for r in ranges if r[0] <= r[1]):
+        if result and low <= result[-1][1] + 1:
+            result[-1] = (result[-1][0], max(high, result[-1][1]))
+        else:
+            result.append((low, high))
+    return tuple(result)
+
+
+def _gaps(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
+    starts = [0, *(high + 1 for _, high in ranges)]
+    ends = [*(low - 1 for low, _ in ranges), MAXIMUM]
+    return tuple(gap for gap in zip(starts, ends, strict=True) if gap[0] <= gap[1])
+
+
+def _ranges_text(ranges: tuple[Range, ...]) -> str:
+    return "".join(map(_range_text, ranges))
+
+
+def _range_text(span: Range) -> str:
+    low, high = span
+    if low == high:
+        return literal(low)
+    return literal(low) + ("-" if high > low + 1 else "") + literal(high)
+
+
+def _opposite(category: str) -> str:
+    return ("\\P" if category.startswith("\\p") else "\\p") + category[2:]
+
+
+def _has_controls(category: str) -> bool:
+    return (category[2:] == "{Cc}") == category.startswith("\\p")
+
+
+def _characters(text: str) -> CharacterSet:
+    return CharacterSet.of(*((ord(character), ord(character)) for character in text))
+
+
+_EVERY_RANGE = r"\x{0}-\x{10ffff}"
+_ANYTHING = f"[{_EVERY_RANGE}]"
+
+LINE_TERMINATORS = _characters("\n\r\x85\u2028\u2029")
+DOT = LINE_TERMINATORS.complement()
+ANYTHING = CharacterSet.of((0, MAXIMUM))
+LATIN_1 = CharacterSet.of((0, 0xFF))
+
+ASCII = CharacterSet.of((0, 0x7F))
+CONTROL = CharacterSet.of((0, 0x1F), (0x7F, 0x7F))
+PRINTABLE = CharacterSet.of((0x20, 0x7E))
+VISIBLE = CharacterSet.of((0x21, 0x7E))
+BLANK = _characters(" \t")
+SPACE = _characters(" \t\n\x0b\f\r")
+DIGIT = CharacterSet.of((0x30, 0x39))
+UPPER = CharacterSet.of((0x41, 0x5A))
+LOWER = CharacterSet.of((0x61, 0x7A))
+LETTER = LOWER.case_folded()
+LETTER_OR_DIGIT = CharacterSet.of(*LETTER.ranges, *DIGIT.ranges)
+HEXADECIMAL = CharacterSet.of((0x30, 0x39), (0x41, 0x46), (0x61, 0x66))
+PUNCTUATION = CharacterSet.of((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E))
+WORD = CharacterSet.of(*LETTER_OR_DIGIT.ranges, (0x5F, 0x5F))
+VERTICAL_SPACE = _characters("\n\x0b\f\r\x85\u2028\u2029")
+HORIZONTAL_SPACE = CharacterSet.of(
+    (0x09, 0x09),
+    (0x20, 0x20),
+    (0xA0, 0xA0),
+    (0x1680, 0x1680),
+    (0x180E, 0x180E),
+    (0x2000, 0x200A),
+    (0x202F, 0x202F),
+    (0x205F, 0x205F),
+    (0x3000, 0x3000),
+)

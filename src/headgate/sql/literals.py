@@ -1,0 +1,113 @@
+"""A literal is the constant that its text says, exactly.
+
+Against a DOUBLE, a number written with a point or an exponent is the double that it denotes, as in
+Spark; a whole number is that number exactly, and so is every number against every other type.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+from headgate.predicate.comparison import family
+from headgate.schema import Date, Double, Timestamp, Type, Value
+from headgate.schema.clock import parse_clock, parse_date
+
+MAX_EXPONENT = 400
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
+_SPECIAL = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf, "inf": math.inf}
+
+
+class LiteralError(ValueError):
+    """A literal that does not fit where it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it was written."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """DATE '…' or TIMESTAMP '…'."""
+
+    type: str
+    text: str
+
+
+# None is NULL; a float is a number with the suffix D, or CAST('NaN' AS DOUBLE)
+Literal = Number | Typed | str | bool | float | None
+
+
+def constant(literal: Literal, type_: Type, zone: str) -> Value | None:
+    """The value that a literal means beside an attribute of this type; None is NULL.
+
+    >>> from headgate.schema import DOUBLE, INT
+    >>> constant(Number("0.1"), DOUBLE, "UTC"), constant(Number("3.5"), INT, "UTC")
+    (0.1, Decimal('3.5'))
+    """
+    if literal is None:
+        return None
+    wanted = family(type_)
+    if isinstance(literal, Number):
+        _check(wanted == "number", "a number", type_)
+        return _number(literal.text, type_)
+    if isinstance(literal, bool):
+        _check(wanted == "BOOLEAN", "a BOOLEAN", type_)
+        return literal
+    if isinstance(literal, float):
+        _check(wanted == "number", "a number", type_)
+        return literal
+    if isinstance(literal, Typed):
+        _check(wanted == "time", f"a {literal.type}", type_)
+        return _time(literal, zone)
+    if isinstance(type_, Date | Timestamp):
+        return _time(Typed(type_.sql, literal), zone)
+    _check(wanted == "STRING", "a string", type_)
+    return literal
+
+
+def special_double(text: str) -> float | None:
+    """NaN or an infinity, which have no literal of their own."""
+    return _SPECIAL.get(text.strip().lower())
+
+
+def _check(fits: bool, what: str, type_: Type) -> None:
+    if not fits:
+        raise LiteralError(f"{what} cannot be compared with {article(type_.sql)}")
+
+
+def article(noun: str) -> str:
+    """The noun with `a` or `an`."""
+    return f"{'an' if noun[0] in 'AEIOU' else 'a'} {noun}"
+
+
+def _number(text: str, type_: Type) -> Value:
+    if len(text) > MAX_EXPONENT:
+        raise LiteralError(f"a number of {len(text):,} characters is too long")
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    exact = Decimal(text)
+    if exact and abs(exact.adjusted()) > MAX_EXPONENT:
+        raise LiteralError("a number is too far from zero or too near to it")
+    if isinstance(type_, Double) and math.isfinite(float(exact)):
+        return float(exact)
+    return exact
+
+
+def _time(literal: Typed, zone: str) -> date | datetime:
+    try:
+        if literal.type == "DATE" and ":" not in literal.text:
+            return parse_date(literal.text.strip())
+        clock = parse_clock(literal.text.strip())
+        local = ZoneInfo(zone)
+        moment = clock if clock.tzinfo else clock.replace(tzinfo=local)
+        return moment.astimezone(local)
+    except (ValueError, OverflowError) as error:
+        raise LiteralError(str(error)) from None

@@ -1,0 +1,272 @@
+"""Bound objects back to SQL, such that reading the text again gives the same object."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from headgate.predicate import (
+    And,
+    Column,
+    Compare,
+    Constant,
+    IsNull,
+    Matches,
+    Not,
+    Or,
+    Predicate,
+    Truth,
+    Within,
+)
+from headgate.query import Aggregate, Output, Query, Source
+from headgate.schema import Attribute, Interval, Ordinal, Schema, Stream, Timestamp, Value, ValueSet
+
+MAX_LISTED = 10_000
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED = frozenset(
+    "ALL AND ANTI ANY AS ASC BETWEEN BOTH BY CASE CAST CHECK COLLATE COLUMN CONSTRAINT CREATE "
+    "CROSS CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DATE DESC DISTINCT DIV "
+    "ELSE END ESCAPE EXCEPT EXISTS FALSE FETCH FILTER FOR FOREIGN FROM FULL GRANT GROUP "
+    "HAVING ILIKE IN INNER INTERSECT INTERVAL INTO IS JOIN LATERAL LEADING LEFT LIKE LIMIT "
+    "MINUS NATURAL NOT NULL OFFSET ON ONLY OR ORDER OUTER OVERLAPS PRIMARY QUALIFY REFERENCES "
+    "REGEXP RIGHT RLIKE SELECT SEMI SESSION_USER SOME TABLE THEN TIME TIMESTAMP TO TRAILING "
+    "TRUE UNION UNIQUE UNKNOWN UNPIVOT USER USING VALUES WHEN WHERE WINDOW WITH XOR".split()
+)
+_ESCAPES = {"\\": "\\\\", "'": "''", "\0": "\\0"}
+_TESTS: dict[frozenset[bool | None], str] = {
+    frozenset({True}): "({}) IS TRUE",
+    frozenset({False}): "({}) IS FALSE",
+    frozenset({None}): "({}) IS NULL",
+    frozenset({False, None}): "({}) IS NOT TRUE",
+    frozenset({True, None}): "({}) IS NOT FALSE",
+    frozenset({True, False}): "({}) IS NOT NULL",
+}
+
+
+def render_schema(schema: Schema) -> str:
+    """All streams as CREATE STREAM statements, after the time zone where it is not UTC."""
+    zones = {a.type.zone for s in schema for a in s if isinstance(a.type, Timestamp)} - {"UTC"}
+    lines = [f"SET TIME ZONE {literal(zone)};\n" for zone in sorted(zones)]
+    return "\n".join([*lines, *(render_stream(stream) for stream in schema)])
+
+
+def render_stream(stream: Stream) -> str:
+    """A stream as a CREATE STREAM statement."""
+    width = max((len(dotted(a.name)) for a in stream), default=0)
+    lines = ",\n".join(f"    {_attribute(attribute, width)}" for attribute in stream)
+    return f"CREATE STREAM {name(stream.name)} (\n{lines}\n);\n"
+
+
+def _attribute(attribute: Attribute, width: int) -> str:
+    parts = [dotted(attribute.name).ljust(width), attribute.type.sql]
+    if not attribute.nullable:
+        parts.append("NOT NULL")
+    if not attribute.domain.is_everything:
+        column = Column(attribute.name, attribute.type)
+        parts.append(f"CHECK ({render_predicate(Within(column, attribute.domain))})")
+    return " ".join(parts)
+
+
+def render_query(query: Query) -> str:
+    """A query as a CREATE QUERY statement, without a semicolon."""
+    return f"CREATE QUERY {name(query.id)} AS {render_select(query)}"
+
+
+def render_select(query: Query) -> str:
+    """What a query selects: all of it but its name."""
+    outputs = ", ".join(_output(output) for output in query.outputs) or "*"
+    sources = ", ".join(_source(source) for source in query.sources)
+    text = f"SELECT {'DISTINCT ' if query.distinct else ''}{outputs} FROM {sources}"
+    if query.where != Constant(True):
+        text += f" WHERE {render_predicate(query.where)}"
+    if query.group_by:
+        text += f" GROUP BY {', '.join(_column(column) for column in query.group_by)}"
+    return text
+
+
+def _source(source: Source) -> str:
+    same = source.alias == source.stream
+    return name(source.stream) if same else f"{name(source.stream)} AS {name(source.alias)}"
+
+
+def _output(output: Output) -> str:
+    expression = output.expression
+    if isinstance(expression, Aggregate):
+        inner = _column(expression.argument) if expression.argument else "*"
+        distinct = "DISTINCT " if expression.distinct else ""
+        return f"{expression.function}({distinct}{inner}) AS {name(output.name)}"
+    text = _column(expression)
+    return text if output.name == expression.name else f"{text} AS {name(output.name)}"
+
+
+def render_predicate(predicate: Predicate) -> str:
+    """A predicate as a condition.
+
+    >>> from headgate.schema import INT, Interval, ValueSet
+    >>> a = Column("a", INT)
+    >>> render_predicate(Or((Within(a, ValueSet.of(Interval(4, None))), IsNull(a))))
+    'a >= 4 OR a IS NULL'
+    """
+    if isinstance(predicate, And):
+        return " AND ".join(_inside(part, (Or,)) for part in predicate.parts)
+    if isinstance(predicate, Or):
+        return " OR ".join(_inside(part, (And,)) for part in predicate.parts)
+    if isinstance(predicate, Not):
+        return f"NOT ({render_predicate(predicate.part)})"
+    if isinstance(predicate, Truth):
+        return _TESTS[predicate.accepted].format(render_predicate(predicate.part))
+    return _atom(predicate)
+
+
+def _inside(part: Predicate, looser: tuple[type, ...]) -> str:
+    text = render_predicate(part)
+    disjoint = isinstance(part, Within) and text.count(" OR ") and not _is_one(part.values)
+    return f"({text})" if isinstance(part, looser) or disjoint else text
+
+
+@lru_cache(maxsize=200_000)
+def _atom(atom: Constant | Within | IsNull | Compare | Matches) -> str:
+    if isinstance(atom, Constant):
+        return "NULL" if atom.value is None else str(atom.value).upper()
+    if isinstance(atom, Within):
+        return _within(atom)
+    if isinstance(atom, IsNull):
+        return f"{_column(atom.column)} IS {'NOT ' if atom.negated else ''}NULL"
+    if isinstance(atom, Compare):
+        return f"{_column(atom.left)} {atom.operator} {_column(atom.right)}"
+    pattern, negated = atom.pattern, "NOT " if atom.negated else ""
+    text = f"{_column(atom.column)} {negated}{pattern.kind} {literal(pattern.text)}"
+    return text if pattern.escape == "\\" else f"{text} ESCAPE {literal(pattern.escape)}"
+
+
+def _is_one(values: ValueSet) -> bool:
+    """Is this set said by a single comparison, IN, BETWEEN or its negation?"""
+    return len(values.intervals) <= 1 or len(values.complement().intervals) <= 1
+
+
+def _within(atom: Within) -> str:
+    column, values = atom.column, atom.values
+    text = _column(column)
+    if values.is_everything or values.is_empty:
+        return f"{text} = {text}" if values.is_everything else f"{text} <> {text}"
+    inside, outside = values.intervals, values.complement().intervals
+    if len(inside) == 1:
+        return _interval(text, column, inside[0])
+    listed = values.finite_ordinals(MAX_LISTED)
+    if listed is not None:
+        return f"{text} IN ({_list(column, listed)})"
+    if len(outside) == 1 and outside[0].is_point:
+        return f"{text} <> {_value(column, outside[0].low)}"
+    excluded = values.complement().finite_ordinals(MAX_LISTED)
+    if excluded is not None:
+        return f"{text} NOT IN ({_list(column, excluded)})"
+    if len(outside) == 1:
+        return _interval(text, column, outside[0]).replace(" BETWEEN ", " NOT BETWEEN ", 1)
+    return " OR ".join(_interval(text, column, interval) for interval in inside)
+
+
+def _list(column: Column, ordinals: Iterable[Ordinal]) -> str:
+    return ", ".join(_value(column, ordinal) for ordinal in ordinals)
+
+
+def _interval(text: str, column: Column, interval: Interval) -> str:
+    if interval.is_point:
+        return f"{text} = {_value(column, interval.low)}"
+    low = _end(column, interval.low, ">=", ">")
+    high = _end(column, interval.high, "<", "<=")
+    if low and high:
+        first, last = low.removeprefix(">= "), high.removeprefix("<= ")
+        if first != low and last != high:
+            return f"{text} BETWEEN {first} AND {last}"
+        return f"{text} {low} AND {text} {high}"
+    return f"{text} {low or high}"
+
+
+def _end(column: Column, cut: Ordinal | None, here: str, before: str) -> str:
+    """`operator literal` for the end of an interval, by the cut itself or the value before it.
+
+    The shorter literal wins: on DECIMAL(10, 2) that is `> 10` and not `>= 10.01`.
+    """
+    if cut is None:
+        return ""
+    at = _value(column, cut) if _has_value(column, cut) else None
+    previous = _previous(column, cut)
+    if previous is None:
+        return f"{here} {at}"
+    if at is None or len(previous) < len(at) or (len(previous) == len(at) and before == "<="):
+        return f"{before} {previous}"
+    return f"{here} {at}"
+
+
+def _has_value(column: Column, cut: Ordinal) -> bool:
+    maximum: Any = column.type.maximum
+    return maximum is None or cut <= maximum
+
+
+def _previous(column: Column, cut: Ordinal) -> str | None:
+    if isinstance(cut, str):
+        return literal(cut[:-1]) if cut.endswith("\0") else None
+    return _value(column, cut - 1)
+
+
+def _value(column: Column, ordinal: Ordinal | None) -> str:
+    return literal(column.type.value(ordinal))
+
+
+def literal(value: Value | None) -> str:
+    """A value as a literal.
+
+    >>> literal("it's"), literal(1.5), literal(Decimal("10.00"))
+    ("'it''s'", '1.5', '10')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return _double(value)
+    if isinstance(value, Decimal):
+        text = f"{value:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    if isinstance(value, datetime):
+        clock = value.astimezone(UTC).isoformat(sep=" ").removesuffix("+00:00")
+        return f"TIMESTAMP '{clock}Z'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, str):
+        return "'" + "".join(_ESCAPES.get(character, character) for character in value) + "'"
+    return str(value)
+
+
+def _double(value: float) -> str:
+    if math.isfinite(value):
+        return repr(value)
+    word = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return f"CAST('{word}' AS DOUBLE)"
+
+
+def _column(column: Column) -> str:
+    text = dotted(column.name)
+    return f"{name(column.source)}.{text}" if column.source else text
+
+
+def dotted(path: str) -> str:
+    """A dotted path, each part quoted where it must be."""
+    return ".".join(name(part) for part in path.split("."))
+
+
+@lru_cache(maxsize=100_000)
+def name(text: str) -> str:
+    """An identifier, in backticks where it is not a plain word.
+
+    >>> name("price"), name("select"), name("rule 7")
+    ('price', '`select`', '`rule 7`')
+    """
+    if _PLAIN_NAME.fullmatch(text) and text.upper() not in _RESERVED:
+        return text
+    return "`" + text.replace("`", "``") + "`"

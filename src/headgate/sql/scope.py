@@ -1,0 +1,84 @@
+"""The names that a query can see: the attributes of the streams in its FROM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from headgate.errors import did_you_mean
+from headgate.predicate import Column
+from headgate.schema import Stream, Timestamp
+
+
+class NameProblem(ValueError):
+    """A name without a meaning here; carries a hint."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass
+class Scope:
+    """Streams by alias. With a single stream, columns carry no alias."""
+
+    sources: tuple[tuple[str, Stream], ...]
+    zone: str = "UTC"
+    _known: dict[str, Column] = field(default_factory=dict, repr=False)
+
+    @staticmethod
+    def of(stream: Stream, zone: str | None = None) -> Scope:
+        """The scope of a query on one stream."""
+        return Scope(((stream.name, stream),), zone or zone_of(stream))
+
+    def column(self, parts: Sequence[str]) -> Column:
+        """The column that a dotted name means, the alias before it optional."""
+        name = ".".join(parts)
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = self._resolve(parts, name)
+        return known
+
+    def _resolve(self, parts: Sequence[str], name: str) -> Column:
+        found = {
+            column
+            for alias, stream in self.sources
+            for column in (
+                self._find(alias, stream, name),
+                self._find(alias, stream, ".".join(parts[1:]))
+                if len(parts) > 1 and parts[0].lower() == alias.lower()
+                else None,
+            )
+            if column is not None
+        }
+        if len(found) > 1:
+            choices = " or ".join(sorted(f"`{column.key}`" for column in found))
+            raise NameProblem(f"`{name}` is ambiguous", f"write {choices}")
+        if not found:
+            self._unknown(parts, name)
+        return found.pop()
+
+    def _find(self, alias: str, stream: Stream, name: str) -> Column | None:
+        attribute = stream.get(name)
+        if attribute is None:
+            return None
+        source = alias if len(self.sources) > 1 else ""
+        return Column(attribute.name, attribute.type, source)
+
+    def _unknown(self, parts: Sequence[str], name: str) -> None:
+        for alias, stream in self.sources:
+            if len(parts) > 1 and parts[0].lower() == alias.lower():
+                name = ".".join(parts[1:])
+                hint = did_you_mean(name, stream.names)
+                raise NameProblem(f"no attribute `{name}` in stream {stream.name}", hint)
+        names = [attribute for _, stream in self.sources for attribute in stream.names]
+        streams = ", ".join(stream.name for _, stream in self.sources)
+        plural = "streams" if len(self.sources) > 1 else "stream"
+        hint = did_you_mean(name, names)
+        raise NameProblem(f"no attribute `{name}` in {plural} {streams}", hint)
+
+
+def zone_of(stream: Stream) -> str:
+    """The zone in which a stream's clock times are read; UTC where it has none."""
+    zones = (a.type.zone for a in stream if isinstance(a.type, Timestamp))
+    return next(zones, "UTC")

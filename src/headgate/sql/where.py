@@ -1,0 +1,396 @@
+"""A condition as text, bound to the streams that it speaks of.
+
+The common subset is read by `fast`; everything else goes through sqlglot, node by node from an
+allow-list, and so does everything that is wrong, because here every error gets its position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sqlglot import exp
+
+from headgate.errors import (
+    InvalidPattern,
+    Position,
+    SqlError,
+    TooLarge,
+    TypeMismatch,
+    UnknownName,
+    UnsupportedSql,
+)
+from headgate.predicate import (
+    Column,
+    IsNull,
+    Operator,
+    Predicate,
+    Truth,
+    Within,
+    conjunction,
+    disjunction,
+)
+from headgate.predicate.atoms import MIRROR, PatternKind
+from headgate.predicate.comparison import HOLDS, order
+from headgate.predicate.java_regex import PatternRefused
+from headgate.predicate.tree import ALL_TRUTHS, Accepted
+from headgate.schema import BOOLEAN, Boolean, DecimalType, Interval, Timestamp, ValueSet
+from headgate.sql import conditions
+from headgate.sql.conditions import ConditionError
+from headgate.sql.dialect import parse, span
+from headgate.sql.lexer import guard
+from headgate.sql.literals import (
+    Literal,
+    LiteralError,
+    Number,
+    Typed,
+    article,
+    constant,
+    special_double,
+)
+from headgate.sql.scope import NameProblem, Scope
+
+MAX_TESTS = 8
+
+_OPERATORS: dict[type[exp.Expr], Operator] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_PATTERNS: dict[type[exp.Expr], PatternKind] = {
+    exp.Like: "LIKE",
+    exp.ILike: "ILIKE",
+    exp.RegexpLike: "RLIKE",
+}
+_NAMES: dict[type[exp.Expr], str] = {
+    exp.NullSafeEQ: "<=>",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.Subquery: "a subquery",
+    exp.Select: "a subquery",
+    exp.Exists: "EXISTS",
+    exp.Add: "arithmetic with +",
+    exp.Sub: "arithmetic with -",
+    exp.Mul: "arithmetic with *",
+    exp.Interval: "INTERVAL",
+    exp.Concat: "two literals side by side",
+    exp.CurrentDate: "CURRENT_DATE",
+    exp.CurrentTimestamp: "CURRENT_TIMESTAMP",
+    exp.Alias: "AS",
+    exp.Star: "*",
+    exp.SimilarTo: "SIMILAR TO",
+    exp.Collate: "COLLATE",
+}
+
+
+def parse_condition(text: str, scope: Scope) -> Predicate:
+    """The predicate of a condition by way of sqlglot."""
+    found = guard(text)
+    if any(token.text == ";" for token in found):
+        at = next(token.start for token in found if token.text == ";")
+        raise UnsupportedSql(
+            "a condition is one expression", text=text[at:], position=Position.of(text, at)
+        )
+    return Binder(text, scope).condition(parse(text, exp.Condition))
+
+
+@dataclass
+class Binder:
+    """Walks a syntax tree whose positions are offsets into `text`."""
+
+    text: str
+    scope: Scope
+    tests: int = 0
+
+    def condition(self, node: exp.Expr) -> Predicate:
+        """The predicate that a node means."""
+        if isinstance(node, exp.Paren):
+            self.only(node, "this")
+            return self.condition(node.this)
+        if isinstance(node, exp.And | exp.Or):
+            join = conjunction if isinstance(node, exp.And) else disjunction
+            return join([self.condition(part) for part in self.chain(node)])
+        if isinstance(node, exp.Not):
+            self.only(node, "this")
+            return conditions.negation(self.condition(node.this))
+        if type(node) in _OPERATORS:
+            return self.comparison(node)
+        if isinstance(node, exp.In):
+            return self.membership(node)
+        if isinstance(node, exp.Between):
+            return self.between(node)
+        if type(node) in _PATTERNS or isinstance(node, exp.Escape):
+            return self.pattern(node)
+        if isinstance(node, exp.Is | exp.Coalesce):
+            return self.test(node)
+        return self.truth(node)
+
+    def chain(self, node: exp.Expr) -> list[exp.Expr]:
+        """The operands of `a AND b AND c …`, without recursion: there may be thousands."""
+        kind, parts = type(node), []
+        while type(node) is kind:
+            self.only(node, "this", "expression")
+            parts.append(node.expression)
+            node = node.this
+        return [node, *reversed(parts)]
+
+    def truth(self, node: exp.Expr) -> Predicate:
+        """A BOOLEAN attribute or literal that stands as a condition."""
+        if self.is_column(node):
+            column = self.column(node)
+            if not isinstance(column.type, Boolean):
+                message = f"`{column.key}` is {article(column.type.sql)}, not a condition"
+                raise self.error(TypeMismatch, node, message, "compare it with something")
+            return Within(column, ValueSet.of(Interval(1, 2).clipped(BOOLEAN)))
+        if isinstance(node, exp.Boolean | exp.Null):
+            return conditions.truth(None if isinstance(node, exp.Null) else bool(node.this))
+        if isinstance(node, exp.Literal):
+            raise self.error(TypeMismatch, node, "a literal is not a condition")
+        raise self.unsupported(node)
+
+    def comparison(self, node: exp.Expr) -> Predicate:
+        self.only(node, "this", "expression")
+        left, right, op = node.this, node.expression, _OPERATORS[type(node)]
+        if not self.is_column(left) and self.is_column(right):
+            left, right, op = right, left, MIRROR[op]
+        if self.is_column(left):
+            column = self.column(left)
+            if self.is_column(right):
+                other = self.column(right)
+                return self.placed(node, lambda: conditions.compare_columns(column, op, other))
+            literal = self.literal(right)
+            return self.placed(right, lambda: conditions.compare(column, op, literal, self.zone))
+        return self.constants(node, left, op, right)
+
+    def constants(self, node: exp.Expr, left: exp.Expr, op: Operator, right: exp.Expr) -> Predicate:
+        """`1 = 1`, which generated SQL is fond of."""
+        first, second = self.literal(left), self.literal(right)
+        if first is None or second is None:
+            return conditions.truth(None)
+        if not (isinstance(first, Number) and isinstance(second, Number)) and (
+            not isinstance(first, type(second)) or isinstance(first, Typed)
+        ):
+            raise self.error(UnsupportedSql, node, "these constants are not compared")
+        ordered = order(_plain(first), _plain(second), Timestamp())
+        return conditions.truth(HOLDS[op](ordered, 0))
+
+    def membership(self, node: exp.In) -> Predicate:
+        if node.args.get("query") is not None:
+            raise self.error(UnsupportedSql, node, "IN with a subquery is not supported")
+        self.only(node, "this", "expressions")
+        if not node.expressions:
+            raise self.error(UnsupportedSql, node, "IN needs at least one value")
+        column = self.tested(node.this)
+        literals = [self.literal(item) for item in node.expressions]
+        try:
+            return conditions.within(column, literals, self.zone)
+        except LiteralError:
+            for item in node.expressions:
+                one = [self.literal(item)]
+                self.placed(item, partial(conditions.within, column, one, self.zone))
+            raise
+
+    def between(self, node: exp.Between) -> Predicate:
+        self.only(node, "this", "low", "high")
+        low, high = node.args["low"], node.args["high"]
+        if not self.is_column(node.this) or self.is_column(low) or self.is_column(high):
+            return self.spread(node.this, low, high)
+        column = self.column(node.this)
+        first, last = self.literal(low), self.literal(high)
+        self.placed(low, lambda: conditions.compare(column, ">=", first, self.zone))
+        return self.placed(high, lambda: conditions.between(column, first, last, self.zone))
+
+    def spread(self, value: exp.Expr, low: exp.Expr, high: exp.Expr) -> Predicate:
+        """`a BETWEEN b AND c` and `5 BETWEEN a AND b`, as the two comparisons that it means."""
+        first = exp.GTE(this=value.copy(), expression=low.copy())
+        last = exp.LTE(this=value.copy(), expression=high.copy())
+        return conjunction((self.comparison(first), self.comparison(last)))
+
+    def pattern(self, node: exp.Expr) -> Predicate:
+        """LIKE, ILIKE and RLIKE, with NOT and ESCAPE."""
+        escape = "\\"
+        if isinstance(node, exp.Escape):
+            self.only(node, "this", "expression")
+            character = self.literal(node.expression)
+            if not isinstance(character, str) or len(character) != 1:
+                raise self.error(InvalidPattern, node, "ESCAPE takes a single character")
+            escape, node = character, node.this
+        if type(node) not in _PATTERNS or (escape != "\\" and isinstance(node, exp.RegexpLike)):
+            raise self.unsupported(node)
+        self.only(node, "this", "expression", "negate")
+        kind = _PATTERNS[type(node)]
+        column, text = self.tested(node.this), self.literal(node.expression)
+        if text is None:
+            return conditions.truth(None)
+        if not isinstance(text, str):
+            raise self.error(TypeMismatch, node.expression, f"{kind} needs a string pattern")
+        found = self.placed(node.expression, lambda: conditions.matches(column, kind, text, escape))
+        return conditions.negation(found) if node.args.get("negate") else found
+
+    def test(self, node: exp.Expr) -> Predicate:
+        """IS NULL, IS TRUE, IS FALSE, and COALESCE(condition, TRUE or FALSE)."""
+        if isinstance(node, exp.Is):
+            self.only(node, "this", "expression")
+            wanted = self.truth_literal(node.expression)
+            inner = _unwrapped(node.this)
+            if wanted is None and self.is_column(inner):
+                return IsNull(self.column(inner))
+            return self.tested_truth(node, inner, frozenset({wanted}))
+        self.only(node, "this", "expressions")
+        if len(node.expressions) != 1:
+            raise self.error(UnsupportedSql, node, "COALESCE takes a condition and TRUE or FALSE")
+        default = self.truth_literal(node.expressions[0])
+        if default is None:
+            raise self.error(UnsupportedSql, node, "COALESCE(…, NULL) does nothing")
+        return self.tested_truth(node, node.this, frozenset({True, None} if default else {True}))
+
+    def tested_truth(self, node: exp.Expr, inner: exp.Expr, accepted: Accepted) -> Predicate:
+        self.tests += 1
+        if self.tests > MAX_TESTS:
+            message = "truth tests of conditions nest too deeply"
+            raise self.error(TooLarge, node, message, f"at most {MAX_TESTS} levels")
+        part = self.condition(inner)
+        self.tests -= 1
+        return Truth(part, accepted & ALL_TRUTHS)
+
+    def truth_literal(self, node: exp.Expr) -> bool | None:
+        if isinstance(node, exp.Null):
+            return None
+        if isinstance(node, exp.Boolean):
+            return bool(node.this)
+        raise self.error(UnsupportedSql, node, "only TRUE, FALSE or NULL can stand here")
+
+    def tested(self, node: exp.Expr) -> Column:
+        """The attribute that a condition is about."""
+        inner = _unwrapped(node)
+        if not self.is_column(inner):
+            if isinstance(inner, exp.Literal):
+                raise self.error(UnsupportedSql, inner, "an attribute is expected here")
+            raise self.unsupported(inner)
+        return self.column(inner)
+
+    def is_column(self, node: exp.Expr) -> bool:
+        return isinstance(node, exp.Column | exp.Dot)
+
+    def column(self, node: exp.Expr) -> Column:
+        parts = _name_parts(node)
+        if parts is None:
+            raise self.unsupported(node)
+        try:
+            return self.scope.column(parts)
+        except NameProblem as problem:
+            raise self.error(UnknownName, node, str(problem), problem.hint) from None
+
+    def literal(self, node: exp.Expr) -> Literal:
+        """The literal that a node is; raises for anything else."""
+        inner = _unwrapped(node)
+        if isinstance(inner, exp.Null):
+            return None
+        if isinstance(inner, exp.Boolean):
+            return bool(inner.this)
+        if isinstance(inner, exp.RawString):
+            return str(inner.this)
+        if isinstance(inner, exp.Literal):
+            return str(inner.this) if inner.is_string else Number(str(inner.this))
+        if isinstance(inner, exp.Neg):
+            return self.negative(inner)
+        if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal):
+            return self.typed(inner)
+        raise self.unsupported(inner)
+
+    def negative(self, node: exp.Neg) -> Literal:
+        inner = self.literal(node.this)
+        if isinstance(inner, Number):
+            return Number(inner.text[1:] if inner.text.startswith("-") else "-" + inner.text)
+        if isinstance(inner, float):
+            return -inner
+        raise self.error(TypeMismatch, node, "only a number can be negative")
+
+    def typed(self, node: exp.Cast) -> Literal:
+        """DATE '…', TIMESTAMP '…', 10L, 1.5D, 1.5BD and CAST('NaN' AS DOUBLE)."""
+        kind, text = node.to.this, str(node.this.this)
+        if kind == exp.DataType.Type.DATE and node.this.is_string:
+            return Typed("DATE", text)
+        if kind in (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ):
+            return Typed("TIMESTAMP", text)
+        if kind == exp.DataType.Type.DOUBLE:
+            number = special_double(text) if node.this.is_string else float(text)
+            if number is not None:
+                return number
+        if kind in (exp.DataType.Type.BIGINT, exp.DataType.Type.DECIMAL) and _is_number(text):
+            return Number(text)
+        raise self.error(UnsupportedSql, node, f"a cast to {kind.value} is not supported")
+
+    @property
+    def zone(self) -> str:
+        return self.scope.zone
+
+    def placed(self, node: exp.Expr, build: Callable[[], Predicate]) -> Predicate:
+        """Build a condition; what is wrong with it is wrong at this node."""
+        try:
+            return build()
+        except PatternRefused as refused:
+            raise self.error(InvalidPattern, node, refused.reason, topic=refused.reason) from None
+        except (LiteralError, ConditionError) as problem:
+            raise self.error(TypeMismatch, node, str(problem)) from None
+
+    def only(self, node: exp.Expr, *known: str) -> None:
+        """Refuse a node that says more than we understand."""
+        for name, value in node.args.items():
+            if value and name not in known:
+                word = name.replace("_", " ").upper()
+                raise self.error(UnsupportedSql, node, f"{word} is not supported here")
+
+    def unsupported(self, node: exp.Expr) -> SqlError:
+        name = _NAMES.get(type(node))
+        if name is None and isinstance(node, exp.Func):
+            name = f"function {node.sql_name().lower()}(…)"
+        name = name or f"`{type(node).__name__}`"
+        return self.error(UnsupportedSql, node, f"{name} is not supported", topic=name)
+
+    def error(
+        self,
+        kind: type[SqlError],
+        node: exp.Expr,
+        message: str,
+        hint: str = "",
+        topic: str = "",
+    ) -> SqlError:
+        """An error at the place of a node, or of the nearest one around it that has a place."""
+        place: Any = node
+        covered = span(place)
+        while covered is None and place.parent is not None:
+            place = place.parent
+            covered = span(place)
+        start, end = covered or (0, len(self.text))
+        position = Position.of(self.text, start)
+        text = self.text[start:end]
+        return kind(message, text=text, hint=hint, position=position, topic=topic)
+
+
+def _unwrapped(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def _name_parts(node: exp.Expr) -> list[str] | None:
+    parts = node.parts if isinstance(node, exp.Column | exp.Dot) else []
+    if not all(isinstance(part, exp.Identifier) for part in parts):
+        return None
+    return [str(part.this) for part in parts]
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
+
+
+def _plain(literal: Number | Typed | str | bool | float) -> Any:
+    """A literal as a Python value that `order` can compare."""
+    if isinstance(literal, Number):
+        return constant(literal, DecimalType(38, 0), "UTC")
+    return literal
