@@ -68,7 +68,7 @@ class Quoted(str):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How raw values of one attribute are converted; those of type `ready` need nothing but a cast."""
+    """How the raw values of an attribute are converted; those of type `ready` are so already."""
 
     convert: Convert
     ready: type | None
@@ -82,21 +82,6 @@ def json_rule(attribute: Attribute) -> Rule:
     100
     """
     return Rule(_converter(attribute), _ready(attribute.type))
-
-
-def text_rule(attribute: Attribute) -> Rule:
-    """The rule for fields of CSV; an empty field is NULL unless it is `Quoted`."""
-    if isinstance(attribute.type, String):
-        return Rule(lambda text: text if text or isinstance(text, Quoted) else None, None)
-    convert, read = _converter(attribute), _reader(attribute.type)
-
-    def from_text(text: str) -> Any:
-        stripped = text.strip(" \t")
-        if not stripped and not isinstance(text, Quoted):
-            return None
-        return convert(read(stripped))
-
-    return Rule(from_text, None)
 
 
 def python_rule(attribute: Attribute) -> Rule:
@@ -314,14 +299,36 @@ def scanned_number(text: str) -> int | bytes:
     return int(text)
 
 
-def _reader(type_: Type) -> Callable[[str], Any]:
-    """From the text of a CSV field to what JSON would have written."""
+def field_reader(type_: Type) -> Callable[[str], Any]:
+    """From the text of a CSV field to the raw value that JSON would have given.
+
+    An empty field is NULL unless it is `Quoted`. Spaces around it belong to a STRING only.
+
+    >>> from headgate.schema import INT
+    >>> read = field_reader(INT)
+    >>> read(" +3 "), read(""), read("three")
+    (3, None, 'three')
+    """
+    if isinstance(type_, String):
+        return lambda text: str(text) if text or isinstance(text, Quoted) else None
+    plain = _plain_reader(type_)
+
+    def read(text: str) -> Any:
+        stripped = text.strip(" \t")
+        if not stripped and not isinstance(text, Quoted):
+            return None
+        return plain(stripped)
+
+    return read
+
+
+def _plain_reader(type_: Type) -> Callable[[str], Any]:
     if isinstance(type_, Boolean):
         truth = {"true": True, "false": False}
         return lambda text: truth.get(text.lower(), text)
     if type_.numeric:
         return lambda text: scanned_number(text) if _NUMBER.fullmatch(text) else text
-    return lambda text: text
+    return str
 
 
 def _scanned(type_: Type) -> Callable[[str, Any], Any]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from headgate.errors import EventError
-from headgate.events.assemble import assemble, fill
+from headgate.events.assemble import Column, assemble, fill
 from headgate.events.batch import (
     BOM,
     MAX_RECORD,
@@ -24,19 +23,182 @@ from headgate.events.batch import (
     raw_text,
     used_attributes,
 )
-from headgate.events.convert import Quoted, text_rule
+from headgate.events.convert import Quoted, field_reader, json_rule
 from headgate.schema import Stream
 
 
-@dataclass(frozen=True, slots=True)
-class CsvRecord:
+class CsvRecord(NamedTuple):
     """A record, the line on which it starts, and its fields; a blank line has no fields.
 
     `raw` is the text as it stands, cut when it is too long. `problem` says why there are no fields
-    when there should be.
+    when there should be. (A tuple, because there is one per row and a dataclass takes three times
+    as long to make.)
     """
 
     line: int
     raw: bytes
     fields: Sequence[str] = ()
     problem: str = ""
+
+
+_CLOSING = re.compile(rb'(?:[^"]++|"")*+"')
+_QUOTED = re.compile(r'"((?:[^"]++|"")*+)"')
+
+
+def split_csv(
+    lines: Iterable[bytes], *, separator: str = ",", first_line: int = 1
+) -> Iterator[CsvRecord]:
+    """The records of a text, which may go over several lines.
+
+    A quote that is never closed makes one record of all that follows, with a problem; of a record
+    longer than the limit only the beginning is kept.
+
+    >>> [(r.line, r.fields) for r in split_csv([b'1,"a\\n', b'b"\\n', b"2,\\n"])]
+    [(1, ['1', 'a\\nb']), (3, ['2', ''])]
+    """
+    between = separator.encode()
+    start = number = first_line
+    size = 0
+    kept: list[bytes] = []
+    for number, given in enumerate(lines, first_line):
+        line = given.removeprefix(BOM) if number == 1 else given
+        if not kept:
+            start, size = number, 0
+        unfinished = (kept or b'"' in line) and _ends_open(line, between, inside=bool(kept))
+        if size <= MAX_RECORD:
+            kept.append(line)
+        size += len(line)
+        if not unfinished:
+            yield _record(start, b"".join(kept), separator)
+            kept = []
+    if kept:
+        lost = f"line {start}" if start == number else f"lines {start} to {number}"
+        yield CsvRecord(start, b"".join(kept), problem=f"a quote is never closed: {lost}")
+
+
+def _ends_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
+    """Is a quoted field still open at the end of the line?"""
+    at = 0
+    if not inside and line.startswith(b'"'):
+        inside, at = True, 1
+    while True:
+        if inside:
+            closing = _CLOSING.match(line, at)
+            if closing is None:
+                return True
+            at = closing.end()
+        at = line.find(separator, at) + 1
+        if at == 0:
+            return False
+        inside = line.startswith(b'"', at)
+        at += inside
+
+
+def _record(line: int, raw: bytes, separator: str) -> CsvRecord:
+    if len(raw) > MAX_RECORD:
+        return CsvRecord(line, raw, problem=f"longer than {MAX_RECORD:,} bytes")
+    try:
+        text = raw.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        at = error.start
+        return CsvRecord(line, raw, problem=f"not UTF-8: byte {at + 1} is 0x{raw[at]:02x}")
+    if separator not in text and not text.strip():
+        return CsvRecord(line, raw)
+    if '"' not in text:
+        return CsvRecord(line, raw, text.split(separator))
+    return _quoted_record(line, raw, text, separator)
+
+
+def _quoted_record(line: int, raw: bytes, text: str, separator: str) -> CsvRecord:
+    fields: list[str] = []
+    at = 0
+    while True:
+        quoted = _QUOTED.match(text, at)
+        if quoted:
+            fields.append(Quoted(quoted[1].replace('""', '"')))
+            end = quoted.end()
+            if not text.startswith(separator, end) and end != len(text):
+                return CsvRecord(line, raw, problem=f"text after the quotes of field {len(fields)}")
+        else:
+            end = text.find(separator, at) if separator in text[at:] else len(text)
+            fields.append(text[at:end])
+            if '"' in fields[-1]:
+                return CsvRecord(line, raw, problem=f"a quote inside the bare field {len(fields)}")
+        if end == len(text):
+            return CsvRecord(line, raw, fields)
+        at = end + 1
+
+
+def parse_csv_records(
+    records: Iterable[CsvRecord],
+    stream: Stream,
+    *,
+    header: Sequence[str],
+    source: str,
+    columns: Collection[str] | None = None,
+    first_event: int = 0,
+) -> EventBatch:
+    """The events of a block of records, whose fields `header` names.
+
+    >>> from headgate.schema import INT, Attribute
+    >>> trades = Stream("trades", (Attribute("qty", INT),))
+    >>> records = split_csv([b"a,3", b"b,", b"c,x"], first_line=2)
+    >>> batch = parse_csv_records(records, trades, header=["id", "Qty"], source="x")
+    >>> batch.table.to_pylist(), batch.dead[0].reason
+    ([{'qty': 3}, {'qty': None}], "`qty` is 'x', which is not an INT")
+    """
+    where = _fields_of_attributes(header, stream)
+    rows: list[CsvRecord] = []
+    numbers: list[int] = []
+    dead: list[DeadLetter] = []
+    blank = 0
+    for record in records:
+        problem = record.problem
+        if not record.fields and not problem:
+            blank += 1
+            continue
+        if not problem and len(record.fields) != len(header):
+            problem = f"{len(record.fields)} fields, and the header has {len(header)}"
+        number = first_event + len(rows) + len(dead)
+        if problem:
+            dead.append(DeadLetter(source, record.line, problem, raw_text(record.raw), number))
+        else:
+            rows.append(record)
+            numbers.append(number)
+
+    def letter(row: int, reason: str) -> DeadLetter:
+        at = rows[row]
+        return DeadLetter(source, at.line, reason, raw_text(at.raw), numbers[row])
+
+    by_field: list[Sequence[str]] = list(zip(*(row.fields for row in rows), strict=True))
+    absent = [None] * len(rows)
+    filled: list[Column] = []
+    for attribute in used_attributes(stream, columns):
+        values: Sequence[Any] = absent
+        if rows and attribute.name in where:
+            read = field_reader(attribute.type)
+            values = [read(field) for field in by_field[where[attribute.name]]]
+        filled.append(fill(attribute, json_rule(attribute), values))
+    events = np.array(numbers, dtype=np.int64)
+    return assemble(stream, filled, events, letter, dead=dead, blank=blank)
+
+
+def _fields_of_attributes(header: Sequence[str], stream: Stream) -> dict[str, int]:
+    """The place of each attribute in the header; other columns are skipped."""
+    where: dict[str, int] = {}
+    seen: set[str] = set()
+    for place, title in enumerate(header):
+        name = title.strip()
+        if name.lower() in seen:
+            raise EventError(f"column `{name}` stands twice in the header; rename one of them")
+        if name:
+            seen.add(name.lower())
+        if attribute := stream.get(name):
+            where[attribute.name] = place
+    if not where:
+        raise EventError(
+            f"the header names no attribute of stream {stream.name}; "
+            "the first line of a CSV file must name its columns, "
+            f"some of {', '.join(stream.names[:6])}"
+        )
+    return where

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ from headgate.events.batch import (
     used_attributes,
 )
 from headgate.events.convert import Unfit, json_rule, scanned_number, show
-from headgate.events.paths import Repeated, columns as columns_of
+from headgate.events.paths import Repeated
+from headgate.events.paths import columns as columns_of
 from headgate.schema import Stream
 
 MAX_DEPTH = 200
@@ -102,7 +103,7 @@ def scan_object(line: bytes) -> dict[str, Any] | Repeated:
         raise Unfit(f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}") from None
     if len(text) > 2 * MAX_DEPTH and _depth_exceeds(text, MAX_DEPTH):
         raise Unfit(f"nested more than {MAX_DEPTH} deep")
-    found, end = _scan(text)
+    found, end = _scan(text, _DECODER)
     if end != len(text):
         rest = text[end:].lstrip(_SPACE)
         if rest.startswith(("{", "[")):
@@ -113,15 +114,15 @@ def scan_object(line: bytes) -> dict[str, Any] | Repeated:
     return found
 
 
-def _scan(text: str) -> tuple[Any, int]:
+def _scan(text: str, decoder: json.JSONDecoder) -> tuple[Any, int]:
     try:
-        return _DECODER.raw_decode(text)
+        return decoder.raw_decode(text)
     except json.JSONDecodeError as error:
         raise Unfit(f"broken JSON: {error.msg} at character {error.pos + 1}") from None
-    except ValueError:  # more digits than int() takes
-        return _LONG_INTEGERS.raw_decode(text)
     except RecursionError:
         raise Unfit("nested too deep") from None
+    except ValueError:  # an integer with more digits than int() takes
+        return _scan(text, _LONG_INTEGERS)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Repeated:

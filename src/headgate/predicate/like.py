@@ -29,7 +29,7 @@ Piece = str | Wildcard
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Literals and `_` without a `%`: `lead` times `_`, then the literal `anchor`, then the rest."""
+    """A stretch without `%`: `lead` times `_`, then the literal `anchor`, then the rest."""
 
     pieces: tuple[Piece, ...]
     lead: int

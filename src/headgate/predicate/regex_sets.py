@@ -49,16 +49,18 @@ class CharacterSet:
     @property
     def text(self) -> str:
         """This set as RE2 reads it."""
-        if not self.categories and self.ranges and self.ranges[-1][1] == MAXIMUM:
-            return (
-                f"[^{_ranges_text(_gaps(self.ranges))}]"
-                if len(self.ranges) > 1 or (self.ranges[0][0])
-                else _ANYTHING
-            )
+        if self._reaches_the_top:
+            return f"[^{_ranges_text(_gaps(self.ranges))}]"
         members = _ranges_text(self.ranges) + "".join(self.categories)
-        if self.negated or not members:
-            return f"[^{members or _EVERY_RANGE}]"
+        if self.negated:
+            return f"[^{members}]"
         return members if self._is_one_item else f"[{members}]"
+
+    @property
+    def _reaches_the_top(self) -> bool:
+        """Written as all but its gaps, which is what its author wrote; unless it has no gaps."""
+        reaches = bool(self.ranges) and self.ranges[-1][1] == MAXIMUM
+        return reaches and not self.categories and self != ANYTHING
 
     @property
     def _is_one_item(self) -> bool:
@@ -157,9 +159,6 @@ def _has_controls(category: str) -> bool:
 def _characters(text: str) -> CharacterSet:
     return CharacterSet.of(*((ord(character), ord(character)) for character in text))
 
-
-_EVERY_RANGE = r"\x{0}-\x{10ffff}"
-_ANYTHING = f"[{_EVERY_RANGE}]"
 
 LINE_TERMINATORS = _characters("\n\r\x85\u2028\u2029")
 DOT = LINE_TERMINATORS.complement()

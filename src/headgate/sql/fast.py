@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from headgate.predicate import IsNull, Operator, Predicate, conjunction, disjunction
-from headgate.predicate.java_regex import PatternRefused
+from headgate.predicate.pattern_refused import PatternRefused
 from headgate.sql import conditions
 from headgate.sql.conditions import ConditionError
 from headgate.sql.lexer import MAX_DEPTH, MAX_LITERAL

@@ -24,7 +24,17 @@ from headgate.predicate import (
     Within,
 )
 from headgate.query import Aggregate, Output, Query, Source
-from headgate.schema import Attribute, Interval, Ordinal, Schema, Stream, Timestamp, Value, ValueSet
+from headgate.schema import (
+    Attribute,
+    Interval,
+    Ordinal,
+    Schema,
+    Stream,
+    Timestamp,
+    Value,
+    ValueSet,
+    successor,
+)
 
 MAX_LISTED = 10_000
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -175,8 +185,9 @@ def _list(column: Column, ordinals: Iterable[Ordinal]) -> str:
 
 
 def _interval(text: str, column: Column, interval: Interval) -> str:
-    if interval.is_point:
-        return f"{text} = {_value(column, interval.low)}"
+    point = _only_value(column, interval)
+    if point is not None:
+        return f"{text} = {point}"
     low = _end(column, interval.low, ">=", ">")
     high = _end(column, interval.high, "<", "<=")
     if low and high:
@@ -185,6 +196,15 @@ def _interval(text: str, column: Column, interval: Interval) -> str:
             return f"{text} BETWEEN {first} AND {last}"
         return f"{text} {low} AND {text} {high}"
     return f"{text} {low or high}"
+
+
+def _only_value(column: Column, interval: Interval) -> str | None:
+    """The literal of a point; also of the least or greatest value of its type, as TRUE is."""
+    if interval.is_point or (interval.high is None and interval.low == column.type.maximum):
+        return _value(column, interval.low)
+    if interval.low is None and interval.high == successor(column.type.minimum):
+        return _value(column, column.type.minimum)
+    return None
 
 
 def _end(column: Column, cut: Ordinal | None, here: str, before: str) -> str:

@@ -249,6 +249,9 @@ class Script:
         binder = Binder(text, Scope(()))
         binder.only(create, "this", "kind", "expression")
         select = create.args.get("expression")
+        if isinstance(select, exp.SetOperation):
+            what = f"{type(select).__name__.upper()} is not supported"
+            raise binder.error(UnsupportedSql, select, what, "register two queries", topic=what)
         if not isinstance(create.this, exp.Table) or not isinstance(select, exp.Select):
             raise binder.error(SqlSyntaxError, create, "CREATE QUERY name AS SELECT … is expected")
         binder.only(select, "expressions", "from_", "joins", "where", "group", "distinct", "kind")
@@ -274,8 +277,8 @@ class Script:
             raise binder.error(SqlSyntaxError, select, "a query needs FROM and a stream")
         tables = [clause.this]
         for join in select.args.get("joins") or ():
-            sided = {name for name, value in join.args.items() if value} - {"this"}
-            if sided:
+            said = {key for key, value in join.args.items() if value} - {"this", "kind"}
+            if said or join.args.get("kind") != "CROSS":  # which is what a comma means
                 message = "JOIN is not supported"
                 hint = "list the streams in FROM and put the condition into WHERE"
                 raise binder.error(UnsupportedSql, join, message, hint)

@@ -34,7 +34,7 @@ from headgate.predicate import (
 )
 from headgate.predicate.atoms import MIRROR, PatternKind
 from headgate.predicate.comparison import HOLDS, order
-from headgate.predicate.java_regex import PatternRefused
+from headgate.predicate.pattern_refused import PatternRefused
 from headgate.predicate.tree import ALL_TRUTHS, Accepted
 from headgate.schema import BOOLEAN, Boolean, DecimalType, Interval, Timestamp, ValueSet
 from headgate.sql import conditions
@@ -85,6 +85,8 @@ _NAMES: dict[type[exp.Expr], str] = {
     exp.SimilarTo: "SIMILAR TO",
     exp.Collate: "COLLATE",
 }
+
+_CLAUSES = {"order": "ORDER BY", "with_": "WITH", "sort": "SORT BY", "replace": "OR REPLACE"}
 
 
 def parse_condition(text: str, scope: Scope) -> Predicate:
@@ -342,8 +344,11 @@ class Binder:
         """Refuse a node that says more than we understand."""
         for name, value in node.args.items():
             if value and name not in known:
-                word = name.replace("_", " ").upper()
-                raise self.error(UnsupportedSql, node, f"{word} is not supported here")
+                word = _CLAUSES.get(name, name.replace("_", " ").strip().upper())
+                part = value[0] if isinstance(value, list) else value
+                place = part if isinstance(part, exp.Expr) else node
+                what = f"{word} is not supported"
+                raise self.error(UnsupportedSql, place, what, topic=what)
 
     def unsupported(self, node: exp.Expr) -> SqlError:
         name = _NAMES.get(type(node))

@@ -1,0 +1,237 @@
+r"""A fragment is RE2 text, and what must be known about its ends to put it next to others.
+
+Java's `$` stands at the end of the text or before a final line terminator, but not between
+`\r` and `\n`. RE2 cannot look ahead, so where nothing follows a `$` we consume the terminator
+instead, and keep account of whether the character before it may be a `\r`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from headgate.predicate.pattern_refused import PatternRefused
+from headgate.predicate.regex_sets import CharacterSet
+
+_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"
+_END_AFTER_RETURN = r"(?:\r\n|[\r\x{85}\x{2028}\x{2029}])?\z"
+
+
+class Emptiness(IntEnum):
+    """May the fragment match no character at all? A sequence is its minimum, a choice its maximum."""
+
+    NEVER = 0
+    WHERE_AN_ANCHOR_HOLDS = 1
+    ALWAYS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A piece of the pattern that a refusal may have to point at."""
+
+    offset: int
+    text: str
+
+    def refusal(self, reason: str) -> PatternRefused:
+        return PatternRefused(reason, self.offset, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """A fragment that ends in one character of a set: `head`, then a member of `last`."""
+
+    head: str
+    last: CharacterSet
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    r"""RE2 text with the facts that its neighbours need.
+
+    `is_unit`           the text takes a quantifier as it stands
+    `is_zero_width`     it never consumes a character
+    `ends_in_return`    its last character may be a `\r`
+    `passes_return`     it may be empty, so that a `\r` before it is still the character before
+    `dollar`            a `$` in it, behind which nothing may follow
+    `dollar_is_open`    that `$` may be reached before any character
+    `not_boundary`      a `\B` in it that may be tested before any character
+    `has_dot`           a `.` is in it
+    """
+
+    text: str
+    emptiness: Emptiness = Emptiness.NEVER
+    is_unit: bool = True
+    is_zero_width: bool = False
+    tail: Tail | None = None
+    ends_in_return: bool = False
+    passes_return: bool = False
+    dollar: Mark | None = None
+    dollar_is_open: bool = False
+    not_boundary: Mark | None = None
+    has_dot: bool = False
+
+
+EMPTY = Fragment("", Emptiness.ALWAYS, is_unit=False, is_zero_width=True, passes_return=True)
+
+
+def character(members: CharacterSet, *, is_dot: bool = False) -> Fragment:
+    """One character of a set."""
+    return Fragment(
+        members.text,
+        tail=Tail("", members),
+        ends_in_return=members.has_control("\r"),
+        has_dot=is_dot,
+    )
+
+
+def anchor(text: str, not_boundary: Mark | None = None) -> Fragment:
+    r"""A place in the text, such as `\A` or `\b`."""
+    return Fragment(
+        text,
+        Emptiness.WHERE_AN_ANCHOR_HOLDS,
+        is_zero_width=True,
+        passes_return=True,
+        not_boundary=not_boundary,
+    )
+
+
+def dollar(mark: Mark) -> Fragment:
+    r"""Java's `$` and `\Z`, where nothing follows."""
+    return Fragment(
+        _END,
+        Emptiness.WHERE_AN_ANCHOR_HOLDS,
+        is_unit=False,
+        is_zero_width=True,
+        dollar=mark,
+        dollar_is_open=True,
+    )
+
+
+def group(fragment: Fragment) -> Fragment:
+    """The fragment as one unit. It never captures: RLIKE only asks whether there is a match."""
+    if fragment.is_unit or not fragment.text:
+        return fragment
+    return replace(fragment, text=f"(?:{fragment.text})", is_unit=True)
+
+
+def choose(alternatives: Sequence[Fragment]) -> Fragment:
+    """Any one of the alternatives."""
+    if len(alternatives) == 1:
+        return alternatives[0]
+    return Fragment(
+        "|".join(fragment.text for fragment in alternatives),
+        max(fragment.emptiness for fragment in alternatives),
+        is_unit=False,
+        is_zero_width=all(fragment.is_zero_width for fragment in alternatives),
+        ends_in_return=any(fragment.ends_in_return for fragment in alternatives),
+        passes_return=any(fragment.passes_return for fragment in alternatives),
+        dollar=next((f.dollar for f in alternatives if f.dollar), None),
+        dollar_is_open=any(fragment.dollar_is_open for fragment in alternatives),
+        not_boundary=next((f.not_boundary for f in alternatives if f.not_boundary), None),
+        has_dot=any(fragment.has_dot for fragment in alternatives),
+    )
+
+
+def join(fragments: Sequence[Fragment]) -> Fragment:
+    r"""One fragment after the other.
+
+    >>> from headgate.predicate.regex_sets import DIGIT, SPACE
+    >>> join([character(DIGIT), dollar(Mark(2, "$"))]).text
+    '[0-9](?:\\r\\n|[\\n\\r\\x{85}\\x{2028}\\x{2029}])?\\z'
+    >>> join([dollar(Mark(0, "$")), character(SPACE)])
+    Traceback (most recent call last):
+    ...
+    headgate.predicate.pattern_refused.PatternRefused:
+    `$` with something behind it at character 1
+    """
+    written = [fragment for fragment in fragments if fragment.text]
+    if len(written) <= 1:
+        return written[0] if written else EMPTY
+    texts: list[str] = []
+    done = before = last = EMPTY
+    for fragment in written:
+        if done.dollar:
+            raise done.dollar.refusal(f"`{done.dollar.text}` with something behind it")
+        if fragment.dollar and fragment.dollar_is_open and done.ends_in_return:
+            texts[-1:] = [_dollar_behind(before, last, fragment, fragment.dollar)]
+        else:
+            texts.append(fragment.text)
+        before, done, last = done, _facts_of_pair(done, fragment), fragment
+    return replace(done, text="".join(texts), is_unit=False)
+
+
+def _facts_of_pair(left: Fragment, right: Fragment) -> Fragment:
+    """What is known of `left` followed by `right`; the text is put together elsewhere."""
+    return Fragment(
+        "",
+        min(left.emptiness, right.emptiness),
+        is_zero_width=left.is_zero_width and right.is_zero_width,
+        ends_in_return=right.ends_in_return or (right.passes_return and left.ends_in_return),
+        passes_return=left.passes_return and right.passes_return,
+        dollar=right.dollar,
+        dollar_is_open=right.dollar_is_open and left.passes_return,
+        not_boundary=left.not_boundary or (right.not_boundary if left.emptiness else None),
+        has_dot=left.has_dot or right.has_dot,
+    )
+
+
+def _dollar_behind(before: Fragment, last: Fragment, end: Fragment, mark: Mark) -> str:
+    r"""`last` and a bare `$`, where `last` may end in `\r`: take the `\r` apart from the others."""
+    exposed = before.ends_in_return and last.passes_return
+    others = last.tail.last.without_control("\r") if last.tail else None
+    if end.text != _END or last.tail is None or others is None or exposed:
+        raise mark.refusal(f"`{mark.text}` behind what may end in a carriage return")
+    ways = [f"{others.text}{_END}"] if others.ranges or others.categories else []
+    split = "|".join([*ways, rf"\r{_END_AFTER_RETURN}"])
+    text = f"{last.tail.head}(?:{split})"
+    return f"(?:{text}|{_END})" if last.emptiness else text
+
+
+def repeat(fragment: Fragment, low: int, high: int | None, mark: Mark) -> Fragment:
+    r"""The fragment from `low` to `high` times; None is without limit.
+
+    Greedy and reluctant are one thing here: they find the same texts.
+
+    >>> from headgate.predicate.regex_sets import DIGIT
+    >>> repeat(character(DIGIT), 2, None, Mark(0, "")).text
+    '[0-9]{2,}'
+    """
+    if high == 0 or not fragment.text:
+        return EMPTY
+    if fragment.is_zero_width:
+        return fragment if low else EMPTY
+    if fragment.dollar and high != 1:
+        raise fragment.dollar.refusal(f"`{fragment.dollar.text}` inside a repetition")
+    if low > 1 and fragment.emptiness is Emptiness.WHERE_AN_ANCHOR_HOLDS:
+        # Java ends the counting at the first empty round, so `(^|a){2}b` does not find `ab`.
+        raise mark.refusal(f"counted repetition `{mark.text}` of what an anchor may leave empty")
+    return _repeated(fragment, low, high)
+
+
+def _repeated(fragment: Fragment, low: int, high: int | None) -> Fragment:
+    unit = group(fragment).text
+    tail = fragment.tail if fragment.tail and not fragment.tail.head else None
+    fewer = _times(unit, max(low - 1, 0), None if high is None else high - 1)
+    # Where the `\n` of a final `\r\n` can be consumed too, the end of the text is reached, and
+    # there `$` holds: a `\r` that is last does no harm.
+    swallows = high is None and tail is not None and tail.last.has_control("\n")
+    return replace(
+        fragment,
+        text=_times(unit, low, high),
+        emptiness=fragment.emptiness if low else Emptiness.ALWAYS,
+        is_unit=False,
+        tail=Tail(fewer, tail.last) if tail else None,
+        ends_in_return=fragment.ends_in_return and not swallows,
+        passes_return=not swallows and (low == 0 or fragment.passes_return),
+    )
+
+
+def _times(unit: str, low: int, high: int | None) -> str:
+    if high == 0:
+        return ""
+    if high is None and low <= 1:
+        return unit + "*+"[low]
+    if (low, high) in ((0, 1), (1, 1)):
+        return unit + "?" if low == 0 else unit
+    return f"{unit}{{{low}{'' if low == high else ','}{'' if high in (None, low) else high}}}"

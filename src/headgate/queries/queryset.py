@@ -1,0 +1,125 @@
+"""Queries in the order of their registration, each under an id that never changes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from headgate.errors import QuerySetError, did_you_mean
+from headgate.queries.report import LoadReport
+from headgate.query import Query
+from headgate.schema import Schema
+from headgate.sql import render_schema, render_select
+
+
+def query_version(query: Query) -> str:
+    """A hash of the query's bound SQL: equal text up to spelling gives equal versions."""
+    return hashlib.blake2b(render_select(query).encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What turns one query set into another."""
+
+    added: tuple[Query, ...]
+    removed: tuple[str, ...]
+    updated: tuple[Query, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.updated)
+
+
+class QuerySet:
+    """An ordered collection of queries over one schema.
+
+    >>> from headgate.predicate import TRUE
+    >>> from headgate.query import Source
+    >>> everything = Query("all", (Source("s", "s"),), TRUE)
+    >>> queries = QuerySet(Schema())
+    >>> queries.add(everything)
+    >>> len(queries), "all" in queries, queries["all"] is everything
+    (1, True, True)
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        queries: Iterable[Query] = (),
+        *,
+        version: int | None = None,
+        report: LoadReport | None = None,
+    ) -> None:
+        self.schema = schema
+        self.report = report or LoadReport()
+        self._given_version = version
+        self._queries: dict[str, Query] = {}
+        for query in queries:
+            self.add(query)
+
+    @property
+    def version(self) -> int | str:
+        """The number that a publisher gave, or else a hash of schema and queries."""
+        return self.content_hash if self._given_version is None else self._given_version
+
+    @property
+    def content_hash(self) -> str:
+        """Equal for equal schemas and equal queries in the same order."""
+        digest = hashlib.blake2b(render_schema(self.schema).encode(), digest_size=8)
+        for query in self:
+            digest.update(f"\0{query.id}\0{render_select(query)}".encode())
+        return digest.hexdigest()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(self._queries)
+
+    def add(self, query: Query) -> None:
+        """Append a query; an id that is taken is an error."""
+        if query.id in self._queries:
+            raise QuerySetError(f"there is already a query `{query.id}`; ids are unique in a set")
+        self._queries[query.id] = query
+        self._given_version = None
+
+    def remove(self, query_id: str) -> Query:
+        """Take a query out."""
+        query = self[query_id]
+        del self._queries[query_id]
+        self._given_version = None
+        return query
+
+    def diff(self, newer: QuerySet) -> Change:
+        """What was added, removed and updated on the way to a newer set."""
+        return Change(
+            added=tuple(query for query in newer if query.id not in self),
+            removed=tuple(query.id for query in self if query.id not in newer),
+            updated=tuple(q for q in newer if q.id in self and _differ(self[q.id], q)),
+        )
+
+    def filters(self, stream: str) -> list[Query]:
+        """The queries that decide on each event of a stream alone: what an index holds."""
+        return [query for query in self if query.kind == "filter" and query.stream == stream]
+
+    def __getitem__(self, query_id: str) -> Query:
+        try:
+            return self._queries[query_id]
+        except KeyError:
+            hint = did_you_mean(query_id, self._queries) if len(self._queries) < 10_000 else ""
+            raise QuerySetError(f"no query `{query_id}`; {hint}".rstrip("; ")) from None
+
+    def __contains__(self, query_id: object) -> bool:
+        return query_id in self._queries
+
+    def __iter__(self) -> Iterator[Query]:
+        return iter(self._queries.values())
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    def __repr__(self) -> str:
+        streams = ", ".join(self.schema.names)
+        return f"<QuerySet of {len(self):,} queries over {streams or 'no streams'}>"
+
+
+def _differ(old: Query, new: Query) -> bool:
+    return old != new and (query_version(old), old.metadata) != (query_version(new), new.metadata)
