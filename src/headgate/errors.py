@@ -155,7 +155,8 @@ def shorten(text: str, limit: int = 60) -> str:
     >>> shorten("a  >\\n 3")
     'a > 3'
     """
-    line = " ".join(text[: 4 * limit].split())
+    whole = text[: 4 * limit].encode(errors="replace").decode()
+    line = " ".join(whole.replace("\0", "\ufffd").split())
     if len(line) <= limit and len(text) <= 4 * limit:
         return line
     return line[: limit - 1] + "…"

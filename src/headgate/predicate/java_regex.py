@@ -3,7 +3,8 @@ r"""RLIKE means what Java means, and runs on RE2, in time linear in the text.
 `to_re2` reads a pattern of `java.util.regex` (Java 17 and later, no flags) and writes one for RE2
 that finds a match in exactly the same texts, `Matcher.find()` being the judge. What RE2 cannot mean
 the same is refused by name: lookaround, backreferences, possessive quantifiers, atomic groups,
-class intersections, `^` and `$` under `(?m)`, a `$` with something behind it, the flags `x d u U c`.
+class intersections, `^` and `$` under `(?m)`, a `$` with something behind it, and the flags
+`x`, `d`, `u`, `U` and `c`.
 
 Java does not always agree with itself, nor with its documentation. In three places we take a side:
 
@@ -79,7 +80,7 @@ def to_re2(pattern: str) -> str:
     Linear in the pattern's length, and never recursive. The result is known to compile.
 
     >>> to_re2(r"(?i)k\s?\d{2,}")
-    '[Kk][\\x{9}-\\x{d} ]?[0-9]{2,}'
+    '(?:K|k)[\\x{9}-\\x{d} ]?[0-9]{2,}'
     >>> compile_re2(to_re2("^a$")).search("a\r\n") is not None
     True
     >>> to_re2("a(?=b)")
@@ -126,7 +127,8 @@ def _refuse_surrogates(pattern: str) -> None:
 def _refuse_inner_boundary(whole: Fragment) -> None:
     r"""Java also tries places inside a surrogate pair, where `\B` holds and a `.` takes a half.
 
-    It does so unless the pattern asks for a class beyond the basic plane; too fine a line to follow.
+    It does so unless some class of the pattern reaches beyond the basic plane: a line too fine to
+    follow.
     """
     if whole.not_boundary and (whole.has_dot or whole.emptiness):
         raise whole.not_boundary.refusal(r"`\B` before any character")
@@ -216,9 +218,10 @@ class _Translation:
     def _read_line_anchor(self) -> Fragment:
         start = self.cursor.at
         sign = self.cursor.take()
+        mark = self._mark(start)
         if self.flags.multiline:
-            raise self.cursor.refusal("in multiline mode", start)
-        return anchor(r"\A") if sign == "^" else dollar(self._mark(start))
+            raise mark.refusal(f"`{sign}` in multiline mode")
+        return anchor(r"\A") if sign == "^" else dollar(mark)
 
     def _read_escaped(self) -> Fragment:
         start = self.cursor.at

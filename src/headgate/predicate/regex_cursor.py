@@ -90,7 +90,7 @@ def undo_quotes(source: str) -> tuple[str, Sequence[int]]:
 
 
 def _quoted(character: str, *, is_first: bool) -> str:
-    r"""One quoted character as Java rewrites it: letters stay bare, even behind a half-read `\x4`."""
+    r"""One quoted character as Java rewrites it; a letter stays bare, even behind `\x4`."""
     if not character.isascii() or character.isalpha():
         return character
     if character.isdigit():

@@ -19,7 +19,7 @@ _END_AFTER_RETURN = r"(?:\r\n|[\r\x{85}\x{2028}\x{2029}])?\z"
 
 
 class Emptiness(IntEnum):
-    """May the fragment match no character at all? A sequence is its minimum, a choice its maximum."""
+    """May a fragment match no character? A sequence has the minimum, a choice the maximum."""
 
     NEVER = 0
     WHERE_AN_ANCHOR_HOLDS = 1

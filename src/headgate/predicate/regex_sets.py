@@ -51,7 +51,11 @@ class CharacterSet:
         """This set as RE2 reads it."""
         if self._reaches_the_top:
             return f"[^{_ranges_text(_gaps(self.ranges))}]"
+        if self in _TAKEN_FOR_FOLDED:
+            return f"(?:{chr(self.ranges[0][0])}|{chr(self.ranges[1][0])})"
         members = _ranges_text(self.ranges) + "".join(self.categories)
+        if not members:
+            return f"[^{_ranges_text(ANYTHING.ranges)}]"
         if self.negated:
             return f"[^{members}]"
         return members if self._is_one_item else f"[{members}]"
@@ -111,7 +115,7 @@ def literal(point: int) -> str:
     """
     character = chr(point)
     if character.isascii() and character.isprintable():
-        return character if character.isalnum() or character in " _" else "\\" + character
+        return "\\" + character if character in r"\.+*?()|[]{}^$-" else character
     return character if character.isalnum() else f"\\x{{{point:x}}}"
 
 
@@ -159,6 +163,10 @@ def _has_controls(category: str) -> bool:
 def _characters(text: str) -> CharacterSet:
     return CharacterSet.of(*((ord(character), ord(character)) for character in text))
 
+
+# RE2 reads `[Kk]` as `(?i)k`, and as one of several alternatives it then folds it by Unicode:
+# `[Kk]|z` finds the Kelvin sign, and `[Ss]|z` the long s. Written `(?:K|k)` it does not.
+_TAKEN_FOR_FOLDED = frozenset(_characters(pair) for pair in ("Kk", "Ss"))
 
 LINE_TERMINATORS = _characters("\n\r\x85\u2028\u2029")
 DOT = LINE_TERMINATORS.complement()

@@ -15,27 +15,27 @@ from headgate.predicate import IsNull, Operator, Predicate, conjunction, disjunc
 from headgate.predicate.pattern_refused import PatternRefused
 from headgate.sql import conditions
 from headgate.sql.conditions import ConditionError
-from headgate.sql.lexer import MAX_DEPTH, MAX_LITERAL
+from headgate.sql.lexer import MAX_DEPTH, MAX_LITERAL, MAX_STATEMENT, is_unicode
 from headgate.sql.literals import Literal, LiteralError, Number, Typed
 from headgate.sql.scope import NameProblem, Scope
 
-MAX_TEXT = 20_000
 MAX_CACHE = 500_000
 
-_NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-_NUMBER = r"-?\d+(?:\.\d+)?(?:E[+-]?\d+)?(?![\w.])"
-_TEXT = r"'[^'\\]*'(?!')"
+# Quantifiers are possessive (`*+`), so that reading is linear in the text, whatever it is.
+_NAME = r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+"
+_NUMBER = r"-?\d++(?:\.\d++)?+(?:E[+-]?\d++)?+(?![\w.])"
+_TEXT = r"'[^'\\]*+'(?!')"
 _LITERAL = rf"(?:{_NUMBER}|{_TEXT}|(?:DATE|TIMESTAMP)\s*{_TEXT}|TRUE\b|FALSE\b)"
 _TOKEN = re.compile(
-    rf"""\s*(?:
-    ( {_NAME} (?: \s*(?:<=|>=|<>|!=|==|=|<|>)\s* (?:{_LITERAL}|{_NAME}(?!\s*[('.]))
-              | \s+(?:NOT\s+)? (?: IN\s*\(\s*{_LITERAL}(?:\s*,\s*{_LITERAL})*\s*\)
-                                 | BETWEEN\s+{_LITERAL}\s+AND\s+{_LITERAL}
-                                 | LIKE\s+{_TEXT}(?!\s*ESCAPE) )
-              | \s+IS\s+(?:NOT\s+)?NULL\b ) )
+    rf"""\s*+(?:
+    ( {_NAME} (?: \s*+(?:<=|>=|<>|!=|==|=|<|>)\s*+ (?:{_LITERAL}|{_NAME}(?!\s*+[('.]))
+              | \s++(?:NOT\s++)?+ (?: IN\s*+\(\s*+{_LITERAL}(?:\s*+,\s*+{_LITERAL})*+\s*+\)
+                                    | BETWEEN\s++{_LITERAL}\s++AND\s++{_LITERAL}
+                                    | LIKE\s++{_TEXT}(?!\s*+ESCAPE) )
+              | \s++IS\s++(?:NOT\s++)?+NULL\b ) )
   | (AND\b | OR\b | NOT\b | \( | \))
-  | (\S) )""",
-    re.VERBOSE | re.IGNORECASE | re.ASCII,
+  | (\S.*) )""",
+    re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL,
 )
 _COMPARISON = re.compile(
     rf"({_NAME})\s*(<=|>=|<>|!=|==|=|<|>)\s*(?:({_LITERAL})|({_NAME}))", re.IGNORECASE | re.ASCII
@@ -73,7 +73,7 @@ def condition(text: str, scope: Scope, cache: _Cache | None = None) -> Predicate
     >>> condition("lower(a) = 3", scope) is None
     True
     """
-    if len(text) > MAX_TEXT or "\0" in text:
+    if len(text) > MAX_STATEMENT or "\0" in text or not is_unicode(text):
         return None
     if cache is None:
         cache = {}

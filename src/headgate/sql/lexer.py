@@ -15,6 +15,7 @@ from headgate.errors import Position, SqlError, SqlSyntaxError, TooLarge, Unsupp
 
 MAX_STATEMENT = 1_000_000
 MAX_LITERAL = 65_536
+MAX_NAME = 255
 MAX_DEPTH = 100
 
 _TOKEN = re.compile(
@@ -101,6 +102,8 @@ def guard(text: str, *, declares: bool = False) -> list[Token]:
             hint="split the query into several",
             topic="text too long",
         )
+    if not is_unicode(text):
+        raise SqlSyntaxError("the text is not Unicode: it has half a surrogate pair", text=text)
     if "\0" in text:
         raise fail(SqlSyntaxError, text, text.index("\0"), 1, "a NUL character is not SQL")
     found: list[Token] = []
@@ -131,12 +134,26 @@ def guard(text: str, *, declares: bool = False) -> list[Token]:
     return found
 
 
+def is_unicode(text: str) -> bool:
+    """Can the text be written as UTF-8? Half a surrogate pair cannot."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _check_token(text: str, token: Token) -> None:
     if token.kind == "string" and len(token.text) > MAX_LITERAL:
         message = (
             f"a literal of {len(token.text):,} characters is over the limit of {MAX_LITERAL:,}"
         )
         raise fail(TooLarge, text, token.start, 40, message, topic="literal too long")
+    if token.kind in ("word", "quoted") and len(token.text) > MAX_NAME:
+        message = f"a name of {len(token.text):,} characters is over the limit of {MAX_NAME}"
+        raise fail(TooLarge, text, token.start, 40, message, topic="name too long")
     if token.kind == "other":
         _refuse_character(text, token)
     if token.kind == "word" and token.word == "CASE":

@@ -17,6 +17,7 @@ from headgate.errors import (
     InvalidPattern,
     Position,
     SqlError,
+    SqlSyntaxError,
     TooLarge,
     TypeMismatch,
     UnknownName,
@@ -92,6 +93,8 @@ _CLAUSES = {"order": "ORDER BY", "with_": "WITH", "sort": "SORT BY", "replace": 
 def parse_condition(text: str, scope: Scope) -> Predicate:
     """The predicate of a condition by way of sqlglot."""
     found = guard(text)
+    if not found:
+        raise SqlSyntaxError("the condition is empty", hint="TRUE accepts every event")
     if any(token.text == ";" for token in found):
         at = next(token.start for token in found if token.text == ";")
         raise UnsupportedSql(

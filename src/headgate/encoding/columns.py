@@ -1,0 +1,130 @@
+"""Events as dense arrays: each column as int64 codes that are ordered as its values are.
+
+A code is the value's ordinal where that fits into 64 bits. For STRING and for DECIMAL of more than
+18 digits it is the rank among the distinct values of the batch.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.schema import DecimalType, Double, Ordinal, String, Type, ValueSet
+from headgate.schema.types import MAGNITUDE, NAN_RANK
+
+Codes = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+WIDEST_CODED = 18
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """A column of a batch. The code of a NULL means nothing; `valid` is where there is a value."""
+
+    type: Type
+    codes: Codes
+    valid: Mask | None  # None where nothing is NULL
+    ranked: list[Any] | None = None  # the ordinals in order, where codes are ranks among them
+
+    def cut(self, cut: Ordinal) -> int:
+        """The least code that is not below a cut."""
+        if self.ranked is not None:
+            return bisect_left(self.ranked, cut)
+        assert isinstance(cut, int)
+        return cut
+
+    def member(self, values: ValueSet) -> Mask:
+        """Where a value's ordinal lies in a set; meaningless where it is NULL."""
+        cuts = [self.cut(cut) for cut in values.cuts]
+        if len(cuts) == 1:
+            below = self.codes < cuts[0]
+            return below if values.starts_inside else ~below
+        if len(cuts) == 2:
+            inside = (self.codes >= cuts[0]) & (self.codes < cuts[1])
+            return ~inside if values.starts_inside else inside
+        passed = np.searchsorted(np.array(cuts, dtype=np.int64), self.codes, side="right")
+        inside = (passed + values.starts_inside) % 2 == 1
+        return np.asarray(inside, dtype=np.bool_)
+
+    @cached_property
+    def values(self) -> npt.NDArray[np.object_]:
+        """The values as Python objects, for what arrays cannot compare exactly; NULL is None."""
+        found = np.empty(len(self.codes), dtype=object)
+        distinct, places = np.unique(self.codes, return_inverse=True)
+        ordinals = distinct.tolist() if self.ranked is None else self.ranked_at(distinct)
+        known = np.empty(len(ordinals), dtype=object)
+        known[:] = [self.type.value(ordinal) for ordinal in ordinals]
+        found[:] = known[places] if len(known) else None
+        if self.valid is not None:
+            found[~self.valid] = None
+        return found
+
+    def ranked_at(self, codes: Codes) -> list[Any]:
+        assert self.ranked is not None
+        return [self.ranked[code] for code in codes.tolist()] if self.ranked else []
+
+    def __getitem__(self, rows: slice) -> CodedColumn:
+        valid = None if self.valid is None else self.valid[rows]
+        return CodedColumn(self.type, self.codes[rows], valid, self.ranked)
+
+
+def encode_column(column: pa.Array[Any], type_: Type) -> CodedColumn:
+    """The codes of an Arrow column that has the Arrow type of `type_`."""
+    valid = None if column.null_count == 0 else _to_numpy(pc.is_valid(column)).astype(np.bool_)
+    if isinstance(type_, String) or (
+        isinstance(type_, DecimalType) and type_.precision > WIDEST_CODED
+    ):
+        return _ranked(column, type_, valid)
+    if isinstance(type_, DecimalType):
+        return CodedColumn(type_, _unscaled(column), valid)
+    if isinstance(type_, Double):
+        return CodedColumn(type_, double_ranks(_filled(column, pa.float64(), 0.0)), valid)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    elif pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    return CodedColumn(type_, _filled(column, pa.int64(), 0).astype(np.int64, copy=False), valid)
+
+
+def double_ranks(doubles: npt.NDArray[np.float64]) -> Codes:
+    """The ordinals of doubles, as `Double.ordinal` gives them one by one."""
+    bits = (doubles + 0.0).view(np.int64)  # adding zero turns −0.0 into 0.0
+    ranks = np.where(bits >= 0, bits, -(bits & np.int64(MAGNITUDE)))
+    ranks[np.isnan(doubles)] = NAN_RANK
+    return ranks
+
+
+def _ranked(column: pa.Array[Any], type_: Type, valid: Mask | None) -> CodedColumn:
+    encoded: Any = column.dictionary_encode()
+    distinct = [type_.ordinal(value) for value in encoded.dictionary.to_pylist()]
+    order = sorted(range(len(distinct)), key=distinct.__getitem__)
+    ranks = np.empty(len(order) + 1, dtype=np.int64)
+    ranks[np.array(order, dtype=np.int64)] = np.arange(len(order))
+    ranks[-1] = 0
+    codes = ranks[_filled(encoded.indices, pa.int64(), -1)]
+    return CodedColumn(type_, codes, valid, [distinct[place] for place in order])
+
+
+def _unscaled(column: pa.Array[Any]) -> Codes:
+    """The low halves of 128-bit decimals, which hold up to 18 digits."""
+    buffer = column.buffers()[1]
+    halves = np.frombuffer(memoryview(buffer) if buffer else b"", dtype=np.int64)
+    start = 2 * column.offset
+    return halves[start : start + 2 * len(column) : 2].copy()
+
+
+def _filled(column: pa.Array[Any], type_: pa.DataType, filler: object) -> npt.NDArray[Any]:
+    cast: Any = column.cast(type_)
+    return _to_numpy(cast.fill_null(filler) if column.null_count else cast)
+
+
+def _to_numpy(array: Any) -> npt.NDArray[Any]:
+    found: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return found

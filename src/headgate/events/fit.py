@@ -1,0 +1,176 @@
+"""An Arrow column is cast as a whole where that is exact, and row by row where it is not.
+
+Arrow's safe casts refuse to round, to overflow and to cut, but they refuse a whole column for one
+value, and a few they refuse without need. Then the rules of `convert` decide on each value.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.errors import EventError
+from headgate.events.assemble import Column, fill
+from headgate.events.convert import (
+    FIRST_MOMENT,
+    LAST_MOMENT,
+    Convert,
+    Rule,
+    Unfit,
+    json_rule,
+    microseconds,
+    python_rule,
+)
+from headgate.schema import Attribute, Boolean, Date, DecimalType, Double, Integer, String
+from headgate.schema import Timestamp, Type
+from headgate.schema.types import EPOCH
+
+_UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_DAY = 24 * 60 * 60
+
+
+def fit(attribute: Attribute, given: pa.Array[Any]) -> Column:
+    """The column as the attribute's type; EventError if no value of the column's could be.
+
+    >>> from headgate.schema import INT
+    >>> fit(Attribute("qty", INT), pa.array([3.0, 3.5])).unfit
+    {1: '`qty` is 3.5, which is not an INT'}
+    """
+    array = given.dictionary_decode() if pa.types.is_dictionary(given.type) else given
+    if pa.types.is_null(array.type):
+        return Column(attribute, array.cast(attribute.type.arrow), {})
+    if not _may_fit(array.type, attribute.type):
+        raise EventError(
+            f"column `{attribute.name}` is {given.type}, and the stream declares {attribute.type}; "
+            "cast the column or change the declaration"
+        )
+    try:
+        exact = _exact_cast(array, attribute.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        exact = None
+    if exact is not None:
+        return Column(attribute, exact, {})
+    return _row_by_row(attribute, array)
+
+
+def _may_fit(given: pa.DataType, wanted: Type) -> bool:
+    of = pa.types
+    text = _is_text(given)
+    match wanted:
+        case Boolean():
+            return of.is_boolean(given)
+        case Integer() | DecimalType() | Double():
+            return of.is_integer(given) or of.is_floating(given) or of.is_decimal(given)
+        case Date():
+            return text or of.is_date(given) or (isinstance(given, pa.TimestampType) and not given.tz)
+        case Timestamp():
+            return text or of.is_timestamp(given)
+    return text
+
+
+def _exact_cast(array: pa.Array[Any], wanted: Type) -> pa.Array[Any] | None:
+    """The whole column without any loss, or nothing, or one of Arrow's errors."""
+    of, given = pa.types, array.type
+    match wanted:
+        case String():
+            found = array.cast(pa.string())
+            found.validate(full=True)  # Parquet readers take any bytes for UTF-8
+            return found
+        case DecimalType():
+            if of.is_floating(given):
+                return None
+            wide = array.cast(pa.decimal128(38, wanted.scale)) if of.is_integer(given) else array
+            return wide.cast(wanted.arrow)
+        case Double():
+            return None if of.is_decimal(given) else array.cast(wanted.arrow)
+        case Date():
+            return _exact_dates(array)
+        case Timestamp():
+            if not of.is_timestamp(given) or (given.tz is None and wanted.zone != "UTC"):
+                return None  # Arrow has its own tables of zones, and other gaps than zoneinfo
+            return _within(array.cast(wanted.arrow), pa.int64(), wanted)
+    return array.cast(wanted.arrow)
+
+
+def _exact_dates(array: pa.Array[Any]) -> pa.Array[Any] | None:
+    if not pa.types.is_temporal(array.type):
+        return None
+    days = array.cast(pa.date32())
+    if pa.types.is_timestamp(array.type) and not days.cast(array.type).equals(array):
+        return None
+    return _within(days, pa.int32(), Date())
+
+
+def _within(array: pa.Array[Any], integers: pa.DataType, wanted: Type) -> pa.Array[Any] | None:
+    """The array, if all its values lie in the years 1 to 9999."""
+    ends = pc.min_max(array.cast(integers)).as_py()
+    if ends["min"] is None or wanted.minimum <= ends["min"] <= ends["max"] <= wanted.maximum:
+        return array
+    return None
+
+
+def _row_by_row(attribute: Attribute, array: pa.Array[Any]) -> Column:
+    given, wanted = array.type, attribute.type
+    if _is_text(given):
+        return fill(attribute, json_rule(attribute), _texts(array))
+    if isinstance(wanted, Date):
+        ticks = array.cast(pa.int32() if pa.types.is_date32(given) else pa.int64())
+        return fill(attribute, Rule(_day(attribute.name, wanted, given), None), ticks.to_pylist())
+    if isinstance(wanted, Timestamp):
+        rule = Rule(_moment(attribute.name, wanted, given), None)
+        return fill(attribute, rule, array.cast(pa.int64()).to_pylist())
+    return fill(attribute, python_rule(attribute), array.to_pylist())
+
+
+def _is_text(given: pa.DataType) -> bool:
+    of = pa.types
+    return of.is_string(given) or of.is_large_string(given) or of.is_string_view(given)
+
+
+def _texts(array: pa.Array[Any]) -> list[str | None]:
+    """The strings, in which a byte that is not UTF-8 becomes a lone surrogate, and so unfit."""
+    raw = array.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
+    return [None if text is None else text.decode("utf-8", "surrogateescape") for text in raw]
+
+
+def _day(name: str, type_: Date, given: pa.DataType) -> Convert:
+    """From the number in a column of dates or of clock times to the number of the day."""
+    per_day = _DAY * _UNITS["ms"]
+    if isinstance(given, pa.TimestampType):
+        per_day = _DAY * _UNITS[given.unit]
+    elif pa.types.is_date32(given):
+        per_day = 1
+
+    def convert(ticks: int) -> int:
+        day, rest = divmod(ticks, per_day)
+        if rest:
+            raise Unfit(f"`{name}` is {_ticks(ticks, given)}, which is not a {type_}")
+        if not type_.minimum <= day <= type_.maximum:
+            raise Unfit(f"`{name}` is {_ticks(ticks, given)}, outside {type_}")
+        return day
+
+    return convert
+
+
+def _moment(name: str, type_: Timestamp, given: Any) -> Convert:
+    """From the number in a column of clock times to microseconds; without a zone, read in ours."""
+    per_second, zone = _UNITS[given.unit], ZoneInfo(type_.zone)
+    start = EPOCH if given.tz else EPOCH.replace(tzinfo=None)
+
+    def convert(ticks: int) -> int:
+        found, rest = divmod(ticks * _UNITS["us"], per_second)
+        if rest:
+            raise Unfit(f"`{name}` is {_ticks(ticks, given)}, finer than a microsecond")
+        if not FIRST_MOMENT <= found <= LAST_MOMENT:
+            raise Unfit(f"`{name}` is {_ticks(ticks, given)}, outside {type_}")
+        return microseconds(name, start + timedelta(microseconds=found), type_, zone)
+
+    return convert
+
+
+def _ticks(ticks: int, given: pa.DataType) -> str:
+    return f"{ticks:,} as {given}"

@@ -1,0 +1,208 @@
+"""Events that are rows already: an Arrow table, a pandas DataFrame, or a list of dicts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.errors import EventError
+from headgate.events.assemble import Column, assemble, fill
+from headgate.events.batch import DeadLetter, EventBatch, cap, used_attributes
+from headgate.events.convert import python_rule, show
+from headgate.events.fit import fit
+from headgate.events.paths import Node, columns as columns_of, paths
+from headgate.schema import Attribute, Stream
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def from_rows(
+    data: pa.Table | pa.RecordBatch | pd.DataFrame | Sequence[Mapping[str, Any]],
+    stream: Stream,
+    *,
+    columns: Collection[str] | None = None,
+) -> EventBatch:
+    """The events of a table, a DataFrame or a list of dicts, checked as a file's would be.
+
+    A column that is missing is NULL, and so is NaN in pandas, and only there.
+
+    >>> from headgate.schema import INT
+    >>> trades = Stream("trades", (Attribute("qty", INT),))
+    >>> batch = from_rows([{"Qty": 3}, {"qty": "3"}], trades)
+    >>> batch.table.to_pylist(), batch.dead[0].reason, batch.dead[0].raw
+    ([{'qty': 3}], "`qty` is '3', which is not an INT", '{"qty":"3"}')
+    """
+    attributes = used_attributes(stream, columns)
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        return from_table(data, stream, attributes)
+    if _is_pandas(data):
+        return _from_pandas(data, stream, attributes)
+    if isinstance(data, list | tuple):
+        return _from_dicts(data, stream, attributes)
+    raise EventError(
+        f"events cannot be read from {type(data).__name__}; "
+        "give a pyarrow Table, a pandas DataFrame or a list of dicts"
+    )
+
+
+def from_table(
+    table: pa.Table | pa.RecordBatch,
+    stream: Stream,
+    attributes: Sequence[Attribute],
+    *,
+    source: str = "<table>",
+    first_event: int = 0,
+) -> EventBatch:
+    """The events of an Arrow table, of which the first has the number `first_event`."""
+    places = locate(stream, attributes, table.schema)
+
+    def letter(row: int, reason: str) -> DeadLetter:
+        number = first_event + row
+        return DeadLetter(source, number + 1, reason, _row_text(table, row), number)
+
+    return assemble(
+        stream,
+        [fit(a, _array(table, places.get(a.name))) for a in attributes],
+        np.arange(first_event, first_event + table.num_rows),
+        letter,
+    )
+
+
+def locate(
+    stream: Stream, attributes: Sequence[Attribute], schema: pa.Schema
+) -> dict[str, tuple[int, ...]]:
+    """The way to each attribute: the number of its column, then of the field in each struct."""
+    found: dict[str, tuple[int, ...]] = {}
+    _locate(paths(stream, attributes), list(schema), (), found)
+    return found
+
+
+def _locate(
+    nodes: Mapping[str, Node],
+    fields: Sequence[pa.Field[Any]],
+    way: tuple[int, ...],
+    found: dict[str, tuple[int, ...]],
+) -> None:
+    for number, field in enumerate(fields):
+        node = nodes.get(field.name.lower())
+        if node is None:
+            continue
+        if node.name in found:
+            raise EventError(f"attribute `{node.name}` has two columns; rename or drop one")
+        found[node.name] = (*way, number)
+        if node.inside and isinstance(field.type, pa.StructType):
+            _locate(node.inside, list(field.type), found[node.name], found)
+        elif node.inside and not pa.types.is_null(field.type):
+            wanted = next(iter(node.inside.values())).name
+            raise EventError(
+                f"column `{node.name}` is {field.type}, and the stream declares `{wanted}` in it; "
+                "make the column a struct or change the declaration"
+            )
+
+
+def _array(table: pa.Table | pa.RecordBatch, way: tuple[int, ...] | None) -> pa.Array[Any]:
+    if way is None:
+        return pa.nulls(table.num_rows)
+    array = _whole(table.column(way[0]))
+    for number in way[1:]:
+        array = pc.struct_field(array, [number])
+    return array
+
+
+def _whole(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> pa.Array[Any]:
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):
+        raise EventError("a column of more than 2 GB of text; give the table in slices")
+    return array
+
+
+def _row_text(table: pa.Table | pa.RecordBatch, row: int) -> str:
+    names = table.schema.names
+    return _json({name: _plain(table.column(i)[row]) for i, name in enumerate(names)})
+
+
+def _plain(scalar: pa.Scalar[Any]) -> Any:
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):  # a time outside the years 1 to 9999, bytes that are no text
+        return str(scalar.type)
+
+
+def _json(row: Any) -> str:
+    try:
+        text = json.dumps(row, ensure_ascii=False, separators=(",", ":"), default=str)
+    except (TypeError, ValueError, RecursionError):  # odd keys, an object inside itself
+        text = repr(row)
+    return cap(text)
+
+
+def _from_dicts(rows: Sequence[Any], stream: Stream, attributes: Sequence[Attribute]) -> EventBatch:
+    objects = [row if isinstance(row, Mapping) else {} for row in rows]
+    values, doubtful = columns_of(stream, attributes, objects)
+    strange = {
+        number: f"{show(row)}, not an object"
+        for number, row in enumerate(rows)
+        if not isinstance(row, Mapping)
+    }
+    return assemble(
+        stream,
+        [fill(a, python_rule(a), v) for a, v in zip(attributes, values, strict=True)],
+        np.arange(len(rows)),
+        lambda row, reason: DeadLetter("<rows>", row + 1, reason, _json(rows[row]), row),
+        reasons=strange | doubtful,
+    )
+
+
+def _is_pandas(data: object) -> TypeGuard[pd.DataFrame]:
+    """Is it a DataFrame? Nobody has one without having imported pandas, so we need not."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, pandas.DataFrame)
+
+
+def _from_pandas(
+    frame: pd.DataFrame, stream: Stream, attributes: Sequence[Attribute]
+) -> EventBatch:
+    """Columns of Python objects are read as those of dicts are, all others through Arrow."""
+    arrays: dict[str, pa.Array[Any]] = {}
+    objects: dict[str, list[Any]] = {}
+    for label, series in _used_series(frame, paths(stream, attributes)):
+        if series.dtype == object:
+            objects[label] = _objects(series)
+        else:
+            arrays[label] = _series_array(label, series)
+    table = pa.table(arrays)
+    places = locate(stream, attributes, table.schema)
+    rows = [dict(zip(objects, row, strict=True)) for row in zip(*objects.values(), strict=True)]
+    values, doubtful = columns_of(stream, attributes, rows)
+    return assemble(
+        stream,
+        [
+            fit(a, _array(table, places[a.name])) if a.name in places else _object_column(a, v)
+            for a, v in zip(attributes, values, strict=True)
+        ],
+        np.arange(len(frame)),
+        lambda row, reason: DeadLetter("<table>", row + 1, reason, _frame_text(frame, row), row),
+        reasons=doubtful,
+    )
+
+
+def _used_series(
+    frame: pd.DataFrame, nodes: Mapping[str, Node]
+) -> Iterator[tuple[str, pd.Series[Any]]]:
+    seen: set[str] = set()
+    for number, label in enumerate(frame.columns):
+        node = nodes.get(str(label).lower())
+        if node is None:
+            continue
+        for name in (node.name, *_names_inside(node)):
+            if name in seen:
+                raise EventError(f"attribute `{name}` has two columns; rename or drop one")
+            seen.add(name)
+        yield str(label), frame.iloc[:, number]

@@ -1,0 +1,31 @@
+"""An index answers "which queries want these events?" One protocol, many indexes, one reference.
+
+To add an index, write a class that satisfies `protocol.Index`, add it to `KINDS`, and the contract
+tests run it against `scan`.
+"""
+
+from __future__ import annotations
+
+from headgate.errors import UsageError, did_you_mean
+from headgate.matching.matches import Matches
+from headgate.matching.protocol import Index
+from headgate.matching.scan import ScanIndex
+from headgate.queries import QuerySet
+
+KINDS: dict[str, type[Index]] = {"scan": ScanIndex}
+BEST = "scan"
+
+__all__ = ["KINDS", "Index", "Matches", "ScanIndex", "index"]
+
+
+def index(queries: QuerySet, kind: str = "auto", *, stream: str | None = None) -> Index:
+    """An index over the filters of one stream; joins and aggregates are left out.
+
+    `kind` is "auto" for the best there is, or the name of an index. `stream` may be left out where
+    the schema has only one.
+    """
+    chosen = queries.schema.the_stream(stream)
+    name = BEST if kind == "auto" else kind
+    if name not in KINDS:
+        raise UsageError(f"no index `{kind}`; {did_you_mean(kind, ['auto', *KINDS])}")
+    return KINDS[name].build(chosen, queries.filters(chosen.name))

@@ -1,0 +1,75 @@
+"""Which queries want which events, in compressed sparse row form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Event i is wanted by the queries at `positions[offsets[i]:offsets[i + 1]]`, ascending.
+
+    `first` is the number of the first event, where the matches are a chunk of many. An event that
+    could not be read has no matches, and its reason in `errors`, so that an error never looks like
+    "no match".
+    """
+
+    offsets: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int64]
+    known_ids: Sequence[str] = field(repr=False)
+    errors: Mapping[int, str] = field(default_factory=dict)
+    first: int = 0
+
+    def __len__(self) -> int:
+        """The number of events."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, event: int) -> list[str]:
+        """The ids of the queries that want one event of this chunk."""
+        if not 0 <= event < len(self):
+            raise IndexError(f"event {event} of {len(self)}")
+        start, end = self.offsets[event], self.offsets[event + 1]
+        return [self.known_ids[position] for position in self.positions[start:end].tolist()]
+
+    @property
+    def total(self) -> int:
+        """The number of pairs of an event and a query."""
+        return len(self.positions)
+
+    def ids(self) -> pa.ListArray[Any]:
+        """A list of query ids for each event."""
+        known: Any = pa.array(self.known_ids, pa.string())
+        offsets: Any = pa.array(self.offsets.astype(np.int32))
+        lists: pa.ListArray[Any] = pa.ListArray.from_arrays(offsets, known.take(self.positions))
+        return lists
+
+
+def from_pairs(
+    count: int,
+    events: npt.NDArray[np.int64],
+    positions: npt.NDArray[np.int64],
+    known_ids: Sequence[str],
+    *,
+    errors: Mapping[int, str] | None = None,
+    first: int = 0,
+) -> Matches:
+    """Matches from pairs of an event and a query's position, in any order."""
+    order = np.lexsort((positions, events))
+    counts = np.bincount(events, minlength=count) if len(events) else np.zeros(count, np.int64)
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    return Matches(offsets, positions[order], known_ids, errors or {}, first)
+
+
+def joined(chunks: Sequence[Matches], known_ids: Sequence[str]) -> Matches:
+    """Consecutive chunks as one."""
+    counts = [np.diff(chunk.offsets) for chunk in chunks]
+    offsets = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum().astype(np.int64)
+    positions = [np.empty(0, np.int64), *(chunk.positions for chunk in chunks)]
+    errors = {event: reason for chunk in chunks for event, reason in chunk.errors.items()}
+    return Matches(offsets, np.concatenate(positions), known_ids, errors)

@@ -1,0 +1,305 @@
+"""The reference index: every query on every event, one array at a time.
+
+Each distinct atom is evaluated once per block of events, and AND, OR, NOT combine arrays of truth
+values. It is the oracle for every other index, so it is written straight from the definition of
+three-valued logic; and it is a fair baseline, because all the work is in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any, Self
+
+import numpy as np
+
+from headgate.encoding import CodedColumn, encode_column
+from headgate.encoding.columns import Mask
+from headgate.errors import QuerySetError
+from headgate.events import EventBatch, from_rows
+from headgate.matching.matches import Matches, from_pairs, joined
+from headgate.predicate import (
+    And,
+    Atom,
+    Compare,
+    Constant,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    Truth,
+    Within,
+    atoms,
+    columns,
+)
+from headgate.predicate import (
+    Matches as TextMatches,
+)
+from headgate.predicate.comparison import HOLDS, order, zone_of
+from headgate.query import Query
+from headgate.schema import DecimalType, Integer, Stream, Type
+
+KEPT_BYTES = 64 << 20
+SMALLEST_BLOCK, LARGEST_BLOCK = 256, 8_192
+
+
+class ScanIndex:
+    """Evaluates every query on every event.
+
+    Guarantee: event i matches a query exactly when `evaluate(query.where, row i)` is TRUE.
+    Memory: the queries, plus at most about 64 MiB of truth values, plus the matches of a chunk.
+
+    >>> from headgate.schema import INT, Attribute
+    >>> from headgate.sql import parse_where
+    >>> from headgate.query import Source
+    >>> s = Stream("s", (Attribute("a", INT),))
+    >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
+    >>> index = ScanIndex.build(s, [big])
+    >>> index.match([{"a": 11}, {"a": 3}, {"a": None}]).ids().to_pylist()
+    [['big'], [], []]
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self._ids: list[str] = []
+        self._live: dict[str, tuple[int, Query]] = {}
+        self._uses: Counter[Atom] = Counter()
+        self._columns: Counter[str] = Counter()
+
+    @classmethod
+    def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
+        index = cls(stream)
+        for query in queries:
+            index.insert(query)
+        return index
+
+    def insert(self, query: Query) -> int:
+        if query.id in self._live:
+            raise QuerySetError(f"the index already holds a query `{query.id}`")
+        if query.kind != "filter" or query.stream != self.stream.name:
+            raise QuerySetError(
+                f"`{query.id}` is a {query.kind} on {query.stream}; "
+                f"this index holds filters on {self.stream.name}"
+            )
+        position = len(self._ids)
+        self._ids.append(query.id)
+        self._live[query.id] = (position, query)
+        self._uses.update(atoms(query.where))
+        self._columns.update(column.name for column in columns(query.where))
+        return position
+
+    def remove(self, query_id: str) -> None:
+        if query_id not in self._live:
+            raise QuerySetError(f"the index holds no query `{query_id}`")
+        _, query = self._live.pop(query_id)
+        self._uses.subtract(atoms(query.where))
+        self._columns.subtract(column.name for column in columns(query.where))
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def match(self, events: Any) -> Matches:
+        return joined(list(self.match_chunks(events)), self._ids)
+
+    def match_chunks(self, events: Any) -> Iterator[Matches]:
+        used = [attribute.name for attribute in self.stream if self._columns[attribute.name] > 0]
+        batch = (
+            events
+            if isinstance(events, EventBatch)
+            else from_rows(events, self.stream, columns=used)
+        )
+        coded = {name: _coded(batch, name, self.stream[name].type) for name in used}
+        yield from _with_errors(batch, self._blocks(coded, batch.table.num_rows), self._ids)
+
+    def _blocks(
+        self, coded: Mapping[str, CodedColumn], rows: int
+    ) -> Iterator[tuple[slice, list[tuple[Any, int]]]]:
+        """For each block of rows: the rows that match each query, and its position."""
+        kept = {atom for atom, uses in self._uses.items() if uses > 1}
+        size = min(LARGEST_BLOCK, max(SMALLEST_BLOCK, KEPT_BYTES // (len(kept) + 1)))
+        for start in range(0, rows, size):
+            block = slice(start, min(start + size, rows))
+            evaluation = _Evaluation(
+                {name: column[block] for name, column in coded.items()},
+                block.stop - start,
+                kept,
+            )
+            found = [
+                (np.flatnonzero(evaluation.true(query.where)), position)
+                for position, query in self._live.values()
+            ]
+            yield block, found
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "kind": "scan",
+            "queries": len(self),
+            "positions": len(self._ids),
+            "distinct_atoms": sum(uses > 0 for uses in self._uses.values()),
+            "attributes": sum(uses > 0 for uses in self._columns.values()),
+        }
+
+
+def _coded(batch: EventBatch, name: str, type_: Type) -> CodedColumn:
+    return encode_column(batch.table.column(name), type_)
+
+
+def _with_errors(
+    batch: EventBatch,
+    blocks: Iterator[tuple[slice, list[tuple[Any, int]]]],
+    ids: Sequence[str],
+) -> Iterator[Matches]:
+    """Chunks over all events, the unreadable ones among them, which have a reason and no match."""
+    errors = {letter.event: letter.reason for letter in batch.dead}
+    numbers = batch.events
+    total = batch.table.num_rows + len(batch.dead)
+    origin = min([*errors, *numbers[:1].tolist()], default=0)
+    first = origin
+    for block, found in blocks:
+        last = block.stop == batch.table.num_rows
+        end = origin + total if last else int(numbers[block.stop])
+        events = [numbers[block][rows] - first for rows, _ in found]
+        positions = [np.full(len(rows), position, np.int64) for rows, position in found]
+        yield from_pairs(
+            end - first,
+            np.concatenate([np.empty(0, np.int64), *events]),
+            np.concatenate([np.empty(0, np.int64), *positions]),
+            ids,
+            errors={event: errors[event] for event in range(first, end) if event in errors},
+            first=first,
+        )
+        first = end
+    if first < origin + total:
+        nothing = np.empty(0, np.int64)
+        yield from_pairs(total, nothing, nothing, ids, errors=errors, first=first)
+
+
+class _Evaluation:
+    """The truth of predicates over a block of rows: where TRUE, where FALSE; NULL is neither."""
+
+    def __init__(self, columns: Mapping[str, CodedColumn], rows: int, kept: set[Atom]) -> None:
+        self.columns = columns
+        self.rows = rows
+        self.kept = kept
+        self.known: dict[Atom, Mask] = {}
+
+    def true(self, predicate: Predicate) -> Mask:
+        """Where the predicate is TRUE."""
+        if isinstance(predicate, And):
+            return self.all(predicate.parts)
+        if isinstance(predicate, Or):
+            return reduce(np.logical_or, (self.true(part) for part in predicate.parts))
+        if isinstance(predicate, Not):
+            return self.false(predicate.part)
+        if isinstance(predicate, Truth):
+            return self.test(predicate)
+        return self.atom(predicate)
+
+    def false(self, predicate: Predicate) -> Mask:
+        """Where the predicate is FALSE."""
+        if isinstance(predicate, And):
+            return reduce(np.logical_or, (self.false(part) for part in predicate.parts))
+        if isinstance(predicate, Or):
+            return reduce(np.logical_and, (self.false(part) for part in predicate.parts))
+        if isinstance(predicate, Not):
+            return self.true(predicate.part)
+        if isinstance(predicate, Truth):
+            return ~self.test(predicate)
+        return self.known_values(predicate) & ~self.atom(predicate)
+
+    def all(self, parts: tuple[Predicate, ...]) -> Mask:
+        """The AND of the parts; what no row satisfies any more is not evaluated further."""
+        result = self.true(parts[0])
+        for part in parts[1:]:
+            if not result.any():
+                return result
+            result = result & self.true(part)
+        return result
+
+    def test(self, test: Truth) -> Mask:
+        true, false = self.true(test.part), self.false(test.part)
+        result = np.zeros(self.rows, dtype=np.bool_)
+        if True in test.accepted:
+            result |= true
+        if False in test.accepted:
+            result |= false
+        if None in test.accepted:
+            result |= ~(true | false)
+        return result
+
+    def atom(self, atom: Atom) -> Mask:
+        """Where the atom is TRUE; kept when another query asks for it too."""
+        known = self.known.get(atom)
+        if known is None:
+            known = self.evaluated(atom)
+            if atom in self.kept:
+                self.known[atom] = known
+        return known
+
+    def known_values(self, atom: Atom) -> Mask:
+        """Where the atom is not NULL."""
+        if isinstance(atom, Constant):
+            return np.full(self.rows, atom.value is not None)
+        if isinstance(atom, IsNull):
+            return np.full(self.rows, True)
+        sides = (atom.left, atom.right) if isinstance(atom, Compare) else (atom.column,)
+        masks = [self.columns[side.name].valid for side in sides]
+        present = [mask for mask in masks if mask is not None]
+        return reduce(np.logical_and, present, np.full(self.rows, True))
+
+    def evaluated(self, atom: Atom) -> Mask:
+        if isinstance(atom, Constant):
+            return np.full(self.rows, atom.value is True)
+        if isinstance(atom, Compare):
+            return _compared(atom, self.columns[atom.left.name], self.columns[atom.right.name])
+        column = self.columns[atom.column.name]
+        if isinstance(atom, IsNull):
+            null = np.full(self.rows, False) if column.valid is None else ~column.valid
+            return ~null if atom.negated else null
+        inside = column.member(atom.values) if isinstance(atom, Within) else _text(atom, column)
+        return inside if column.valid is None else inside & column.valid
+
+
+def _text(atom: TextMatches, column: CodedColumn) -> Mask:
+    """A pattern is tried once on each distinct text of the batch."""
+    distinct = np.unique(column.codes)
+    test = atom.pattern.compiled
+    answers = np.zeros(len(column.ranked or ()) + 1, dtype=np.bool_)
+    if column.ranked:
+        answers[distinct] = [test.matches(text) for text in column.ranked_at(distinct)]
+    return np.asarray(answers[column.codes] != atom.negated, dtype=np.bool_)
+
+
+def _compared(atom: Compare, left: CodedColumn, right: CodedColumn) -> Mask:
+    """Two columns compared: by their codes where these have one order, else value by value."""
+    holds: Any = HOLDS[atom.operator]
+    if _same_codes(left, right):
+        result: Mask = holds(left.codes, right.codes)
+    else:
+        zone = zone_of(left.type, right.type)
+        result = np.fromiter(
+            (
+                a is not None and b is not None and holds(order(a, b, zone), 0)
+                for a, b in zip(left.values, right.values, strict=True)
+            ),
+            dtype=np.bool_,
+            count=len(left.codes),
+        )
+    for column in (left, right):
+        if column.valid is not None:
+            result = result & column.valid
+    return result
+
+
+def _same_codes(left: CodedColumn, right: CodedColumn) -> bool:
+    """Do the codes of both columns have one order?"""
+    if left.ranked is not None or right.ranked is not None:
+        return False
+    whole = isinstance(left.type, Integer) and isinstance(right.type, Integer)
+    scaled = isinstance(left.type, DecimalType) and isinstance(right.type, DecimalType)
+    if scaled:
+        assert isinstance(left.type, DecimalType)
+        assert isinstance(right.type, DecimalType)
+        return left.type.scale == right.type.scale
+    return whole or type(left.type) is type(right.type)
