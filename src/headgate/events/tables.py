@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -137,13 +138,23 @@ def _plain(scalar: pa.Scalar[Any]) -> Any:
 
 def _json(row: Any) -> str:
     try:
-        text = json.dumps(row, ensure_ascii=False, separators=(",", ":"), default=str)
+        text = json.dumps(row, ensure_ascii=False, separators=(",", ":"), default=_plain_object)
     except (TypeError, ValueError, RecursionError):  # odd keys, an object inside itself
         text = repr(row)
     return cap(text)
 
 
-def _from_dicts(rows: Sequence[Any], stream: Stream, attributes: Sequence[Attribute]) -> EventBatch:
+def _plain_object(value: object) -> Any:
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def _from_dicts(
+    rows: Sequence[Any],
+    stream: Stream,
+    attributes: Sequence[Attribute],
+    *,
+    source: str = "<rows>",
+) -> EventBatch:
     objects = [row if isinstance(row, Mapping) else {} for row in rows]
     values, doubtful = columns_of(stream, attributes, objects)
     strange = {
@@ -155,7 +166,7 @@ def _from_dicts(rows: Sequence[Any], stream: Stream, attributes: Sequence[Attrib
         stream,
         [fill(a, python_rule(a), v) for a, v in zip(attributes, values, strict=True)],
         np.arange(len(rows)),
-        lambda row, reason: DeadLetter("<rows>", row + 1, reason, _json(rows[row]), row),
+        lambda row, reason: DeadLetter(source, row + 1, reason, _json(rows[row]), row),
         reasons=strange | doubtful,
     )
 
@@ -169,40 +180,48 @@ def _is_pandas(data: object) -> TypeGuard[pd.DataFrame]:
 def _from_pandas(
     frame: pd.DataFrame, stream: Stream, attributes: Sequence[Attribute]
 ) -> EventBatch:
-    """Columns of Python objects are read as those of dicts are, all others through Arrow."""
-    arrays: dict[str, pa.Array[Any]] = {}
-    objects: dict[str, list[Any]] = {}
-    for label, series in _used_series(frame, paths(stream, attributes)):
-        if series.dtype == object:
-            objects[label] = _objects(series)
-        else:
-            arrays[label] = _series_array(label, series)
-    table = pa.table(arrays)
-    places = locate(stream, attributes, table.schema)
-    rows = [dict(zip(objects, row, strict=True)) for row in zip(*objects.values(), strict=True)]
-    values, doubtful = columns_of(stream, attributes, rows)
-    return assemble(
-        stream,
-        [
-            fit(a, _array(table, places[a.name])) if a.name in places else _object_column(a, v)
-            for a, v in zip(attributes, values, strict=True)
-        ],
-        np.arange(len(frame)),
-        lambda row, reason: DeadLetter("<table>", row + 1, reason, _frame_text(frame, row), row),
-        reasons=doubtful,
-    )
+    """Through Arrow if it can hold every used column exactly, otherwise as a list of dicts."""
+    used = _used_series(frame, paths(stream, attributes))
+    arrays = [_series_array(series) for series in used.values()]
+    exact = [array for array in arrays if array is not None]
+    if used and len(exact) == len(used):
+        return from_table(pa.Table.from_arrays(exact, names=list(used)), stream, attributes)
+    values = [_with_nulls(series) for series in used.values()]
+    rows = [dict(zip(used, row, strict=True)) for row in zip(*values, strict=True)]
+    return _from_dicts(rows or [{}] * len(frame), stream, attributes, source="<table>")
 
 
-def _used_series(
-    frame: pd.DataFrame, nodes: Mapping[str, Node]
-) -> Iterator[tuple[str, pd.Series[Any]]]:
-    seen: set[str] = set()
-    for number, label in enumerate(frame.columns):
-        node = nodes.get(str(label).lower())
-        if node is None:
-            continue
-        for name in (node.name, *_names_inside(node)):
-            if name in seen:
-                raise EventError(f"attribute `{name}` has two columns; rename or drop one")
-            seen.add(name)
-        yield str(label), frame.iloc[:, number]
+def _used_series(frame: pd.DataFrame, nodes: Mapping[str, Node]) -> dict[str, pd.Series[Any]]:
+    labels = [str(label) for label in frame.columns]
+    lower = [label.lower() for label in labels]
+    for name in nodes:
+        if lower.count(name) > 1:
+            raise EventError(f"attribute `{nodes[name].name}` has two columns; rename or drop one")
+    return {
+        label: frame.iloc[:, number] for number, label in enumerate(labels) if lower[number] in nodes
+    }
+
+
+def _series_array(series: pd.Series[Any]) -> pa.Array[Any] | None:
+    """The column in Arrow with NaN as NULL, or None if it holds objects of several types."""
+    if series.dtype == object:
+        values = _with_nulls(series)
+        kinds = set(map(type, values)) - {NoneType}
+        if len(kinds) > 1 or not kinds <= {bool, int, float, str}:
+            return None
+        try:
+            return _whole(pa.array(values))
+        except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
+            return None
+    array = _whole(pa.array(series, from_pandas=True))
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_floating(array.type):
+        return pc.if_else(pc.is_nan(array), None, array)
+    return array
+
+
+def _with_nulls(series: pd.Series[Any]) -> list[Any]:
+    """The values as Python objects; None for each that pandas takes for missing."""
+    missing = series.isna().tolist()
+    return [None if gone else value for value, gone in zip(series.tolist(), missing, strict=True)]

@@ -9,12 +9,10 @@ budget, or where patterns and comparisons leave it open.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import islice
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 from headgate.predicate.atoms import (
     MIRROR,
@@ -26,14 +24,14 @@ from headgate.predicate.atoms import (
     Operator,
     Within,
 )
-from headgate.predicate.comparison import comparable, values_where, zone_of
+from headgate.predicate.candidates import pattern_examples, values_beside
+from headgate.predicate.comparison import comparable
 from headgate.predicate.evaluate import evaluate, evaluate_atom
 from headgate.predicate.holding import holding
 from headgate.predicate.like import parse_like
 from headgate.predicate.tree import And, Or, Predicate, columns
 from headgate.schema import (
     EVERYTHING,
-    Date,
     Interval,
     Ordinal,
     String,
@@ -74,8 +72,9 @@ class _State:
 
 @dataclass(slots=True)
 class _Search:
-    domains: Mapping[Column, ValueSet]
     predicate: Predicate
+    domains: Mapping[Column, ValueSet]
+    required: frozenset[Column]
     steps: int = 0
     open_branches: int = 0
     blamed: str = ""
@@ -84,10 +83,11 @@ class _Search:
 def satisfiable(
     predicate: Predicate,
     domains: Mapping[Column, ValueSet] | None = None,
+    required: Collection[Column] = (),
     budget: int = BUDGET,
 ) -> Satisfiability:
-    """Can the predicate be TRUE, given the values that CHECK allows for its columns?"""
-    search = _Search(domains or {}, predicate)
+    """Can the predicate be TRUE, given the values that CHECK allows and what is NOT NULL?"""
+    search = _Search(predicate, domains or {}, frozenset(required))
     for state in _branches(holding(predicate), search, budget):
         witness = _solve(state, search)
         if witness is not None:
@@ -138,7 +138,7 @@ def _assume(part: Predicate, state: _State, search: _Search) -> bool:
     if isinstance(part, IsNull):
         state.nulls |= {part.column}
         state.blamed = f"`{part.column.key}` would have to be NULL and have a value"
-        return part.column not in state.sets
+        return part.column not in state.sets and part.column not in search.required
     if isinstance(part, Within):
         return _narrow(state, part.column, part.values, search)
     assert isinstance(part, Compare | Matches)
@@ -189,6 +189,8 @@ def _solve(state: _State, search: _Search) -> dict[str, Value | None] | None:
     if not _propagate(state, search):
         search.blamed = search.blamed or state.blamed
         return None
+    for column in search.required:
+        state.sets.setdefault(column, search.domains.get(column, EVERYTHING))
     order = sorted(state.sets, key=lambda c: (c not in _compared(state), c.key))
     row: dict[str, Value | None] = {column.key: None for column in columns(search.predicate)}
     budget = [BUDGET // 10]
@@ -228,24 +230,15 @@ def _allowed(column: Column, op: Operator, other: Column, state: _State) -> Valu
     if op == "=" and column.type == other.type:
         return values
     if op in ("<", "<="):
-        return _up_to(column, op, _greatest(values), other)
+        return values_beside(column, op, _greatest(values), other)
     if op in (">", ">="):
-        return _up_to(column, op, _least(values, other.type), other)
+        return values_beside(column, op, _least(values, other.type), other)
     if op == "=":
-        return _up_to(column, "<=", _greatest(values), other).intersection(
-            _up_to(column, ">=", _least(values, other.type), other)
+        return values_beside(column, "<=", _greatest(values), other).intersection(
+            values_beside(column, ">=", _least(values, other.type), other)
         )
     only = values.finite_ordinals(1)
-    return _up_to(column, op, only[0], other) if only else EVERYTHING
-
-
-def _up_to(column: Column, op: Operator, bound: Ordinal | None, other: Column) -> ValueSet:
-    if bound is None:
-        return EVERYTHING
-    value = other.type.value(bound)
-    if isinstance(column.type, Date) and isinstance(value, datetime):
-        value = value.astimezone(ZoneInfo(zone_of(column.type, other.type).zone))
-    return values_where(column.type, op, value)
+    return values_beside(column, op, only[0], other) if only else EVERYTHING
 
 
 def _greatest(values: ValueSet) -> Ordinal | None:
@@ -323,7 +316,7 @@ def _candidates(column: Column, row: dict[str, Value | None], state: _State) -> 
     hints: list[Ordinal] = []
     for other in state.others:
         if isinstance(other, Matches) and other.column == column:
-            hints.extend(_examples(other))
+            hints.extend(pattern_examples(other))
         elif isinstance(other, Compare) and column in (other.left, other.right):
             allowed = allowed.intersection(_beside(column, other, row))
     seen = [hint for hint in hints if hint in allowed]
@@ -339,7 +332,7 @@ def _beside(column: Column, comparison: Compare, row: dict[str, Value | None]) -
     value = row.get(other.key)
     if value is None or not comparable(column.type, other.type):
         return EVERYTHING
-    return _up_to(column, op, other.type.ordinal(value), other)
+    return values_beside(column, op, other.type.ordinal(value), other)
 
 
 def _ends(values: ValueSet, type_: Type) -> Iterator[Ordinal]:
@@ -357,11 +350,3 @@ def _ends(values: ValueSet, type_: Type) -> Iterator[Ordinal]:
             yield high - 1
         elif low is None and isinstance(high, str):
             yield ""
-
-
-def _examples(part: Matches) -> list[str]:
-    """Texts that a pattern matches, or that a negated one does not."""
-    if part.pattern.kind == "RLIKE":
-        literal = "".join(c for c in part.pattern.text if c.isalnum() or c in " _-")
-        return [literal, "", "a", "zzz"]
-    return [parse_like(part.pattern.text, part.pattern.escape).example(), "", "zzz"]

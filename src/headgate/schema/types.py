@@ -323,7 +323,10 @@ class Timestamp(Type):
         return self.ordinal(datetime(day.year, day.month, day.day))
 
     def ordinal(self, value: datetime) -> int:
-        return (self.moment(value) - EPOCH) // MICROSECOND
+        offset = value.utcoffset()
+        if offset is None:
+            offset = value.replace(tzinfo=ZoneInfo(self.zone)).utcoffset() or timedelta()
+        return (value.replace(tzinfo=UTC) - EPOCH - offset) // MICROSECOND
 
     def value(self, ordinal: int) -> datetime:
         return EPOCH + ordinal * MICROSECOND

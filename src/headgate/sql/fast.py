@@ -10,6 +10,7 @@ Both ways build their conditions by `conditions`, and the tests hold them equal.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from headgate.predicate import IsNull, Operator, Predicate, conjunction, disjunction
 from headgate.predicate.pattern_refused import PatternRefused
@@ -20,6 +21,7 @@ from headgate.sql.literals import Literal, LiteralError, Number, Typed
 from headgate.sql.scope import NameProblem, Scope
 
 MAX_CACHE = 500_000
+LONG = 5_000
 
 # Quantifiers are possessive (`*+`), so that reading is linear in the text, whatever it is.
 _NAME = r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+"
@@ -78,7 +80,7 @@ def condition(text: str, scope: Scope, cache: _Cache | None = None) -> Predicate
     if cache is None:
         cache = {}
     groups: list[_Group] = [_Group()]
-    for atom, word, other in _TOKEN.findall(text):
+    for atom, word, other in _tokens(text):
         if other:
             return None
         group = groups[-1]
@@ -98,6 +100,13 @@ def condition(text: str, scope: Scope, cache: _Cache | None = None) -> Predicate
         elif not group.connective(word.upper()):
             return None
     return None if len(groups) > 1 or groups[0].expects_operand else groups[0].closed()
+
+
+def _tokens(text: str) -> Iterable[tuple[str, str, str]]:
+    """All at once where the text is short; one by one where an early refusal saves much work."""
+    if len(text) < LONG:
+        return _TOKEN.findall(text)
+    return (match.groups("") for match in _TOKEN.finditer(text))  # type: ignore[misc]
 
 
 class _Group:

@@ -176,7 +176,7 @@ def _within(atom: Within) -> str:
     if excluded is not None:
         return f"{text} NOT IN ({_list(column, excluded)})"
     if len(outside) == 1:
-        return _interval(text, column, outside[0]).replace(" BETWEEN ", " NOT BETWEEN ", 1)
+        return f"NOT ({_interval(text, column, outside[0])})"
     return " OR ".join(_interval(text, column, interval) for interval in inside)
 
 
@@ -188,14 +188,13 @@ def _interval(text: str, column: Column, interval: Interval) -> str:
     point = _only_value(column, interval)
     if point is not None:
         return f"{text} = {point}"
-    low = _end(column, interval.low, ">=", ">")
-    high = _end(column, interval.high, "<", "<=")
-    if low and high:
-        first, last = low.removeprefix(">= "), high.removeprefix("<= ")
-        if first != low and last != high:
-            return f"{text} BETWEEN {first} AND {last}"
-        return f"{text} {low} AND {text} {high}"
-    return f"{text} {low or high}"
+    low, high = interval.low, interval.high
+    if low is not None and high is not None:
+        last = _previous(column, high)
+        if last is not None:
+            return f"{text} BETWEEN {_value(column, low)} AND {last}"
+    ends = (_end(column, low, ">=", ">"), _end(column, high, "<", "<="))
+    return " AND ".join(f"{text} {end}" for end in ends if end)
 
 
 def _only_value(column: Column, interval: Interval) -> str | None:

@@ -18,6 +18,7 @@ from headgate.errors import (
     UnknownName,
     UnsupportedSql,
     did_you_mean,
+    shorten,
 )
 from headgate.predicate import TRUE, Column, Predicate
 from headgate.query import Aggregate, AggregateFunction, Output, Query, Source
@@ -148,7 +149,7 @@ class Script:
             raise fail(SqlSyntaxError, text, 0, len(text), "SET TIME ZONE needs a zone", hint)
         try:
             ZoneInfo(match[1])
-        except (ZoneInfoNotFoundError, ValueError):
+        except (ZoneInfoNotFoundError, ValueError, OSError):
             hint = "zones have names such as Europe/Berlin"
             raise fail(
                 UnknownName, text, match.start(1), len(match[1]), f"no time zone `{match[1]}`", hint
@@ -175,6 +176,8 @@ class Script:
                 message = f"attribute `{attribute.name}` is declared twice"
                 raise binder.error(UnsupportedSql, item, message)
             attributes[attribute.name.lower()] = attribute
+        if not attributes:
+            raise binder.error(SqlSyntaxError, schema.this, f"stream {name} has no attributes")
         return Stream(name, tuple(attributes.values()))
 
     def attribute(self, binder: Binder, item: exp.Expr) -> Attribute:
@@ -182,7 +185,8 @@ class Script:
             hint = "write `price DECIMAL(10, 2)`, and CHECK behind the attribute that it limits"
             raise binder.error(UnsupportedSql, item, "an attribute with a type is expected", hint)
         binder.only(item, "this", "kind", "constraints")
-        name = ".".join(part.name for part in item.this.find_all(exp.Identifier))
+        named = item.this
+        name = ".".join(p.name for p in (named.parts if isinstance(named, exp.Dot) else [named]))
         type_ = self.type(binder, item.args["kind"])
         attribute = Attribute(name, type_)
         for constraint in item.args.get("constraints") or ():
@@ -196,16 +200,18 @@ class Script:
         if kind == _KIND.TIMESTAMPTZ:
             return Timestamp(self.zone)
         if kind == _KIND.DECIMAL:
-            numbers = [int(parameter.name) for parameter in node.expressions]
-            precision, scale = (numbers + [10, 0][len(numbers) :])[:2]
-            if 1 <= precision <= 38 and 0 <= scale <= precision:
-                return DecimalType(precision, scale)
-            message = f"DECIMAL({precision}, {scale}) does not exist"
-            raise binder.error(TypeMismatch, node.parent or node, message, "1 to 38 digits")
+            written = [parameter.name for parameter in node.expressions]
+            if len(written) <= 2 and all(re.fullmatch(r"\d{1,2}", digits) for digits in written):
+                precision, scale = [int(d) for d in written] + [10, 0][len(written) :]
+                if 1 <= precision <= 38 and 0 <= scale <= precision:
+                    return DecimalType(precision, scale)
+            message = f"DECIMAL({', '.join(shorten(w, 20) for w in written)}) does not exist"
+            hint = "DECIMAL(p, s) has 1 to 38 digits, s of them behind the point"
+            raise binder.error(TypeMismatch, node.parent or node, message, hint)
         written = str(getattr(kind, "value", kind))
         hint = (
-            f"use {_NEAREST[written]}"
-            if written in _NEAREST
+            f"use {_NEAREST[called]}"
+            if called in _NEAREST
             else "the types are "
             + ", ".join(
                 [
@@ -220,7 +226,7 @@ class Script:
                 ]
             )
         )
-        what = f"type {written} is not supported"
+        what = f"type {called} is not supported"
         raise binder.error(UnsupportedSql, node.parent or node, what, hint)
 
     def constrained(self, binder: Binder, attribute: Attribute, node: exp.Expr) -> Attribute:

@@ -159,7 +159,8 @@ class Binder:
 
     def comparison(self, node: exp.Expr) -> Predicate:
         self.only(node, "this", "expression")
-        left, right, op = node.this, node.expression, _OPERATORS[type(node)]
+        left, right = _unwrapped(node.this), _unwrapped(node.expression)
+        op = _OPERATORS[type(node)]
         if not self.is_column(left) and self.is_column(right):
             left, right, op = right, left, MIRROR[op]
         if self.is_column(left):
@@ -201,7 +202,7 @@ class Binder:
 
     def between(self, node: exp.Between) -> Predicate:
         self.only(node, "this", "low", "high")
-        low, high = node.args["low"], node.args["high"]
+        low, high = _unwrapped(node.args["low"]), _unwrapped(node.args["high"])
         if not self.is_column(node.this) or self.is_column(low) or self.is_column(high):
             return self.spread(node.this, low, high)
         column = self.column(node.this)
@@ -228,7 +229,11 @@ class Binder:
             raise self.unsupported(node)
         self.only(node, "this", "expression", "negate")
         kind = _PATTERNS[type(node)]
-        column, text = self.tested(node.this), self.literal(node.expression)
+        column = self.tested(node.this)
+        if self.is_column(_unwrapped(node.expression)):
+            message = f"{kind} needs a string pattern, not an attribute"
+            raise self.error(UnsupportedSql, node.expression, message)
+        text = self.literal(node.expression)
         if text is None:
             return conditions.truth(None)
         if not isinstance(text, str):
