@@ -62,6 +62,7 @@ _NEAREST = {
     "CHAR": "STRING",
     "TIMESTAMPNTZ": "TIMESTAMP",
 }
+_ALL_TYPES = "BOOLEAN, INT, BIGINT, DECIMAL(p, s), DOUBLE, STRING, DATE and TIMESTAMP"
 _AGGREGATES: dict[type[exp.Expr], AggregateFunction] = {
     exp.Count: "COUNT",
     exp.Sum: "SUM",
@@ -185,8 +186,8 @@ class Script:
             hint = "write `price DECIMAL(10, 2)`, and CHECK behind the attribute that it limits"
             raise binder.error(UnsupportedSql, item, "an attribute with a type is expected", hint)
         binder.only(item, "this", "kind", "constraints")
-        named = item.this
-        name = ".".join(p.name for p in (named.parts if isinstance(named, exp.Dot) else [named]))
+        parts = sorted(item.this.find_all(exp.Identifier), key=lambda part: part.meta["start"])
+        name = ".".join(part.name for part in parts)
         type_ = self.type(binder, item.args["kind"])
         attribute = Attribute(name, type_)
         for constraint in item.args.get("constraints") or ():
@@ -208,24 +209,8 @@ class Script:
             message = f"DECIMAL({', '.join(shorten(w, 20) for w in written)}) does not exist"
             hint = "DECIMAL(p, s) has 1 to 38 digits, s of them behind the point"
             raise binder.error(TypeMismatch, node.parent or node, message, hint)
-        written = str(getattr(kind, "value", kind))
-        hint = (
-            f"use {_NEAREST[called]}"
-            if called in _NEAREST
-            else "the types are "
-            + ", ".join(
-                [
-                    "BOOLEAN",
-                    "INT",
-                    "BIGINT",
-                    "DECIMAL(p, s)",
-                    "DOUBLE",
-                    "STRING",
-                    "DATE",
-                    "TIMESTAMP",
-                ]
-            )
-        )
+        called = str(getattr(kind, "value", kind))
+        hint = f"use {_NEAREST[called]}" if called in _NEAREST else f"the types are {_ALL_TYPES}"
         what = f"type {called} is not supported"
         raise binder.error(UnsupportedSql, node.parent or node, what, hint)
 
