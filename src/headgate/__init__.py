@@ -1,1 +1,39 @@
-"""Headgate."""
+"""Headgate: very many standing SQL queries over data streams.
+
+    import headgate as hg
+
+    queries = hg.read("schema.sql", "rules.jsonl")
+    hits = hg.index(queries).match(events)
+    hits.ids()
+
+Register queries with `read`, ask which of them want an event with `index`, and have them looked
+over with `check` and `explain` before they run.
+"""
+
+from headgate.check import Finding, check
+from headgate.errors import HeadgateError
+from headgate.explain import Explanation, explain
+from headgate.matching import Index, Matches, index
+from headgate.queries import QuerySet, read
+from headgate.query import Query
+from headgate.schema import Schema, Stream
+from headgate.sql import parse_where
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Explanation",
+    "Finding",
+    "HeadgateError",
+    "Index",
+    "Matches",
+    "Query",
+    "QuerySet",
+    "Schema",
+    "Stream",
+    "check",
+    "explain",
+    "index",
+    "parse_where",
+    "read",
+]

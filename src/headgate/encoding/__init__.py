@@ -1,5 +1,21 @@
 """Queries and events as dense arrays."""
 
+from headgate.encoding.atoms import EncodedAtoms
 from headgate.encoding.columns import CodedColumn, double_ranks, encode_column
+from headgate.encoding.queries import EncodedQueries, decode_queries, encode_queries
+from headgate.encoding.texts import Texts
+from headgate.encoding.trees import Trees
+from headgate.encoding.validate import flaw
 
-__all__ = ["CodedColumn", "double_ranks", "encode_column"]
+__all__ = [
+    "CodedColumn",
+    "EncodedAtoms",
+    "EncodedQueries",
+    "Texts",
+    "Trees",
+    "decode_queries",
+    "double_ranks",
+    "encode_column",
+    "encode_queries",
+    "flaw",
+]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headgate.events.batch import Numbers
 from headgate.events.convert import show
@@ -45,17 +44,19 @@ def outside_domain(array: pa.Array[Any], attribute: Attribute) -> npt.NDArray[np
 
 def _inside_by_value(array: pa.Array[Any], attribute: Attribute) -> npt.NDArray[np.bool_]:
     """Look each distinct value up once, in Python."""
-    encoded = pc.dictionary_encode(array)
+    encoded = array.dictionary_encode()
     domain, ordinal = attribute.domain, attribute.type.ordinal
     inside = [ordinal(value) in domain for value in encoded.dictionary.to_pylist()]
     places = encoded.indices.fill_null(len(inside)).to_numpy()
-    return np.array([*inside, True])[places]
+    found: npt.NDArray[np.bool_] = np.array([*inside, True])[places]
+    return found
 
 
 def _inside_by_ordinal(ordinals: Numbers, domain: ValueSet) -> npt.NDArray[np.bool_]:
     cuts = np.array(domain.cuts, dtype=np.int64)
     passed: Numbers = np.searchsorted(cuts, ordinals, side="right")
-    return (passed + domain.starts_inside) % 2 == 1
+    inside: npt.NDArray[np.bool_] = (passed + domain.starts_inside) % 2 == 1
+    return inside
 
 
 def _ordinals(array: pa.Array[Any], attribute: Attribute) -> Numbers:

@@ -109,6 +109,8 @@ def show(value: object) -> str:
     >>> show("hold"), show(b"3.5"), show(True), show([1])
     ("'hold'", '3.5', 'true', 'an array')
     """
+    if value is None:
+        return "null"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int) and value.bit_length() > 3 * MAX_DIGITS:
@@ -199,7 +201,7 @@ def _integer(name: str, type_: Integer, value: Any) -> int:
         number = int(exact)
         if number != exact:
             raise not_a(name, value, type_)
-    if type(number) is not int:
+    if not isinstance(number, int) or isinstance(number, bool):
         raise not_a(name, value, type_)
     if not type_.minimum <= number <= type_.maximum:
         raise outside(name, value, type_)
@@ -209,7 +211,7 @@ def _integer(name: str, type_: Integer, value: Any) -> int:
 def _decimal(name: str, type_: DecimalType, step: Decimal, value: Any) -> Decimal:
     if isinstance(value, bytes):
         exact = _exact(name, value, type_)
-    elif type(value) is not int:
+    elif not isinstance(value, int) or isinstance(value, bool):
         raise not_a(name, value, type_)
     elif value.bit_length() > 200:
         raise outside(name, value, type_)
@@ -233,7 +235,7 @@ def _double(name: str, type_: Double, value: Any) -> float:
         return nearest
     if isinstance(value, str) and value in SPECIAL:
         return SPECIAL[value]
-    if type(value) is not int:
+    if not isinstance(value, int) or isinstance(value, bool):
         raise not_a(name, value, type_)
     try:
         same = float(value)
@@ -362,6 +364,8 @@ def _start_of_day(value: datetime) -> datetime:
 
 
 def _to_the_microsecond(name: str, value: Any) -> Any:
-    if getattr(value, "nanosecond", 0):  # a pandas.Timestamp
+    if not hasattr(value, "nanosecond"):
+        return value
+    if value.nanosecond:
         raise Unfit(f"`{name}` is {show(value)}, finer than a microsecond")
-    return value
+    return value.to_pydatetime()  # a pandas.Timestamp reads zones in a way of its own

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headgate.errors import EventError
+from headgate.errors import EventError, did_you_mean
 from headgate.events.assemble import Column, assemble, fill
 from headgate.events.batch import (
     BOM,
@@ -95,7 +95,7 @@ def _ends_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
 
 
 def _record(line: int, raw: bytes, separator: str) -> CsvRecord:
-    if len(raw) > MAX_RECORD:
+    if len(raw) > MAX_RECORD and len(raw.rstrip(b"\r\n")) > MAX_RECORD:
         return CsvRecord(line, raw, problem=f"longer than {MAX_RECORD:,} bytes")
     try:
         text = raw.decode().removesuffix("\n").removesuffix("\r")
@@ -120,7 +120,8 @@ def _quoted_record(line: int, raw: bytes, text: str, separator: str) -> CsvRecor
             if not text.startswith(separator, end) and end != len(text):
                 return CsvRecord(line, raw, problem=f"text after the quotes of field {len(fields)}")
         else:
-            end = text.find(separator, at) if separator in text[at:] else len(text)
+            end = text.find(separator, at)
+            end = len(text) if end < 0 else end
             fields.append(text[at:end])
             if '"' in fields[-1]:
                 return CsvRecord(line, raw, problem=f"a quote inside the bare field {len(fields)}")
@@ -147,7 +148,7 @@ def parse_csv_records(
     >>> batch.table.to_pylist(), batch.dead[0].reason
     ([{'qty': 3}, {'qty': None}], "`qty` is 'x', which is not an INT")
     """
-    where = _fields_of_attributes(header, stream)
+    where = _fields_of_attributes(header, stream, source)
     rows: list[CsvRecord] = []
     numbers: list[int] = []
     dead: list[DeadLetter] = []
@@ -183,22 +184,28 @@ def parse_csv_records(
     return assemble(stream, filled, events, letter, dead=dead, blank=blank)
 
 
-def _fields_of_attributes(header: Sequence[str], stream: Stream) -> dict[str, int]:
-    """The place of each attribute in the header; other columns are skipped."""
-    where: dict[str, int] = {}
+def column_names(header: Sequence[str], source: str) -> list[str]:
+    """The names in a header, no two of which may be the same; a column may have none."""
+    names = [title.strip() for title in header]
     seen: set[str] = set()
-    for place, title in enumerate(header):
-        name = title.strip()
-        if name.lower() in seen:
-            raise EventError(f"column `{name}` stands twice in the header; rename one of them")
-        if name:
-            seen.add(name.lower())
-        if attribute := stream.get(name):
-            where[attribute.name] = place
-    if not where:
+    for name in names:
+        if name and name.lower() in seen:
+            raise EventError(f"{source}: the header has `{name}` twice; rename one of them")
+        seen.add(name.lower())
+    return names
+
+
+def _fields_of_attributes(header: Sequence[str], stream: Stream, source: str) -> dict[str, int]:
+    """The place of each attribute in the header; other columns are skipped."""
+    names = column_names(header, source)
+    found = {
+        attribute.name: place
+        for place, name in enumerate(names)
+        if (attribute := stream.get(name)) is not None
+    }
+    if not found:
         raise EventError(
-            f"the header names no attribute of stream {stream.name}; "
-            "the first line of a CSV file must name its columns, "
-            f"some of {', '.join(stream.names[:6])}"
+            f"{source}: the header names no attribute of stream {stream.name}; "
+            f"the first line must name the columns, and {did_you_mean(names[0], stream.names)}"
         )
-    return where
+    return found

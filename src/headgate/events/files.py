@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,7 +23,10 @@ from headgate.schema import Stream
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 JSON_LINES = (".jsonl", ".ndjson", ".json")
+MAX_BLOCK = 1 << 26  # bytes of text that become one batch, give or take a record
 KNOWN = (*JSON_LINES, *SEPARATORS, ".parquet")
+
+Item = TypeVar("Item")
 
 
 def read_events(
@@ -73,13 +76,29 @@ def open_lines(path: str | PathLike[str]) -> Iterator[Iterator[bytes]]:
         yield _lines(file)
 
 
-def _lines(file: IO[bytes]) -> Iterator[bytes]:
+def _lines(file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
     limit = MAX_RECORD + 2  # room for \r\n
     while line := file.readline(limit):
         part = line
         while len(part) == limit and not part.endswith(b"\n"):
             part = file.readline(limit)
         yield line
+
+
+def _blocks(
+    items: Iterable[Item], size: Callable[[Item], int], batch_rows: int
+) -> Iterator[list[Item]]:
+    """Blocks of at most `batch_rows` items, fewer where these are large."""
+    block: list[Item] = []
+    held = 0
+    for item in items:
+        block.append(item)
+        held += size(item)
+        if len(block) == batch_rows or held > MAX_BLOCK:
+            yield block
+            block, held = [], 0
+    if block:
+        yield block
 
 
 @contextmanager
@@ -97,7 +116,7 @@ def _read_json_lines(
 ) -> Iterator[EventBatch]:
     line, event = 1, 0
     with open_lines(path) as lines:
-        while block := list(islice(lines, batch_rows)):
+        for block in _blocks(lines, len, batch_rows):
             batch = parse_json_lines(
                 block,
                 stream,
@@ -122,8 +141,7 @@ def _read_csv(
     with open_lines(path) as lines:
         records = split_csv(lines, separator=separator)
         blanks, header = read_header(records, str(path))
-        records = chain(blanks, records)
-        while block := list(islice(records, batch_rows)):
+        for block in _blocks(chain(blanks, records), lambda record: len(record.raw), batch_rows):
             batch = parse_csv_records(
                 block,
                 stream,
@@ -155,7 +173,7 @@ def _read_parquet(
 ) -> Iterator[EventBatch]:
     attributes = used_attributes(stream, columns)
     event = 0
-    with reading(path), pq.ParquetFile(path) as file:
+    with reading(path), pq.ParquetFile(Path(path)) as file:
         schema = file.schema_arrow
         places = locate(stream, attributes, schema)
         needed = sorted({way[0] for way in places.values()})

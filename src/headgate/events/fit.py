@@ -25,8 +25,17 @@ from headgate.events.convert import (
     microseconds,
     python_rule,
 )
-from headgate.schema import Attribute, Boolean, Date, DecimalType, Double, Integer, String
-from headgate.schema import Timestamp, Type
+from headgate.schema import (
+    Attribute,
+    Boolean,
+    Date,
+    DecimalType,
+    Double,
+    Integer,
+    String,
+    Timestamp,
+    Type,
+)
 from headgate.schema.types import EPOCH
 
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -40,7 +49,7 @@ def fit(attribute: Attribute, given: pa.Array[Any]) -> Column:
     >>> fit(Attribute("qty", INT), pa.array([3.0, 3.5])).unfit
     {1: '`qty` is 3.5, which is not an INT'}
     """
-    array = given.dictionary_decode() if pa.types.is_dictionary(given.type) else given
+    array = given.dictionary_decode() if isinstance(given, pa.DictionaryArray) else given
     if pa.types.is_null(array.type):
         return Column(attribute, array.cast(attribute.type.arrow), {})
     if not _may_fit(array.type, attribute.type):
@@ -66,7 +75,8 @@ def _may_fit(given: pa.DataType, wanted: Type) -> bool:
         case Integer() | DecimalType() | Double():
             return of.is_integer(given) or of.is_floating(given) or of.is_decimal(given)
         case Date():
-            return text or of.is_date(given) or (isinstance(given, pa.TimestampType) and not given.tz)
+            local = isinstance(given, pa.TimestampType) and given.tz is None
+            return text or of.is_date(given) or local
         case Timestamp():
             return text or of.is_timestamp(given)
     return text
@@ -107,10 +117,9 @@ def _exact_dates(array: pa.Array[Any]) -> pa.Array[Any] | None:
 
 def _within(array: pa.Array[Any], integers: pa.DataType, wanted: Type) -> pa.Array[Any] | None:
     """The array, if all its values lie in the years 1 to 9999."""
-    ends = pc.min_max(array.cast(integers)).as_py()
-    if ends["min"] is None or wanted.minimum <= ends["min"] <= ends["max"] <= wanted.maximum:
-        return array
-    return None
+    numbers = array.cast(integers)
+    low, high = pc.min(numbers).as_py(), pc.max(numbers).as_py()
+    return array if low is None or wanted.minimum <= low <= high <= wanted.maximum else None
 
 
 def _row_by_row(attribute: Attribute, array: pa.Array[Any]) -> Column:

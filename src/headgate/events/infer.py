@@ -7,7 +7,7 @@ dead letter for the type of an inferred attribute. Attributes that no type can t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.errors import EventError
+from headgate.events.batch import BOM
 from headgate.events.convert import Convert, Unfit, field_reader, json_rule, show
-from headgate.events.csv_records import split_csv
+from headgate.events.csv_records import column_names, split_csv
 from headgate.events.files import SEPARATORS, file_kind, open_lines, read_header, reading
 from headgate.events.json_lines import scan_object
 from headgate.events.paths import Repeated
@@ -106,87 +107,171 @@ class _Candidate:
 
 @dataclass(slots=True)
 class _Guess:
-    """What is known about one attribute, or about an object on the way to some."""
+    """What is known of one name: the types that may hold it, or that it is an object."""
 
     name: str
-    candidates: list[_Candidate]
-    keys: int = 0
+    candidates: list[_Candidate] = field(default_factory=list)
+    plain: bool = False
+    keys: int | None = None
     refused: str = ""
-    scalar: bool = False
 
     def see(self, value: Any) -> None:
         if value is None or self.refused:
             return
-        self.scalar = True
+        self.plain = True
         self.candidates = [candidate for candidate in self.candidates if candidate.takes(value)]
         if isinstance(value, list):
             self.refused = "an array"
         elif not self.candidates:
-            self.refused = f"no type takes {show(value)} and all values before it"
+            self.refused = f"no type takes {show(value)} and what came before it"
 
     @property
     def type(self) -> Type:
         return next((found.type for found in self.candidates if found.used), STRING)
 
-
-def _json_guess(name: str) -> _Guess:
-    rules = ((type_, json_rule(Attribute(name, type_))) for type_ in _NARROWEST_FIRST)
-    return _Guess(name, [_Candidate(type_, _itself, rule.convert) for type_, rule in rules])
-
-
-def _itself(value: Any) -> Any:
-    return value
+    @property
+    def problem(self) -> str:
+        if self.plain and self.keys is not None and not self.refused:
+            return "sometimes an object and sometimes not"
+        return self.refused or ("an empty object" if self.keys == 0 else "")
 
 
-def _csv_guess(name: str) -> _Guess:
-    rules = ((type_, json_rule(Attribute(name, type_))) for type_ in _NARROWEST_FIRST)
-    return _Guess(
-        name, [_Candidate(type_, field_reader(type_), rule.convert) for type_, rule in rules]
-    )
+def _guess(name: str, reader: Callable[[Type], Callable[[Any], Any]]) -> _Guess:
+    rules = [(type_, json_rule(Attribute(name, type_))) for type_ in _NARROWEST_FIRST]
+    return _Guess(name, [_Candidate(type_, reader(type_), rule.convert) for type_, rule in rules])
 
 
 def _from_json_lines(path: str | PathLike[str]) -> _Found:
-    root = _Guess("", [])
+    root = _Guess("")
     guesses: dict[str, _Guess] = {}
     rows = 0
     with open_lines(path) as lines:
         for number, line in enumerate(lines):
             try:
-                found = scan_object(line.removeprefix(BOM) if number == 0 else line)
+                event = scan_object(line.removeprefix(BOM) if number == 0 else line)
             except Unfit:
                 continue
             rows += 1
-            _look_into(root, found, guesses)
-            if root.refused:
-                raise EventError(f"{path}: {root.refused}; they cannot be declared as attributes")
+            _look_into(root, event, guesses)
+    if root.refused:
+        raise EventError(f"{path}: each event is {root.refused}; put the map under one key")
     if not rows:
         raise EventError(f"{path}: no line is a JSON object; write one event per line")
-    types, skipped = _decide(guesses)
-    return types, skipped, rows
+    return (*_decide(guesses), rows)
 
 
 def _look_into(
     parent: _Guess, found: Mapping[str, Any] | Repeated, guesses: dict[str, _Guess]
 ) -> None:
+    parent.keys = parent.keys or 0
     for key, value in found if isinstance(found, Repeated) else found.items():
+        if parent.refused:
+            return
         name = f"{parent.name}.{key}" if parent.name else key
-        guess = guesses.get(name.lower())
-        if guess is None:
-            parent.keys += 1
-            if parent.keys > MAX_KEYS:
-                parent.refused = f"a map: more than {MAX_KEYS:,} different keys"
-                return
-            guess = guesses[name.lower()] = _json_guess(name)
-            if not all(name.split(".")) or (parent.name and "." in key):
-                guess.refused = "a key that cannot be part of a path"
-        if not isinstance(value, dict | Repeated):
-            guess.see(value)
-        elif not guess.refused:
-            guess.keys = guess.keys or 1
+        guess = guesses.get(name.lower()) or _new(parent, name, key, guesses)
+        if isinstance(value, dict | Repeated):
             _look_into(guess, value, guesses)
+        else:
+            guess.see(value)
+
+
+def _new(parent: _Guess, name: str, key: str, guesses: dict[str, _Guess]) -> _Guess:
+    guess = guesses[name.lower()] = _guess(name, lambda _: lambda value: value)
+    if not all(key.split(".")) or (parent.name and "." in key):
+        guess.refused = "a key that no path can name"
+    parent.keys = (parent.keys or 0) + 1
+    if parent.keys > MAX_KEYS:
+        parent.refused = f"a map with more than {MAX_KEYS:,} keys"
+    return guess
 
 
 def _decide(guesses: Mapping[str, _Guess]) -> tuple[dict[str, Type], dict[str, str]]:
+    """Types by name, and problems by name; what is inside a problem goes without saying."""
+    problems = {key: guess.problem for key, guess in guesses.items() if guess.problem}
     types: dict[str, Type] = {}
     skipped: dict[str, str] = {}
-    ...
+    for key, guess in guesses.items():
+        parts = key.split(".")
+        if any(".".join(parts[:depth]) in problems for depth in range(1, len(parts))):
+            continue
+        if key in problems:
+            skipped[guess.name] = problems[key]
+        elif guess.keys is None:
+            types[guess.name] = guess.type
+    return types, skipped
+
+
+def _from_csv(path: str | PathLike[str], separator: str) -> _Found:
+    rows = 0
+    with open_lines(path) as lines:
+        records = split_csv(lines, separator=separator)
+        _, header = read_header(records, str(path))
+        guesses = [_guess(title, field_reader) for title in column_names(header, str(path))]
+        for record in records:
+            if len(record.fields) == len(header):
+                rows += 1
+                for guess, text in zip(guesses, record.fields, strict=True):
+                    guess.see(text)
+    named = {guess.name: guess.type for guess in guesses if guess.name}
+    nameless = {
+        f"column {number}": "without a name in the header"
+        for number, guess in enumerate(guesses, 1)
+        if not guess.name
+    }
+    return named, nameless, rows
+
+
+def _from_parquet(path: str | PathLike[str]) -> _Found:
+    with reading(path), pq.ParquetFile(Path(path)) as file:
+        fields = list(_leaves(file.schema_arrow, ""))
+        rows = file.metadata.num_rows
+    lower = [name.lower() for name, _ in fields]
+    types: dict[str, Type] = {}
+    skipped: dict[str, str] = {}
+    for name, type_ in fields:
+        found = _of_arrow(type_)
+        if lower.count(name.lower()) > 1:
+            skipped[name] = "another column differs from it only by case"
+        elif found is None:
+            skipped[name] = f"{type_} has no type here"
+        else:
+            types[name] = found
+    return types, skipped, rows
+
+
+def _leaves(fields: Iterable[pa.Field[Any]], prefix: str) -> Iterator[tuple[str, pa.DataType]]:
+    for one in fields:
+        if isinstance(one.type, pa.StructType):
+            yield from _leaves(one.type, f"{prefix}{one.name}.")
+        else:
+            yield prefix + one.name, one.type
+
+
+def _of_arrow(given: pa.DataType) -> Type | None:
+    """The type for a column of Parquet.
+
+    >>> str(_of_arrow(pa.uint32())), _of_arrow(pa.binary())
+    ('BIGINT', None)
+    """
+    of = pa.types
+    if isinstance(given, pa.DictionaryType):
+        return _of_arrow(given.value_type)
+    if of.is_boolean(given):
+        return BOOLEAN
+    if of.is_uint64(given):
+        return DecimalType(20, 0)
+    if of.is_int64(given) or of.is_uint32(given):
+        return BIGINT
+    if of.is_integer(given):
+        return INT
+    if of.is_floating(given):
+        return DOUBLE
+    if isinstance(given, pa.Decimal128Type) and 0 <= given.scale <= given.precision:
+        return DecimalType(given.precision, given.scale)
+    if of.is_date(given):
+        return DATE
+    if of.is_timestamp(given):
+        return TIMESTAMP
+    if of.is_null(given) or of.is_string(given) or of.is_large_string(given):
+        return STRING
+    return None

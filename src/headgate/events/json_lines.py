@@ -95,7 +95,7 @@ def scan_object(line: bytes) -> dict[str, Any] | Repeated:
     >>> scan_object(b'{"price": 1.20, "qty": 7}')
     {'price': b'1.20', 'qty': 7}
     """
-    if len(line) > MAX_RECORD:
+    if len(line) > MAX_RECORD and len(line.rstrip(b"\r\n")) > MAX_RECORD:
         raise Unfit(f"longer than {MAX_RECORD:,} bytes")
     try:
         text = line.decode().strip(_SPACE)

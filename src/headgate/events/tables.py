@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.errors import EventError
-from headgate.events.assemble import Column, assemble, fill
+from headgate.events.assemble import assemble, fill
 from headgate.events.batch import DeadLetter, EventBatch, cap, used_attributes
 from headgate.events.convert import python_rule, show
 from headgate.events.fit import fit
-from headgate.events.paths import Node, columns as columns_of, paths
+from headgate.events.paths import Node, paths
+from headgate.events.paths import columns as columns_of
 from headgate.schema import Attribute, Stream
 
 if TYPE_CHECKING:
@@ -132,8 +133,8 @@ def _row_text(table: pa.Table | pa.RecordBatch, row: int) -> str:
 def _plain(scalar: pa.Scalar[Any]) -> Any:
     try:
         return scalar.as_py()
-    except (ValueError, OverflowError):  # a time outside the years 1 to 9999, bytes that are no text
-        return str(scalar.type)
+    except (ValueError, OverflowError):  # a time before the year 1, bytes that are no text
+        return f"<{scalar.type}>"
 
 
 def _json(row: Any) -> str:
@@ -197,27 +198,26 @@ def _used_series(frame: pd.DataFrame, nodes: Mapping[str, Node]) -> dict[str, pd
     for name in nodes:
         if lower.count(name) > 1:
             raise EventError(f"attribute `{nodes[name].name}` has two columns; rename or drop one")
-    return {
-        label: frame.iloc[:, number] for number, label in enumerate(labels) if lower[number] in nodes
-    }
+    used = [number for number, name in enumerate(lower) if name in nodes]
+    return {labels[number]: frame.iloc[:, number] for number in used}
 
 
 def _series_array(series: pd.Series[Any]) -> pa.Array[Any] | None:
-    """The column in Arrow with NaN as NULL, or None if it holds objects of several types."""
+    """The column in Arrow with NaN as NULL, or None if Arrow would have to guess or to round."""
+    values: pd.Series[Any] | list[Any] = series
     if series.dtype == object:
         values = _with_nulls(series)
         kinds = set(map(type, values)) - {NoneType}
         if len(kinds) > 1 or not kinds <= {bool, int, float, str}:
             return None
-        try:
-            return _whole(pa.array(values))
-        except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
-            return None
-    array = _whole(pa.array(series, from_pandas=True))
-    if pa.types.is_dictionary(array.type):
+    try:
+        array = _whole(pa.array(values, from_pandas=True))
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        return None
+    if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     if pa.types.is_floating(array.type):
-        return pc.if_else(pc.is_nan(array), None, array)
+        array = pc.if_else(pc.is_nan(array), None, array)
     return array
 
 

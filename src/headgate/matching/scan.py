@@ -110,7 +110,7 @@ class ScanIndex:
             else from_rows(events, self.stream, columns=used)
         )
         coded = {name: _coded(batch, name, self.stream[name].type) for name in used}
-        yield from _with_errors(batch, self._blocks(coded, batch.table.num_rows), self._ids)
+        yield from _with_errors(batch, self._blocks(coded, len(batch.events)), self._ids)
 
     def _blocks(
         self, coded: Mapping[str, CodedColumn], rows: int
@@ -153,11 +153,11 @@ def _with_errors(
     """Chunks over all events, the unreadable ones among them, which have a reason and no match."""
     errors = {letter.event: letter.reason for letter in batch.dead}
     numbers = batch.events
-    total = batch.table.num_rows + len(batch.dead)
+    total = len(numbers) + len(batch.dead)
     origin = min([*errors, *numbers[:1].tolist()], default=0)
     first = origin
     for block, found in blocks:
-        last = block.stop == batch.table.num_rows
+        last = block.stop == len(numbers)
         end = origin + total if last else int(numbers[block.stop])
         events = [numbers[block][rows] - first for rows, _ in found]
         positions = [np.full(len(rows), position, np.int64) for rows, position in found]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headgate.predicate import Column, Predicate
-from headgate.schema import BIGINT, DOUBLE, DecimalType, Double, Type
+from headgate.schema import BIGINT, DOUBLE, Attribute, DecimalType, Double, Schema, Type
 
 AggregateFunction = Literal["COUNT", "SUM", "MIN", "MAX", "AVG", "MEDIAN"]
 Kind = Literal["filter", "distinct", "join", "aggregate"]
@@ -88,3 +88,9 @@ class Query:
     def stream(self) -> str:
         """The stream of the first source; the only one for a filter."""
         return self.sources[0].stream
+
+
+def attribute_of(query: Query, column: Column, schema: Schema) -> Attribute:
+    """The attribute that a column of a query stands for."""
+    source = next(s for s in query.sources if column.source in ("", s.alias))
+    return schema.the_stream(source.stream)[column.name]

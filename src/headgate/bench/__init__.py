@@ -1,0 +1,57 @@
+"""A benchmark is a ratio: contestants agree on the answer, take turns in one run, and show noise.
+
+Absolute times belong to a machine and an hour. So an experiment names a baseline, each contestant's
+every turn is divided by the baseline's turn beside it, and the spread of these ratios is shown. To
+add an experiment, write a file that defines one, and list it in `EXPERIMENTS`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headgate.bench.experiment import Contestant, Experiment, Round, Unit
+from headgate.bench.load import LOAD
+from headgate.bench.result import Result
+from headgate.bench.run import Disagreement, Progress, run
+from headgate.bench.scan import SCAN
+from headgate.bench.write import write
+from headgate.errors import UsageError, did_you_mean
+
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (LOAD, SCAN)}
+RESULTS = Path("bench-results")
+
+__all__ = [
+    "EXPERIMENTS",
+    "RESULTS",
+    "Contestant",
+    "Disagreement",
+    "Experiment",
+    "Result",
+    "Round",
+    "Unit",
+    "run",
+    "run_experiment",
+]
+
+
+def run_experiment(
+    name: str,
+    *,
+    repeats: int | None = None,
+    scale: float = 1.0,
+    seed: int = 1,
+    out: str | Path | None = RESULTS,
+    progress: Progress | None = None,
+) -> Result:
+    """Run an experiment by name and write `NAME.json` and `NAME.png` into `out`, unless None.
+
+    `repeats` is how often each contestant is timed, by default as the experiment asks; `scale`
+    shrinks the work for a quick look. `progress` is called with a line of text now and then.
+    """
+    experiment = EXPERIMENTS.get(name)
+    if experiment is None:
+        raise UsageError(f"no experiment `{name}`; {did_you_mean(name, EXPERIMENTS)}")
+    if out is None:
+        return run(experiment, repeats=repeats, scale=scale, seed=seed, progress=progress)
+    with write(Path(out)) as keep:
+        return keep(run(experiment, repeats=repeats, scale=scale, seed=seed, progress=progress))

@@ -1,0 +1,52 @@
+"""A result as a table: a row for each contestant at each size."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from headgate.bench.experiment import Fact
+from headgate.bench.result import Measurement, Result
+
+
+def table(result: Result) -> Table:
+    """Median and range of the figure, and of its ratio to the baseline's."""
+    noted = any(m.note for m in result.measurements)
+    found = Table(title=result.title, caption=_caption(result), caption_justify="left")
+    found.add_column(result.size_label, justify="right")
+    found.add_column("contestant")
+    found.add_column(f"{result.unit.label}\n(min–max)", justify="right")
+    found.add_column(f"times as fast as\n{result.baseline} (min–max)", justify="right")
+    if noted:
+        found.add_column("note")
+    for size in result.sizes:
+        rows = [m for m in result.measurements if m.size == size]
+        for number, measurement in enumerate(rows):
+            cells = _cells(result, measurement, first=number == 0)
+            found.add_row(*cells[: 5 if noted else 4], end_section=number == len(rows) - 1)
+    return found
+
+
+def _cells(result: Result, measurement: Measurement, *, first: bool) -> tuple[str, ...]:
+    ratio = result.ratio(measurement)
+    return (
+        f"{measurement.size:,}" if first else "",
+        measurement.contestant,
+        str(measurement.figure(result.unit)),
+        "1" if measurement.contestant == result.baseline else str(ratio),
+        measurement.note,
+    )
+
+
+def _caption(result: Result) -> str:
+    """How it was measured, and the facts, a line each."""
+    machine = result.machine
+    turns = "turn" if result.repeats == 1 else "turns"
+    how = (
+        f"Median of {result.repeats} {turns} each, taken alternately; all gave the same answer. "
+        f"{machine['cpus']} CPUs, Python {machine['python']}, seed {result.seed}."
+    )
+    return "\n".join([how, *(f"{name}: {_shown(fact)}" for name, fact in result.facts.items())])
+
+
+def _shown(fact: Fact) -> str:
+    return f"{fact:,}" if isinstance(fact, int) else str(fact)

@@ -1,0 +1,65 @@
+"""The commands together, and how errors reach a person.
+
+Exit codes: 0 yes or all well, 1 no or findings, 2 wrong usage, 3 bad input, 4 unknown.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import headgate
+from headgate.cli.bench import bench
+from headgate.cli.check import check
+from headgate.cli.explain import explain
+from headgate.cli.init import init
+from headgate.cli.match import match
+from headgate.cli.output import BAD_INPUT, WRONG_USAGE, complain
+from headgate.errors import HeadgateError, UsageError
+
+app = typer.Typer(
+    name="headgate",
+    help="Very many standing SQL queries over data streams.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (init, check, match, explain, bench):
+    app.command(no_args_is_help=True)(command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"headgate {headgate.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    """Very many standing SQL queries over data streams."""
+    del version
+
+
+def main() -> None:
+    """Run a command; every error that we foresee is one line on stderr, never a traceback."""
+    try:
+        app()
+    except UsageError as error:
+        complain(str(error))
+        sys.exit(WRONG_USAGE)
+    except HeadgateError as error:
+        complain(str(error))
+        sys.exit(BAD_INPUT)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        complain("interrupted")
+        sys.exit(130)

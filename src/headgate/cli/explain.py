@@ -1,0 +1,123 @@
+"""`headgate explain`: what a query means, and why it matched an event or did not."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.tree import Tree
+
+from headgate.cli.output import (
+    ALL_WELL,
+    FINDINGS,
+    Format,
+    FormatOption,
+    QueriesOption,
+    SchemaOption,
+    as_json,
+    console,
+    escape,
+    load,
+    plain,
+    show_refused,
+)
+from headgate.errors import EventError, UsageError
+from headgate.events import parse_json_lines
+from headgate.explain import Explanation
+from headgate.explain import explain as explained
+from headgate.predicate import Row
+from headgate.query import Query
+from headgate.schema import Schema
+
+MARKS = {True: "[green]✓ TRUE[/]", False: "[red]✗ FALSE[/]", None: "[yellow]? NULL[/]"}
+
+
+def explain(
+    id: Annotated[str, typer.Argument(help="The query's id.", show_default=False)],
+    queries: QueriesOption = None,
+    schema: SchemaOption = None,
+    event: Annotated[
+        str | None, typer.Option("--event", help="An event as a JSON object.", show_default=False)
+    ] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """The plan of a query; with an event, why it matched or did not, atom by atom.
+
+    It also names a small change, of at most two attributes, that flips the answer. With an event
+    the exit code is 0 for a match and 1 for none.
+
+    Examples:
+
+        headgate explain -q queries.sql big_buys
+
+        headgate explain -q queries.sql big_buys --event '{"side": "buy", "qty": 5}'
+    """
+    found = load(queries, schema)
+    if id not in found:
+        show_refused(found.report)
+    query = found[id]
+    row = None if event is None else _row(query, found.schema, event)
+    explanation = explained(query, found.schema, row)
+    if format is Format.json:
+        typer.echo(as_json(explanation.as_json()))
+    else:
+        _show(explanation)
+    raise typer.Exit(ALL_WELL if row is None or explanation.matched else FINDINGS)
+
+
+def _row(query: Query, schema: Schema, event: str) -> Row:
+    """The event as typed values, under the names that the query uses."""
+    if len(query.sources) > 1:
+        raise UsageError(f"`{query.id}` joins streams; one event does not decide it")
+    stream = schema.the_stream(query.stream)
+    batch = parse_json_lines([event.encode(errors="replace")], stream, source="--event")
+    if batch.dead:
+        raise EventError(f"--event: {batch.dead[0].reason}")
+    if batch.table.num_rows != 1:
+        raise EventError("--event: a JSON object is expected")
+    row: dict[str, Any] = batch.table.to_pylist()[0]
+    return row
+
+
+def _show(explanation: Explanation) -> None:
+    out = console()
+    plan = explanation.as_json()
+    out.print(f"[bold]{escape(plan['id'])}[/]  ({plan['kind']}, version {plan['version']})")
+    out.print(f"  {escape(plan['sql'])}")
+    out.print(f"TRUE when  {escape(plan['true_when'])}")
+    out.print(f"reads      {escape(', '.join(plan['attributes'])) or 'nothing'}")
+    if explanation.row is None:
+        return
+    out.print()
+    out.print(_tree(explanation))
+    out.print()
+    out.print("[bold green]it matches[/]" if explanation.matched else "[bold red]no match[/]")
+    out.print(_flip(explanation))
+
+
+def _tree(explanation: Explanation) -> Tree:
+    """The condition as a tree, each node with its truth."""
+    values = {a.condition: a.values for a in explanation.atoms}
+    stack: list[Tree] = []
+    for depth, text, truth in explanation.tree():
+        seen = ", ".join(f"{k} = {_literal(v)}" for k, v in values.get(text, {}).items())
+        label = f"{MARKS[truth]}  {escape(text)}" + (f"  [dim]({escape(seen)})[/]" if seen else "")
+        node = Tree(label) if depth == 0 else stack[depth - 1].add(label)
+        stack[depth:] = [node]
+    return stack[0]
+
+
+def _flip(explanation: Explanation) -> str:
+    flip = explanation.flip
+    if flip is None:
+        return "no change of one or two attributes was found that flips this"
+    changes = " and ".join(
+        f"{key} were {_literal(new)} (it is {_literal(old)})"
+        for key, (old, new) in flip.changes.items()
+    )
+    return f"it would {'match' if flip.matches else 'not match'} if {escape(changes)}"
+
+
+def _literal(value: Any) -> str:
+    return "NULL" if value is None else json.dumps(plain(value), ensure_ascii=False)

@@ -1,0 +1,45 @@
+"""`headgate init`: a schema from a file of events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import escape, notes
+from headgate.errors import UsageError
+from headgate.events import infer_stream
+from headgate.sql import render_stream
+
+
+def init(
+    events: Annotated[Path, typer.Argument(help="Parquet, CSV or JSON lines.", show_default=False)],
+    name: Annotated[str | None, typer.Option(help="The stream's name; else the file's.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write here, not to stdout.")
+    ] = None,
+) -> None:
+    """Write a CREATE STREAM for a file of events.
+
+    Every attribute gets the narrowest type that holds all of its values. Look the result over: a
+    CHECK that says which values an attribute may take makes the analysis sharper.
+
+    Examples:
+
+        headgate init trades.jsonl
+
+        headgate init trades.parquet --name trades -o schema.sql
+    """
+    found = infer_stream(events, name)
+    text = render_stream(found.stream)
+    if output is None:
+        typer.echo(text, nl=False)
+    elif output.exists():
+        raise UsageError(f"{output} exists; choose another file")
+    else:
+        output.write_text(text, encoding="utf-8")
+    for attribute, why in found.skipped:
+        notes().print(f"[yellow]left out:[/] {escape(attribute)}: {escape(why)}")
+    count = len(found.stream.attributes)
+    notes().print(f"{count} attributes from {found.rows:,} events")

@@ -1,0 +1,154 @@
+"""`headgate match`: which queries want which events of a file?"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from headgate.cli.output import (
+    ALL_WELL,
+    FINDINGS,
+    Format,
+    FormatOption,
+    QueriesOption,
+    SchemaOption,
+    StreamOption,
+    StrictOption,
+    as_json,
+    console,
+    escape,
+    load,
+    notes,
+    progress,
+    show_refused,
+)
+from headgate.events import EventBatch, read_events
+from headgate.matching import Matches, index
+
+SHOWN = 20
+
+
+def match(
+    events: Annotated[
+        Path, typer.Argument(help="Events: JSON lines, CSV or Parquet.", show_default=False)
+    ],
+    queries: QueriesOption = None,
+    schema: SchemaOption = None,
+    stream: StreamOption = None,
+    kind: Annotated[str, typer.Option("--index", help="auto, or scan.")] = "auto",
+    limit: Annotated[int | None, typer.Option(min=0, help="Only the first N events.")] = None,
+    strict: StrictOption = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """Match a file of events against all queries of its stream.
+
+    With `--format json`, a line per event in the order of the file: {"event": row from 0,
+    "queries": [ids]}, or {"event": row, "error": "…"} for one that could not be read. Exit code 1
+    when an event or a query was refused.
+
+    Examples:
+
+        headgate match -q queries.sql events.jsonl
+
+        headgate match -s schema.sql -q rules.jsonl events.parquet --limit 10 --format json
+    """
+    found = load(queries, schema, strict=strict)
+    show_refused(found.report)
+    chosen = found.schema.the_stream(stream)
+    built = index(found, kind, stream=chosen.name)
+    left_out = [q.id for q in found if q.kind != "filter" and chosen.name in _streams(q)]
+    if left_out:
+        shown = ", ".join(left_out[:5]) + (" …" if len(left_out) > 5 else "")
+        notes().print(f"[yellow]left out:[/] joins and aggregates are not matched: {escape(shown)}")
+    tally = Tally(len(built))
+    with progress("matching") as advance:
+        for batch in _limited(read_events(events, chosen), limit):
+            tally.blank += batch.blank
+            for matches in built.match_chunks(batch):
+                tally.count(matches)
+                advance(len(matches))
+                _print(matches, format, tally)
+    if format is Format.table:
+        _summarise(tally, events)
+    refused = bool(tally.errors or found.report.errors)
+    raise typer.Exit(FINDINGS if refused else ALL_WELL)
+
+
+class Tally:
+    """What was seen so far."""
+
+    def __init__(self, queries: int) -> None:
+        self.queries = queries
+        self.started = time.perf_counter()
+        self.events = self.pairs = self.errors = self.blank = self.shown = 0
+        self.hits: Counter[str] = Counter()
+
+    def count(self, matches: Matches) -> None:
+        self.events += len(matches)
+        self.pairs += matches.total
+        self.errors += len(matches.errors)
+        positions, counts = np.unique(matches.positions, return_counts=True)
+        for position, hits in zip(positions.tolist(), counts.tolist(), strict=True):
+            self.hits[matches.known_ids[position]] += hits
+
+
+def _streams(query: object) -> set[str]:
+    return {source.stream for source in getattr(query, "sources", ())}
+
+
+def _limited(batches: Iterator[EventBatch], limit: int | None) -> Iterator[EventBatch]:
+    """The batches up to the first `limit` events."""
+    for batch in batches:
+        if limit is None:
+            yield batch
+        else:
+            limited = batch.up_to(limit)
+            if limited.total > limited.blank:
+                yield limited
+            if limited.total < batch.total:
+                return
+
+
+def _print(matches: Matches, format: Format, tally: Tally) -> None:
+    if format is Format.json:
+        for place in range(len(matches)):
+            event = matches.first + place
+            reason = matches.errors.get(event)
+            said = {"queries": matches[place]} if reason is None else {"error": reason}
+            typer.echo(as_json({"event": event, **said}))
+        return
+    room = SHOWN - tally.shown
+    if room <= 0:
+        return
+    table = Table("event", "queries", box=None, pad_edge=False, show_header=tally.shown == 0)
+    for place in range(min(len(matches), room)):
+        event = matches.first + place
+        reason = matches.errors.get(event)
+        text = ", ".join(matches[place]) if reason is None else f"not read: {reason}"
+        table.add_row(f"{event:>5}", escape(text) or "[dim]none[/]")
+        tally.shown += 1
+    console().print(table)
+
+
+def _summarise(tally: Tally, events: Path) -> None:
+    seconds = time.perf_counter() - tally.started
+    out = console()
+    if tally.events > tally.shown:
+        out.print(f"… and {tally.events - tally.shown:,} more events; --format json lists them all")
+    out.print()
+    rate = f"{tally.events / seconds:,.0f} events/s" if seconds > 0 else ""
+    out.print(
+        f"{tally.events:,} events of {escape(events.name)} against {tally.queries:,} queries: "
+        f"{tally.pairs:,} matches, {tally.errors:,} not read, {tally.blank:,} blank lines; {rate}"
+    )
+    if tally.hits:
+        busiest = ", ".join(f"{escape(name)} ({n:,})" for name, n in tally.hits.most_common(5))
+        out.print(f"busiest: {busiest}")
+    out.print(f"silent: {tally.queries - len(tally.hits):,} queries matched nothing")

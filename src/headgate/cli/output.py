@@ -1,0 +1,137 @@
+"""Tables for people, JSON for programs: JSON goes to stdout, and nothing else does."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+from headgate.errors import UsageError
+from headgate.queries import LoadReport, QuerySet, read
+
+ALL_WELL, FINDINGS, WRONG_USAGE, BAD_INPUT, UNKNOWN = range(5)
+SHOWN_ERRORS = 20
+
+
+class Format(StrEnum):
+    table = "table"
+    json = "json"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="For people, or for programs.")]
+QueriesOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "-q",
+        "--queries",
+        help="Queries: .sql, .jsonl, .csv or .parquet. May be repeated.",
+        show_default=False,
+    ),
+]
+SchemaOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "-s",
+        "--schema",
+        help="A .sql file with CREATE STREAM. May be repeated.",
+        show_default=False,
+    ),
+]
+StreamOption = Annotated[
+    str | None, typer.Option("--stream", help="Which stream, where there are several.")
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="One bad query refuses them all, with exit code 3.")
+]
+
+
+def complain(message: str) -> None:
+    """An error, on stderr."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        f"[bold red]error:[/] {escape(message)}"
+    )
+
+
+def escape(text: str) -> str:
+    """Text that rich prints as it is, brackets and all."""
+    return text.replace("[", "\\[")
+
+
+def console() -> Console:
+    """Where tables go; lines are not cut where the output is not a terminal."""
+    plain = not sys.stdout.isatty()
+    return Console(highlight=False, soft_wrap=plain, width=200 if plain else None)
+
+
+def notes() -> Console:
+    """Remarks beside the result, on stderr."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def as_json(value: Any) -> str:
+    """One line of JSON; NaN and the infinities become strings, which JSON has."""
+    return json.dumps(plain(value), ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    """A value in the types that JSON has."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Decimal):
+        return str(value)
+    return value.isoformat() if isinstance(value, date | datetime) else value
+
+
+@contextmanager
+def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr when that is a terminal; nothing otherwise."""
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=notes(),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+    with bar:
+        task = bar.add_task(label, total=total)
+        yield lambda count: bar.advance(task, count)
+
+
+def load(
+    queries: list[Path] | None, schema: list[Path] | None = None, *, strict: bool = False
+) -> QuerySet:
+    """The queries of all files; what was refused is for the caller to show."""
+    if not queries:
+        raise UsageError("which queries? Give a file with -q")
+    with progress("reading queries") as advance:
+        return read(*(schema or ()), *queries, strict=strict, progress=advance)
+
+
+def show_refused(report: LoadReport) -> None:
+    """The bad rows of a load, the first ones in full, all of them by reason."""
+    if not report.errors:
+        return
+    out = notes()
+    for row in report.errors[:SHOWN_ERRORS]:
+        name = f" (query {row.id})" if row.id else ""
+        out.print(f"[yellow]refused:[/] {escape(str(row.error))}{escape(name)}")
+    if len(report.errors) > SHOWN_ERRORS:
+        out.print(f"… and {len(report.errors) - SHOWN_ERRORS:,} more")
+    out.print(escape(report.summary()))

@@ -1,0 +1,106 @@
+"""A predicate as a postfix program: integers that a stack machine reads from left to right.
+
+| entry      | what the machine does                                                     |
+|------------|---------------------------------------------------------------------------|
+| n ≥ 0      | pushes atom n                                                             |
+| −1         | NOT: negates the top                                                      |
+| −8 − mask  | TRUTH: replaces the top by whether its truth value is in the mask         |
+| −16 − 2n   | AND: replaces the top n, in the order of their pushing, by their AND      |
+| −17 − 2n   | OR: likewise                                                              |
+
+Truth values are numbered FALSE 0, TRUE 1, NULL 2; a mask has bit 2^number for each of its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.predicate import And, Atom, Not, Or, Predicate, Truth
+from headgate.predicate.tree import Accepted
+
+NOT = -1
+TRUTH = -8
+AND = -16
+OR = -17
+
+TRUTH_VALUES: tuple[bool | None, ...] = (False, True, None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trees:
+    """The program of query i is `program[offsets[i]:offsets[i + 1]]`."""
+
+    offsets: npt.NDArray[np.int64]
+    program: npt.NDArray[np.int32]
+
+
+def postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[int]:
+    """The program of a predicate, without recursion: trees may be deep.
+
+    >>> from headgate.predicate import FALSE, TRUE
+    >>> postfix(And((TRUE, Not(FALSE), TRUE)), [FALSE, TRUE].index)
+    [1, 0, -1, 1, -22]
+    """
+    # from the root down, the last part first, is the postfix order backwards
+    entries: list[int] = []
+    pending = [predicate]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, And):
+            entries.append(AND - 2 * len(node.parts))
+            pending.extend(node.parts)
+        elif isinstance(node, Or):
+            entries.append(OR - 2 * len(node.parts))
+            pending.extend(node.parts)
+        elif isinstance(node, Not):
+            entries.append(NOT)
+            pending.append(node.part)
+        elif isinstance(node, Truth):
+            entries.append(TRUTH - mask_of(node.accepted))
+            pending.append(node.part)
+        else:
+            entries.append(number_of(node))
+    entries.reverse()
+    return entries
+
+
+def from_postfix(program: Iterable[int], atoms: Sequence[Atom]) -> Predicate:
+    """The predicate of a program; the inverse of `postfix`.
+
+    >>> from headgate.predicate import FALSE, TRUE
+    >>> from_postfix([1, 0, -21], [FALSE, TRUE])
+    Or(parts=(Constant(value=True), Constant(value=False)))
+    """
+    stack: list[Predicate] = []
+    for entry in program:
+        if entry >= 0:
+            stack.append(atoms[entry])
+        elif entry <= AND:
+            arity, is_or = divmod(AND - entry, 2)
+            start = len(stack) - arity
+            parts = tuple(stack[start:])
+            del stack[start:]
+            stack.append(Or(parts) if is_or else And(parts))
+        elif entry == NOT:
+            stack.append(Not(stack.pop()))
+        else:
+            stack.append(Truth(stack.pop(), accepted_by(TRUTH - entry)))
+    (predicate,) = stack
+    return predicate
+
+
+def mask_of(accepted: Accepted) -> int:
+    """The truth values as bits.
+
+    >>> mask_of(frozenset({True, None}))
+    6
+    """
+    return sum(1 << number for number, value in enumerate(TRUTH_VALUES) if value in accepted)
+
+
+def accepted_by(mask: int) -> Accepted:
+    return frozenset(value for number, value in enumerate(TRUTH_VALUES) if mask >> number & 1)

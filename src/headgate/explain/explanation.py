@@ -1,0 +1,117 @@
+"""A query explained: what it means, and with an event, the truth of every part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.explain.flip import Flip, find_flip
+from headgate.predicate import (
+    And,
+    Not,
+    Or,
+    Predicate,
+    Row,
+    Truth,
+    atoms,
+    columns_of,
+    evaluate,
+    holding,
+)
+from headgate.predicate.tree import children
+from headgate.queries import query_version
+from headgate.query import Query
+from headgate.schema import Schema, Value
+from headgate.sql import render_predicate, render_select
+
+
+@dataclass(frozen=True, slots=True)
+class AtomTruth:
+    """One atom of a query, the values that it saw, and its truth: True, False or None for NULL."""
+
+    condition: str
+    values: dict[str, Value | None]
+    truth: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a query means and, with an event, why it matched or did not."""
+
+    query: Query
+    needs: str
+    attributes: tuple[str, ...]
+    row: Row | None = None
+    truth: bool | None = None
+    atoms: tuple[AtomTruth, ...] = ()
+    flip: Flip | None = None
+
+    @property
+    def matched(self) -> bool:
+        return self.truth is True
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `headgate explain --format json` prints."""
+        plan: dict[str, Any] = {
+            "id": self.query.id,
+            "version": query_version(self.query),
+            "kind": self.query.kind,
+            "streams": [source.stream for source in self.query.sources],
+            "sql": render_select(self.query),
+            "true_when": self.needs,
+            "attributes": list(self.attributes),
+            "atoms": len(set(atoms(self.query.where))),
+        }
+        if self.row is None:
+            return plan
+        conditions = [
+            {"condition": a.condition, "values": a.values, "truth": a.truth} for a in self.atoms
+        ]
+        return {
+            **plan,
+            "matched": self.matched,
+            "truth": self.truth,
+            "conditions": conditions,
+            "flip": self.flip.as_json() if self.flip else None,
+        }
+
+    def tree(self) -> list[tuple[int, str, bool | None]]:
+        """Every node of the condition with its depth, text and truth, from the top down."""
+        return list(_nodes(self.query.where, self.row or {}, 0))
+
+
+def explain(query: Query, schema: Schema, row: Row | None = None) -> Explanation:
+    """The plan of a query; with a row, the truth of each atom and a change that flips it."""
+    needed = render_predicate(holding(query.where))
+    names = tuple(dict.fromkeys(c.key for atom in atoms(query.where) for c in columns_of(atom)))
+    if row is None:
+        return Explanation(query, needed, names)
+    return Explanation(
+        query,
+        needed,
+        names,
+        row,
+        evaluate(query.where, row),
+        _atom_truths(query.where, row),
+        find_flip(query, schema, row),
+    )
+
+
+def _atom_truths(predicate: Predicate, row: Row) -> tuple[AtomTruth, ...]:
+    return tuple(
+        AtomTruth(
+            render_predicate(atom),
+            {column.key: row.get(column.key) for column in columns_of(atom)},
+            evaluate(atom, row),
+        )
+        for atom in dict.fromkeys(atoms(predicate))
+    )
+
+
+def _nodes(predicate: Predicate, row: Row, depth: int) -> list[tuple[int, str, bool | None]]:
+    names = {And: "AND", Or: "OR", Not: "NOT"}
+    name = names.get(type(predicate)) or render_predicate(predicate)
+    if isinstance(predicate, Truth):
+        name = name.rsplit(")", 1)[1].strip()
+    below = [node for child in children(predicate) for node in _nodes(child, row, depth + 1)]
+    return [(depth, name, evaluate(predicate, row)), *below]

@@ -1,0 +1,184 @@
+"""What every index promises, each promise a function that fails when it is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from headgate.errors import QuerySetError
+from headgate.matching import Index, Matches, ScanIndex
+from headgate.predicate import evaluate
+from headgate.query import Query, Source
+from headgate.schema import INT, STRING, Attribute, Interval, Stream, ValueSet
+from headgate.sql import parse_where
+from headgate.testing.generate import every_type, random_rows, random_where
+
+Claim = Callable[[type[Index]], None]
+
+SMALL = Stream("s", (Attribute("a", INT), Attribute("b", STRING)))
+EVENTS = [{"a": 1, "b": "x"}, {"a": 5}, {"b": "y"}, {}, {"a": 9, "b": None}]
+
+
+def check_index(kind: type[Index]) -> None:
+    """Hold an index to every claim of the contract."""
+    for claim in CONTRACT:
+        claim(kind)
+
+
+def answers_as_each_query_alone(kind: type[Index]) -> None:
+    """An event matches a query exactly when its WHERE is TRUE for that row."""
+    rng, stream = Random(1), every_type()
+    queries = [query(stream, f"q{n}", random_where(rng, stream)) for n in range(150)]
+    rows = random_rows(rng, stream, 60)
+    expected = [[q.id for q in queries if evaluate(q.where, row) is True] for row in rows]
+    assert lists(kind.build(stream, queries).match(rows)) == expected
+
+
+def answers_as_scan(kind: type[Index]) -> None:
+    """On many more pairs, the answer is that of the reference index."""
+    rng, stream = Random(2), every_type()
+    queries = [query(stream, f"q{n}", random_where(rng, stream)) for n in range(800)]
+    rows = random_rows(rng, stream, 400)
+    expected = ScanIndex.build(stream, queries).match(rows)
+    assert lists(kind.build(stream, queries).match(rows)) == lists(expected)
+
+
+def is_empty_at_first(kind: type[Index]) -> None:
+    """Without queries nothing matches, and without events there is nothing to match."""
+    index = kind.build(SMALL, [])
+    assert len(index) == 0
+    assert lists(index.match(EVENTS)) == [[], [], [], [], []]
+    filled = kind.build(SMALL, [query(SMALL, "all", "TRUE")])
+    assert lists(filled.match([])) == []
+
+
+def null_is_not_true(kind: type[Index]) -> None:
+    """An absent attribute is NULL; a condition on NULL is not TRUE, and neither is its negation."""
+    index = kind.build(
+        SMALL,
+        [
+            query(SMALL, "small", "a < 5"),
+            query(SMALL, "not small", "NOT a < 5"),
+            query(SMALL, "unknown", "(a < 5) IS NULL"),
+            query(SMALL, "always", "TRUE"),
+            query(SMALL, "never", "a > 3 AND a < 2"),
+        ],
+    )
+    assert lists(index.match(EVENTS)) == [
+        ["small", "always"],
+        ["not small", "always"],
+        ["unknown", "always"],
+        ["unknown", "always"],
+        ["not small", "always"],
+    ]
+
+
+def positions_are_never_reused(kind: type[Index]) -> None:
+    """A query that leaves and returns gets a new position; results are in order of position."""
+    index = kind.build(SMALL, [query(SMALL, "p", "a = 1"), query(SMALL, "q", "a >= 1")])
+    index.remove("p")
+    assert lists(index.match(EVENTS))[0] == ["q"]
+    assert index.insert(query(SMALL, "p", "a = 1")) == 2
+    assert lists(index.match(EVENTS))[0] == ["q", "p"]
+    assert len(index) == 2
+
+
+def grows_as_if_built_at_once(kind: type[Index]) -> None:
+    """Inserting one by one, with some removed again, equals building from what is left."""
+    rng, stream = Random(3), every_type()
+    queries = [query(stream, f"q{n}", random_where(rng, stream)) for n in range(120)]
+    rows = random_rows(rng, stream, 60)
+    grown = kind.build(stream, queries[:40])
+    for added in queries[40:]:
+        grown.insert(added)
+    for gone in queries[::3]:
+        grown.remove(gone.id)
+    left = [q for n, q in enumerate(queries) if n % 3]
+    assert lists(grown.match(rows)) == lists(kind.build(stream, left).match(rows))
+
+
+def refuses_what_it_cannot_hold(kind: type[Index]) -> None:
+    """A taken id, an unknown id and a query on another stream are errors by name."""
+    index = kind.build(SMALL, [query(SMALL, "p", "a = 1")])
+    other = Stream("other", SMALL.attributes)
+    fails(lambda: index.insert(query(SMALL, "p", "a = 2")), "p")
+    fails(lambda: index.remove("nobody"), "nobody")
+    fails(lambda: index.insert(query(other, "r", "a = 1")), "other")
+
+
+def chunks_add_up(kind: type[Index]) -> None:
+    """Chunks are consecutive, and together they are the whole answer."""
+    rng, stream = Random(4), every_type()
+    queries = [query(stream, f"q{n}", random_where(rng, stream, 1)) for n in range(20)]
+    index, rows = kind.build(stream, queries), random_rows(rng, stream, 20_000)
+    chunks = list(index.match_chunks(rows))
+    firsts = [sum(map(len, chunks[:n])) for n in range(len(chunks))]
+    assert [chunk.first for chunk in chunks] == firsts
+    assert [found for chunk in chunks for found in lists(chunk)] == lists(index.match(rows))
+
+
+def takes_events_in_every_form(kind: type[Index]) -> None:
+    """Dicts, an Arrow table and a record batch with the same rows give the same answer."""
+    index = kind.build(SMALL, [query(SMALL, "p", "a >= 5 OR b = 'x'")])
+    schema = pa.schema([(a.name, a.type.arrow) for a in SMALL])
+    table = pa.Table.from_pylist(EVENTS, schema=schema)
+    expected = [["p"], ["p"], [], [], ["p"]]
+    assert lists(index.match(EVENTS)) == expected
+    assert lists(index.match(table)) == expected
+    assert lists(index.match(table.to_batches()[0])) == expected
+
+
+def an_error_is_not_a_miss(kind: type[Index]) -> None:
+    """An event that cannot be read has a reason, and the others their matches."""
+    domain = ValueSet.of(Interval(0, None))
+    stream = Stream("s", (Attribute("a", INT, domain), Attribute("b", STRING)))
+    index = kind.build(stream, [query(stream, "p", "a <> 5 OR a = 5")])
+    matches = index.match([{"a": 1}, {"a": "one"}, {"a": -1}, {"a": 2}])
+    assert lists(matches) == [["p"], [], [], ["p"]]
+    assert sorted(matches.errors) == [1, 2]
+
+
+def describes_itself(kind: type[Index]) -> None:
+    """`describe` names the kind and counts the queries."""
+    described = kind.build(SMALL, [query(SMALL, "p", "a = 1")]).describe()
+    assert described["queries"] == 1
+    assert isinstance(described["kind"], str)
+
+
+CONTRACT: tuple[Claim, ...] = (
+    answers_as_each_query_alone,
+    answers_as_scan,
+    is_empty_at_first,
+    null_is_not_true,
+    positions_are_never_reused,
+    grows_as_if_built_at_once,
+    refuses_what_it_cannot_hold,
+    chunks_add_up,
+    takes_events_in_every_form,
+    an_error_is_not_a_miss,
+    describes_itself,
+)
+
+
+def query(stream: Stream, query_id: str, where: str) -> Query:
+    """A filter on a stream."""
+    return Query(query_id, (Source(stream.name, stream.name),), parse_where(where, stream))
+
+
+def lists(matches: Matches) -> Sequence[list[str]]:
+    """The ids of each event."""
+    found: list[list[str]] = matches.ids().to_pylist()
+    return found
+
+
+def fails(action: Callable[[], Any], name: str) -> None:
+    """The action raises a QuerySetError that names the culprit."""
+    try:
+        action()
+    except QuerySetError as error:
+        assert name in str(error), error
+    else:
+        raise AssertionError(f"no error about {name}")

@@ -1,0 +1,10 @@
+"""Seeded generators: the same seed gives the same queries and the same events, on every machine.
+
+`rules` writes WHERE clauses like those of alert rules, over many attributes of all types. `boxes`
+draws range queries over few attributes, with events that match them as often as was asked for.
+"""
+
+from headgate.workloads.boxes import Boxes, box_events, boxes
+from headgate.workloads.rules import rule_stream, where_clauses
+
+__all__ = ["Boxes", "box_events", "boxes", "rule_stream", "where_clauses"]

@@ -1,0 +1,1 @@
+"""Laws that hold for every input: `oracle_*` recompute from scratch, `agree_*` compare two ways."""
