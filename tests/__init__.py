@@ -1,1 +1,1 @@
-"""Tests: each carries a one-sentence claim. `property` holds the laws, the rest reads by package."""
+"""Each test carries a one-sentence claim; `property` holds laws, the rest reads by package."""

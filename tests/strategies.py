@@ -302,9 +302,12 @@ class Clauses:
     def test(self, inner: str) -> str:
         word = pick(self.dice, ("IS TRUE", "IS FALSE", "IS NULL", "COALESCE"))
         if word == "COALESCE":
-            return self.word(f"COALESCE({pick(self.dice, ('TRUE', 'FALSE'))}").replace(
-                "(", f"({inner}, ", 1
-            ) + ")"
+            return (
+                self.word(f"COALESCE({pick(self.dice, ('TRUE', 'FALSE'))}").replace(
+                    "(", f"({inner}, ", 1
+                )
+                + ")"
+            )
         negated = " NOT" if self.dice.below(2) else ""
         return f"({inner}) {self.word(word.replace(' ', negated + ' ', 1))}"
 

@@ -10,23 +10,26 @@ True
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from decimal import Decimal
-from fractions import Fraction
-from typing import Any
 
-Row = Mapping[str, Any]
+from tests.oracles.operands import (
+    Attribute,
+    Literal,
+    NotUnderstoodError,
+    Row,
+    always,
+    holds,
+    key_reader,
+    number_literal,
+    unescape,
+)
+from tests.oracles.patterns import like, like_pieces, regex
+
 Types = Mapping[str, str]
 Truth = bool | None
 Meaning = Callable[[Row], Truth]
-
-
-class NotUnderstoodError(ValueError):
-    """Text outside the language of this oracle."""
 
 
 def naive(text: str, row: Row, types: Types) -> Truth:
@@ -40,23 +43,6 @@ def meaning(text: str, types: Types) -> Meaning:
     found = parser.condition_of(parser.disjunction())
     parser.end()
     return found
-
-
-# What stands in an expression before it is a condition
-
-
-@dataclass(frozen=True)
-class Attribute:
-    name: str
-    type: str
-
-
-@dataclass(frozen=True)
-class Literal:
-    """`kind` is number, double, string, date, timestamp, boolean or null; `content` its text."""
-
-    kind: str
-    content: str
 
 
 @dataclass(frozen=True)
@@ -102,11 +88,9 @@ class Parser:
     def skip(self, *words: str) -> bool:
         """Take these words or signs if they all stand here."""
         here = [self.peek(n) for n in range(len(words))]
-        if all(kind in ("word", "sign") and text.upper() == word
-               for (kind, text), word in zip(here, words, strict=True)):  # fmt: skip
-            self.at += len(words)
-            return True
-        return False
+        found = [text.upper() for kind, text in here if kind in ("word", "sign")] == list(words)
+        self.at += len(words) if found else 0
+        return found
 
     def expect(self, *words: str) -> None:
         if not self.skip(*words):
@@ -204,32 +188,20 @@ class Parser:
                 raise NotUnderstoodError("ESCAPE takes one character")
             escape = character.content
         if isinstance(pattern, Literal) and pattern.kind == "null":
-            return Condition(lambda row: None)
+            return Condition(always(None))
         if not isinstance(left, Attribute) or left.type != "STRING":
             raise NotUnderstoodError(f"{kind} tests a STRING")
         if not isinstance(pattern, Literal) or pattern.kind != "string":
             raise NotUnderstoodError(f"{kind} needs a string")
-        if kind == "RLIKE":
-            return Condition(regular(left.name, pattern.content))
-        lower = kind == "ILIKE"
-        pieces = like_pieces(pattern.content.lower() if lower else pattern.content, escape)
-        name = left.name
-
-        def truth(row: Row) -> Truth:
-            text = row[name]
-            if text is None:
-                return None
-            return like(text.lower() if lower else text, pieces)
-
-        return Condition(truth)
+        name, test = left.name, text_test(kind, pattern.content, escape)
+        return Condition(lambda row: None if row[name] is None else test(row[name]))
 
     def test(self, left: Expression) -> Condition:
         negated = self.skip("NOT")
-        for word, wanted in (("NULL", None), ("TRUE", True), ("FALSE", False)):
-            if self.skip(word):
-                break
-        else:
+        word = self.take()[1].upper()
+        if word not in ("NULL", "TRUE", "FALSE"):
             raise NotUnderstoodError("IS takes NULL, TRUE or FALSE")
+        wanted = None if word == "NULL" else word == "TRUE"
         if isinstance(left, Attribute) and wanted is None:
             name = left.name
             return Condition(lambda row: (row[name] is None) != negated)
@@ -307,8 +279,7 @@ class Parser:
             name = expression.name
             return lambda row: row[name]
         if isinstance(expression, Literal) and expression.kind in ("boolean", "null"):
-            constant = None if expression.kind == "null" else expression.content == "TRUE"
-            return lambda row: constant
+            return always(None if expression.kind == "null" else expression.content == "TRUE")
         raise NotUnderstoodError("this is not a condition")
 
 
@@ -331,37 +302,6 @@ def bare(kind: str, text: str) -> str:
     return text
 
 
-def unescape(quoted: str) -> str:
-    r"""A string literal as Spark reads it: `\n`, `\u0041`, `\101`, `''`; `\%` keeps its backslash.
-
-    >>> unescape(r"'it''s \x \% \\'")
-    "it's x \\% \\"
-    """
-    quote, body = quoted[0], quoted[1:-1]
-    special = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
-    result, at = "", 0
-    while at < len(body):
-        if body[at] == quote:
-            result, at = result + quote, at + 2
-        elif body[at] != "\\":
-            result, at = result + body[at], at + 1
-        elif code := re.match(r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})", body[at:]):
-            result, at = result + chr(int(code[1] or code[2], 16)), at + code.end()
-        elif octal := re.match(r"\\([01][0-7]{2})", body[at:]):
-            result, at = result + chr(int(octal[1], 8)), at + 4
-        else:
-            following = body[at + 1]
-            kept = "\\" + following if following in "%_" else special.get(following, following)
-            result, at = result + kept, at + 2
-    return result
-
-
-def number_literal(text: str) -> Literal:
-    if text.endswith("D") and not text.endswith("BD"):
-        return Literal("double", text[:-1])
-    return Literal("number", text.removesuffix("BD").removesuffix("L"))
-
-
 def minus(operand: Expression) -> Literal:
     if not isinstance(operand, Literal) or operand.kind not in ("number", "double"):
         raise NotUnderstoodError("only numbers have a sign")
@@ -369,150 +309,15 @@ def minus(operand: Expression) -> Literal:
     return Literal(operand.kind, text[1:] if text.startswith("-") else "-" + text)
 
 
-# Values as keys that Python orders exactly
-
-
-def key_reader(operand: Attribute | Literal, other: Attribute | Literal) -> Callable[[Row], Any]:
-    """How to get the operand's key from a row, beside this other operand."""
-    if "null" in (operand.kind if isinstance(operand, Literal) else "",
-                  other.kind if isinstance(other, Literal) else ""):  # fmt: skip
-        return lambda row: None
-    if family(operand, other) != family(other, operand):
-        raise NotUnderstoodError(f"{operand} is not compared with {other}")
-    if isinstance(operand, Literal):
-        constant = literal_key(operand, other)
-        return lambda row: constant
-    name = operand.name
-
-    def read(row: Row) -> Any:
-        value = row[name]
-        return None if value is None else value_key(value)
-
-    return read
-
-
-def family(operand: Attribute | Literal, other: Attribute | Literal) -> str:
-    """What an operand is compared as; a string beside a date or timestamp is read as one."""
-    written = operand.type if isinstance(operand, Attribute) else operand.kind.upper()
-    if written.startswith(("INT", "BIGINT", "DECIMAL", "DOUBLE", "NUMBER")):
-        return "number"
-    if written in ("DATE", "TIMESTAMP"):
-        return "time"
-    is_text = isinstance(operand, Literal) and written == "STRING"
-    if is_text and isinstance(other, Attribute) and other.type in ("DATE", "TIMESTAMP"):
-        return "time"
-    return written
-
-
-def literal_key(literal: Literal, other: Attribute | Literal) -> Any:
-    beside = other.type if isinstance(other, Attribute) else ""
-    text = literal.content
-    if literal.kind == "double" or (
-        literal.kind == "number"
-        and beside == "DOUBLE"
-        and re.search("[.eE]", text)
-        and not math.isinf(float(text))
-    ):
-        return value_key(float(text))
-    if literal.kind == "number":
-        return (0, Fraction(text))
-    if literal.kind == "boolean":
-        return int(text == "TRUE")
-    if literal.kind == "string" and beside not in ("DATE", "TIMESTAMP"):
-        return text.encode()
-    return clock(text.strip())
-
-
-def value_key(value: Any) -> Any:
-    """Numbers become (rank, number): rank ±1 is an infinity, 2 is NaN."""
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return (2 if math.isnan(value) else 1 if value > 0 else -1, 0)
-    if isinstance(value, int | float | Decimal):
-        return (0, Fraction(value))
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, datetime):
-        return (value.replace(tzinfo=None) - datetime.min) // timedelta(microseconds=1)
-    assert isinstance(value, date)
-    return (value.toordinal() - 1) * 86_400_000_000
-
-
-def clock(text: str) -> int:
-    """Microseconds since 0001-01-01 of `2024-12-31[( |T)23:59[:59[.999999]]][Z|+01:00]`, in UTC."""
-    match = re.fullmatch(
-        r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?)?"
-        r"(Z|UTC|([+-])(\d{2}):(\d{2}))?",
-        text,
-    )
-    if match is None:
-        raise NotUnderstoodError(f"{text!r} is no time")
-    year, month, day, hour, minute, second, fraction, _, sign, off_hour, off_minute = match.groups()
-    try:
-        days = date(int(year), int(month), int(day)).toordinal() - 1
-    except ValueError as error:
-        raise NotUnderstoodError(str(error)) from None
-    minutes = int(hour or 0) * 60 + int(minute or 0)
-    if sign:
-        offset = int(off_hour) * 60 + int(off_minute)
-        minutes += offset if sign == "-" else -offset
-    micros = int((fraction or "").ljust(6, "0"))
-    return ((days * 1440 + minutes) * 60 + int(second or 0)) * 1_000_000 + micros
-
-
-def holds(a: Any, sign: str, b: Any) -> bool:
-    if sign in ("=", "=="):
-        return bool(a == b)
-    if sign in ("<>", "!="):
-        return bool(a != b)
-    if sign in ("<", "<="):
-        return bool(a < b or (sign == "<=" and a == b))
-    return bool(a > b or (sign == ">=" and a == b))
-
-
 def opposite(truth: Truth) -> Truth:
     return None if truth is None else not truth
 
 
-# Patterns
-
-
-def like_pieces(pattern: str, escape: str) -> list[tuple[str, str]]:
-    """Each character of a pattern: `one`, `many` or a literal."""
-    pieces: list[tuple[str, str]] = []
-    characters = iter(pattern)
-    for character in characters:
-        if character == escape:
-            following = next(characters, "")
-            if following not in ("_", "%", escape) or not following:
-                raise NotUnderstoodError(f"a stray escape in {pattern!r}")
-            pieces.append(("literal", following))
-        elif character in "_%":
-            pieces.append(("one" if character == "_" else "many", character))
-        else:
-            pieces.append(("literal", character))
-    return pieces
-
-
-def like(text: str, pieces: list[tuple[str, str]]) -> bool:
-    """By the definition: `%` takes nothing, or one character more."""
-    if not pieces:
-        return text == ""
-    kind, character = pieces[0]
-    if kind == "many":
-        return like(text, pieces[1:]) or (text != "" and like(text[1:], pieces))
-    return text != "" and kind in ("one", "literal") and (
-        kind == "one" or text[0] == character
-    ) and like(text[1:], pieces[1:])  # fmt: skip
-
-
-def regular(name: str, pattern: str) -> Meaning:
-    """RLIKE for patterns that Java and Python's `re` read alike; the tests use no others."""
-    compiled = re.compile(pattern, re.ASCII)
-
-    def truth(row: Row) -> Truth:
-        text = row[name]
-        return None if text is None else compiled.search(text) is not None
-
-    return truth
+def text_test(kind: str, pattern: str, escape: str) -> Callable[[str], bool]:
+    if kind == "RLIKE":
+        return lambda text: regex(text, pattern)
+    if kind == "LIKE":
+        pieces = like_pieces(pattern, escape)
+        return lambda text: like(text, pieces)
+    lowered = like_pieces(pattern.lower(), escape)
+    return lambda text: like(text.lower(), lowered)

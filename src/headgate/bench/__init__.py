@@ -11,6 +11,7 @@ from pathlib import Path
 
 from headgate.bench.experiment import Contestant, Experiment, Round, Unit
 from headgate.bench.load import LOAD
+from headgate.bench.plot import require_matplotlib
 from headgate.bench.result import Result
 from headgate.bench.run import Disagreement, Progress, run
 from headgate.bench.scan import SCAN
@@ -51,7 +52,9 @@ def run_experiment(
     experiment = EXPERIMENTS.get(name)
     if experiment is None:
         raise UsageError(f"no experiment `{name}`; {did_you_mean(name, EXPERIMENTS)}")
-    if out is None:
-        return run(experiment, repeats=repeats, scale=scale, seed=seed, progress=progress)
-    with write(Path(out)) as keep:
-        return keep(run(experiment, repeats=repeats, scale=scale, seed=seed, progress=progress))
+    if out is not None:
+        require_matplotlib()  # now, rather than after minutes of work
+    result = run(experiment, repeats=repeats, scale=scale, seed=seed, progress=progress)
+    if out is not None:
+        write(result, Path(out))
+    return result

@@ -12,7 +12,9 @@ from headgate.cli.output import Format, FormatOption, as_json, console, notes
 
 
 def bench(
-    name: Annotated[str | None, typer.Argument(help="The experiment.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The experiment.", show_default=False)
+    ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="How often each contestant runs.")] = 3,
     scale: Annotated[float, typer.Option(min=0.0, help="1 is full size; 0.01 a quick look.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Of the generated workload.")] = 1,

@@ -20,6 +20,7 @@ from headgate.cli.output import (
     StrictOption,
     as_json,
     console,
+    counted,
     escape,
     load,
     progress,
@@ -79,15 +80,15 @@ def _show(found: QuerySet, findings: list[Finding]) -> None:
 def _summary(found: QuerySet, findings: list[Finding]) -> str:
     answers = Counter(finding.satisfiable for finding in findings)
     kinds = Counter(query.kind for query in found)
-    counted = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
-    parts = [f"{len(findings):,} queries ({counted})" if counted else "no queries"]
+    listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
+    parts = [f"{counted(len(findings), 'query')} ({listed})" if listed else "no queries"]
     if answers["no"]:
         parts.append(f"{answers['no']:,} never TRUE")
     if answers["unknown"]:
         parts.append(f"{answers['unknown']:,} unknown")
     duplicates = sum(finding.duplicate_of is not None for finding in findings)
     if duplicates:
-        parts.append(f"{duplicates:,} duplicates")
+        parts.append(counted(duplicates, "duplicate"))
     if found.report.errors:
         parts.append(f"{len(found.report.errors):,} refused")
     return ", ".join(parts) if len(parts) > 1 else parts[0] + ", all well"

@@ -26,7 +26,7 @@ from headgate.errors import EventError, UsageError
 from headgate.events import parse_json_lines
 from headgate.explain import Explanation
 from headgate.explain import explain as explained
-from headgate.predicate import Row
+from headgate.predicate import Row, columns
 from headgate.query import Query
 from headgate.schema import Schema
 
@@ -34,11 +34,11 @@ MARKS = {True: "[green]✓ TRUE[/]", False: "[red]✗ FALSE[/]", None: "[yellow]
 
 
 def explain(
-    id: Annotated[str, typer.Argument(help="The query's id.", show_default=False)],
+    id: Annotated[str, typer.Argument(metavar="ID", help="The query's id.", show_default=False)],
     queries: QueriesOption = None,
     schema: SchemaOption = None,
     event: Annotated[
-        str | None, typer.Option("--event", help="An event as a JSON object.", show_default=False)
+        str | None, typer.Option("--event", metavar="JSON", help="An event.", show_default=False)
     ] = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -71,13 +71,15 @@ def _row(query: Query, schema: Schema, event: str) -> Row:
     if len(query.sources) > 1:
         raise UsageError(f"`{query.id}` joins streams; one event does not decide it")
     stream = schema.the_stream(query.stream)
-    batch = parse_json_lines([event.encode(errors="replace")], stream, source="--event")
+    used = [column.name for column in columns(query.where)]
+    text = event.encode(errors="replace")
+    batch = parse_json_lines([text], stream, source="--event", columns=used)
     if batch.dead:
         raise EventError(f"--event: {batch.dead[0].reason}")
-    if batch.table.num_rows != 1:
+    if len(batch.events) != 1:
         raise EventError("--event: a JSON object is expected")
-    row: dict[str, Any] = batch.table.to_pylist()[0]
-    return row
+    rows: list[dict[str, Any]] = batch.table.to_pylist()
+    return rows[0] if rows else {}
 
 
 def _show(explanation: Explanation) -> None:

@@ -14,7 +14,10 @@ from headgate.sql import render_stream
 
 
 def init(
-    events: Annotated[Path, typer.Argument(help="Parquet, CSV or JSON lines.", show_default=False)],
+    events: Annotated[
+        Path,
+        typer.Argument(metavar="EVENTS", help="Parquet, CSV or JSON lines.", show_default=False),
+    ],
     name: Annotated[str | None, typer.Option(help="The stream's name; else the file's.")] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write here, not to stdout.")

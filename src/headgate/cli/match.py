@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
-from rich.table import Table
 
 from headgate.cli.output import (
     ALL_WELL,
@@ -23,6 +23,7 @@ from headgate.cli.output import (
     StrictOption,
     as_json,
     console,
+    counted,
     escape,
     load,
     notes,
@@ -35,15 +36,29 @@ from headgate.matching import Matches, index
 SHOWN = 20
 
 
+class Engine(StrEnum):
+    """In this process; Spark is to follow."""
+
+    local = "local"
+
+
 def match(
     events: Annotated[
-        Path, typer.Argument(help="Events: JSON lines, CSV or Parquet.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="EVENTS", help="A file of JSON lines, CSV or Parquet.", show_default=False
+        ),
     ],
     queries: QueriesOption = None,
     schema: SchemaOption = None,
     stream: StreamOption = None,
-    kind: Annotated[str, typer.Option("--index", help="auto, or scan.")] = "auto",
-    limit: Annotated[int | None, typer.Option(min=0, help="Only the first N events.")] = None,
+    kind: Annotated[
+        str, typer.Option("--index", metavar="KIND", help="auto for the best, or scan.")
+    ] = "auto",
+    engine: Annotated[Engine, typer.Option(help="Where to run.")] = Engine.local,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="Only the first N events.", metavar="N")
+    ] = None,
     strict: StrictOption = False,
     format: FormatOption = Format.table,
 ) -> None:
@@ -59,6 +74,7 @@ def match(
 
         headgate match -s schema.sql -q rules.jsonl events.parquet --limit 10 --format json
     """
+    del engine  # there is but one
     found = load(queries, schema, strict=strict)
     show_refused(found.report)
     chosen = found.schema.the_stream(stream)
@@ -127,14 +143,15 @@ def _print(matches: Matches, format: Format, tally: Tally) -> None:
     room = SHOWN - tally.shown
     if room <= 0:
         return
-    table = Table("event", "queries", box=None, pad_edge=False, show_header=tally.shown == 0)
+    out = console()
+    if tally.shown == 0:
+        out.print("[bold]event  queries[/]")
     for place in range(min(len(matches), room)):
         event = matches.first + place
         reason = matches.errors.get(event)
         text = ", ".join(matches[place]) if reason is None else f"not read: {reason}"
-        table.add_row(f"{event:>5}", escape(text) or "[dim]none[/]")
+        out.print(f"{event:>5}  {escape(text) or '[dim]none[/]'}")
         tally.shown += 1
-    console().print(table)
 
 
 def _summarise(tally: Tally, events: Path) -> None:
@@ -143,12 +160,15 @@ def _summarise(tally: Tally, events: Path) -> None:
     if tally.events > tally.shown:
         out.print(f"… and {tally.events - tally.shown:,} more events; --format json lists them all")
     out.print()
-    rate = f"{tally.events / seconds:,.0f} events/s" if seconds > 0 else ""
+    rate = f"; {tally.events / seconds:,.0f} events/s" if seconds > 1 else ""
     out.print(
-        f"{tally.events:,} events of {escape(events.name)} against {tally.queries:,} queries: "
-        f"{tally.pairs:,} matches, {tally.errors:,} not read, {tally.blank:,} blank lines; {rate}"
+        f"{counted(tally.events, 'event')} of {escape(events.name)} against "
+        f"{counted(tally.queries, 'query')}: {counted(tally.pairs, 'match')}, "
+        f"{tally.errors:,} not read, {counted(tally.blank, 'blank line')} skipped{rate}"
     )
     if tally.hits:
         busiest = ", ".join(f"{escape(name)} ({n:,})" for name, n in tally.hits.most_common(5))
         out.print(f"busiest: {busiest}")
-    out.print(f"silent: {tally.queries - len(tally.hits):,} queries matched nothing")
+    silent = tally.queries - len(tally.hits)
+    if silent:
+        out.print(f"silent: {counted(silent, 'query')} matched nothing")

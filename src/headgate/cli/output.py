@@ -35,6 +35,7 @@ QueriesOption = Annotated[
     typer.Option(
         "-q",
         "--queries",
+        metavar="FILE",
         help="Queries: .sql, .jsonl, .csv or .parquet. May be repeated.",
         show_default=False,
     ),
@@ -44,12 +45,14 @@ SchemaOption = Annotated[
     typer.Option(
         "-s",
         "--schema",
+        metavar="FILE",
         help="A .sql file with CREATE STREAM. May be repeated.",
         show_default=False,
     ),
 ]
 StreamOption = Annotated[
-    str | None, typer.Option("--stream", help="Which stream, where there are several.")
+    str | None,
+    typer.Option("--stream", metavar="NAME", help="Which stream, where there are several."),
 ]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="One bad query refuses them all, with exit code 3.")
@@ -66,6 +69,18 @@ def complain(message: str) -> None:
 def escape(text: str) -> str:
     """Text that rich prints as it is, brackets and all."""
     return text.replace("[", "\\[")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    >>> counted(1, "query"), counted(2000, "query"), counted(0, "match")
+    ('1 query', '2,000 queries', '0 matches')
+    """
+    if number == 1:
+        return f"1 {noun}"
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "es" * noun.endswith("ch")
+    return f"{number:,} {plural if plural != noun else noun + 's'}"
 
 
 def console() -> Console:

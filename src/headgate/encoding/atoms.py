@@ -117,7 +117,8 @@ class AtomNumbers:
         if isinstance(atom, IsNull):
             return IS_NULL, columns[0], -1, 0, atom.negated, False, 0, 0
         if isinstance(atom, Compare):
-            return COMPARE, *columns, OPERATORS.index(atom.operator), False, False, 0, 0
+            left, right = columns
+            return COMPARE, left, right, OPERATORS.index(atom.operator), False, False, 0, 0
         place = self._patterns.number(atom.pattern)
         return MATCHES, columns[0], -1, 0, atom.negated, False, place, place + 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ class Texts:
 
     def arrow(self) -> pa.LargeBinaryArray:
         """The same as an Arrow array, without a copy."""
-        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
+        buffers = [None, pa.py_buffer(self.offsets.data), pa.py_buffer(self.data.data)]
         found = pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
         assert isinstance(found, pa.LargeBinaryArray)
         return found
@@ -59,5 +60,5 @@ def unpack(texts: Texts, start: int = 0, stop: int | None = None) -> list[str]:
     data = texts.data[first : offsets[-1]].tobytes()
     return [
         data[low - first : high - first].decode("utf-8", _LENIENT)
-        for low, high in zip(offsets[:-1], offsets[1:], strict=True)
+        for low, high in pairwise(offsets)
     ]

@@ -45,26 +45,24 @@ def postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[int]
     >>> postfix(And((TRUE, Not(FALSE), TRUE)), [FALSE, TRUE].index)
     [1, 0, -1, 1, -22]
     """
-    # from the root down, the last part first, is the postfix order backwards
     entries: list[int] = []
-    pending = [predicate]
+    pending: list[Predicate | int] = [predicate]  # an operator waits here below its parts
     while pending:
         node = pending.pop()
-        if isinstance(node, And):
-            entries.append(AND - 2 * len(node.parts))
-            pending.extend(node.parts)
+        if isinstance(node, int):
+            entries.append(node)
+        elif isinstance(node, And):
+            pending.append(AND - 2 * len(node.parts))
+            pending.extend(reversed(node.parts))
         elif isinstance(node, Or):
-            entries.append(OR - 2 * len(node.parts))
-            pending.extend(node.parts)
+            pending.append(OR - 2 * len(node.parts))
+            pending.extend(reversed(node.parts))
         elif isinstance(node, Not):
-            entries.append(NOT)
-            pending.append(node.part)
+            pending += NOT, node.part
         elif isinstance(node, Truth):
-            entries.append(TRUTH - mask_of(node.accepted))
-            pending.append(node.part)
+            pending += TRUTH - mask_of(node.accepted), node.part
         else:
             entries.append(number_of(node))
-    entries.reverse()
     return entries
 
 

@@ -8,12 +8,10 @@ a raw value becomes a value of its attribute's type, and `assemble` makes batche
 
 from headgate.events.batch import DeadLetter, EventBatch
 from headgate.events.csv_records import CsvRecord, parse_csv_records, split_csv
-
-# from headgate.events.files import read_events
-# from headgate.events.infer import Inferred, infer_stream
+from headgate.events.files import read_events
+from headgate.events.infer import Inferred, infer_stream
 from headgate.events.json_lines import parse_json_lines
-
-# from headgate.events.tables import from_rows
+from headgate.events.tables import from_rows
 
 __all__ = [
     "CsvRecord",

@@ -52,6 +52,13 @@ class EventBatch:
         """Everything that came in: rows, dead letters and blank lines."""
         return len(self.events) + len(self.dead) + self.blank
 
+    def up_to(self, limit: int) -> EventBatch:
+        """The events whose number is below a limit."""
+        rows = int(np.searchsorted(self.events, limit))
+        dead = tuple(letter for letter in self.dead if letter.event < limit)
+        kept = self.table.slice(0, rows)
+        return EventBatch(self.stream, kept, self.events[:rows], dead, self.blank)
+
 
 def used_attributes(stream: Stream, columns: Collection[str] | None) -> tuple[Attribute, ...]:
     """The named attributes in declared order; all of them for None."""

@@ -11,21 +11,14 @@ import math
 import operator
 from collections.abc import Callable
 from datetime import date, datetime
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from headgate.predicate.atoms import Operator
 from headgate.schema import (
-    DOUBLE,
-    Boolean,
     Date,
-    DecimalType,
-    Double,
-    Integer,
     Interval,
     Ordinal,
-    String,
     Timestamp,
     Type,
     Value,
@@ -51,13 +44,14 @@ def family(type_: Type) -> str:
 def values_where(type_: Type, op: Operator, constant: Constant) -> ValueSet:
     """The values v of a type for which `v op constant` is TRUE.
 
-    >>> from headgate.schema import INT, DecimalType
+    >>> from decimal import Decimal
+    >>> from headgate.schema import INT
     >>> values_where(INT, ">", Decimal("3.5")) == values_where(INT, ">=", 4)
     True
     >>> values_where(INT, "=", Decimal("3.5")).is_empty
     True
     """
-    low, exact = _ceiling(type_, constant)
+    low, exact = type_.ceiling(constant)
     above = successor(low) if exact else low
     if op == "<":
         interval = Interval(None, low)
@@ -77,59 +71,13 @@ def values_where(type_: Type, op: Operator, constant: Constant) -> ValueSet:
 def ordinal_equal(type_: Type, constant: Constant) -> Ordinal | None:
     """The ordinal of the one value that equals the constant, if the type may have it.
 
+    >>> from decimal import Decimal
     >>> from headgate.schema import INT
     >>> ordinal_equal(INT, Decimal("3.0")), ordinal_equal(INT, 3.5)
     (3, None)
     """
-    low, exact = _ceiling(type_, constant)
+    low, exact = type_.ceiling(constant)
     return low if exact else None
-
-
-def _ceiling(type_: Type, constant: Any) -> tuple[Ordinal, bool]:
-    """The least ordinal whose value is not below the constant, and whether it equals it."""
-    if isinstance(type_, Date) and isinstance(constant, datetime):
-        return _first_day(type_, constant)
-    if isinstance(type_, Timestamp) and not isinstance(constant, datetime):
-        assert isinstance(constant, date)
-        return type_.midnight(constant), True
-    if isinstance(type_, Boolean | String | Date | Timestamp):
-        return type_.ordinal(constant), True
-    assert isinstance(constant, int | float | Decimal | Fraction)
-    if isinstance(type_, Double):
-        return _least_double(constant)
-    if isinstance(constant, float) and not math.isfinite(constant):
-        return _beyond(type_, constant), False
-    assert isinstance(type_, Integer | DecimalType)
-    scaled = Fraction(constant) * (10**type_.scale if isinstance(type_, DecimalType) else 1)
-    low = math.ceil(scaled)
-    return low, low == scaled
-
-
-def _beyond(type_: Type, constant: float) -> int:
-    """An ordinal below (−∞) or above (∞, NaN) all of a whole-number type."""
-    assert isinstance(type_, Integer | DecimalType)
-    return type_.minimum - 1 if constant < 0 else type_.maximum + 1
-
-
-def _least_double(number: float | Decimal | Fraction) -> tuple[int, bool]:
-    if isinstance(number, float):
-        return DOUBLE.ordinal(number), True
-    exact = Fraction(number)
-    try:
-        nearest = float(exact)
-    except OverflowError:
-        nearest = math.inf if exact > 0 else -math.inf
-    below = nearest == -math.inf or (math.isfinite(nearest) and Fraction(nearest) < exact)
-    low = DOUBLE.ordinal(nearest) + below
-    equal = math.isfinite(nearest) and Fraction(nearest) == exact
-    return low, equal
-
-
-def _first_day(type_: Date, moment: datetime) -> tuple[int, bool]:
-    """The first date that does not begin before a moment; the zone is the moment's own."""
-    day = type_.ordinal(moment.date())
-    begins = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    return (day, True) if moment == begins else (day + 1, False)
 
 
 def order(left: Value, right: Value, zone: Timestamp) -> int:

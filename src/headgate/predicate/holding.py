@@ -36,7 +36,12 @@ def holding(predicate: Predicate) -> Predicate:
     (a > 3) IS NULL            ->  a IS NULL
     a IS NOT NULL              ->  a within everything
     """
-    return simplify(_accepting(push_negations(predicate), ONLY_TRUE), only_true=True)
+    return simplify(without_nulls(predicate), only_true=True)
+
+
+def without_nulls(predicate: Predicate) -> Predicate:
+    """The same before it is simplified: every contradiction still stands as it was written."""
+    return _accepting(push_negations(predicate), ONLY_TRUE)
 
 
 def _accepting(predicate: Predicate, accepted: Accepted) -> Predicate:

@@ -27,7 +27,7 @@ from headgate.predicate.atoms import (
 from headgate.predicate.candidates import pattern_examples, values_beside
 from headgate.predicate.comparison import comparable
 from headgate.predicate.evaluate import evaluate, evaluate_atom
-from headgate.predicate.holding import holding
+from headgate.predicate.holding import without_nulls
 from headgate.predicate.like import parse_like
 from headgate.predicate.tree import And, Or, Predicate, columns
 from headgate.schema import (
@@ -88,7 +88,7 @@ def satisfiable(
 ) -> Satisfiability:
     """Can the predicate be TRUE, given the values that CHECK allows and what is NOT NULL?"""
     search = _Search(predicate, domains or {}, frozenset(required))
-    for state in _branches(holding(predicate), search, budget):
+    for state in _branches(without_nulls(predicate), search, budget):
         witness = _solve(state, search)
         if witness is not None:
             return Satisfiability("yes", witness)
@@ -134,6 +134,7 @@ def _narrowed(pending: list[Predicate], state: _State, search: _Search) -> list[
 def _assume(part: Predicate, state: _State, search: _Search) -> bool:
     """Narrow the state by one atom; False when nothing is left."""
     if isinstance(part, Constant):
+        state.blamed = "a constant condition is not TRUE"
         return part.value is True
     if isinstance(part, IsNull):
         state.nulls |= {part.column}
@@ -155,7 +156,7 @@ def _narrow(state: _State, column: Column, values: ValueSet, search: _Search) ->
     left = known.intersection(values)
     state.sets[column] = left
     if left.is_empty or column in state.nulls:
-        state.blamed = f"no value of `{column.key}` is left"
+        state.blamed = f"no value of `{column.key}` fulfils all conditions on it"
         return False
     return True
 

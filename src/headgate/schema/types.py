@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import math
 import struct
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 from zoneinfo import ZoneInfo
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Ordinal = int | str
+Number = int | float | Decimal | Fraction
 Value = bool | int | float | Decimal | str | date | datetime
 
 
@@ -42,7 +44,7 @@ def successor(ordinal: Ordinal) -> Ordinal:
     return ordinal + "\0" if isinstance(ordinal, str) else ordinal + 1
 
 
-class Type(ABC):
+class Type:
     """What all types share. `fits` says whether an object is a value; the rest trusts that."""
 
     numeric: ClassVar[bool] = False
@@ -78,6 +80,13 @@ class Type(ABC):
     @abstractmethod
     def fits(self, value: object) -> bool:
         """Is this Python object a value of this type, with nothing lost?"""
+
+    def ceiling(self, constant: Any) -> tuple[Ordinal, bool]:
+        """The least ordinal whose value is not below a constant, and whether it equals it.
+
+        The constant may be of any type that compares with this one; the ordinal may lie outside it.
+        """
+        return self.ordinal(constant), True
 
     def __str__(self) -> str:
         return self.sql
@@ -149,6 +158,11 @@ class Integer(Type):
             return False
         return self.minimum <= value <= self.maximum
 
+    def ceiling(self, constant: Number) -> tuple[int, bool]:
+        if isinstance(constant, int):
+            return constant, True
+        return _whole_ceiling(constant, 1, self.minimum, self.maximum)
+
 
 @dataclass(frozen=True)
 class DecimalType(Type):
@@ -187,6 +201,9 @@ class DecimalType(Type):
             return False
         unscaled = value.scaleb(self.scale, WIDE)
         return unscaled == unscaled.to_integral_value() and abs(unscaled) <= self.maximum
+
+    def ceiling(self, constant: Number) -> tuple[int, bool]:
+        return _whole_ceiling(constant, 10**self.scale, self.minimum, self.maximum)
 
 
 @dataclass(frozen=True)
@@ -227,6 +244,17 @@ class Double(Type):
 
     def fits(self, value: object) -> bool:
         return isinstance(value, float)
+
+    def ceiling(self, constant: Number) -> tuple[int, bool]:
+        if isinstance(constant, float):
+            return self.ordinal(constant), True
+        exact = Fraction(constant)
+        try:
+            nearest = float(exact)
+        except OverflowError:
+            return (INFINITY_RANK if exact > 0 else 1 - INFINITY_RANK), False
+        rounded = Fraction(nearest)
+        return self.ordinal(nearest) + (rounded < exact), rounded == exact
 
 
 @dataclass(frozen=True)
@@ -288,6 +316,14 @@ class Date(Type):
     def fits(self, value: object) -> bool:
         return isinstance(value, date) and not isinstance(value, datetime)
 
+    def ceiling(self, constant: date) -> tuple[int, bool]:
+        """A moment is compared with the beginnings of the days in its own zone."""
+        if not isinstance(constant, datetime):
+            return self.ordinal(constant), True
+        day = self.ordinal(constant.date())
+        begins = constant.replace(hour=0, minute=0, second=0, microsecond=0)
+        return (day, True) if constant == begins else (day + 1, False)
+
 
 @dataclass(frozen=True)
 class Timestamp(Type):
@@ -333,6 +369,20 @@ class Timestamp(Type):
 
     def fits(self, value: object) -> bool:
         return isinstance(value, datetime)
+
+    def ceiling(self, constant: date) -> tuple[int, bool]:
+        if isinstance(constant, datetime):
+            return self.ordinal(constant), True
+        return self.midnight(constant), True
+
+
+def _whole_ceiling(constant: Number, scale: int, minimum: int, maximum: int) -> tuple[int, bool]:
+    """The ceiling of a constant in units of 1/scale; beyond the limits for an infinity or NaN."""
+    if isinstance(constant, float) and not math.isfinite(constant):
+        return (minimum - 1 if constant < 0 else maximum + 1), False
+    scaled = Fraction(constant) * scale
+    low = math.ceil(scaled)
+    return low, low == scaled
 
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

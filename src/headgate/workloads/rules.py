@@ -1,7 +1,9 @@
 """WHERE clauses like those of alert rules: a few predicates each, over hundreds of attributes.
 
-Every attribute is as likely as any other, and constants are drawn from wide ranges, so that few
-clauses share a predicate: the hard case for a reader that remembers what it has seen.
+Constants are such as people choose: one of forty words, a whole number below a thousand, a day of
+five years, but also prices to the cent and account numbers, of which hardly two are the same. Every
+attribute is as likely as any other. So about TODO of the predicates of a million clauses have been
+written before; few clauses have.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ WORDS = (
     "shoal slate spruce summit tidal umber valley willow yarrow zephyr"
 ).split()
 FIRST_DAY = date(2020, 1, 1)
-DAYS = 2_000
+DAYS = 5 * 365
 
 GROUPED = 0.25  # of the clauses have an OR in parentheses
 NEGATED = 0.12  # of the clauses have a NOT before a predicate or before their OR
@@ -40,6 +42,9 @@ ORDERED = weighted(
 )
 TEXTUAL = weighted({"=": 8, "<>": 2, "IN": 4, "NOT IN": 1, "LIKE": 4, "IS NULL": 1})
 LOGICAL = weighted({"=": 9, "IS NULL": 1})
+
+Writer = Callable[[str, Dice], str]
+Constant = Callable[[float], str]  # a fraction of the way through the type's usual values
 
 
 def rule_stream(attributes: int = 400) -> Stream:
@@ -76,15 +81,13 @@ def _joined(parts: list[str], dice: Dice) -> str:
     """All predicates by AND, or two or three of them first by OR; now and then one negated."""
     if len(parts) > 2 and dice.chance(GROUPED):
         size = dice.whole(2, 3)
-        parts = [f"({' OR '.join(parts[:size])})", *parts[size:]]
-        parts.append(parts.pop(0)) if dice.chance(0.5) else None
+        either = f"({' OR '.join(parts[:size])})"
+        rest = parts[size:]
+        parts = [either, *rest] if dice.chance(0.5) else [*rest, either]
     if dice.chance(NEGATED):
         at = dice.whole(0, len(parts) - 1)
         parts[at] = f"NOT {parts[at]}"
     return " AND ".join(parts)
-
-
-Writer = Callable[[str, Dice], str]
 
 
 def _writer(type_: Type) -> Writer:
@@ -94,38 +97,27 @@ def _writer(type_: Type) -> Writer:
     return lambda name, dice: _predicate(name, dice.one_of(operators), constant, dice)
 
 
-def _predicate(name: str, operator: str, constant: Callable[[Dice], str], dice: Dice) -> str:
+def _predicate(name: str, operator: str, constant: Constant, dice: Dice) -> str:
     if operator == "IS NULL":
         return f"{name} IS NOT NULL" if dice.chance(0.5) else f"{name} IS NULL"
     if operator == "LIKE":
-        return f"{name} LIKE '{_pattern(dice)}'"
+        word = dice.one_of(WORDS)
+        return f"{name} LIKE '{dice.one_of((f'{word}%', f'%{word}', f'%{word[:3]}%'))}'"
     if operator in ("IN", "NOT IN"):
-        listed = ", ".join(constant(dice) for _ in range(dice.whole(2, 5)))
+        listed = ", ".join(constant(dice.fraction()) for _ in range(dice.whole(2, 5)))
         return f"{name} {operator} ({listed})"
     if operator == "BETWEEN":
-        return f"{name} BETWEEN {constant(dice)} AND {constant(dice)}"
-    return f"{name} {operator} {constant(dice)}"
+        low, high = sorted((dice.fraction(), dice.fraction()))
+        return f"{name} BETWEEN {constant(low)} AND {constant(high)}"
+    return f"{name} {operator} {constant(dice.fraction())}"
 
 
-def _pattern(dice: Dice) -> str:
-    word = dice.one_of(WORDS)
-    return dice.one_of((f"{word}%", f"%{word}%", f"%-{dice.whole(0, 99)}", f"{word}-_"))
-
-
-def _word(dice: Dice) -> str:
-    return f"'{dice.one_of(WORDS)}-{dice.whole(0, 99)}'"
-
-
-def _date(dice: Dice) -> str:
-    return f"DATE '{FIRST_DAY + timedelta(dice.whole(0, DAYS))}'"
-
-
-_CONSTANTS: dict[Type, Callable[[Dice], str]] = {
-    INT: lambda dice: str(dice.whole(-100, 10_000)),
-    BIGINT: lambda dice: str(dice.whole(0, 10**12)),
-    DOUBLE: lambda dice: f"{100 * dice.fraction():.3f}",
-    PRICE: lambda dice: f"{10_000 * dice.fraction():.2f}",
-    STRING: _word,
-    DATE: _date,
-    BOOLEAN: lambda dice: "TRUE" if dice.chance(0.5) else "FALSE",
+_CONSTANTS: dict[Type, Constant] = {
+    INT: lambda at: str(int(1_000 * at)),
+    BIGINT: lambda at: str(int(10**12 * at)),
+    DOUBLE: lambda at: f"{100 * at:.1f}",
+    PRICE: lambda at: f"{10_000 * at:.2f}",
+    STRING: lambda at: f"'{WORDS[int(len(WORDS) * at)]}'",
+    DATE: lambda at: f"DATE '{FIRST_DAY + timedelta(int(DAYS * at))}'",
+    BOOLEAN: lambda at: "TRUE" if at < 0.5 else "FALSE",
 }

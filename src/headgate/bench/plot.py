@@ -1,0 +1,109 @@
+"""A result as a picture: bars where there is one size, lines over the sizes where there are more."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headgate.bench.result import Result, Spread, digits
+from headgate.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLORS = ("#1f6f8b", "#d1793b", "#6a994e", "#8d5a97", "#b5838d", "#777777")
+MARKERS = "osD^vP"
+GREY = "#666666"
+
+
+def require_matplotlib() -> None:
+    """Raises where there is no matplotlib, with the way to get it."""
+    if find_spec("matplotlib") is None:
+        raise UsageError("plots need matplotlib; pip install 'headgate[plot]', or write no files")
+
+
+def plot(result: Result, path: Path) -> None:
+    """Write the picture; the ending of the path chooses the format."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    several = len(result.sizes) > 1
+    height = 4.6 if several else 1.7 + 0.62 * len(result.contestants)
+    figure = Figure(figsize=(8, height), dpi=150, layout="constrained")
+    axes = figure.add_subplot()
+    figure.suptitle(result.title, fontsize=12, fontweight="bold")
+    axes.set_title(_subtitle(result), fontsize=9, color=GREY)
+    (_lines if several else _bars)(axes, result)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    figure.savefig(path)
+
+
+def _subtitle(result: Result) -> str:
+    """How to read it: which way is better, and what the whiskers are."""
+    turns = f"median of {result.repeats}, whiskers from least to most"
+    sizes = "" if len(result.sizes) > 1 else f"{result.sizes[0]:,} {result.size_label}; "
+    return f"{sizes}{result.unit.better} is better; {turns}"
+
+
+def _bars(axes: Axes, result: Result) -> None:
+    """A bar for each contestant, with its figure and its ratio to the baseline beside it."""
+    rows = result.measurements
+    figures = [row.figure(result.unit) for row in rows]
+    axes.barh(
+        range(len(rows)),
+        [figure.median for figure in figures],
+        xerr=_whiskers(figures),
+        color=[COLORS[i % len(COLORS)] for i in range(len(rows))],
+        error_kw={"ecolor": "#333333", "capsize": 3},
+        height=0.62,
+    )
+    for place, (row, figure) in enumerate(zip(rows, figures, strict=True)):
+        ratio = result.ratio(row)
+        times = "" if row.contestant == result.baseline else f"   {digits(ratio.median)}×"
+        axes.annotate(
+            f"{digits(figure.median)}{times}",
+            (figure.high, place),
+            xytext=(8, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=10,
+        )
+    labels = [f"{row.contestant}\n{row.note}" if row.note else row.contestant for row in rows]
+    axes.set_yticks(range(len(rows)), labels, fontsize=9)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.25 * max(figure.high for figure in figures))
+    axes.set_xlabel(f"{result.unit.label}   (× = times as fast as {result.baseline})")
+    axes.grid(axis="x", alpha=0.3)
+    axes.set_axisbelow(True)
+
+
+def _lines(axes: Axes, result: Result) -> None:
+    """A line for each contestant over the sizes, on logarithmic axes."""
+    for number, contestant in enumerate(result.contestants):
+        measured = [result.measured(contestant, size) for size in result.sizes]
+        figures = [m.figure(result.unit) for m in measured]
+        axes.errorbar(
+            result.sizes,
+            [figure.median for figure in figures],
+            yerr=_whiskers(figures),
+            label=contestant,
+            color=COLORS[number % len(COLORS)],
+            marker=MARKERS[number % len(MARKERS)],
+            capsize=3,
+            linewidth=2,
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks(result.sizes, [f"{size:,}" for size in result.sizes], minor=False)
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter(lambda value, _: digits(value))
+    axes.set_xlabel(result.size_label)
+    axes.set_ylabel(result.unit.label)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+
+
+def _whiskers(figures: list[Spread]) -> list[list[float]]:
+    return [[f.median - f.low for f in figures], [f.high - f.median for f in figures]]

@@ -1,0 +1,65 @@
+"""A contestant in a process of its own: with its own memory, and its own choice of modules."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from headgate.errors import HeadgateError
+
+WORKER = Path(__file__).with_name("worker.py")
+
+
+class Process:
+    """Calls commands that `module.function(*arguments)` offers in another Python process.
+
+    With `pure` that process imports the named package from its Python sources, though compiled
+    modules of it are installed.
+
+    >>> with Process("headgate.bench.readers", "python_itself") as python:
+    ...     python("answer")
+    42
+    """
+
+    def __init__(
+        self, module: str, function: str, *arguments: str | Path, pure: str = ""
+    ) -> None:
+        self._child = subprocess.Popen(
+            # -P: the worker's directory must not shadow modules of other packages
+            [sys.executable, "-P", str(WORKER), pure, module, function, *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def __call__(self, command: str) -> Any:
+        """The value that the command gives, when it is done."""
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        self._child.stdin.write(json.dumps(command) + "\n")
+        self._child.stdin.flush()
+        line = self._child.stdout.readline()
+        if not line:
+            raise HeadgateError(f"a process of the benchmark ended before it answered `{command}`")
+        reply = json.loads(line)
+        if "error" in reply:
+            raise HeadgateError(f"a process of the benchmark failed at `{command}`: {reply['error']}")
+        return reply["value"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._child:  # closes its input, upon which it ends
+            if kind is not None:
+                self._child.kill()

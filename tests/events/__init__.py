@@ -1,0 +1,1 @@
+"""One parser turns raw text into typed rows or dead letters."""
