@@ -14,7 +14,7 @@ from headgate.check import Finding, check
 from headgate.errors import HeadgateError
 from headgate.explain import Explanation, explain
 from headgate.matching import Index, Matches, index
-from headgate.queries import QuerySet, read
+from headgate.queries import QuerySet, from_dataframe, read
 from headgate.query import Query
 from headgate.schema import Schema, Stream
 from headgate.sql import parse_where
@@ -33,6 +33,7 @@ __all__ = [
     "Stream",
     "check",
     "explain",
+    "from_dataframe",
     "index",
     "parse_where",
     "read",

@@ -25,9 +25,7 @@ class Process:
     42
     """
 
-    def __init__(
-        self, module: str, function: str, *arguments: str | Path, pure: str = ""
-    ) -> None:
+    def __init__(self, module: str, function: str, *arguments: str | Path, pure: str = "") -> None:
         self._child = subprocess.Popen(
             # -P: the worker's directory must not shadow modules of other packages
             [sys.executable, "-P", str(WORKER), pure, module, function, *map(str, arguments)],
@@ -48,7 +46,9 @@ class Process:
             raise HeadgateError(f"a process of the benchmark ended before it answered `{command}`")
         reply = json.loads(line)
         if "error" in reply:
-            raise HeadgateError(f"a process of the benchmark failed at `{command}`: {reply['error']}")
+            raise HeadgateError(
+                f"a process of the benchmark failed at `{command}`: {reply['error']}"
+            )
         return reply["value"]
 
     def __enter__(self) -> Self:

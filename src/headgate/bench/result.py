@@ -88,9 +88,7 @@ class Result:
         return tuple(dict.fromkeys(m.contestant for m in self.measurements))
 
     def measured(self, contestant: str, size: int) -> Measurement:
-        return next(
-            m for m in self.measurements if (m.contestant, m.size) == (contestant, size)
-        )
+        return next(m for m in self.measurements if (m.contestant, m.size) == (contestant, size))
 
     def ratio(self, measurement: Measurement) -> Spread:
         """How many times as fast as the baseline, per piece of work.
@@ -100,9 +98,7 @@ class Result:
         """
         base = self.measured(self.baseline, measurement.size)
         pairs = zip(base.seconds, measurement.seconds, strict=True)
-        return Spread.of(
-            (theirs / base.work) / (ours / measurement.work) for theirs, ours in pairs
-        )
+        return Spread.of((theirs / base.work) / (ours / measurement.work) for theirs, ours in pairs)
 
     def table(self) -> Table:
         """The result for people."""

@@ -71,9 +71,7 @@ def turns(count: int, repeats: int) -> Iterator[list[int]]:
         yield [(repeat + place) % count for place in range(count)]
 
 
-def _play(
-    round_: Round, repeats: int, tell: Progress, clock: Clock
-) -> Iterator[Measurement]:
+def _play(round_: Round, repeats: int, tell: Progress, clock: Clock) -> Iterator[Measurement]:
     contestants = round_.contestants
     tell(f"{round_.size:,}: do all agree?")
     _agree(contestants)

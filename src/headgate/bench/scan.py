@@ -39,9 +39,7 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
             "DuckDB": joined,
         }
         pairs = size * events.num_rows
-        yield Round(
-            size, tuple(_contestant(name, pairs, run) for name, run in runs.items())
-        )
+        yield Round(size, tuple(_contestant(name, pairs, run) for name, run in runs.items()))
 
 
 def _contestant(name: str, work: int, run: Callable[[], Pairs]) -> Contestant:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -19,7 +18,6 @@ from headgate.cli.output import (
     console,
     escape,
     load,
-    plain,
     show_refused,
 )
 from headgate.errors import EventError, UsageError
@@ -122,4 +120,4 @@ def _flip(explanation: Explanation) -> str:
 
 
 def _literal(value: Any) -> str:
-    return "NULL" if value is None else json.dumps(plain(value), ensure_ascii=False)
+    return "NULL" if value is None else as_json(value)

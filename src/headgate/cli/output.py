@@ -95,21 +95,25 @@ def notes() -> Console:
 
 
 def as_json(value: Any) -> str:
-    """One line of JSON; NaN and the infinities become strings, which JSON has."""
-    return json.dumps(plain(value), ensure_ascii=False)
+    """One line of JSON whose values read back as the events that they came from.
 
+    A DECIMAL is a number with all of its digits, which `json` alone cannot write; NaN and the
+    infinities, which JSON lacks, are strings.
 
-def plain(value: Any) -> Any:
-    """A value in the types that JSON has."""
+    >>> as_json({"price": Decimal("99.50"), "day": date(2024, 2, 29), "ratio": math.nan})
+    '{"price": 99.50, "day": "2024-02-29", "ratio": "NaN"}'
+    """
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return "{" + ", ".join(f"{as_json(str(k))}: {as_json(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return "[" + ", ".join(as_json(item) for item in value) + "]"
     if isinstance(value, Decimal):
-        return str(value)
-    return value.isoformat() if isinstance(value, date | datetime) else value
+        return f"{value:f}"
+    if isinstance(value, float) and not math.isfinite(value):
+        value = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    elif isinstance(value, date | datetime):
+        value = value.isoformat()
+    return json.dumps(value, ensure_ascii=False)
 
 
 @contextmanager

@@ -51,21 +51,20 @@ def values_where(type_: Type, op: Operator, constant: Constant) -> ValueSet:
     >>> values_where(INT, "=", Decimal("3.5")).is_empty
     True
     """
+    if op == "<>":
+        return values_where(type_, "=", constant).complement()
+    return ValueSet.of(interval_where(type_, op, constant))
+
+
+def interval_where(type_: Type, op: Operator, constant: Constant) -> Interval:
+    """The same as one interval, which every operator but `<>` gives."""
     low, exact = type_.ceiling(constant)
     above = successor(low) if exact else low
-    if op == "<":
-        interval = Interval(None, low)
-    elif op == "<=":
-        interval = Interval(None, above)
-    elif op == ">=":
-        interval = Interval(low, None)
-    elif op == ">":
-        interval = Interval(above, None)
-    elif op == "=":
-        interval = Interval(low, above)
-    else:
-        return values_where(type_, "=", constant).complement()
-    return ValueSet.of(interval.clipped(type_))
+    if op == "=":
+        return Interval(low, above).clipped(type_)
+    cut = above if op in ("<=", ">") else low
+    below = op in ("<", "<=")
+    return (Interval(None, cut) if below else Interval(cut, None)).clipped(type_)
 
 
 def ordinal_equal(type_: Type, constant: Constant) -> Ordinal | None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from headgate.errors import (
     Position,
     QueriesRejected,
@@ -70,6 +72,29 @@ def read(
         errors = tuple(row.error for row in loader.report.errors)
         raise QueriesRejected(f"{loader.report.summary()}; first: {errors[0]}", errors)
     return loader.result()
+
+
+def from_dataframe(frame: Any, schema: Schema | QuerySet | str | Path) -> QuerySet:
+    """The queries of a pandas DataFrame or pyarrow Table with the columns of a file of queries.
+
+    The schema is a Schema, a query set that has one, or a file that declares its streams.
+    """
+    if isinstance(schema, str | Path):
+        schema = read(schema).schema
+    elif isinstance(schema, QuerySet):
+        schema = schema.schema
+    table: pa.Table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame)
+    _check_columns("the table of queries", table.column_names)
+    loader = Loader(schema)
+    with collector_at_rest():
+        for number, found in enumerate(table.to_pylist(), 1):
+            loader.add_row(_row(number, _known_columns(found)), "<table>")
+    return loader.result()
+
+
+def _known_columns(found: dict[str, Any]) -> dict[str, Any]:
+    """A table may have columns of its own beside those of a query."""
+    return {column: found.get(column) for column in COLUMNS}
 
 
 @contextmanager
@@ -233,7 +258,6 @@ def _csv_rows(path: Path) -> Iterator[Row]:
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
@@ -248,7 +272,7 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
             yield _row(number, found)
 
 
-def _check_columns(path: Path, names: Any) -> None:
+def _check_columns(path: Path | str, names: Any) -> None:
     for needed in ("id", "where"):
         if needed not in names:
             listed = ", ".join(map(str, names)) or "none"

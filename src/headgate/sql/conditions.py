@@ -28,7 +28,7 @@ from headgate.predicate import (
     values_where,
 )
 from headgate.predicate.atoms import MIRROR, PatternKind
-from headgate.predicate.comparison import ordinal_equal
+from headgate.predicate.comparison import interval_where, ordinal_equal
 from headgate.predicate.negation import negate_atom
 from headgate.predicate.tree import ALL_TRUTHS
 from headgate.schema import EVERYTHING, NOTHING, String, ValueSet
@@ -74,10 +74,12 @@ def within(column: Column, literals: Iterable[Literal], zone: str) -> Predicate:
 
 def between(column: Column, low: Literal, high: Literal, zone: str) -> Predicate:
     """`column BETWEEN low AND high`, both ends included."""
-    first, last = compare(column, ">=", low, zone), compare(column, "<=", high, zone)
-    if isinstance(first, Within) and isinstance(last, Within):
-        return Within(column, first.values.intersection(last.values))
-    return conjunction((first, last))
+    first, last = constant(low, column.type, zone), constant(high, column.type, zone)
+    if first is None or last is None:
+        return conjunction((compare(column, ">=", low, zone), compare(column, "<=", high, zone)))
+    above = interval_where(column.type, ">=", first)
+    below = interval_where(column.type, "<=", last)
+    return Within(column, ValueSet.of(above.intersection(below)))
 
 
 def matches(column: Column, kind: PatternKind, text: str, escape: str = "\\") -> Predicate:
