@@ -51,8 +51,7 @@ class Statements:
         kind = self.dice.below(4)
         sources = self.sources(join=kind == 2)
         text = f"CREATE QUERY {quoted(name)} AS SELECT {self.select(sources, kind)}"
-        text = text.replace("{from}", ", ".join(self.source(alias, s) for alias, s in sources))
-        return text
+        return text.replace("{from}", ", ".join(self.source(alias, s) for alias, s in sources))
 
     def sources(self, *, join: bool) -> list[tuple[str, Stream]]:
         count = 1 + (1 + self.dice.below(2)) * join

@@ -132,7 +132,7 @@ def test_unreadable_names(tmp_path: Path, name: str, message: str) -> None:
 
 
 def test_damaged_files(tmp_path: Path) -> None:
-    """A file that is not what its name says, or ends too early, is an error and not a short read."""
+    """A file that is not what its name says, or ends too early, is an error, not a short read."""
     whole = gzip.compress(JSON * 1_000)
     (tmp_path / "cut.jsonl.gz").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "plain.jsonl.gz").write_bytes(JSON)
@@ -143,7 +143,7 @@ def test_damaged_files(tmp_path: Path) -> None:
     raw = (tmp_path / "hole.parquet").read_bytes()
     (tmp_path / "hole.parquet").write_bytes(raw[:4] + b"\xff" * 400 + raw[404:])
     for path in sorted(tmp_path.iterdir()):
-        with pytest.raises(EventError, match="cannot be read: .*; is it whole"):
+        with pytest.raises(EventError, match=r"cannot be read: .*; is it whole"):
             list(read_events(path, DECLARED))
 
 
@@ -152,7 +152,7 @@ def test_wrong_arguments(tmp_path: Path) -> None:
     path = written(tmp_path, "e.jsonl", JSON)
     with pytest.raises(UsageError, match="give at least 1"):
         read_events(path, DECLARED, batch_rows=0)
-    with pytest.raises(UsageError, match="no attribute `nam`.*did you mean `name`"):
+    with pytest.raises(UsageError, match=r"no attribute `nam`.*did you mean `name`"):
         read_events(path, DECLARED, columns=["nam"])
 
 

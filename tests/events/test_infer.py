@@ -123,26 +123,25 @@ def test_csv(tmp_path: Path) -> None:
 
 def test_parquet(tmp_path: Path) -> None:
     """Parquet columns take their types from the schema alone."""
-    schema = pa.schema(
-        {
-            "b": pa.bool_(),
-            "i": pa.int16(),
-            "u": pa.uint32(),
-            "w": pa.uint64(),
-            "d": pa.decimal128(12, 3),
-            "x": pa.float32(),
-            "s": pa.large_string(),
-            "c": pa.dictionary(pa.int32(), pa.string()),
-            "day": pa.date32(),
-            "t": pa.timestamp("ns", tz="Asia/Tokyo"),
-            "none": pa.null(),
-            "a": pa.struct({"b": pa.int64(), "l": pa.list_(pa.int64())}),
-            "m": pa.map_(pa.string(), pa.int64()),
-            "raw": pa.binary(),
-            "k": pa.int32(),
-            "K": pa.int32(),
-        }
-    )
+    columns: dict[str, pa.DataType] = {
+        "b": pa.bool_(),
+        "i": pa.int16(),
+        "u": pa.uint32(),
+        "w": pa.uint64(),
+        "d": pa.decimal128(12, 3),
+        "x": pa.float32(),
+        "s": pa.large_string(),
+        "c": pa.dictionary(pa.int32(), pa.string()),
+        "day": pa.date32(),
+        "t": pa.timestamp("ns", tz="Asia/Tokyo"),
+        "none": pa.null(),
+        "a": pa.struct([("b", pa.int64()), ("l", pa.list_(pa.int64()))]),
+        "m": pa.map_(pa.string(), pa.int64()),
+        "raw": pa.binary(),
+        "k": pa.int32(),
+        "K": pa.int32(),
+    }
+    schema = pa.schema(columns)
     path = tmp_path / "2024 trades.parquet"
     pq.write_table(schema.empty_table(), path)
     found = infer_stream(path)

@@ -177,7 +177,7 @@ def test_arrow_column_row_by_row(
 @pytest.mark.parametrize(("type_", "array"), NEVER)
 def test_arrow_column_that_can_never_fit(type_: Type, array: pa.Array[Any]) -> None:
     """A column of the wrong kind is refused by name, with both types."""
-    with pytest.raises(EventError, match="column `v` is .*, and the stream declares .*; cast"):
+    with pytest.raises(EventError, match=r"column `v` is .*, and the stream declares .*; cast"):
         from_rows(pa.table({"v": array}), stream(v=type_))
 
 
@@ -214,12 +214,13 @@ def test_tables_in_doubt() -> None:
     """Two columns for one attribute, or no struct where a path needs one, are refused."""
     with pytest.raises(EventError, match="attribute `v` has two columns"):
         from_rows(pa.table({"v": [1], "V": [2]}), stream(v=INT))
-    with pytest.raises(EventError, match="attribute `a.b` has two columns"):
+    with pytest.raises(EventError, match=r"attribute `a\.b` has two columns"):
         from_rows(pa.table({"a": [{"b": 1}], "a.b": [2]}), stream(a__b=INT))
-    with pytest.raises(EventError, match="column `a` is int64, and the stream declares `a.b` in"):
+    with pytest.raises(EventError, match="column `a` is int64, and the stream declares"):
         from_rows(pa.table({"a": [1]}), stream(a__b=INT))
+    by_column: Any = {"v": [1]}
     with pytest.raises(EventError, match="cannot be read from dict; give a pyarrow Table"):
-        from_rows({"v": [1]}, stream(v=INT))  # type: ignore[arg-type]
+        from_rows(by_column, stream(v=INT))
 
 
 def test_unused_columns_of_a_table_are_not_checked() -> None:
@@ -239,7 +240,7 @@ def test_check_and_not_null_of_tables() -> None:
 def test_chunked_and_empty_tables() -> None:
     """Chunks are one table; no rows and no columns are fine."""
     chunked = pa.chunked_array([pa.array(["a"]), pa.array(["b", "a"])]).dictionary_encode()
-    assert values(from_rows(pa.table({"v": chunked}), stream(v=STRING))) == ["a", "b", "a"]
+    assert values(from_rows(pa.table([chunked], names=["v"]), stream(v=STRING))) == ["a", "b", "a"]
     assert from_rows(pa.table({"v": pa.array([], pa.int64())}), stream(v=INT)).total == 0
     assert from_rows(pa.table({"v": [1, 2]}), stream(v=INT), columns=[]).total == 2
     assert from_rows([], stream(v=INT)).total == 0

@@ -14,7 +14,7 @@ from typing import BinaryIO, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.errors import EventError, UsageError
+from headgate.errors import EventError, UsageError, shorten
 from headgate.events.batch import MAX_RECORD, EventBatch, used_attributes
 from headgate.events.csv_records import CsvRecord, parse_csv_records, split_csv
 from headgate.events.json_lines import parse_json_lines
@@ -107,7 +107,7 @@ def reading(path: str | PathLike[str]) -> Iterator[None]:
         yield
     except (OSError, EOFError, zlib.error, pa.ArrowInvalid) as error:
         raise EventError(
-            f"{path}: cannot be read: {error}; is it whole, and what its name says?"
+            f"{path}: cannot be read: {shorten(str(error))}; is it whole, and what its name says?"
         ) from error
 
 

@@ -155,7 +155,10 @@ def _narrow(state: _State, column: Column, values: ValueSet, search: _Search) ->
         known = search.domains.get(column, EVERYTHING)
     left = known.intersection(values)
     state.sets[column] = left
-    if left.is_empty or column in state.nulls:
+    if column in state.nulls:
+        state.blamed = f"`{column.key}` would have to be NULL and have a value"
+        return False
+    if left.is_empty:
         state.blamed = f"no value of `{column.key}` fulfils all conditions on it"
         return False
     return True

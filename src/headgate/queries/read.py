@@ -32,8 +32,8 @@ from headgate.schema import Schema, Stream
 from headgate.sql import Rejected, Script, WhereReader
 
 Progress = Callable[[int], None]
-COLUMNS = ("id", "stream", "where", "metadata")
 REPORT_EVERY = 2_000
+_TOO_MANY = "(too many)"
 
 
 @dataclass(slots=True)
@@ -88,13 +88,8 @@ def from_dataframe(frame: Any, schema: Schema | QuerySet | str | Path) -> QueryS
     loader = Loader(schema)
     with collector_at_rest():
         for number, found in enumerate(table.to_pylist(), 1):
-            loader.add_row(_row(number, _known_columns(found)), "<table>")
+            loader.add_row(_row(number, found), "<table>")
     return loader.result()
-
-
-def _known_columns(found: dict[str, Any]) -> dict[str, Any]:
-    """A table may have columns of its own beside those of a query."""
-    return {column: found.get(column) for column in COLUMNS}
 
 
 @contextmanager
@@ -231,19 +226,16 @@ def _json_rows(path: Path) -> Iterator[Row]:
 
 
 def _row(number: int, found: dict[str, Any]) -> Row:
+    """The columns of a query; a file may have others of its own beside them."""
     get = found.get
-    row = Row(number, get("id"), get("where"), get("stream"), get("metadata"))
-    for key in found.keys() - set(COLUMNS):
-        hint = did_you_mean(key, COLUMNS)
-        row.problem = UnknownName(f"no column `{key}` in a file of queries", hint=hint)
-    return row
+    return Row(number, get("id"), get("where"), get("stream"), get("metadata"))
 
 
 def _csv_rows(path: Path) -> Iterator[Row]:
     import csv
 
     with _opened(path, newline="") as file:
-        reader = csv.DictReader(file, restkey="(too many fields)")
+        reader = csv.DictReader(file, restkey=_TOO_MANY)
         _check_columns(path, reader.fieldnames or ())
         while True:
             number = reader.line_num + 1
@@ -253,6 +245,10 @@ def _csv_rows(path: Path) -> Iterator[Row]:
                 return
             except csv.Error as error:
                 yield Row(number, None, None, problem=SqlSyntaxError(f"not CSV: {error}"))
+                continue
+            if _TOO_MANY in found:
+                problem = SqlSyntaxError("the row has more fields than the header")
+                yield Row(number, found["id"], None, problem=problem)
                 continue
             yield _row(number, {key: value or None for key, value in found.items()})
 

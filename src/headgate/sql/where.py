@@ -344,7 +344,8 @@ class Binder:
         try:
             return build()
         except PatternRefused as refused:
-            raise self.error(InvalidPattern, node, refused.reason, topic=refused.reason) from None
+            message = f"the pattern is refused: {refused.reason}"
+            raise self.error(InvalidPattern, node, message, topic=message) from None
         except (LiteralError, ConditionError) as problem:
             raise self.error(TypeMismatch, node, str(problem)) from None
 

@@ -1,0 +1,153 @@
+"""The manifest says what a snapshot holds, and how each of its files can be recognised.
+
+It is JSON, and the same set gives the same bytes: there is no time in it.
+
+    {
+      "format": 1,
+      "written_by": "headgate 0.1.0",
+      "version": 7,                      the publisher's number, or the hash of the set
+      "queries": 20000,
+      "schema": "CREATE STREAM …",
+      "segments": [
+        {"kind": "base", "file": "0-base.arrow", "count": 20000, "size": 4711, "blake2b": "…"},
+        {"kind": "tombstones", "file": "1-tombstones.arrow", …},
+        {"kind": "delta", "file": "2-delta.arrow", …}
+      ],
+      "checksum": "…"                    of all the above
+    }
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from importlib.metadata import version as package_version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from headgate.errors import SnapshotError
+from headgate.snapshot.segments import KINDS
+
+NAME = "manifest.json"
+FORMAT = 1
+MAX_BYTES = 1 << 26
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A segment as the manifest lists it; `count` is of queries, or of ids for tombstones."""
+
+    kind: str
+    file: str
+    count: int
+    size: int
+    blake2b: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    version: int | str
+    queries: int
+    schema: str
+    segments: tuple[Entry, ...]
+
+
+def file_name(place: int, kind: str) -> str:
+    """The name of the segment at a place of the list; no other name is accepted.
+
+    >>> file_name(0, "base")
+    '0-base.arrow'
+    """
+    return f"{place}-{kind}.arrow"
+
+
+def manifest_text(manifest: Manifest) -> str:
+    """The manifest as JSON."""
+    content = {
+        "format": FORMAT,
+        "written_by": f"headgate {package_version('headgate')}",
+        **asdict(manifest),
+    }
+    return json.dumps(content | {"checksum": _checksum(content)}, indent=1) + "\n"
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """The manifest of a snapshot, refused where anything in it is not as it should be."""
+    path = directory / NAME
+    try:
+        return _manifest(_content(path))
+    except FileNotFoundError:
+        raise SnapshotError(f"{path}: is missing; there is no snapshot here") from None
+    except OSError as error:
+        raise SnapshotError(f"{path}: cannot be read ({error.strerror})") from None
+    except _Wrong as wrong:
+        raise SnapshotError(f"{path}: {wrong}") from None
+
+
+class _Wrong(ValueError):
+    """What is wrong with a manifest, without its name."""
+
+
+def _content(path: Path) -> dict[str, Any]:
+    if path.stat().st_size > MAX_BYTES:
+        raise _Wrong(f"larger than {MAX_BYTES:,} bytes")
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise _Wrong(f"not JSON ({error})") from None
+    if not isinstance(content, dict):
+        raise _Wrong("not a JSON object")
+    return content
+
+
+def _manifest(content: dict[str, Any]) -> Manifest:
+    found = _field(content, "format", int)
+    if found != FORMAT:
+        hint = "update Headgate" if found > FORMAT else "publish the queries again"
+        raise _Wrong(f"format {found} is not known here, only {FORMAT}; {hint}")
+    expected = content.pop("checksum", None)
+    if expected != _checksum(content):
+        raise _Wrong("its checksum is another; it was changed or damaged")
+    version = content.get("version")
+    if type(version) is not int and type(version) is not str:
+        raise _Wrong("`version` is neither a number nor a hash")
+    entries = _field(content, "segments", list)
+    segments = tuple(_entry(place, entry) for place, entry in enumerate(entries))
+    if [entry.kind for entry in segments].count("base") != 1 or segments[0].kind != "base":
+        raise _Wrong("its segments do not begin with their only base")
+    schema = _field(content, "schema", str)
+    return Manifest(version, _count(content, "queries"), schema, segments)
+
+
+def _entry(place: int, entry: object) -> Entry:
+    if not isinstance(entry, dict):
+        raise _Wrong(f"segment {place} is not an object")
+    kind, file = _field(entry, "kind", str), _field(entry, "file", str)
+    if kind not in KINDS:
+        raise _Wrong(f"`{kind}` is not a kind of segment")
+    if file != file_name(place, kind):
+        raise _Wrong(f"`{file}` is not a file of this snapshot; it should be {place}-{kind}.arrow")
+    count, size = _count(entry, "count"), _count(entry, "size")
+    return Entry(kind, file, count, size, _field(entry, "blake2b", str))
+
+
+def _count(content: dict[str, Any], key: str) -> int:
+    value = _field(content, key, int)
+    if not 0 <= value < 1 << 62:
+        raise _Wrong(f"`{key}` is {value}, which cannot be")
+    return value
+
+
+def _field(content: dict[str, Any], key: str, kind: type[T]) -> T:
+    value = content.get(key)
+    if type(value) is not kind:
+        raise _Wrong(f"`{key}` is missing or not of type {kind.__name__}")
+    return value

@@ -1,0 +1,41 @@
+"""A schema as SQL that is read back exactly, time zones included."""
+
+from __future__ import annotations
+
+from headgate.errors import UsageError
+from headgate.schema import Schema
+from headgate.sql import Rejected, Script, literal, render_stream
+from headgate.sql.scope import zone_of
+
+
+def schema_text(schema: Schema) -> str:
+    """The schema as statements; one that would be read back differently is refused.
+
+    >>> from headgate.schema import Attribute, Stream, Timestamp
+    >>> berlin = Schema((Stream("s", (Attribute("t", Timestamp("Europe/Berlin")),)),))
+    >>> print(schema_text(berlin))
+    SET TIME ZONE 'Europe/Berlin';
+    CREATE STREAM s (
+        t TIMESTAMP
+    );
+    """
+    parts: list[str] = []
+    zone = "UTC"
+    for stream in schema:
+        if zone_of(stream) != zone:
+            zone = zone_of(stream)
+            parts.append(f"SET TIME ZONE {literal(zone)};\n")
+        parts.append(render_stream(stream))
+    text = "".join(parts)
+    if read_schema(text) != schema:
+        raise UsageError("this schema cannot be stored: it would be read back differently")
+    return text
+
+
+def read_schema(text: str) -> Schema:
+    """The schema that statements declare; an SqlError where they do not."""
+    script = Script(Schema())
+    for found in script.read(text):
+        if isinstance(found, Rejected):
+            raise found.error
+    return script.schema

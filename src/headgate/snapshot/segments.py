@@ -1,0 +1,84 @@
+"""A segment is a base, a delta or tombstones; read one after the other they make the set.
+
+A base is a set of queries in order. Tombstones take queries out by their ids, and those that stay
+keep their order. A delta puts queries in, each at its place in the result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.encoding import EncodedQueries, Texts, encode_queries
+from headgate.encoding.arrays import assembled, named_arrays
+from headgate.encoding.texts import pack
+from headgate.encoding.validate import flaw, texts_flaw
+from headgate.schema import Schema
+from headgate.snapshot.files import read_arrays
+
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Base:
+    """All queries of a set as it was once."""
+
+    queries: EncodedQueries
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delta:
+    """Queries that are new, changed or moved; query i stands at `places[i]` when all are in."""
+
+    queries: EncodedQueries
+    places: Positions
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tombstones:
+    """The ids of queries that are gone, or come again in the next delta."""
+
+    ids: Texts
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+Segment = Base | Delta | Tombstones
+KINDS = ("base", "delta", "tombstones")
+
+
+def kind_of(segment: Segment) -> str:
+    """The word by which the manifest calls such a segment."""
+    return type(segment).__name__.lower()
+
+
+def read_segment(path: Path, kind: str) -> Segment:
+    """The segment in a file, mapped into memory."""
+    template = _empty(kind)
+    return assembled(template, read_arrays(path, named_arrays(template)))
+
+
+def _empty(kind: str) -> Segment:
+    nothing = encode_queries((), Schema())
+    if kind == "base":
+        return Base(nothing)
+    return Delta(nothing, np.zeros(0, np.int64)) if kind == "delta" else Tombstones(pack(()))
+
+
+def segment_flaw(segment: Segment, schema: Schema) -> str | None:
+    """What is wrong with the arrays of a segment by themselves, or None."""
+    if isinstance(segment, Tombstones):
+        return texts_flaw("ids", segment.ids)
+    if isinstance(segment, Delta) and len(segment.places) != len(segment.queries):
+        return "places and queries are not equally many"
+    return flaw(segment.queries, schema)

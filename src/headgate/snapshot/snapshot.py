@@ -1,0 +1,110 @@
+"""A snapshot that is open: its arrays are mapped, its queries a call away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from headgate.encoding import decode_queries
+from headgate.errors import SnapshotError, SqlError
+from headgate.queries import LoadReport, QuerySet
+from headgate.queries.read import collector_at_rest
+from headgate.schema import Schema
+from headgate.snapshot.files import checksum
+from headgate.snapshot.manifest import NAME, Entry, Manifest, read_manifest
+from headgate.snapshot.order import Disordered, check_unique, living
+from headgate.snapshot.schema_text import read_schema
+from headgate.snapshot.segments import (
+    Positions,
+    Segment,
+    Tombstones,
+    read_segment,
+    segment_flaw,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """An immutable set of queries on disk.
+
+    The queries of all segments, one segment behind the other, have positions; `order` holds the
+    positions of the living ones in the order of the set.
+    """
+
+    directory: Path
+    manifest: Manifest
+    schema: Schema
+    segments: tuple[Segment, ...]
+    order: Positions
+
+    @property
+    def version(self) -> int | str:
+        """The publisher's number, or else the hash of the set."""
+        return self.manifest.version
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def query_set(self) -> QuerySet:
+        """The queries as they were when the snapshot was written, in the same order."""
+        with collector_at_rest():
+            stored = [
+                query
+                for segment in self.segments
+                if not isinstance(segment, Tombstones)
+                for query in decode_queries(segment.queries, self.schema)
+            ]
+            alive = (stored[position] for position in self.order.tolist())
+            version = self.version if isinstance(self.version, int) else None
+            report = LoadReport(accepted=len(self))
+            return QuerySet(self.schema, alive, version=version, report=report)
+
+
+def open_snapshot(directory: str | Path, *, verify: bool = True) -> Snapshot:
+    """The snapshot in a directory; a SnapshotError names the file that is damaged, and how.
+
+    Names and sizes of files are always checked. `verify` also compares their checksums and looks
+    over every array, for which it must read them all.
+    """
+    path = Path(directory)
+    manifest = read_manifest(path)
+    try:
+        schema = read_schema(manifest.schema)
+    except SqlError as error:
+        raise SnapshotError(f"{path / NAME}: its schema is not SQL ({error})") from None
+    segments = tuple(_segment(path, entry, schema, verify) for entry in manifest.segments)
+    try:
+        order = living(segments)
+        if verify:
+            check_unique(segments, order)
+    except Disordered as error:
+        raise SnapshotError(f"{path}: its segments contradict each other; {error}") from None
+    if len(order) != manifest.queries:
+        found = f"{len(order):,} queries, the manifest says {manifest.queries:,}"
+        raise SnapshotError(f"{path}: its segments hold {found}")
+    return Snapshot(path, manifest, schema, segments, order)
+
+
+def _segment(directory: Path, entry: Entry, schema: Schema, verify: bool) -> Segment:
+    path = directory / entry.file
+    _check_file(path, entry, verify)
+    segment = read_segment(path, entry.kind)
+    wrong = segment_flaw(segment, schema) if verify else None
+    if wrong is None and len(segment) != entry.count:
+        wrong = f"holds {len(segment):,} entries, the manifest says {entry.count:,}"
+    if wrong is not None:
+        raise SnapshotError(f"{path}: {wrong}")
+    return segment
+
+
+def _check_file(path: Path, entry: Entry, verify: bool) -> None:
+    try:
+        if not path.is_file():
+            raise SnapshotError(f"{path}: is missing")
+        size = path.stat().st_size
+        if size != entry.size:
+            raise SnapshotError(f"{path}: has {size:,} bytes, the manifest says {entry.size:,}")
+        if verify and checksum(path) != entry.blake2b:
+            raise SnapshotError(f"{path}: its checksum is another; it was changed or damaged")
+    except OSError as error:
+        raise SnapshotError(f"{path}: cannot be read ({error.strerror})") from None
