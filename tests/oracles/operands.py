@@ -47,14 +47,28 @@ def unescape(quoted: str) -> str:
         elif body[at] != "\\":
             result, at = result + body[at], at + 1
         elif code := re.match(r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})", body[at:]):
-            result, at = result + chr(int(code[1] or code[2], 16)), at + code.end()
+            result, at = result + code_point(code[1] or code[2]), at + code.end()
         elif octal := re.match(r"\\([01][0-7]{2})", body[at:]):
             result, at = result + chr(int(octal[1], 8)), at + 4
         else:
             following = body[at + 1]
             kept = "\\" + following if following in "%_" else special.get(following, following)
             result, at = result + kept, at + 2
-    return result
+    return re.sub("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]", whole_character, result)
+
+
+def code_point(digits: str) -> str:
+    if int(digits, 16) > 0x10FFFF:
+        raise NotUnderstoodError(f"no character has the number {digits}")
+    return chr(int(digits, 16))
+
+
+def whole_character(halves: re.Match[str]) -> str:
+    """Two surrogates are a character; one alone becomes `?`, as when Java writes UTF-8."""
+    try:
+        return halves[0].encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        return "?"
 
 
 def number_literal(text: str) -> Literal:
@@ -136,8 +150,8 @@ def value_key(value: Any) -> Any:
 def clock(text: str) -> int:
     """Microseconds since 0001-01-01 of `2024-12-31[( |T)23:59[:59[.999999]]][Z|+01:00]`, in UTC."""
     match = re.fullmatch(
-        r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?)?"
-        r"(Z|UTC|([+-])(\d{2}):(\d{2}))?",
+        r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6})0*)?)?)?"
+        r"\s*(Z|UTC|([+-])(\d{2})(?::?(\d{2}))?)?",
         text,
     )
     if match is None:
@@ -149,7 +163,7 @@ def clock(text: str) -> int:
         raise NotUnderstoodError(str(error)) from None
     minutes = int(hour or 0) * 60 + int(minute or 0)
     if sign:
-        offset = int(off_hour) * 60 + int(off_minute)
+        offset = int(off_hour) * 60 + int(off_minute or 0)
         minutes += offset if sign == "-" else -offset
     micros = int((fraction or "").ljust(6, "0"))
     return ((days * 1440 + minutes) * 60 + int(second or 0)) * 1_000_000 + micros

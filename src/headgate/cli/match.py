@@ -34,6 +34,7 @@ from headgate.events import EventBatch, read_events
 from headgate.matching import Matches, index
 
 SHOWN = 20
+WORTH_TIMING = 10_000
 
 
 class Engine(StrEnum):
@@ -160,7 +161,7 @@ def _summarise(tally: Tally, events: Path) -> None:
     if tally.events > tally.shown:
         out.print(f"… and {tally.events - tally.shown:,} more events; --format json lists them all")
     out.print()
-    rate = f"; {tally.events / seconds:,.0f} events/s" if seconds > 1 else ""
+    rate = f"; {tally.events / seconds:,.0f} events/s" if tally.events >= WORTH_TIMING else ""
     out.print(
         f"{counted(tally.events, 'event')} of {escape(events.name)} against "
         f"{counted(tally.queries, 'query')}: {counted(tally.pairs, 'match')}, "

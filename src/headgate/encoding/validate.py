@@ -121,6 +121,8 @@ def _atoms_problems(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
     yield from _outside("operator", atoms.code[compare], len(OPERATORS))
     yield from _outside("column", atoms.column[~constant], len(atoms.columns))
     yield from _outside("second column", atoms.second[compare], len(atoms.columns))
+    if np.any(atoms.column[constant] != -1) or np.any(atoms.second[~compare] != -1):
+        yield "an atom has more columns than its kind"
     limits = np.full(len(atoms), len(atoms.patterns), np.int64)
     within = atoms.kind == WITHIN
     limits[within] = _pool_sizes(atoms, schema)[atoms.column[within]]
@@ -186,4 +188,4 @@ def _foreign_columns(encoded: EncodedQueries) -> Iterator[str]:
 
 def _outside(name: str, numbers: _Numbers, limit: int | _Numbers) -> Iterator[str]:
     if np.any((numbers < 0) | (numbers >= limit)):
-        yield f"a {name} is out of range"
+        yield f"{name}: a number is out of range"

@@ -1,0 +1,172 @@
+"""The command line: its JSON, its exit codes, and its errors in one line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from headgate.cli.app import app
+
+SCHEMA = """CREATE STREAM s (a INT CHECK (a >= 0), t STRING, p DECIMAL(10, 2), d DOUBLE);"""
+QUERIES = (
+    SCHEMA
+    + """
+CREATE QUERY small AS SELECT * FROM s WHERE a < 5;
+CREATE QUERY named AS SELECT * FROM s WHERE t LIKE 'x%';
+CREATE QUERY never AS SELECT * FROM s WHERE a < 0;
+CREATE QUERY tiny AS SELECT * FROM s WHERE NOT a >= 5;
+"""
+)
+EVENTS = '{"a": 1, "t": "xyz"}\n\n{"a": 7}\n{"a": -1}\n{"a": 4.5}\n{"p": 1.50}\n'
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "q.sql").write_text(QUERIES)
+    (tmp_path / "s.sql").write_text(SCHEMA)
+    (tmp_path / "e.jsonl").write_text(EVENTS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command as a user runs it, in a process of its own."""
+    command = [sys.executable, "-c", "from headgate.cli import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def objects(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.usefixtures("files")
+def test_match_prints_a_line_per_event() -> None:
+    """Events count from 0 without the blank lines; an unreadable one has its error."""
+    result = run("match", "-q", "q.sql", "e.jsonl", "--format", "json")
+    lines = objects(result.stdout)
+    assert [line["event"] for line in lines] == [0, 1, 2, 3, 4]
+    assert [line.get("queries") for line in lines] == [
+        ["small", "named", "tiny"],
+        [],
+        None,
+        None,
+        [],
+    ]
+    assert "CHECK" in lines[2]["error"]
+    assert "4.5" in lines[3]["error"]
+    assert result.exit_code == 1
+
+
+@pytest.mark.usefixtures("files")
+def test_match_up_to_a_limit() -> None:
+    """--limit stops after that many events, and all is well before the bad ones."""
+    result = run("match", "-q", "q.sql", "e.jsonl", "--limit", "2", "--format", "json")
+    assert len(objects(result.stdout)) == 2
+    assert result.exit_code == 0
+
+
+@pytest.mark.usefixtures("files")
+def test_check_has_the_documented_form() -> None:
+    """The JSON of check is the contract's, and findings exit with 1."""
+    result = run("check", "-q", "q.sql", "--format", "json")
+    found = json.loads(result.stdout)
+    assert set(found) == {"queries", "errors"}
+    by_id = {query["id"]: query for query in found["queries"]}
+    assert by_id["small"] == {
+        "id": "small",
+        "satisfiable": "yes",
+        "duplicate_of": None,
+        "implied_by": [],
+        "bounded": "not_checked",
+        "reason": "",
+    }
+    assert by_id["never"]["satisfiable"] == "no"
+    assert by_id["tiny"]["duplicate_of"] == "small"
+    assert result.exit_code == 1
+
+
+def test_check_lists_errors_with_their_place(files: Path) -> None:
+    """A bad row is listed with file, line, column and id, and the others are checked."""
+    (files / "r.csv").write_text('id,stream,where\nok,s,a > 1\nbad,s,"a > 1 AND\nb > 2"\n')
+    found = json.loads(run("check", "-s", "s.sql", "-q", "r.csv", "--format", "json").stdout)
+    (error,) = found["errors"]
+    assert (error["file"], error["line"], error["column"], error["id"]) == ("r.csv", 4, 1, "bad")
+    assert "no attribute `b`" in error["message"]
+    assert [query["id"] for query in found["queries"]] == ["ok"]
+
+
+def test_all_well_exits_with_0(files: Path) -> None:
+    """Without findings the exit code is 0."""
+    (files / "fine.sql").write_text(SCHEMA + "CREATE QUERY q AS SELECT * FROM s WHERE a = 1;")
+    assert run("check", "-q", "fine.sql").exit_code == 0
+
+
+@pytest.mark.usefixtures("files")
+def test_explain_names_each_atom_and_a_flip() -> None:
+    """Truth, values and a change that flips the answer; DECIMAL stays a number."""
+    result = run("explain", "-q", "q.sql", "small", "--event", '{"a": 7}', "--format", "json")
+    found = json.loads(result.stdout)
+    assert found["conditions"] == [{"condition": "a <= 4", "values": {"a": 7}, "truth": False}]
+    assert found["flip"] == {"changes": {"a": {"from": 7, "to": 4}}, "matches": True}
+    assert found["matched"] is False
+    assert result.exit_code == 1
+    assert run("explain", "-q", "q.sql", "small", "--event", '{"a": 3}').exit_code == 0
+
+
+def test_init_writes_a_schema_that_reads_back(files: Path) -> None:
+    """What init writes, check and match accept; it does not overwrite."""
+    assert run("init", "e.jsonl", "--name", "s", "-o", "new.sql").exit_code == 0
+    assert "CREATE STREAM s" in (files / "new.sql").read_text()
+    assert run("match", "-s", "new.sql", "-q", "new.sql", "e.jsonl").exit_code in (0, 1)
+    assert ran("init", "e.jsonl", "-o", "new.sql").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["match", "e.jsonl"], 2, "which queries?"),
+        (["match", "-q", "none.sql", "e.jsonl"], 3, "none.sql: cannot be read"),
+        (["match", "-q", "q.sql", "none.jsonl"], 3, "none.jsonl"),
+        (["match", "-q", "q.sql", "e.jsonl", "--index", "skan"], 2, "did you mean `scan`"),
+        (["match", "-q", "q.sql", "e.jsonl", "--stream", "z"], 2, "no stream `z`"),
+        (["explain", "-q", "q.sql", "smal"], 3, "did you mean `small`"),
+        (["explain", "-q", "q.sql", "small", "--event", "{"], 3, "broken JSON"),
+        (["check", "-q", "e.txt"], 3, "e.txt"),
+        (["bench", "nonsense"], 2, "nonsense"),
+        (["match", "--nonsense"], 2, "nonsense"),
+    ],
+)
+def test_errors_are_one_line(files: Path, arguments: list[str], code: int, said: str) -> None:
+    """Whatever is wrong, there is a message on stderr, nothing on stdout, and no traceback."""
+    del files
+    result = ran(*arguments)
+    assert result.returncode == code, result.stderr
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_strict_refuses_all(files: Path) -> None:
+    """With --strict one bad query is bad input."""
+    (files / "bad.sql").write_text(SCHEMA + "CREATE QUERY q AS SELECT * FROM s WHERE b = 1;")
+    result = ran("match", "-q", "bad.sql", "e.jsonl", "--strict")
+    assert result.returncode == 3
+    assert "no attribute `b`" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["init", "check", "match", "explain", "bench"])
+def test_help_has_examples(command: str) -> None:
+    """--help explains every command by example."""
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"headgate {command}" in result.output
