@@ -135,17 +135,14 @@ def predicates(sources: tuple[Source, ...]) -> st.SearchStrategy[Predicate]:
 def queries(draw: Any) -> Query:
     """Filters, projections, joins and aggregates, under any id and with any metadata."""
     sources = draw(st.sampled_from(ALONE + JOINED))
-    grouped = tuple(draw(st.lists(columns(sources), max_size=2, unique=True)))
-    outputs = tuple(
-        Output(f"out {number}", column)
-        for number, column in enumerate(draw(st.lists(columns(sources), max_size=2)))
+    stream = SCHEMA.the_stream(sources[-1].stream)
+    alias = sources[-1].alias if len(sources) > 1 else ""
+    listed = tuple(Column(a.name, a.type, alias) for a in stream.attributes[:2])
+    keys = tuple(Output(f"out {number}", column) for number, column in enumerate(listed))
+    aggregates = (Output("count(*)", Aggregate("COUNT")), Output("m", Aggregate("MIN", listed[0])))
+    outputs, grouped = draw(
+        st.sampled_from([((), ()), (keys, ()), (aggregates, ()), ((*keys, *aggregates), listed)])
     )
-    if grouped:
-        outputs = (
-            *(Output(f"key {number}", column) for number, column in enumerate(grouped)),
-            Output("count(*)", Aggregate("COUNT")),
-            Output("least", Aggregate("MIN", draw(columns(sources)))),
-        )
     return Query(
         id=draw(texts),
         sources=sources,

@@ -7,6 +7,7 @@ kept as SQL, the one form that is known to say everything exactly.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from headgate.encoding.texts import Texts, unpack
 from headgate.errors import SqlError, UsageError
@@ -43,6 +44,7 @@ def frames_from(texts: Texts, schema: Schema) -> list[Query]:
     return [_read(text, schema) for text in unpack(texts)]
 
 
+@lru_cache(maxsize=10_000)
 def _read(text: str, schema: Schema) -> Query:
     found = Script(schema).statement(f"CREATE QUERY {_ID} AS {text}")
     assert isinstance(found, Query)

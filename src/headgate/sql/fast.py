@@ -19,6 +19,7 @@ from headgate.sql.conditions import ConditionError
 from headgate.sql.lexer import MAX_DEPTH, MAX_LITERAL, MAX_STATEMENT, is_unicode
 from headgate.sql.literals import Literal, LiteralError, Number, Typed
 from headgate.sql.scope import NameProblem, Scope
+from headgate.sql.words import RESERVED, TYPED
 
 MAX_CACHE = 500_000
 LONG = 5_000
@@ -56,10 +57,7 @@ _OPERATORS: dict[str, Operator] = {
     ">=": ">=",
     ">": ">",
 }
-_RESERVED = frozenset(
-    "AND BETWEEN CASE CAST DATE DISTINCT EXISTS FALSE FROM IN INTERVAL IS LIKE NOT NULL OR "
-    "SELECT TIMESTAMP TRUE WHERE".split()
-)
+_WORDS = RESERVED | TYPED
 _Cache = dict[str, Predicate]
 
 
@@ -191,7 +189,7 @@ def _other(text: str, scope: Scope) -> Predicate | None:
 
 def _parts(name: str) -> list[str]:
     parts = name.split(".")
-    if any(part.upper() in _RESERVED for part in parts):
+    if any(part.upper() in _WORDS for part in parts):
         raise NameProblem(f"`{name}` is a word of the language", "")
     return parts
 

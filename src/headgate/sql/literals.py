@@ -19,6 +19,17 @@ from headgate.schema.clock import parse_clock, parse_date
 
 MAX_EXPONENT = 400
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
+_ESCAPE = re.compile(r"\\(?:(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
+_CHARACTERS = {
+    "0": "\0",
+    "b": "\b",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "Z": "\x1a",
+    "%": "\\%",  # LIKE gives these two their meaning
+    "_": "\\_",
+}
 _SPECIAL = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf, "inf": math.inf}
 
 
@@ -43,6 +54,30 @@ class Typed:
 
 # None is NULL; a float is a number with the suffix D, or CAST('NaN' AS DOUBLE)
 Literal = Number | Typed | str | bool | float | None
+
+
+def unescape(quoted: str) -> str:
+    r"""The text that a string literal stands for, as in Spark 4; `r'…'` is taken as it is.
+
+    >>> unescape(r"'it''s \n \% \u0041 \x'")
+    "it's \n \\% A x"
+    """
+    if quoted[0] in "rR":
+        return quoted[2:-1]
+    mark = quoted[0]
+    return _ESCAPE.sub(_unescaped, quoted[1:-1].replace(mark * 2, f"\\{mark}"))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code, octal, character = match.groups()
+    if code:
+        point = int(code[1:], 16)
+        if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
+            raise LiteralError(f"\\{code} is not a character")
+        return chr(point)
+    if octal:
+        return chr(int(octal, 8))
+    return _CHARACTERS.get(character, character)
 
 
 def constant(literal: Literal, type_: Type, zone: str) -> Value | None:
@@ -93,7 +128,10 @@ def _number(text: str, type_: Type) -> Value:
         raise LiteralError(f"a number of {len(text):,} characters is too long")
     if _WHOLE.fullmatch(text):
         return int(text)
-    exact = Decimal(text)
+    try:
+        exact = Decimal(text)
+    except ArithmeticError:
+        raise LiteralError("this is not a number that can be compared") from None
     if exact and abs(exact.adjusted()) > MAX_EXPONENT:
         raise LiteralError("a number is too far from zero or too near to it")
     if isinstance(type_, Double) and math.isfinite(float(exact)):
@@ -103,7 +141,7 @@ def _number(text: str, type_: Type) -> Value:
 
 def _time(literal: Typed, zone: str) -> date | datetime:
     try:
-        if literal.type == "DATE" and ":" not in literal.text:
+        if literal.type == "DATE":
             return parse_date(literal.text.strip())
         clock = parse_clock(literal.text.strip())
         local = ZoneInfo(zone)

@@ -25,6 +25,7 @@ from headgate.predicate import (
 )
 from headgate.query import Aggregate, Output, Query, Source
 from headgate.schema import (
+    NOTHING,
     Attribute,
     Interval,
     Ordinal,
@@ -35,18 +36,10 @@ from headgate.schema import (
     ValueSet,
     successor,
 )
+from headgate.sql.words import RESERVED, TYPED
 
-MAX_LISTED = 10_000
+MAX_LISTED = 100_000
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RESERVED = frozenset(
-    "ALL AND ANTI ANY AS ASC BETWEEN BOTH BY CASE CAST CHECK COLLATE COLUMN CONSTRAINT CREATE "
-    "CROSS CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DATE DESC DISTINCT DIV "
-    "ELSE END ESCAPE EXCEPT EXISTS FALSE FETCH FILTER FOR FOREIGN FROM FULL GRANT GROUP "
-    "HAVING ILIKE IN INNER INTERSECT INTERVAL INTO IS JOIN LATERAL LEADING LEFT LIKE LIMIT "
-    "MINUS NATURAL NOT NULL OFFSET ON ONLY OR ORDER OUTER OVERLAPS PRIMARY QUALIFY REFERENCES "
-    "REGEXP RIGHT RLIKE SELECT SEMI SESSION_USER SOME TABLE THEN TIME TIMESTAMP TO TRAILING "
-    "TRUE UNION UNIQUE UNKNOWN UNPIVOT USER USING VALUES WHEN WHERE WINDOW WITH XOR".split()
-)
 _ESCAPES = {"\\": "\\\\", "'": "''", "\0": "\\0"}
 _TESTS: dict[frozenset[bool | None], str] = {
     frozenset({True}): "({}) IS TRUE",
@@ -167,17 +160,29 @@ def _within(atom: Within) -> str:
     inside, outside = values.intervals, values.complement().intervals
     if len(inside) == 1:
         return _interval(text, column, inside[0])
-    listed = values.finite_ordinals(MAX_LISTED)
+    listed = _listed(column, values)
     if listed is not None:
         return f"{text} IN ({_list(column, listed)})"
     if len(outside) == 1 and outside[0].is_point:
         return f"{text} <> {_value(column, outside[0].low)}"
-    excluded = values.complement().finite_ordinals(MAX_LISTED)
+    excluded = _listed(column, values.complement())
     if excluded is not None:
         return f"{text} NOT IN ({_list(column, excluded)})"
     if len(outside) == 1:
         return f"NOT ({_interval(text, column, outside[0])})"
     return " OR ".join(_interval(text, column, interval) for interval in inside)
+
+
+def _listed(column: Column, values: ValueSet) -> list[Ordinal] | None:
+    """The members of a small set, also where it reaches the least or greatest of its type."""
+    low, high = column.type.minimum, column.type.maximum
+    first = ValueSet.of(Interval(None, successor(low)))
+    last = NOTHING if high is None else ValueSet.of(Interval(high, None))
+    inner = values.intersection(first.union(last).complement()).finite_ordinals(MAX_LISTED)
+    if inner is None:
+        return None
+    ends = [low] if low in values else []
+    return [*ends, *inner, *([high] if high is not None and high in values else [])]
 
 
 def _list(column: Column, ordinals: Iterable[Ordinal]) -> str:
@@ -286,6 +291,6 @@ def name(text: str) -> str:
     >>> name("price"), name("select"), name("rule 7")
     ('price', '`select`', '`rule 7`')
     """
-    if _PLAIN_NAME.fullmatch(text) and text.upper() not in _RESERVED:
+    if _PLAIN_NAME.fullmatch(text) and text.upper() not in RESERVED | TYPED:
         return text
     return "`" + text.replace("`", "``") + "`"

@@ -6,6 +6,7 @@ allow-list, and so does everything that is wrong, because here every error gets 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,7 @@ from headgate.schema import BOOLEAN, Boolean, DecimalType, Interval, Timestamp, 
 from headgate.sql import conditions
 from headgate.sql.conditions import ConditionError
 from headgate.sql.dialect import parse, span
+from headgate.sql.grammar import check_condition
 from headgate.sql.lexer import guard
 from headgate.sql.literals import (
     Literal,
@@ -50,6 +52,7 @@ from headgate.sql.literals import (
     article,
     constant,
     special_double,
+    unescape,
 )
 from headgate.sql.scope import NameProblem, Scope
 
@@ -63,6 +66,7 @@ _OPERATORS: dict[type[exp.Expr], Operator] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
+_CONDITIONS = (exp.Connector, exp.Not, exp.In, exp.Between, exp.Is, exp.Predicate)
 _PATTERNS: dict[type[exp.Expr], PatternKind] = {
     exp.Like: "LIKE",
     exp.ILike: "ILIKE",
@@ -100,6 +104,7 @@ def parse_condition(text: str, scope: Scope) -> Predicate:
         raise UnsupportedSql(
             "a condition is one expression", text=text[at:], position=Position.of(text, at)
         )
+    check_condition(text, found)
     return Binder(text, scope).condition(parse(text, exp.Condition))
 
 
@@ -302,15 +307,25 @@ class Binder:
             return None
         if isinstance(inner, exp.Boolean):
             return bool(inner.this)
-        if isinstance(inner, exp.RawString):
-            return str(inner.this)
+        if isinstance(inner, exp.RawString) or inner.is_string:
+            return self.string(inner)
         if isinstance(inner, exp.Literal):
-            return str(inner.this) if inner.is_string else Number(str(inner.this))
+            return Number(str(inner.this))
         if isinstance(inner, exp.Neg):
             return self.negative(inner)
         if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal):
             return self.typed(inner)
+        if isinstance(inner, _CONDITIONS):
+            message = "a condition is not compared with a value"
+            raise self.error(UnsupportedSql, inner, message, "write (…) IS TRUE")
         raise self.unsupported(inner)
+
+    def string(self, node: exp.Expr) -> str:
+        """The text of a string literal, from how it was written."""
+        try:
+            return unescape(self.text[int(node.meta["start"]) : int(node.meta["end"]) + 1])
+        except LiteralError as problem:
+            raise self.error(TypeMismatch, node, str(problem)) from None
 
     def negative(self, node: exp.Neg) -> Literal:
         inner = self.literal(node.this)
@@ -328,7 +343,7 @@ class Binder:
         if kind in (exp.DataType.Type.TIMESTAMPTZ, exp.DataType.Type.TIMESTAMPLTZ):
             return Typed("TIMESTAMP", text)
         if kind == exp.DataType.Type.DOUBLE:
-            number = special_double(text) if node.this.is_string else float(text)
+            number = special_double(text) if node.this.is_string else _double(text)
             if number is not None:
                 return number
         if kind in (exp.DataType.Type.BIGINT, exp.DataType.Type.DECIMAL) and _is_number(text):
@@ -397,6 +412,12 @@ def _name_parts(node: exp.Expr) -> list[str] | None:
     if not all(isinstance(part, exp.Identifier) for part in parts):
         return None
     return [str(part.this) for part in parts]
+
+
+def _double(text: str) -> float | None:
+    """The number of `1.5D`; None where it is too large for a double."""
+    number = float(text)
+    return number if math.isfinite(number) else None
 
 
 def _is_number(text: str) -> bool:

@@ -1,0 +1,331 @@
+"""The language as a grammar that text must be in before it is parsed.
+
+sqlglot mends what it cannot read: it drops an empty place in a list, a leading AND, half of a name
+that runs into a number. We never guess, so this recogniser walks the tokens first, builds nothing,
+and refuses what is not in the language, by name and position:
+
+    condition := conjunct (OR conjunct)*            conjunct := negation (AND negation)*
+    negation  := (NOT | !)* predicate               predicate := operand [test]
+    operand   := ( condition ) | COALESCE ( condition , condition ) | literal | name
+    test      := comparison operand
+               | IS [NOT] (NULL | TRUE | FALSE | UNKNOWN)
+               | [NOT] IN ( literal (, literal)* )
+               | [NOT] BETWEEN operand AND operand
+               | [NOT] (LIKE | ILIKE) operand [ESCAPE literal] | [NOT] (RLIKE | REGEXP) operand
+    literal   := (- | +)* number | string | NULL | TRUE | FALSE
+               | (DATE | TIMESTAMP) string | CAST ( string AS name )
+    query     := CREATE QUERY name AS SELECT [DISTINCT] (* | output (, output)*)
+                 FROM source (, source)* [WHERE condition] [GROUP BY name (, name)*]
+    output    := (name | name ( [DISTINCT] (* | name) )) [[AS] name]
+    source    := name [[AS] name]
+    stream    := CREATE STREAM name ( attribute (, attribute)* )
+    attribute := name type (NOT NULL | CHECK ( condition ) | COMMENT string)*
+    type      := name [( number (, number)* )]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headgate.errors import Position, SqlError, SqlSyntaxError, UnsupportedSql
+from headgate.sql.lexer import Token
+from headgate.sql.words import RESERVED, TYPED
+
+_COMPARISONS = frozenset(("=", "==", "<>", "!=", "<", "<=", ">", ">="))
+_SIGNS = frozenset(("-", "+"))
+_ARITHMETIC = frozenset(("+", "-", "*"))
+_UNSUPPORTED = frozenset(
+    "ANTI CLUSTER COLLATE CROSS DISTRIBUTE DIV EXCEPT FETCH FULL GLOB HAVING INNER INTERSECT JOIN "
+    "LATERAL LEFT LIMIT MINUS NATURAL OFFSET ORDER PIVOT QUALIFY RIGHT SEMI SIMILAR SORT "
+    "TABLESAMPLE UNION UNPIVOT USING WINDOW WITH XOR".split()
+)
+_HINTS = {
+    "JOIN": "list the streams in FROM and put the condition into WHERE",
+    "UNION": "register two queries",
+}
+
+
+def check_condition(text: str, found: list[Token]) -> None:
+    """Raise unless the tokens are exactly one condition."""
+    grammar = _Grammar(text, found)
+    grammar.condition()
+    grammar.end()
+
+
+def check_query(text: str, found: list[Token]) -> None:
+    """Raise unless the tokens are a CREATE QUERY statement."""
+    grammar = _Grammar(text, found)
+    grammar.query()
+    grammar.end()
+
+
+def check_stream(text: str, found: list[Token]) -> None:
+    """Raise unless the tokens are a CREATE STREAM statement."""
+    grammar = _Grammar(text, found)
+    grammar.stream()
+    grammar.end()
+
+
+class _Grammar:
+    def __init__(self, text: str, found: list[Token]) -> None:
+        self.text = text
+        self.tokens = found
+        self.place = 0
+
+    # What stands here
+
+    def peek(self, ahead: int = 0) -> str:
+        """The token in upper case; nothing at the end, and for strings and quoted names."""
+        place = self.place + ahead
+        if place >= len(self.tokens) or self.tokens[place].kind in ("string", "quoted"):
+            return ""
+        return self.tokens[place].word
+
+    def kind(self, ahead: int = 0) -> str:
+        place = self.place + ahead
+        return self.tokens[place].kind if place < len(self.tokens) else "end"
+
+    def accept(self, *words: str) -> bool:
+        """Step over a token if it is one of these."""
+        if self.peek() not in words or not words:
+            return False
+        self.place += 1
+        return True
+
+    def accept_kind(self, kind: str) -> bool:
+        if self.kind() != kind:
+            return False
+        self.place += 1
+        return True
+
+    def expect(self, word: str) -> None:
+        if not self.accept(word):
+            raise self.unexpected(word)
+
+    def end(self) -> None:
+        if self.place < len(self.tokens):
+            raise self.unexpected("AND, OR or the end")
+
+    # Conditions
+
+    def condition(self) -> None:
+        self.negation()
+        while self.accept("AND", "OR"):
+            self.negation()
+
+    def negation(self) -> None:
+        while self.accept("NOT", "!"):
+            pass
+        self.operand("a condition")
+        self.test()
+
+    def operand(self, what: str) -> None:
+        if self.accept("("):
+            if self.peek() == "SELECT":
+                raise self.unsupported("a subquery is not supported")
+            self.condition()
+            self.expect(")")
+        elif self.peek() == "COALESCE" and self.peek(1) == "(":
+            self.place += 2
+            self.condition()
+            self.expect(",")
+            self.condition()
+            self.expect(")")
+        elif not self.literal():
+            self.name(what)
+
+    def test(self) -> None:
+        if self.accept(*_COMPARISONS):
+            self.operand("a value")
+        elif self.accept("IS"):
+            self.accept("NOT")
+            if self.peek() == "DISTINCT":
+                raise self.unsupported("IS DISTINCT FROM is not supported")
+            if not self.accept("NULL", "TRUE", "FALSE", "UNKNOWN"):
+                raise self.unexpected("NULL, TRUE or FALSE")
+        elif self.peek() == "<=>":
+            raise self.unsupported("<=> is not supported", "say what NULL means with IS NULL")
+        elif self.peek() in _ARITHMETIC:
+            raise self.unsupported(f"arithmetic with {self.peek()} is not supported")
+        else:
+            self.set_test()
+
+    def set_test(self) -> None:
+        """IN, BETWEEN and patterns, which take NOT."""
+        negated = self.accept("NOT")
+        if self.accept("IN"):
+            self.expect("(")
+            if self.peek() == "SELECT":
+                raise self.unsupported("IN with a subquery is not supported")
+            self.listed(self.constant)
+            self.expect(")")
+        elif self.accept("BETWEEN"):
+            self.operand("a value")
+            self.expect("AND")
+            self.operand("a value")
+        elif self.accept("LIKE", "ILIKE"):
+            self.operand("a pattern")
+            if self.accept("ESCAPE"):
+                self.constant()
+        elif self.accept("RLIKE", "REGEXP"):
+            self.operand("a pattern")
+        elif negated:
+            raise self.unexpected("IN, BETWEEN, LIKE or RLIKE")
+
+    def constant(self) -> None:
+        if not self.literal():
+            raise self.unexpected("a constant")
+
+    def literal(self) -> bool:
+        """Step over a literal, if one begins here."""
+        if self.peek() in _SIGNS:
+            while self.accept(*_SIGNS):
+                pass
+            if not self.accept_kind("number"):
+                raise self.unexpected("a number")
+            return True
+        if self.peek() in TYPED and self.kind(1) == "string":
+            self.place += 2
+            return True
+        if self.peek() == "CAST" and self.peek(1) == "(":
+            self.place += 2
+            if not self.accept_kind("string"):
+                raise self.unsupported("CAST of anything but a string is not supported")
+            self.expect("AS")
+            self.name("a type")
+            self.expect(")")
+            return True
+        return (
+            self.accept_kind("number")
+            or self.accept_kind("string")
+            or self.accept("NULL", "TRUE", "FALSE")
+        )
+
+    # Names and lists
+
+    def name(self, what: str) -> None:
+        """A name, dotted or not."""
+        self.name_part(what)
+        while self.accept("."):
+            self.name_part("a name")
+
+    def name_part(self, what: str) -> None:
+        if self.accept_kind("quoted"):
+            return
+        if self.kind() == "word" and self.peek() in RESERVED:
+            hint = "a name that is a word of SQL goes in backticks"
+            message = f"{what} is expected here, not {self.peek()}"
+            raise self.error(SqlSyntaxError, message, hint)
+        if self.kind() != "word":
+            raise self.unexpected(what)
+        self.place += 1
+
+    def listed(self, item: Callable[[], None]) -> None:
+        item()
+        while self.accept(","):
+            item()
+
+    # Statements
+
+    def query(self) -> None:
+        self.place = 2
+        self.name("a name for the query")
+        self.expect("AS")
+        self.expect("SELECT")
+        self.accept("DISTINCT")
+        if not self.accept("*"):
+            self.listed(self.output)
+        self.expect("FROM")
+        self.listed(self.source)
+        if self.accept("WHERE"):
+            self.condition()
+        if self.accept("GROUP"):
+            self.expect("BY")
+            self.listed(lambda: self.name("an attribute"))
+
+    def output(self) -> None:
+        self.name("an attribute or an aggregate")
+        if self.accept("("):
+            if not self.accept("*"):
+                self.accept("DISTINCT")
+                self.name("an attribute")
+            self.expect(")")
+        self.alias()
+
+    def source(self) -> None:
+        if self.peek() == "(":
+            self.place += 1
+            raise self.unsupported("a subquery is not supported")
+        self.name("a stream")
+        self.alias()
+
+    def alias(self) -> None:
+        """`AS name`, or a name alone where no clause begins."""
+        if self.accept("AS"):
+            self.name_part("a name")
+        elif self.kind() == "quoted" or (
+            self.kind() == "word" and self.peek() not in RESERVED | _UNSUPPORTED
+        ):
+            self.place += 1
+
+    def stream(self) -> None:
+        self.place = 2
+        self.name("a name for the stream")
+        self.expect("(")
+        if self.peek() == ")":
+            raise self.unexpected("an attribute with a type")
+        self.listed(self.attribute)
+        self.expect(")")
+
+    def attribute(self) -> None:
+        self.name("an attribute with a type")
+        self.name("a type")
+        if self.accept("("):
+            self.listed(self.parameter)
+            self.expect(")")
+        while self.constraint():
+            pass
+
+    def parameter(self) -> None:
+        if not self.accept_kind("number"):
+            raise self.unexpected("a number")
+
+    def constraint(self) -> bool:
+        if self.accept("NOT"):
+            self.expect("NULL")
+        elif self.accept("CHECK"):
+            self.expect("(")
+            self.condition()
+            self.expect(")")
+        elif self.accept("COMMENT"):
+            if not self.accept_kind("string"):
+                raise self.unexpected("a string")
+        elif self.peek() not in (",", ")"):
+            raise self.unexpected("NOT NULL, CHECK or the next attribute")
+        else:
+            return False
+        return True
+
+    # Errors
+
+    def unexpected(self, what: str) -> SqlError:
+        """What is expected here, and what stands here instead."""
+        token = self.peek()
+        if token in _UNSUPPORTED:
+            written = f"{token} BY" if token in ("ORDER", "SORT") else token
+            return self.unsupported(f"{written} is not supported", _HINTS.get(token, ""))
+        if self.kind() == "end":
+            return self.error(SqlSyntaxError, f"{what} is expected at the end")
+        return self.error(SqlSyntaxError, f"{what} is expected here")
+
+    def unsupported(self, message: str, hint: str = "") -> SqlError:
+        return self.error(UnsupportedSql, message, hint)
+
+    def error(self, kind: type[SqlError], message: str, hint: str = "") -> SqlError:
+        if self.place < len(self.tokens):
+            token = self.tokens[self.place]
+            start, near = token.start, token.text
+        else:
+            last = self.tokens[-1] if self.tokens else None
+            start, near = (last.end, last.text) if last else (0, "")
+        return kind(message, text=near, hint=hint, position=Position.of(self.text, start))

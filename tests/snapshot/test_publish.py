@@ -1,0 +1,180 @@
+"""Publishing: the pointer always leads to a whole snapshot, whoever dies and whoever competes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from headgate.errors import SnapshotError
+from headgate.queries import QuerySet
+from headgate.snapshot import current, open_snapshot, publish
+from headgate.sql import render_predicate
+from tests.snapshot.sets import SCHEMA, numbered, query, query_set
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def versions(root: Path) -> list[int]:
+    return sorted(int(name) for name in os.listdir(root) if name.isdigit())
+
+
+def test_versions_count_from_one_and_the_last_is_current(tmp_path: Path) -> None:
+    root = tmp_path / "made" / "root"
+    for number in (1, 2, 3):
+        queries = query_set(*numbered(50 + number))
+        assert publish(queries, root).version == number
+        assert current(root).version == number
+        assert list(current(root).query_set()) == list(queries)
+    assert (root / "CURRENT").read_text() == "3\n"
+    assert versions(root) == [1, 2, 3]
+
+
+def test_a_published_set_has_the_number_as_its_version(tmp_path: Path) -> None:
+    assert publish(QuerySet(SCHEMA), tmp_path).query_set().version == 1
+
+
+def test_a_small_change_shares_the_base_of_the_current_one(tmp_path: Path) -> None:
+    publish(query_set(*numbered(50)), tmp_path)
+    second = publish(query_set(*numbered(51)), tmp_path)
+    assert [entry.kind for entry in second.manifest.segments] == ["base", "delta"]
+    assert (tmp_path / "1/0-base.arrow").samefile(tmp_path / "2/0-base.arrow")
+
+
+def test_nothing_published_is_an_error_by_name(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotError, match="CURRENT: is missing; nothing has been published"):
+        current(tmp_path)
+
+
+@pytest.mark.parametrize("text", [b"", b"x", b"../1", b"1\n1", b"-1", b"01", b"\xff", b"9" * 50])
+def test_a_damaged_pointer_is_refused_and_the_next_publisher_mends_it(
+    tmp_path: Path, text: bytes
+) -> None:
+    publish(query_set(*numbered(5)), tmp_path)
+    (tmp_path / "CURRENT").write_bytes(text)
+    with pytest.raises(SnapshotError, match="CURRENT: does not hold the number of a snapshot"):
+        current(tmp_path)
+    assert publish(query_set(*numbered(5)), tmp_path).version == 2
+    assert current(tmp_path).version == 2
+
+
+def test_a_pointer_to_nowhere_and_a_renamed_snapshot_are_refused(tmp_path: Path) -> None:
+    publish(query_set(*numbered(5)), tmp_path)
+    (tmp_path / "CURRENT").write_text("7\n")
+    with pytest.raises(SnapshotError, match=r"7/manifest\.json: is missing"):
+        current(tmp_path)
+    os.rename(tmp_path / "1", tmp_path / "7")
+    with pytest.raises(SnapshotError, match="7: is version 1, and not the one that its name says"):
+        current(tmp_path)
+
+
+def test_a_damaged_current_snapshot_is_no_parent(tmp_path: Path) -> None:
+    publish(query_set(*numbered(50)), tmp_path)
+    (tmp_path / "1/0-base.arrow").write_bytes(b"")
+    second = publish(query_set(*numbered(51)), tmp_path)
+    assert [entry.kind for entry in second.manifest.segments] == ["base"]
+    assert len(current(tmp_path)) == 51
+
+
+def test_a_number_that_is_taken_meanwhile_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if another publisher had been faster, thrice."""
+    for _ in range(3):
+        publish(query_set(*numbered(5)), tmp_path)
+    numbers = iter([0, 1, 2, 3])
+    monkeypatch.setattr("headgate.snapshot.publish._newest", lambda root: next(numbers))
+    assert publish(query_set(*numbered(6)), tmp_path).version == 4
+    assert [len(open_snapshot(tmp_path / str(number))) for number in (1, 2, 3, 4)] == [5, 5, 5, 6]
+
+
+def test_the_pointer_never_moves_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        publish(query_set(*numbered(5)), tmp_path)
+    (tmp_path / "CURRENT").write_text("9\n")
+    assert publish(query_set(*numbered(5)), tmp_path).version == 4
+    assert (tmp_path / "CURRENT").read_text() == "9\n"
+
+
+def test_a_root_that_cannot_be_written_is_an_error_by_name(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SnapshotError, match="file: cannot be published to"):
+        publish(query_set(*numbered(5)), tmp_path / "file")
+
+
+@contextmanager
+def publisher(root: Path, name: str, count: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Another process that publishes to the root."""
+    command = [sys.executable, "-m", "tests.snapshot.publisher", str(root), name, str(count)]
+    with subprocess.Popen(command, cwd=REPOSITORY) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def check_whole(root: Path) -> int:
+    """Open the current snapshot, look it over, and see that it is the set of one publisher."""
+    snapshot = current(root)
+    queries = list(snapshot.query_set())
+    turn = int(render_predicate(queries[-1].where).rpartition(" ")[2])
+    expected = numbered(60, limit=turn // 7)
+    expected[turn % 60] = query(f"q{turn % 60}", "side = 'changed'")
+    assert queries[:-1] == expected
+    assert isinstance(snapshot.version, int)
+    return snapshot.version
+
+
+def test_a_publisher_that_is_killed_leaves_the_pointer_on_a_whole_snapshot(tmp_path: Path) -> None:
+    rolls = random.Random(4)
+    seen = 0
+    for _ in range(4):
+        start = seen
+        with publisher(tmp_path, "killed", 10_000) as process:
+            stop = time.monotonic() + 60
+            while not (tmp_path / "CURRENT").exists() or seen < start + 3:
+                assert time.monotonic() < stop
+                assert process.poll() is None
+                if (tmp_path / "CURRENT").exists():
+                    found = check_whole(tmp_path)
+                    assert found >= seen
+                    seen = found
+            time.sleep(rolls.random() * 0.05)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        seen = check_whole(tmp_path)
+    for number in versions(tmp_path):
+        open_snapshot(tmp_path / str(number))
+    assert versions(tmp_path)[-1] <= seen + 4  # each death may cost a number that was never current
+    publish(query_set(*numbered(60)), tmp_path)
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".stage-")]
+
+
+def test_two_publishers_at_once_get_numbers_of_their_own(tmp_path: Path) -> None:
+    with publisher(tmp_path, "one", 25) as one, publisher(tmp_path, "two", 25) as two:
+        seen = 0
+        while one.poll() is None or two.poll() is None:
+            if (tmp_path / "CURRENT").exists():
+                found = check_whole(tmp_path)
+                assert found >= seen
+                seen = found
+        assert (one.returncode, two.returncode) == (0, 0)
+    assert versions(tmp_path) == list(range(1, 51))
+    assert check_whole(tmp_path) == 50
+    names = []
+    for number in versions(tmp_path):
+        last = list(open_snapshot(tmp_path / str(number)).query_set())[-1]
+        names.append("one" if "'one'" in render_predicate(last.where) else "two")
+    assert names.count("one") == names.count("two") == 25
+    assert sorted(name for name in os.listdir(tmp_path) if not name.isdigit()) == [
+        ".lock",
+        "CURRENT",
+    ]
