@@ -19,7 +19,13 @@ from headgate.schema.clock import parse_clock, parse_date
 
 MAX_EXPONENT = 400
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
-_ESCAPE = re.compile(r"\\(?:(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
+_ESCAPE = {
+    mark: re.compile(
+        rf"\\(?:(u[0-9a-fA-F]{{4}}|U[0-9a-fA-F]{{8}})|([01][0-7]{{2}})|(.))|{mark}({mark})",
+        re.DOTALL,
+    )
+    for mark in ("'", '"')
+}
 _CHARACTERS = {
     "0": "\0",
     "b": "\b",
@@ -64,12 +70,11 @@ def unescape(quoted: str) -> str:
     """
     if quoted[0] in "rR":
         return quoted[2:-1]
-    mark = quoted[0]
-    return _ESCAPE.sub(_unescaped, quoted[1:-1].replace(mark * 2, f"\\{mark}"))
+    return _ESCAPE[quoted[0]].sub(_unescaped, quoted[1:-1])
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    code, octal, character = match.groups()
+    code, octal, character, mark = match.groups()
     if code:
         point = int(code[1:], 16)
         if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
@@ -77,7 +82,7 @@ def _unescaped(match: re.Match[str]) -> str:
         return chr(point)
     if octal:
         return chr(int(octal, 8))
-    return _CHARACTERS.get(character, character)
+    return mark or _CHARACTERS.get(character, character)
 
 
 def constant(literal: Literal, type_: Type, zone: str) -> Value | None:

@@ -40,7 +40,7 @@ from headgate.sql.words import RESERVED, TYPED
 
 MAX_LISTED = 100_000
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ESCAPES = {"\\": "\\\\", "'": "''", "\0": "\\0"}
+_ESCAPES = {"\\": "\\\\", "'": "''", "\0": "\\000"}
 _TESTS: dict[frozenset[bool | None], str] = {
     frozenset({True}): "({}) IS TRUE",
     frozenset({False}): "({}) IS FALSE",
