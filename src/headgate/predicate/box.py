@@ -50,6 +50,8 @@ class Box:
 
     def intersection(self, other: Box) -> Box | None:
         """The rows in both boxes, or None where there are none."""
+        if self.is_empty or other.is_empty:
+            return None
         sides = dict(self.sides)
         for column, side in other.sides.items():
             common = _common(sides.get(column), side)

@@ -200,7 +200,8 @@ class DecimalType(Type):
         if not isinstance(value, Decimal) or not value.is_finite() or value.adjusted() > 38:
             return False
         unscaled = value.scaleb(self.scale, WIDE)
-        return unscaled == unscaled.to_integral_value() and abs(unscaled) <= self.maximum
+        whole = unscaled == unscaled.to_integral_value(context=WIDE)
+        return whole and self.minimum <= unscaled <= self.maximum
 
     def ceiling(self, constant: Number) -> tuple[int, bool]:
         return _whole_ceiling(constant, 10**self.scale, self.minimum, self.maximum)
