@@ -40,11 +40,12 @@ def fill(attribute: Attribute, rule: Rule, values: Sequence[Any]) -> Column:
             return Column(attribute, pa.array(values, arrow), {})
         except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
             pass  # one of them is out of range or has no UTF-8 form: the loop below finds it
+    convert = rule.convert
     converted: list[Any] = []
     unfit: dict[int, str] = {}
     for row, value in enumerate(values):
         try:
-            converted.append(None if value is None else rule.convert(value))
+            converted.append(None if value is None else convert(value))
         except Unfit as reason:
             converted.append(None)
             unfit[row] = str(reason)

@@ -173,8 +173,7 @@ def _converter(attribute: Attribute) -> Convert:
         case Integer() as type_:
             return partial(_integer, name, type_)
         case DecimalType() as type_:
-            step = Decimal(1).scaleb(-type_.scale)
-            return partial(_decimal, name, type_, step)
+            return partial(_decimal, name, type_, Decimal((0, (1,), -type_.scale)))
         case Double() as type_:
             return partial(_double, name, type_)
         case String() as type_:
@@ -219,20 +218,20 @@ def _decimal(name: str, type_: DecimalType, step: Decimal, value: Any) -> Decima
         exact = Decimal(value)
     if exact and exact.adjusted() >= type_.precision - type_.scale:
         raise outside(name, value, type_)
-    fitted = exact.quantize(step, context=_EXACT) if exact else step * 0
+    fitted = exact.quantize(step, context=_EXACT)
     if fitted != exact:
         raise inexact(name, value, type_)
     return fitted
 
 
 def _double(name: str, type_: Double, value: Any) -> float:
-    if isinstance(value, float):
-        return value
     if isinstance(value, bytes):
         nearest = float(value)
-        if math.isinf(nearest):
+        if nearest in (math.inf, -math.inf):
             raise outside(name, value, type_)
         return nearest
+    if isinstance(value, float):
+        return value
     if isinstance(value, str) and value in SPECIAL:
         return SPECIAL[value]
     if not isinstance(value, int) or isinstance(value, bool):

@@ -109,7 +109,7 @@ def scan_object(line: bytes) -> dict[str, Any] | Repeated:
         if rest.startswith(("{", "[")):
             raise Unfit("more than one document on the line")
         raise Unfit(f"broken JSON: {show(rest)} after the end of the document")
-    if not isinstance(found, dict | Repeated):
+    if type(found) is not dict and not isinstance(found, Repeated):
         raise Unfit(f"{show(found)}, not an object")
     return found
 

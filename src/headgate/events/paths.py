@@ -72,7 +72,7 @@ def _find(
         found[node.name] = None
         if not node.inside:
             found[node.name] = value
-        elif isinstance(value, Mapping | Repeated):
+        elif type(value) is dict or isinstance(value, Mapping | Repeated):
             _find(node.inside, value, found)
         elif value is not None:
             raise Unfit(f"`{node.name}` is {show(value)}, not an object")

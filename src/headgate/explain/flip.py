@@ -105,7 +105,12 @@ class _Search:
         return [*values, None] if attribute.nullable and current is not None else values
 
     def ordinals(self, column: Column, row: Row, at: Ordinal | None) -> Iterator[Ordinal]:
-        yield from _nearest_in_regions(self.cuts(column), self.attributes[column], at)
+        cuts = self.cuts(column)
+        yield from _nearest_in_regions(cuts, self.attributes[column], at)
+        for cut in cuts:  # the ends of regions leave room for a compared attribute
+            yield cut
+            if isinstance(cut, int):
+                yield cut - 1
         for atom in atoms(self.query.where):
             if isinstance(atom, Compare) and column in (atom.left, atom.right):
                 yield from self.beside(column, atom, row, at)
@@ -135,16 +140,17 @@ class _Search:
                 yield from _nearest(interval, self.attributes[column], at)
 
 
-def _nearest_in_regions(
-    cuts: list[Any], attribute: Attribute, at: Ordinal | None
-) -> Iterator[Ordinal]:
+def _nearest_in_regions(cuts: list[Any], attribute: Attribute, at: Ordinal | None) -> list[Ordinal]:
     """The value of each region between two cuts that is nearest to the current one, near first."""
     ends = [None, *cuts, None]
     regions = [Interval(low, high) for low, high in pairwise(ends)]
-    here = 0 if at is None else sum(not precedes(at, cut) for cut in cuts)
-    order = sorted(range(len(regions)), key=lambda place: (abs(place - here), -place))
-    for place in order:
-        yield from _nearest(regions[place], attribute, at)
+    found = [value for region in regions for value in _nearest(region, attribute, at)]
+    return sorted(found, key=lambda value: _distance(value, at))
+
+
+def _distance(value: Ordinal, at: Ordinal | None) -> int:
+    """How far two ordinals are apart; texts are all equally far."""
+    return abs(value - at) if isinstance(value, int) and isinstance(at, int) else 0
 
 
 def _nearest(interval: Interval, attribute: Attribute, at: Ordinal | None) -> Iterator[Ordinal]:

@@ -1,0 +1,175 @@
+"""Files in: every form, every bad row with its place, and the rest loaded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import headgate as hg
+from headgate.errors import QueriesRejected, QuerySetError
+from headgate.queries import QuerySet, query_version
+from headgate.query import Query
+from headgate.schema import Schema
+from headgate.sql import Script
+
+SCHEMA = "CREATE STREAM s (a INT, t STRING);"
+ROWS = [
+    {"id": "one", "stream": "s", "where": "a > 1"},
+    {
+        "id": "two",
+        "stream": "S",
+        "where": "t LIKE 'x%' AND\n a IS NULL",
+        "metadata": '{"owner": 1}',
+    },
+    {"id": "bad", "stream": "s", "where": "a >"},
+    {"id": "one", "stream": "s", "where": "a > 2"},
+    {"id": "lost", "stream": "t", "where": "a > 2"},
+    {"id": None, "stream": "s", "where": "a > 2"},
+    {"id": "none", "stream": "s", "where": None},
+]
+EXPECTED = {
+    3: "a value is expected",
+    4: "already a query `one`",
+    5: "no stream `t`",
+    6: "`id`",
+    7: "`where`",
+}
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Path:
+    path = tmp_path / "schema.sql"
+    path.write_text(SCHEMA)
+    return path
+
+
+def write(path: Path) -> Path:
+    """The rows in the form of the file's ending."""
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    elif path.suffix == ".csv":
+        pd.DataFrame(ROWS).to_csv(path, index=False)
+    else:
+        columns = pa.schema([(name, pa.string()) for name in ("id", "stream", "where", "metadata")])
+        pq.write_table(pa.Table.from_pylist(ROWS, schema=columns), path)
+    return path
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv", ".parquet"])
+def test_rows(schema: Path, ending: str) -> None:
+    """Good rows are loaded in order; bad ones are reported with line, id and reason."""
+    queries = hg.read(write(schema.with_name(f"rules{ending}")), schema)
+    assert queries.ids == ("one", "two")
+    assert queries["two"].metadata == '{"owner": 1}'
+    assert queries.report.total == len(ROWS)
+    errors = {row.error.position.line: str(row.error) for row in queries.report.errors}
+    shift = 2 if ending == ".csv" else 0  # a header, and a text of two lines
+    for line, said in EXPECTED.items():
+        assert said in errors[line + shift]
+    assert [row.id for row in queries.report.errors] == ["bad", "one", "lost", None, "none"]
+
+
+def test_a_frame_equals_its_file(schema: Path) -> None:
+    """A DataFrame gives the queries that the same rows in a file give."""
+    file = hg.read(schema, write(schema.with_name("rules.jsonl")))
+    frame = hg.from_dataframe(pd.DataFrame(ROWS), schema)
+    assert list(frame) == list(file)
+    assert len(frame.report.errors) == len(file.report.errors)
+    with pytest.raises(QuerySetError, match="`where` is missing"):
+        hg.from_dataframe(pd.DataFrame({"id": ["x"]}), file)
+
+
+def test_a_statement_spans_lines_and_errors_know_them(tmp_path: Path) -> None:
+    """Line and column of an error in a script are those of the file."""
+    path = tmp_path / "q.sql"
+    path.write_text(
+        f"-- a comment; with a semicolon\n{SCHEMA}\n\n"
+        "CREATE QUERY q AS\n  SELECT * FROM s\n  WHERE b = 1;\n"
+        "CREATE QUERY fine AS SELECT * FROM s;\n"
+    )
+    queries = hg.read(path)
+    (row,) = queries.report.errors
+    assert (row.id, row.error.position.line, row.error.position.column) == ("q", 6, 9)
+    assert str(row.error).startswith(f"{path}:6:9: no attribute `b` in stream s")
+    assert queries.ids == ("fine",)
+
+
+def test_strict(schema: Path) -> None:
+    """A strict load refuses all, and carries the reasons."""
+    with pytest.raises(QueriesRejected) as refused:
+        hg.read(schema, write(schema.with_name("rules.jsonl")), strict=True)
+    assert len(refused.value.errors) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("rules.txt", b"", "queries come as"),
+        ("none.jsonl", None, "cannot be read"),
+        ("rules.csv", b"id,condition\n1,a > 1\n", "`where` is missing"),
+        ("rules.csv", b"", "`id` is missing"),
+        ("rules.parquet", b"PAR0", "not a Parquet file"),
+        ("rules.jsonl", b"\xff\xfe", "not UTF-8"),
+    ],
+)
+def test_files_that_cannot_be_read(
+    schema: Path, name: str, content: bytes | None, said: str
+) -> None:
+    """A file that is no file of queries is named."""
+    path = schema.with_name(name)
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(QuerySetError, match=said):
+        hg.read(schema, path)
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", "3", '{"id": 1}', '"' + "[" * 5000, "[" * 100_000])
+def test_hostile_json_rows(schema: Path, line: str) -> None:
+    """A bad line is one bad row, whatever it is."""
+    path = schema.with_name("rules.jsonl")
+    path.write_text(f'{line}\n\n{{"id": "ok", "where": "a = 1", "extra": 1}}\n')
+    queries = hg.read(schema, path)
+    assert queries.ids == ("ok",)
+    assert [row.error.position.line for row in queries.report.errors] == [1]
+
+
+def test_versions_follow_meaning() -> None:
+    """Spelling does not change a version; a constant does; and so it is with the set's."""
+    one, same, other = (load(f"CREATE QUERY q AS SELECT * FROM s WHERE {w}") for w in WHERES)
+    assert query_version(one["q"]) == query_version(same["q"]) != query_version(other["q"])
+    assert one.version == same.version != other.version
+
+
+WHERES = ("a > 3", "a>=4", "a > 4")
+
+
+def load(*statements: str) -> QuerySet:
+    """The queries of some statements on s."""
+    script = Script(Schema())
+    found = [q for q in script.read(";".join((SCHEMA, *statements))) if isinstance(q, Query)]
+    return QuerySet(script.schema, found)
+
+
+def test_diff() -> None:
+    """Added, removed and updated queries; metadata counts as a change."""
+    old = load("CREATE QUERY a AS SELECT * FROM s", "CREATE QUERY b AS SELECT * FROM s WHERE a = 1")
+    new = load("CREATE QUERY b AS SELECT * FROM s WHERE a = 2", "CREATE QUERY c AS SELECT * FROM s")
+    change = old.diff(new)
+    assert [q.id for q in change.added] == ["c"]
+    assert change.removed == ("a",)
+    assert [q.id for q in change.updated] == ["b"]
+    assert not old.diff(old)
+
+
+def test_ids_are_unique() -> None:
+    """A taken id is refused, an unknown one gets a hint."""
+    queries = load("CREATE QUERY abc AS SELECT * FROM s")
+    with pytest.raises(QuerySetError, match="already a query `abc`"):
+        queries.add(queries["abc"])
+    with pytest.raises(QuerySetError, match="did you mean `abc`"):
+        queries.remove("abd")
