@@ -22,6 +22,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
+LONGEST = 400
+
 
 class HeadgateError(Exception):
     """The base of all errors that Headgate raises on purpose."""
@@ -67,7 +69,7 @@ class SqlError(HeadgateError):
         topic: str = "",
     ) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = message if len(message) <= LONGEST else message[: LONGEST - 1] + "…"
         self.text = shorten(text)
         self.hint = hint
         self.position = position or Position()

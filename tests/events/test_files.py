@@ -88,6 +88,13 @@ def test_lines_go_on_across_batches(tmp_path: Path) -> None:
     assert sum(batch.blank for batch in batches) == 2
 
 
+def test_parquet_that_does_not_fit_names_the_file(tmp_path: Path) -> None:
+    """A column of the wrong kind is an error of this file."""
+    pq.write_table(pa.table({"id": ["x"]}), tmp_path / "e.parquet")
+    with pytest.raises(EventError, match=r"e\.parquet: column `id` is string, and the stream"):
+        list(read_events(tmp_path / "e.parquet", DECLARED))
+
+
 def test_only_used_columns_are_checked(tmp_path: Path) -> None:
     """A bad value in a column that nobody reads does no harm, in any format."""
     pq.write_table(pa.table({"id": ["x"], "name": ["a"]}), tmp_path / "e.parquet")

@@ -62,7 +62,7 @@ def test_skipped_in_json(tmp_path: Path, values: list[str], why: str | None) -> 
     """What no type can hold is left out and listed."""
     found = from_json(tmp_path, *(f'{{"v": {value}, "w": 1}}' for value in values))
     assert types(found) == {"w": "INT"}
-    key = "a key that no path can name"
+    key = "a name that no path can reach"
     assert found.skipped == ((("v", why),) if why else (("v.a.b", key), ("v.", key)))
 
 
@@ -135,9 +135,10 @@ def test_parquet(tmp_path: Path) -> None:
         "day": pa.date32(),
         "t": pa.timestamp("ns", tz="Asia/Tokyo"),
         "none": pa.null(),
-        "a": pa.struct([("b", pa.int64()), ("l", pa.list_(pa.int64()))]),
+        "a": pa.struct([("b", pa.int64()), ("l", pa.list_(pa.int64())), ("x.y", pa.int64())]),
         "m": pa.map_(pa.string(), pa.int64()),
         "raw": pa.binary(),
+        "raw.flat": pa.int64(),
         "k": pa.int32(),
         "K": pa.int32(),
     }
@@ -159,7 +160,7 @@ def test_parquet(tmp_path: Path) -> None:
         "none": "STRING",
         "a.b": "BIGINT",
     }
-    assert [name for name, _ in found.skipped] == ["a.l", "m", "raw", "k", "K"]
+    assert [name for name, _ in found.skipped] == ["a.l", "a.x.y", "m", "raw", "K"]
     assert (found.rows, found.stream.name) == (0, "events_2024_trades")
     assert list(read_events(path, found.stream)) == []
 

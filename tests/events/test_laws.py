@@ -376,6 +376,44 @@ def test_dicts_mean_what_their_json_means(rows: list[Row]) -> None:
     assert text.events.tolist() == direct.events.tolist()
 
 
+def decimal_arrays(precision: int, scale: int) -> st.SearchStrategy[tuple[list[Any], Any]]:
+    value = DecimalType(precision, scale).value
+    values = st.none() | st.integers(-9, 9) | st.integers(1 - 10**precision, 10**precision - 1)
+    decimals = values.map(lambda unscaled: None if unscaled is None else value(unscaled))
+    types = [pa.decimal128(precision, scale), pa.decimal256(precision + 38, scale)]
+    return st.tuples(st.lists(decimals, max_size=4), st.sampled_from(types))
+
+
+NUMBER_ARRAYS = st.one_of(
+    st.tuples(
+        st.lists(st.none() | st.integers(0, 127) | st.integers(0, 2**63 - 1), max_size=4),
+        st.sampled_from([pa.int64(), pa.uint64()]),
+    ),
+    st.tuples(
+        st.lists(st.none() | st.integers(-99, 99).map(float) | st.floats(), max_size=4),
+        st.just(pa.float64()),
+    ),
+    st.tuples(st.lists(st.none() | st.floats(width=32), max_size=4), st.just(pa.float32())),
+    st.tuples(st.integers(1, 38), st.integers(0, 38)).flatmap(
+        lambda pair: decimal_arrays(max(pair), min(pair))
+    ),
+)
+
+
+@settings(max_examples=300)
+@given(NUMBER_ARRAYS)
+def test_columns_of_numbers_mean_what_their_values_mean(given_: tuple[list[Any], Any]) -> None:
+    """A column cast as a whole holds what its values give one by one, for every pair of types."""
+    array = pa.array(*given_)
+    numeric = [type_ for type_ in TYPES.values() if type_.numeric]
+    for type_ in [*numeric, DecimalType(38, 38), DecimalType(5, 0)]:
+        declared = Stream("s", (Attribute("v", type_),))
+        whole = from_rows(pa.table({"v": array}), declared)
+        single = from_rows([{"v": value} for value in array.to_pylist()], declared)
+        assert cells(whole) == cells(single)
+        assert [d.reason for d in whole.dead] == [d.reason for d in single.dead]
+
+
 @settings(max_examples=200)
 @given(st.lists(objects(JSON_VALUES), min_size=1, max_size=6))
 def test_inferred_streams_take_their_file(lines: list[str]) -> None:

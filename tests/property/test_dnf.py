@@ -62,10 +62,10 @@ def test_explosion_is_declined_quickly() -> None:
     names = [f"{letter}{n}" for letter in "ab" for n in range(30)]
     wide = Stream("wide", tuple(Attribute(name, INT) for name in names))
     predicate = parse_where(clauses, wide)
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(ExpansionTooLarge, match=r"1,073,741,824 conjuncts, over the cap of 10,000"):
         dnf(predicate)
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.1
 
 
 def test_boxes_of_one_attribute_split() -> None:

@@ -20,7 +20,6 @@ from headgate.sql.where import parse_condition
 from tests.corpus import SHARDS, cases
 from tests.mutations import mutated
 from tests.oracles.naive import meaning
-from tests.oracles.operands import NotUnderstoodError
 from tests.scale import many, seed
 from tests.strategies import STREAM, TYPES, Clauses, Seeded, row, wheres
 
@@ -59,27 +58,30 @@ def test_agree_fast(shard: int) -> None:
 
 @pytest.mark.parametrize("shard", SHARDS)
 def test_agree_on_mutated_text(shard: int) -> None:
-    """A text with a token or character deleted, inserted or doubled is read alike or refused.
+    """A text with a token or character deleted, inserted or doubled is read alike or refused."""
+    rng, dice = random.Random(seed(shard)), Seeded(seed(shard))
+    for _ in range(many(2_000)):
+        check(mutated(Clauses(dice).where(1), rng))
 
-    Where the oracle understands it too, it has the oracle's meaning: no text slips through with
-    another meaning than the one it has in Spark's grammar.
+
+@pytest.mark.parametrize("shard", SHARDS)
+def test_oracle_mutated_text(shard: int) -> None:
+    """What is accepted is in Spark's grammar, and has the meaning that it has there.
+
+    sqlglot mends what it cannot read (`IN (1,,2)`, `BETWEEN 1 2`, a leading AND); we must not.
     """
     rng, dice = random.Random(seed(shard)), Seeded(seed(shard))
-    understood = 0
+    accepted = 0
     for _ in range(many(2_000)):
-        text = mutated(Clauses(dice).where(1), rng)
-        check(text)
+        text = mutated(Clauses(dice).where(rng.choice((0, 1, 1, 2))), rng)
         found = outcome(text)
         if found is None:
             continue
-        try:
-            oracle = meaning(text, TYPES)
-        except NotUnderstoodError:
-            continue
-        understood += 1
+        accepted += 1
+        oracle = meaning(text, TYPES)
         for event in [row(dice) for _ in range(3)]:
             assert evaluate(found, event) is oracle(event), (text, event)
-    assert understood > many(150)
+    assert accepted > many(150)
 
 
 def words() -> list[str]:

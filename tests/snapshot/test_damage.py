@@ -63,14 +63,9 @@ def test_a_flipped_byte_is_found_wherever_it_is(snapshot: Path, file: str) -> No
         flipped = bytearray(content)
         flipped[place] ^= 1 << rolls.randrange(8)
         path.write_bytes(flipped)
-        try:
-            found = open_snapshot(snapshot)
-        except SnapshotError as error:
-            assert str(path) in str(error)
-        else:
-            # white space between the fields of a manifest says nothing
-            assert file == "manifest.json"
-            assert list(found.query_set()) == QUERIES
+        if file == "manifest.json" and content[place : place + 1].isspace():
+            continue  # may be another white space now, and say the same
+        assert refused(snapshot, file)
 
 
 @pytest.mark.parametrize("verify", [True, False])

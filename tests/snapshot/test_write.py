@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.errors import QuerySetError, SnapshotError, UsageError
@@ -115,7 +115,7 @@ def test_where_there_are_no_links_files_are_copied(
 ) -> None:
     first = write_snapshot(query_set(*numbered(100)), tmp_path / "a")
 
-    def refuse(source: object, target: object) -> None:
+    def refuse(*_: object) -> None:
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(os, "link", refuse)
@@ -190,6 +190,7 @@ EDITS = st.lists(
 )
 
 
+@settings(max_examples=30)
 @given(EDITS)
 def test_oracle_any_edits_come_back_in_exact_order(
     tmp_path_factory: pytest.TempPathFactory, edits: list[list[tuple[str, int]]]

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from headgate.events.batch import DeadLetter, EventBatch, Numbers
 from headgate.events.check import violations
-from headgate.events.convert import Rule, Unfit
+from headgate.events.convert import Rule
+from headgate.events.reasons import Unfit
 from headgate.schema import Attribute, Stream
 
 

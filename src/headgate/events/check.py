@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.events.batch import Numbers
-from headgate.events.convert import show
+from headgate.events.reasons import show
 from headgate.schema import Attribute, DecimalType, Double, String, ValueSet
 from headgate.schema.types import INFINITY_RANK, MAGNITUDE, NAN_RANK
 

@@ -23,7 +23,8 @@ from headgate.events.batch import (
     raw_text,
     used_attributes,
 )
-from headgate.events.convert import Quoted, field_reader, json_rule
+from headgate.events.convert import json_rule
+from headgate.events.raw import Quoted, field_reader
 from headgate.schema import Stream
 
 

@@ -175,10 +175,12 @@ def _read_parquet(
     event = 0
     with reading(path), pq.ParquetFile(Path(path)) as file:
         schema = file.schema_arrow
-        places = locate(stream, attributes, schema)
-        needed = sorted({way[0] for way in places.values()})
-        names = [schema.names[number] for number in needed]
-        for rows in file.iter_batches(batch_size=batch_rows, columns=names):
-            batch = from_table(rows, stream, attributes, source=str(path), first_event=event)
-            yield batch
-            event += rows.num_rows
+        try:
+            places = locate(stream, attributes, schema)
+            needed = sorted({way[0] for way in places.values()})
+            names = [schema.names[number] for number in needed]
+            for rows in file.iter_batches(batch_size=batch_rows, columns=names):
+                yield from_table(rows, stream, attributes, source=str(path), first_event=event)
+                event += rows.num_rows
+        except EventError as error:
+            raise EventError(f"{path}: {error}") from None

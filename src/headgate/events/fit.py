@@ -20,11 +20,11 @@ from headgate.events.convert import (
     LAST_MOMENT,
     Convert,
     Rule,
-    Unfit,
     json_rule,
     microseconds,
     python_rule,
 )
+from headgate.events.reasons import Unfit
 from headgate.schema import (
     Attribute,
     Boolean,
@@ -93,8 +93,12 @@ def _exact_cast(array: pa.Array[Any], wanted: Type) -> pa.Array[Any] | None:
         case DecimalType():
             if of.is_floating(given):
                 return None
-            wide = array.cast(pa.decimal128(38, wanted.scale)) if of.is_integer(given) else array
-            return wide.cast(wanted.arrow)
+            if of.is_integer(given):
+                return array.cast(pa.decimal128(38, wanted.scale)).cast(wanted.arrow)
+            return _rescaled(array, wanted.arrow)
+        case Integer() if of.is_decimal(given):
+            whole = _rescaled(array, pa.decimal128(38, 0))
+            return None if whole is None else whole.cast(wanted.arrow)
         case Double():
             return None if of.is_decimal(given) else array.cast(wanted.arrow)
         case Date():
@@ -104,6 +108,15 @@ def _exact_cast(array: pa.Array[Any], wanted: Type) -> pa.Array[Any] | None:
                 return None  # Arrow has its own tables of zones, and other gaps than zoneinfo
             return _within(array.cast(wanted.arrow), pa.int64(), wanted)
     return array.cast(wanted.arrow)
+
+
+def _rescaled(array: pa.Array[Any], wanted: pa.DataType) -> pa.Array[Any] | None:
+    """Decimals of another scale, if the way back gives what they were.
+
+    That is a proof, and it is needed: a cast of 293 to DECIMAL(38, 38) overflows without a word.
+    """
+    found = array.cast(wanted)
+    return found if found.cast(array.type).equals(array) else None
 
 
 def _exact_dates(array: pa.Array[Any]) -> pa.Array[Any] | None:

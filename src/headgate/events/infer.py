@@ -18,11 +18,13 @@ import pyarrow.parquet as pq
 
 from headgate.errors import EventError
 from headgate.events.batch import BOM
-from headgate.events.convert import Convert, Unfit, field_reader, json_rule, show
+from headgate.events.convert import Convert, json_rule
 from headgate.events.csv_records import column_names, split_csv
 from headgate.events.files import SEPARATORS, file_kind, open_lines, read_header, reading
 from headgate.events.json_lines import scan_object
 from headgate.events.paths import Repeated
+from headgate.events.raw import field_reader
+from headgate.events.reasons import Unfit, show
 from headgate.schema import (
     BIGINT,
     BOOLEAN,
@@ -37,6 +39,7 @@ from headgate.schema import (
     Type,
 )
 
+NO_PATH = "a name that no path can reach"
 MAX_KEYS = 10_000  # an object with more different keys is a map, and its keys are data
 
 _WHOLE = DecimalType(38, 0)
@@ -157,7 +160,12 @@ def _from_json_lines(path: str | PathLike[str]) -> _Found:
         raise EventError(f"{path}: each event is {root.refused}; put the map under one key")
     if not rows:
         raise EventError(f"{path}: no line is a JSON object; write one event per line")
-    return (*_decide(guesses), rows)
+    found = {
+        key: (guess.name, guess.problem or guess.type)
+        for key, guess in guesses.items()
+        if guess.problem or guess.keys is None
+    }
+    return (*_settle(found), rows)
 
 
 def _look_into(
@@ -177,27 +185,27 @@ def _look_into(
 
 def _new(parent: _Guess, name: str, key: str, guesses: dict[str, _Guess]) -> _Guess:
     guess = guesses[name.lower()] = _guess(name, lambda _: lambda value: value)
-    if not all(key.split(".")) or (parent.name and "." in key):
-        guess.refused = "a key that no path can name"
+    if not _has_path(key, parent.name):
+        guess.refused = NO_PATH
     parent.keys = (parent.keys or 0) + 1
     if parent.keys > MAX_KEYS:
         parent.refused = f"a map with more than {MAX_KEYS:,} keys"
     return guess
 
 
-def _decide(guesses: Mapping[str, _Guess]) -> tuple[dict[str, Type], dict[str, str]]:
+def _settle(found: Mapping[str, tuple[str, Type | str]]) -> tuple[dict[str, Type], dict[str, str]]:
     """Types by name, and problems by name; what is inside a problem goes without saying."""
-    problems = {key: guess.problem for key, guess in guesses.items() if guess.problem}
     types: dict[str, Type] = {}
     skipped: dict[str, str] = {}
-    for key, guess in guesses.items():
+    for key, (name, type_or_problem) in found.items():
         parts = key.split(".")
-        if any(".".join(parts[:depth]) in problems for depth in range(1, len(parts))):
+        outer = [found.get(".".join(parts[:depth])) for depth in range(1, len(parts))]
+        if any(place and isinstance(place[1], str) for place in outer):
             continue
-        if key in problems:
-            skipped[guess.name] = problems[key]
-        elif guess.keys is None:
-            types[guess.name] = guess.type
+        if isinstance(type_or_problem, str):
+            skipped[name] = type_or_problem
+        else:
+            types[name] = type_or_problem
     return types, skipped
 
 
@@ -222,29 +230,30 @@ def _from_csv(path: str | PathLike[str], separator: str) -> _Found:
 
 
 def _from_parquet(path: str | PathLike[str]) -> _Found:
+    found: dict[str, tuple[str, Type | str]] = {}
     with reading(path), pq.ParquetFile(Path(path)) as file:
-        fields = list(_leaves(file.schema_arrow, ""))
         rows = file.metadata.num_rows
-    lower = [name.lower() for name, _ in fields]
-    types: dict[str, Type] = {}
-    skipped: dict[str, str] = {}
-    for name, type_ in fields:
-        found = _of_arrow(type_)
-        if lower.count(name.lower()) > 1:
-            skipped[name] = "another column differs from it only by case"
-        elif found is None:
-            skipped[name] = f"{type_} has no type here"
-        else:
-            types[name] = found
-    return types, skipped, rows
+        for name, type_or_problem in _leaves(file.schema_arrow, ""):
+            twin = found.get(name.lower())
+            again = f"two columns, `{twin[0]}` and `{name}`" if twin else type_or_problem
+            found[name.lower()] = (name, again)
+    return (*_settle(found), rows)
 
 
-def _leaves(fields: Iterable[pa.Field[Any]], prefix: str) -> Iterator[tuple[str, pa.DataType]]:
+def _leaves(fields: Iterable[pa.Field[Any]], prefix: str) -> Iterator[tuple[str, Type | str]]:
     for one in fields:
-        if isinstance(one.type, pa.StructType):
-            yield from _leaves(one.type, f"{prefix}{one.name}.")
+        name = prefix + one.name
+        if not _has_path(one.name, prefix):
+            yield name, NO_PATH
+        elif isinstance(one.type, pa.StructType):
+            yield from _leaves(one.type, f"{name}.")
         else:
-            yield prefix + one.name, one.type
+            yield name, _of_arrow(one.type) or f"{one.type} has no type here"
+
+
+def _has_path(key: str, prefix: str) -> bool:
+    """Can a path lead to this key? A dot in it would be taken for a step, except at the top."""
+    return all(key.split(".")) and not (prefix and "." in key)
 
 
 def _of_arrow(given: pa.DataType) -> Type | None:

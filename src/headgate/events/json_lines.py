@@ -23,9 +23,11 @@ from headgate.events.batch import (
     raw_text,
     used_attributes,
 )
-from headgate.events.convert import Unfit, json_rule, scanned_number, show
+from headgate.events.convert import json_rule
 from headgate.events.paths import Repeated
 from headgate.events.paths import columns as columns_of
+from headgate.events.raw import scanned_number
+from headgate.events.reasons import Unfit, show
 from headgate.schema import Stream
 
 MAX_DEPTH = 200

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headgate.events.convert import Unfit, show
+from headgate.events.reasons import Unfit, show
 from headgate.schema import Attribute, Stream
 
 

@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 from headgate.errors import EventError
 from headgate.events.assemble import assemble, fill
 from headgate.events.batch import DeadLetter, EventBatch, cap, used_attributes
-from headgate.events.convert import python_rule, show
+from headgate.events.convert import python_rule
 from headgate.events.fit import fit
 from headgate.events.paths import Node, paths
 from headgate.events.paths import columns as columns_of
+from headgate.events.reasons import show
 from headgate.schema import Attribute, Stream
 
 if TYPE_CHECKING:

@@ -55,17 +55,17 @@ class Cursor:
 
     def written(self, start: int) -> str:
         """What the author wrote from `start` up to here."""
-        return shorten(self.source[self.offset(start) : self.offset(self.at)])
+        return self.source[self.offset(start) : self.offset(self.at)]
 
     def refusal(self, what: str, start: int) -> PatternRefused:
         """Java understands it, RE2 cannot: `what`, then the text from `start` up to here."""
-        text = self.written(start)
+        text = shorten(self.written(start))
         return PatternRefused(f"{what} `{text}`", self.offset(start), text)
 
     def invalid(self, why: str, start: int) -> PatternRefused:
         """Java does not understand it either."""
         reason = f"not a valid regular expression: {why}"
-        return PatternRefused(reason, self.offset(start), self.written(start))
+        return PatternRefused(reason, self.offset(start), shorten(self.written(start)))
 
 
 def undo_quotes(source: str) -> tuple[str, Sequence[int]]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import lru_cache
 
+from headgate.errors import shorten
 from headgate.predicate.pattern_refused import PatternRefused
 from headgate.predicate.regex_sets import CharacterSet
 
@@ -34,7 +36,9 @@ class Mark:
     text: str
 
     def refusal(self, reason: str) -> PatternRefused:
-        return PatternRefused(reason, self.offset, self.text)
+        """A refusal of this piece; `{}` in the reason stands for it."""
+        text = shorten(self.text)
+        return PatternRefused(reason.replace("{}", f"`{text}`"), self.offset, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class Fragment:
 EMPTY = Fragment("", Emptiness.ALWAYS, is_unit=False, is_zero_width=True, passes_return=True)
 
 
+@lru_cache(maxsize=4096)
 def character(members: CharacterSet, *, is_dot: bool = False) -> Fragment:
     """One character of a set."""
     return Fragment(
@@ -148,40 +153,52 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
     written = [fragment for fragment in fragments if fragment.text]
     if len(written) <= 1:
         return written[0] if written else EMPTY
-    texts: list[str] = []
-    done = before = last = EMPTY
-    for fragment in written:
-        if done.dollar:
-            raise done.dollar.refusal(f"`{done.dollar.text}` with something behind it")
-        if fragment.dollar and fragment.dollar_is_open and done.ends_in_return:
-            texts[-1:] = [_dollar_behind(before, last, fragment, fragment.dollar)]
-        else:
-            texts.append(fragment.text)
-        before, done, last = done, _facts_of_pair(done, fragment), fragment
-    return replace(done, text="".join(texts), is_unit=False)
-
-
-def _facts_of_pair(left: Fragment, right: Fragment) -> Fragment:
-    """What is known of `left` followed by `right`; the text is put together elsewhere."""
+    *before, last = written
+    for fragment in before:
+        if fragment.dollar:
+            raise fragment.dollar.refusal("{} with something behind it")
     return Fragment(
-        "",
-        min(left.emptiness, right.emptiness),
-        is_zero_width=left.is_zero_width and right.is_zero_width,
-        ends_in_return=right.ends_in_return or (right.passes_return and left.ends_in_return),
-        passes_return=left.passes_return and right.passes_return,
-        dollar=right.dollar,
-        dollar_is_open=right.dollar_is_open and left.passes_return,
-        not_boundary=left.not_boundary or (right.not_boundary if left.emptiness else None),
-        has_dot=left.has_dot or right.has_dot,
+        _joined_text(before, last),
+        min(fragment.emptiness for fragment in written),
+        is_unit=False,
+        is_zero_width=all(fragment.is_zero_width for fragment in written),
+        ends_in_return=_may_end_in_return(written),
+        passes_return=all(fragment.passes_return for fragment in written),
+        dollar=last.dollar,
+        dollar_is_open=last.dollar_is_open and all(f.passes_return for f in before),
+        not_boundary=_leading_not_boundary(written),
+        has_dot=any(fragment.has_dot for fragment in written),
     )
 
 
-def _dollar_behind(before: Fragment, last: Fragment, end: Fragment, mark: Mark) -> str:
-    r"""`last` and a bare `$`, where `last` may end in `\r`: take the `\r` apart from the others."""
-    exposed = before.ends_in_return and last.passes_return
+def _joined_text(before: Sequence[Fragment], last: Fragment) -> str:
+    if last.dollar and last.dollar_is_open and _may_end_in_return(before):
+        texts = [fragment.text for fragment in before[:-1]]
+        return "".join([*texts, _dollar_behind(before, last, last.dollar)])
+    return "".join([*(fragment.text for fragment in before), last.text])
+
+
+def _may_end_in_return(sequence: Sequence[Fragment]) -> bool:
+    for fragment in reversed(sequence):
+        if fragment.ends_in_return or not fragment.passes_return:
+            return fragment.ends_in_return
+    return False
+
+
+def _leading_not_boundary(sequence: Sequence[Fragment]) -> Mark | None:
+    for fragment in sequence:
+        if fragment.not_boundary or not fragment.emptiness:
+            return fragment.not_boundary
+    return None
+
+
+def _dollar_behind(before: Sequence[Fragment], end: Fragment, mark: Mark) -> str:
+    r"""What comes last before a bare `$` and may be a `\r`, with the `\r` apart from the others."""
+    last = before[-1]
+    exposed = last.passes_return and _may_end_in_return(before[:-1])
     others = last.tail.last.without_control("\r") if last.tail else None
     if end.text != _END or last.tail is None or others is None or exposed:
-        raise mark.refusal(f"`{mark.text}` behind what may end in a carriage return")
+        raise mark.refusal("{} behind what may end in a carriage return")
     ways = [f"{others.text}{_END}"] if others.ranges or others.categories else []
     split = "|".join([*ways, rf"\r{_END_AFTER_RETURN}"])
     text = f"{last.tail.head}(?:{split})"
@@ -202,10 +219,10 @@ def repeat(fragment: Fragment, low: int, high: int | None, mark: Mark) -> Fragme
     if fragment.is_zero_width:
         return fragment if low else EMPTY
     if fragment.dollar and high != 1:
-        raise fragment.dollar.refusal(f"`{fragment.dollar.text}` inside a repetition")
+        raise fragment.dollar.refusal("{} inside a repetition")
     if low > 1 and fragment.emptiness is Emptiness.WHERE_AN_ANCHOR_HOLDS:
         # Java ends the counting at the first empty round, so `(^|a){2}b` does not find `ab`.
-        raise mark.refusal(f"counted repetition `{mark.text}` of what an anchor may leave empty")
+        raise mark.refusal("counted repetition {} of what an anchor may leave empty")
     return _repeated(fragment, low, high)
 
 
@@ -216,14 +233,17 @@ def _repeated(fragment: Fragment, low: int, high: int | None) -> Fragment:
     # Where the `\n` of a final `\r\n` can be consumed too, the end of the text is reached, and
     # there `$` holds: a `\r` that is last does no harm.
     swallows = high is None and tail is not None and tail.last.has_control("\n")
-    return replace(
-        fragment,
-        text=_times(unit, low, high),
-        emptiness=fragment.emptiness if low else Emptiness.ALWAYS,
+    return Fragment(
+        _times(unit, low, high),
+        fragment.emptiness if low else Emptiness.ALWAYS,
         is_unit=False,
         tail=Tail(fewer, tail.last) if tail else None,
         ends_in_return=fragment.ends_in_return and not swallows,
         passes_return=not swallows and (low == 0 or fragment.passes_return),
+        dollar=fragment.dollar,
+        dollar_is_open=fragment.dollar_is_open,
+        not_boundary=fragment.not_boundary,
+        has_dot=fragment.has_dot,
     )
 
 

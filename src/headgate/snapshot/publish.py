@@ -79,8 +79,17 @@ def _parent(root: Path) -> Snapshot | None:
 
 
 def _newest(root: Path) -> int:
-    numbers = (int(entry) for entry in os.listdir(root) if _NUMBER.fullmatch(entry))
-    return max(numbers, default=0)
+    """The greatest number given so far; also one that is gone and only the pointer remembers."""
+    numbers = [int(entry) for entry in os.listdir(root) if _NUMBER.fullmatch(entry)]
+    return max([*numbers, _remembered(root)])
+
+
+def _remembered(root: Path) -> int:
+    """The number in the pointer file; 0 where there is none."""
+    try:
+        return _pointed(root) or 0
+    except SnapshotError:
+        return 0
 
 
 def _pointed(root: Path) -> int | None:
@@ -102,11 +111,7 @@ def _pointed(root: Path) -> int | None:
 def _advance(root: Path, number: int) -> None:
     """Move the pointer to a number, unless a greater one is current."""
     with _locked(root):
-        try:
-            known = _pointed(root) or 0
-        except SnapshotError:
-            known = 0
-        if number > known:
+        if number > _remembered(root):
             prepared = root / f".{POINTER}"
             prepared.write_text(f"{number}\n", encoding="ascii")
             sync(prepared)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from headgate.errors import UsageError
 from headgate.schema import Schema
 from headgate.sql import Rejected, Script, literal, render_stream
@@ -32,6 +34,7 @@ def schema_text(schema: Schema) -> str:
     return text
 
 
+@lru_cache(maxsize=100)
 def read_schema(text: str) -> Schema:
     """The schema that statements declare; an SqlError where they do not."""
     script = Script(Schema())

@@ -25,12 +25,14 @@ and refuses what is not in the language, by name and position:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from headgate.errors import Position, SqlError, SqlSyntaxError, UnsupportedSql
-from headgate.sql.lexer import Token
+from headgate.errors import Position, SqlError, SqlSyntaxError, TooLarge, UnsupportedSql
+from headgate.sql.lexer import MAX_DEPTH, Token, guard
 from headgate.sql.words import RESERVED, TYPED
 
+MAX_PARTS = 32
+MAX_SOURCES = 64
 _COMPARISONS = frozenset(("=", "==", "<>", "!=", "<", "<=", ">", ">="))
 _SIGNS = frozenset(("-", "+"))
 _ARITHMETIC = frozenset(("+", "-", "*"))
@@ -45,45 +47,58 @@ _HINTS = {
 }
 
 
-def check_condition(text: str, found: list[Token]) -> None:
-    """Raise unless the tokens are exactly one condition."""
-    grammar = _Grammar(text, found)
+def check_condition(text: str) -> None:
+    """Raise unless the text is exactly one condition."""
+    grammar = _Grammar(text, guard(text))
+    if grammar.kind() == "end":
+        raise SqlSyntaxError("the condition is empty", hint="TRUE accepts every event")
     grammar.condition()
     grammar.end()
 
 
-def check_query(text: str, found: list[Token]) -> None:
-    """Raise unless the tokens are a CREATE QUERY statement."""
-    grammar = _Grammar(text, found)
+def check_query(text: str) -> None:
+    """Raise unless the text is a CREATE QUERY statement."""
+    grammar = _Grammar(text, guard(text))
     grammar.query()
     grammar.end()
 
 
-def check_stream(text: str, found: list[Token]) -> None:
-    """Raise unless the tokens are a CREATE STREAM statement."""
-    grammar = _Grammar(text, found)
+def check_stream(text: str) -> None:
+    """Raise unless the text is a CREATE STREAM statement."""
+    grammar = _Grammar(text, guard(text, declares=True))
     grammar.stream()
     grammar.end()
 
 
 class _Grammar:
-    def __init__(self, text: str, found: list[Token]) -> None:
+    """Walks over the tokens, which are read only as far as the text makes sense."""
+
+    def __init__(self, text: str, source: Iterator[Token]) -> None:
         self.text = text
-        self.tokens = found
+        self.source = source
+        self.tokens: list[Token] = []
         self.place = 0
+
+    def token(self, ahead: int = 0) -> Token | None:
+        """The token here or a little ahead; None behind the last."""
+        place = self.place + ahead
+        while len(self.tokens) <= place:
+            following = next(self.source, None)
+            if following is None:
+                return None
+            self.tokens.append(following)
+        return self.tokens[place]
 
     # What stands here
 
     def peek(self, ahead: int = 0) -> str:
         """The token in upper case; nothing at the end, and for strings and quoted names."""
-        place = self.place + ahead
-        if place >= len(self.tokens) or self.tokens[place].kind in ("string", "quoted"):
-            return ""
-        return self.tokens[place].word
+        token = self.token(ahead)
+        return "" if token is None or token.kind in ("string", "quoted") else token.word
 
     def kind(self, ahead: int = 0) -> str:
-        place = self.place + ahead
-        return self.tokens[place].kind if place < len(self.tokens) else "end"
+        token = self.token(ahead)
+        return "end" if token is None else token.kind
 
     def accept(self, *words: str) -> bool:
         """Step over a token if it is one of these."""
@@ -102,9 +117,29 @@ class _Grammar:
         if not self.accept(word):
             raise self.unexpected(word)
 
+    def close(self, opened: int) -> None:
+        """Step over the parenthesis that closes the one at a place."""
+        if self.kind() == "end":
+            self.place = opened
+            raise self.error(SqlSyntaxError, "a parenthesis is opened and never closed")
+        self.expect(")")
+
     def end(self) -> None:
-        if self.place < len(self.tokens):
+        if self.peek() == ")":
+            raise self.error(SqlSyntaxError, "a parenthesis is closed that was never opened")
+        if self.peek() == ";":
+            raise self.unsupported("one condition or statement is expected, and here is a second")
+        if self.kind() != "end":
             raise self.unexpected("AND, OR or the end")
+
+    def repeat(self, *words: str) -> None:
+        """Step over any of these words, as often as nesting may go."""
+        count = 0
+        while self.accept(*words):
+            count += 1
+            if count > MAX_DEPTH:
+                hint = f"at most {MAX_DEPTH} levels"
+                raise self.error(TooLarge, "the expression nests too deeply", hint)
 
     # Conditions
 
@@ -114,23 +149,23 @@ class _Grammar:
             self.negation()
 
     def negation(self) -> None:
-        while self.accept("NOT", "!"):
-            pass
+        self.repeat("NOT", "!")
         self.operand("a condition")
         self.test()
 
     def operand(self, what: str) -> None:
+        opened = self.place
         if self.accept("("):
             if self.peek() == "SELECT":
                 raise self.unsupported("a subquery is not supported")
             self.condition()
-            self.expect(")")
+            self.close(opened)
         elif self.peek() == "COALESCE" and self.peek(1) == "(":
             self.place += 2
             self.condition()
             self.expect(",")
             self.condition()
-            self.expect(")")
+            self.close(opened + 1)
         elif not self.literal():
             self.name(what)
 
@@ -154,11 +189,12 @@ class _Grammar:
         """IN, BETWEEN and patterns, which take NOT."""
         negated = self.accept("NOT")
         if self.accept("IN"):
+            opened = self.place
             self.expect("(")
             if self.peek() == "SELECT":
                 raise self.unsupported("IN with a subquery is not supported")
             self.listed(self.constant)
-            self.expect(")")
+            self.close(opened)
         elif self.accept("BETWEEN"):
             self.operand("a value")
             self.expect("AND")
@@ -179,8 +215,7 @@ class _Grammar:
     def literal(self) -> bool:
         """Step over a literal, if one begins here."""
         if self.peek() in _SIGNS:
-            while self.accept(*_SIGNS):
-                pass
+            self.repeat(*_SIGNS)
             if not self.accept_kind("number"):
                 raise self.unexpected("a number")
             return True
@@ -206,8 +241,12 @@ class _Grammar:
     def name(self, what: str) -> None:
         """A name, dotted or not."""
         self.name_part(what)
+        parts = 1
         while self.accept("."):
             self.name_part("a name")
+            parts += 1
+            if parts > MAX_PARTS:
+                raise self.error(TooLarge, f"a name has more than {MAX_PARTS} parts")
 
     def name_part(self, what: str) -> None:
         if self.accept_kind("quoted"):
@@ -220,9 +259,13 @@ class _Grammar:
             raise self.unexpected(what)
         self.place += 1
 
-    def listed(self, item: Callable[[], None]) -> None:
+    def listed(self, item: Callable[[], None], most: int | None = None) -> None:
         item()
+        count = 1
         while self.accept(","):
+            count += 1
+            if most is not None and count > most:
+                raise self.error(TooLarge, f"there are more than {most}")
             item()
 
     # Statements
@@ -236,7 +279,7 @@ class _Grammar:
         if not self.accept("*"):
             self.listed(self.output)
         self.expect("FROM")
-        self.listed(self.source)
+        self.listed(self.source_stream, MAX_SOURCES)
         if self.accept("WHERE"):
             self.condition()
         if self.accept("GROUP"):
@@ -252,7 +295,7 @@ class _Grammar:
             self.expect(")")
         self.alias()
 
-    def source(self) -> None:
+    def source_stream(self) -> None:
         if self.peek() == "(":
             self.place += 1
             raise self.unsupported("a subquery is not supported")
@@ -322,8 +365,8 @@ class _Grammar:
         return self.error(UnsupportedSql, message, hint)
 
     def error(self, kind: type[SqlError], message: str, hint: str = "") -> SqlError:
-        if self.place < len(self.tokens):
-            token = self.tokens[self.place]
+        token = self.token()
+        if token is not None:
             start, near = token.start, token.text
         else:
             last = self.tokens[-1] if self.tokens else None

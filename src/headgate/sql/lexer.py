@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from headgate.errors import Position, SqlError, SqlSyntaxError, TooLarge, UnsupportedSql
 
 MAX_STATEMENT = 1_000_000
 MAX_LITERAL = 65_536
+MAX_NUMBER = 400
 MAX_NAME = 255
 MAX_DEPTH = 100
+_LONGEST = {"string": MAX_LITERAL, "number": MAX_NUMBER, "word": MAX_NAME, "quoted": MAX_NAME}
 
 _TOKEN = re.compile(
     r"""
@@ -36,7 +38,6 @@ _CALLABLE = frozenset(
     "AND AS AVG BETWEEN BY CHECK COALESCE COUNT DEC DECIMAL DISTINCT FROM ILIKE IN LIKE MAX "
     "MEDIAN MIN NOT NUMERIC OR REGEXP RLIKE SELECT SUM WHERE".split()
 )
-_PREFIXES = frozenset(("NOT", "!", "-", "+"))
 _HINTS = {
     "CASE": "write the condition with AND, OR and NOT",
     "CAST": "write a literal of the attribute's own type",
@@ -52,8 +53,9 @@ _HINTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
+    """A piece of text: its kind, how it is written, and where."""
+
     kind: str
     text: str
     start: int
@@ -90,11 +92,30 @@ def statements(text: str) -> Iterator[tuple[int, str]]:
         yield start, text[start:]
 
 
-def guard(text: str, *, declares: bool = False) -> list[Token]:
-    """The tokens of text that is safe to parse; raises for any other.
+def guard(text: str, *, declares: bool = False) -> Iterator[Token]:
+    """The tokens one by one; raises at the first that may not be there.
 
     `declares` allows what only CREATE STREAM needs: a name before a parenthesis.
     """
+    _check_text(text)
+    depth = 0
+    previous: Token | None = None
+    for token in tokens(text):
+        _check_token(text, token)
+        if token.text == "(":
+            if previous is not None and previous.kind == "word" and not declares:
+                _check_call(text, previous)
+            depth += 1
+        elif token.text == ")":
+            depth -= 1
+        if depth > MAX_DEPTH:
+            message, hint = "the expression nests too deeply", f"at most {MAX_DEPTH} levels"
+            raise fail(TooLarge, text, token.start, 1, message, hint)
+        previous = token
+        yield token
+
+
+def _check_text(text: str) -> None:
     if len(text) > MAX_STATEMENT:
         raise TooLarge(
             f"{len(text):,} characters are over the limit of {MAX_STATEMENT:,}",
@@ -106,32 +127,6 @@ def guard(text: str, *, declares: bool = False) -> list[Token]:
         raise SqlSyntaxError("the text is not Unicode: it has half a surrogate pair", text=text)
     if "\0" in text:
         raise fail(SqlSyntaxError, text, text.index("\0"), 1, "a NUL character is not SQL")
-    found: list[Token] = []
-    opened: list[int] = []
-    run = 0
-    for token in tokens(text):
-        _check_token(text, token)
-        if token.text == "(":
-            if found and found[-1].kind == "word" and not declares:
-                _check_call(text, found[-1])
-            opened.append(token.start)
-        elif token.text == ")":
-            if not opened:
-                message = "a parenthesis is closed that was never opened"
-                raise fail(SqlSyntaxError, text, token.start, 1, message)
-            opened.pop()
-        stops = token.word in ("AND", "OR") or token.kind in ("string", "number", "quoted")
-        prefix = token.word in _PREFIXES or (token.kind == "word" and not stops)
-        run = run + 1 if prefix else 0
-        if len(opened) > MAX_DEPTH or run > MAX_DEPTH:
-            hint = f"at most {MAX_DEPTH} levels"
-            message = "the expression nests too deeply"
-            raise fail(TooLarge, text, token.start, len(token.text), message, hint)
-        found.append(token)
-    if opened:
-        message = "a parenthesis is opened and never closed"
-        raise fail(SqlSyntaxError, text, opened[-1], 20, message)
-    return found
 
 
 def is_unicode(text: str) -> bool:
@@ -146,14 +141,13 @@ def is_unicode(text: str) -> bool:
 
 
 def _check_token(text: str, token: Token) -> None:
-    if token.kind == "string" and len(token.text) > MAX_LITERAL:
-        message = (
-            f"a literal of {len(token.text):,} characters is over the limit of {MAX_LITERAL:,}"
+    limit = _LONGEST.get(token.kind)
+    if limit is not None and len(token.text) > limit:
+        what = (
+            "literal" if token.kind == "string" else "number" if token.kind == "number" else "name"
         )
-        raise fail(TooLarge, text, token.start, 40, message, topic="literal too long")
-    if token.kind in ("word", "quoted") and len(token.text) > MAX_NAME:
-        message = f"a name of {len(token.text):,} characters is over the limit of {MAX_NAME}"
-        raise fail(TooLarge, text, token.start, 40, message, topic="name too long")
+        message = f"a {what} of {len(token.text):,} characters is over the limit of {limit:,}"
+        raise fail(TooLarge, text, token.start, 40, message, topic=f"{what} too long")
     if token.kind == "other":
         _refuse_character(text, token)
     if token.kind == "word" and token.word == "CASE":

@@ -41,7 +41,7 @@ from headgate.sql import fast
 from headgate.sql.dialect import parse
 from headgate.sql.domain import domain_of
 from headgate.sql.grammar import check_query, check_stream
-from headgate.sql.lexer import Token, fail, guard, statements, tokens
+from headgate.sql.lexer import Token, fail, statements, tokens
 from headgate.sql.literals import article
 from headgate.sql.scope import Scope
 from headgate.sql.where import Binder
@@ -160,7 +160,7 @@ class Script:
 
     def stream(self, text: str, keyword: Token) -> Stream:
         """CREATE STREAM name (attribute TYPE [NOT NULL] [CHECK (…)], …)."""
-        check_stream(text, guard(text, declares=True))
+        check_stream(text)
         create = self.parsed(text, keyword)
         binder = Binder(text, Scope(()))
         binder.only(create, "this", "kind")
@@ -236,7 +236,7 @@ class Script:
 
     def query(self, text: str, keyword: Token) -> Query:
         """CREATE QUERY name AS SELECT … FROM … [WHERE …] [GROUP BY …]."""
-        check_query(text, guard(text))
+        check_query(text)
         create = self.parsed(text, keyword)
         binder = Binder(text, Scope(()))
         binder.only(create, "this", "kind", "expression")

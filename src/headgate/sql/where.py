@@ -18,7 +18,6 @@ from headgate.errors import (
     InvalidPattern,
     Position,
     SqlError,
-    SqlSyntaxError,
     TooLarge,
     TypeMismatch,
     UnknownName,
@@ -43,7 +42,6 @@ from headgate.sql import conditions
 from headgate.sql.conditions import ConditionError
 from headgate.sql.dialect import parse, span
 from headgate.sql.grammar import check_condition
-from headgate.sql.lexer import guard
 from headgate.sql.literals import (
     Literal,
     LiteralError,
@@ -96,15 +94,7 @@ _CLAUSES = {"order": "ORDER BY", "with_": "WITH", "sort": "SORT BY", "replace": 
 
 def parse_condition(text: str, scope: Scope) -> Predicate:
     """The predicate of a condition by way of sqlglot."""
-    found = guard(text)
-    if not found:
-        raise SqlSyntaxError("the condition is empty", hint="TRUE accepts every event")
-    if any(token.text == ";" for token in found):
-        at = next(token.start for token in found if token.text == ";")
-        raise UnsupportedSql(
-            "a condition is one expression", text=text[at:], position=Position.of(text, at)
-        )
-    check_condition(text, found)
+    check_condition(text)
     return Binder(text, scope).condition(parse(text, exp.Condition))
 
 

@@ -1,0 +1,89 @@
+"""Every index gives exactly the matches that the text of each query says."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from headgate.matching import KINDS, Matches
+from headgate.predicate import Predicate
+from headgate.query import Query, Source
+from headgate.sql import parse_where
+from tests.corpus import SIZE, cases
+from tests.oracles.naive import meaning
+from tests.scale import many, seed
+from tests.strategies import STREAM, TYPES, Row, Seeded, row
+
+EVENTS = 100
+
+
+@lru_cache(maxsize=1)
+def rows() -> list[Row]:
+    dice = Seeded(seed(7))
+    return [row(dice) for _ in range(EVENTS)]
+
+
+def events() -> pa.Table:
+    schema = pa.schema([(attribute.name, attribute.type.arrow) for attribute in STREAM])
+    return pa.Table.from_pylist(rows(), schema=schema)
+
+
+def query(name: str, where: Predicate) -> Query:
+    return Query(name, (Source(STREAM.name, STREAM.name),), where)
+
+
+def matrix(matches: Matches, queries: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    """Events by queries, True where they match."""
+    found = np.zeros((len(matches), queries), dtype=np.bool_)
+    counts = np.diff(matches.offsets)
+    found[np.repeat(np.arange(len(matches)), counts), matches.positions] = True
+    return found
+
+
+def matched(
+    kind: str, predicates: list[Predicate]
+) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    queries = [query(f"q{n}", predicate) for n, predicate in enumerate(predicates)]
+    matches = KINDS[kind].build(STREAM, queries).match(events())
+    assert not matches.errors
+    assert len(matches) == EVENTS
+    return matrix(matches, len(queries))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shard", range(2))
+def test_oracle_index(kind: str, shard: int) -> None:
+    """An event matches a query exactly when the naive oracle finds its text TRUE."""
+    known = cases(shard)[: many(SIZE // 2)]
+    found = matched(kind, [case.predicate for case in known])
+    for at, case in enumerate(known):
+        oracle = meaning(case.text, TYPES)
+        expected = [oracle(event) is True for event in rows()]
+        assert found[:, at].tolist() == expected, case.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_three_way_partition_through_the_index(kind: str) -> None:
+    """Each event matches exactly one of p, NOT (p) and (p) IS NULL."""
+    known = cases(2)[: many(SIZE // 4)]
+    thirds = [matched(kind, [case.predicate for case in known])]
+    for form in ("NOT ({})", "({}) IS NULL"):
+        thirds.append(matched(kind, [parse_where(form.format(c.text), STREAM) for c in known]))
+    total = sum(third.astype(int) for third in thirds)
+    for event, at in np.argwhere(total != 1).tolist():
+        pytest.fail(f"{known[at].text!r} on {rows()[event]}: {[t[event, at] for t in thirds]}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_and_narrows_or_widens_through_the_index(kind: str) -> None:
+    """AND never adds a match, and OR never removes one."""
+    known = cases(3)[: many(SIZE // 4)]
+    pairs = list(zip(known[::2], known[1::2], strict=True))
+    alone = matched(kind, [one.predicate for one, _ in pairs])
+    both = [parse_where(f"({p.text}) AND ({q.text})", STREAM) for p, q in pairs]
+    either = [parse_where(f"({p.text}) OR ({q.text})", STREAM) for p, q in pairs]
+    assert not (matched(kind, both) & ~alone).any()
+    assert not (alone & ~matched(kind, either)).any()
