@@ -28,7 +28,7 @@ LINES = [
     ("null", "null, not an object"),
     (b'{"v": "\xff"}', "not UTF-8: byte 8 is 0xff"),
     (b'{"v": "\xed\xa0\x80"}', "not UTF-8: byte 8 is 0xed"),
-    ('{"v": "\t"}', "broken JSON: Invalid control character at"),
+    ('{"v": "\t"}', "broken JSON: Invalid control character at character 8"),
     ("\u00a0{}", "broken JSON: Expecting value at character 1"),
     ('{"v": 01}', "broken JSON: "),
     ('{"v": +1}', "broken JSON: "),

@@ -63,7 +63,7 @@ def test_statement_round_trip(shard: int) -> None:
     """CREATE STREAM with its domains, and CREATE QUERY with joins, aggregates, DISTINCT, GROUP BY
     and aliases, survive being written and read."""
     dice = Seeded(seed(shard))
-    for _ in range(many(100)):
+    for _ in range(many(40)):
         statements = Statements(dice)
         script = Script(Schema())
         streams = accepted(script.read(statements.schema()))

@@ -94,7 +94,7 @@ def _facts(headgate: Process, count: int) -> dict[str, Fact]:
 
 LOAD = Experiment(
     name="load",
-    title="Loading WHERE clauses of 3 to 7 predicates over 400 attributes",
+    title="Loading WHERE clauses: 3 to 7 predicates, 400 attributes",
     sizes=(STATEMENTS,),
     size_label="statements",
     unit=Unit("µs per statement", "cost", 1e6),

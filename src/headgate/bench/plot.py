@@ -1,4 +1,4 @@
-"""A result as a picture: bars where there is one size, lines over the sizes where there are more."""
+"""A result as a picture: bars where there is one size, else lines over the sizes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 COLORS = ("#1f6f8b", "#d1793b", "#6a994e", "#8d5a97", "#b5838d", "#777777")
 MARKERS = "osD^vP"
 GREY = "#666666"
+DODGE = 1.04  # so that whiskers of two contestants do not cover each other
 
 
 def require_matplotlib() -> None:
@@ -27,13 +28,23 @@ def plot(result: Result, path: Path) -> None:
     """Write the picture; the ending of the path chooses the format."""
     require_matplotlib()
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     several = len(result.sizes) > 1
     height = 4.6 if several else 1.7 + 0.62 * len(result.contestants)
-    figure = Figure(figsize=(8, height), dpi=150, layout="constrained")
+    margins = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
+    figure = Figure(figsize=(9, height), dpi=150, layout=margins)
     axes = figure.add_subplot()
-    figure.suptitle(result.title, fontsize=12, fontweight="bold")
-    axes.set_title(_subtitle(result), fontsize=9, color=GREY)
+    axes.set_title(result.title, loc="left", pad=24, fontsize=12, fontweight="bold")
+    axes.annotate(
+        _subtitle(result),
+        (0, 1),
+        xytext=(0, 9),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        fontsize=9,
+        color=GREY,
+    )
     (_lines if several else _bars)(axes, result)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
@@ -80,12 +91,15 @@ def _bars(axes: Axes, result: Result) -> None:
 
 
 def _lines(axes: Axes, result: Result) -> None:
-    """A line for each contestant over the sizes, on logarithmic axes."""
+    """A line for each contestant over the sizes, on logarithmic axes, points a little apart."""
+    from matplotlib.ticker import LogLocator
+
     for number, contestant in enumerate(result.contestants):
         measured = [result.measured(contestant, size) for size in result.sizes]
         figures = [m.figure(result.unit) for m in measured]
+        aside = DODGE ** (number - (len(result.contestants) - 1) / 2)
         axes.errorbar(
-            result.sizes,
+            [aside * size for size in result.sizes],
             [figure.median for figure in figures],
             yerr=_whiskers(figures),
             label=contestant,
@@ -93,16 +107,18 @@ def _lines(axes: Axes, result: Result) -> None:
             marker=MARKERS[number % len(MARKERS)],
             capsize=3,
             linewidth=2,
+            elinewidth=1.2,
         )
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xticks(result.sizes, [f"{size:,}" for size in result.sizes], minor=False)
+    axes.set_xticks(result.sizes, [f"{size:,}" for size in result.sizes])
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     axes.minorticks_off()
-    axes.yaxis.set_major_formatter(lambda value, _: digits(value))
     axes.set_xlabel(result.size_label)
     axes.set_ylabel(result.unit.label)
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _whiskers(figures: list[Spread]) -> list[list[float]]:

@@ -19,10 +19,6 @@ class Process:
 
     With `pure` that process imports the named package from its Python sources, though compiled
     modules of it are installed.
-
-    >>> with Process("headgate.bench.readers", "python_itself") as python:
-    ...     python("answer")
-    42
     """
 
     def __init__(self, module: str, function: str, *arguments: str | Path, pure: str = "") -> None:
@@ -46,9 +42,7 @@ class Process:
             raise HeadgateError(f"a process of the benchmark ended before it answered `{command}`")
         reply = json.loads(line)
         if "error" in reply:
-            raise HeadgateError(
-                f"a process of the benchmark failed at `{command}`: {reply['error']}"
-            )
+            raise HeadgateError(f"`{command}` failed in a process: {reply['error']}")
         return reply["value"]
 
     def __enter__(self) -> Self:

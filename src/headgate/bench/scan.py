@@ -67,15 +67,14 @@ def scan_index(rules: Boxes, events: pa.Table) -> Callable[[], Pairs]:
 
 def numpy_loop(rules: Boxes, events: pa.Table) -> Callable[[], Pairs]:
     """A loop over the rules, a comparison of whole columns for each end of each range."""
-    columns = [events.column(name).to_numpy() for name in events.column_names]
-    ends = zip(rules.sides.tolist(), rules.low.tolist(), rules.high.tolist(), strict=True)
-    bounds = [list(zip(*rule, strict=True)) for rule in ends]
+    columns = [events.column(name).to_numpy() for name in rules.stream.names]
+    bounds = [list(ranges) for ranges in rules.ranges()]
 
     def run() -> Pairs:
         found = []
-        for rule in bounds:
+        for ranges in bounds:
             match = np.ones(events.num_rows, np.bool_)
-            for attribute, low, high in rule:
+            for attribute, low, high in ranges:
                 x = columns[attribute]
                 match &= (x >= low) & (x <= high)
             found.append(np.flatnonzero(match))
@@ -87,7 +86,7 @@ def numpy_loop(rules: Boxes, events: pa.Table) -> Callable[[], Pairs]:
 
 @contextmanager
 def range_join(rules: Boxes, events: pa.Table) -> Iterator[Callable[[], Pairs]]:
-    """A join in DuckDB on BETWEEN for every attribute; what a rule leaves open has infinite ends."""
+    """A join in DuckDB, BETWEEN for every attribute; what a rule leaves open has distant ends."""
     with _connection() as database:
         database.register("arrow_events", _numbered(events))
         database.register("arrow_rules", _numbered(_table_of(rules)))
@@ -117,16 +116,17 @@ def _connection() -> Iterator[Any]:
 
 
 def _table_of(rules: Boxes) -> pa.Table:
-    """Two columns for each attribute, the least and the greatest value that a rule accepts."""
-    everything = np.tile([-np.inf, np.inf], (len(rules), 1))
-    columns = {}
+    """Two columns for each attribute: the least and the greatest value that a rule accepts."""
+    least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+    low = np.full((len(rules), len(rules.stream.attributes)), least, np.float64)
+    high = np.full_like(low, most)
+    np.put_along_axis(low, rules.sides, rules.low, axis=1)
+    np.put_along_axis(high, rules.sides, rules.high, axis=1)
+    columns: dict[str, pa.Array[Any]] = {}
     for number, attribute in enumerate(rules.stream):
-        low, high = everything.T.copy()
-        for side in range(rules.sides.shape[1]):
-            chosen = rules.sides[:, side] == number
-            low[chosen], high[chosen] = rules.low[chosen, side], rules.high[chosen, side]
-        columns[f"low_{attribute.name}"] = pa.array(low)
-        columns[f"high_{attribute.name}"] = pa.array(high)
+        type_ = attribute.type.arrow
+        columns[f"low_{attribute.name}"] = pa.array(low[:, number]).cast(type_)
+        columns[f"high_{attribute.name}"] = pa.array(high[:, number]).cast(type_)
     return pa.table(columns)
 
 

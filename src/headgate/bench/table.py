@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.markup import escape
 from rich.table import Table
 
 from headgate.bench.experiment import Fact
@@ -30,7 +31,7 @@ def _cells(result: Result, measurement: Measurement, *, first: bool) -> tuple[st
     ratio = result.ratio(measurement)
     return (
         f"{measurement.size:,}" if first else "",
-        measurement.contestant,
+        escape(measurement.contestant),
         str(measurement.figure(result.unit)),
         "1" if measurement.contestant == result.baseline else str(ratio),
         measurement.note,

@@ -103,7 +103,7 @@ def _record(line: int, raw: bytes, separator: str) -> CsvRecord:
     except UnicodeDecodeError as error:
         at = error.start
         return CsvRecord(line, raw, problem=f"not UTF-8: byte {at + 1} is 0x{raw[at]:02x}")
-    if separator not in text and not text.strip():
+    if separator not in text and not raw.strip():
         return CsvRecord(line, raw)
     if '"' not in text:
         return CsvRecord(line, raw, text.split(separator))

@@ -123,7 +123,7 @@ def _exact_dates(array: pa.Array[Any]) -> pa.Array[Any] | None:
     if not pa.types.is_temporal(array.type):
         return None
     days = array.cast(pa.date32())
-    if pa.types.is_timestamp(array.type) and not days.cast(array.type).equals(array):
+    if not days.cast(array.type).equals(array):  # a time of day was cut off
         return None
     return _within(days, pa.int32(), Date())
 

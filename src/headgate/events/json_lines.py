@@ -120,7 +120,8 @@ def _scan(text: str, decoder: json.JSONDecoder) -> tuple[Any, int]:
     try:
         return decoder.raw_decode(text)
     except json.JSONDecodeError as error:
-        raise Unfit(f"broken JSON: {error.msg} at character {error.pos + 1}") from None
+        what = error.msg.removesuffix(" at")
+        raise Unfit(f"broken JSON: {what} at character {error.pos + 1}") from None
     except RecursionError:
         raise Unfit("nested too deep") from None
     except ValueError:  # an integer with more digits than int() takes

@@ -279,7 +279,7 @@ def _read_quantifier(cursor: Cursor) -> tuple[int, int | None]:
 
 
 def _repetition_of_nothing(cursor: Cursor) -> PatternRefused:
-    """Java takes the second count of `a{2}{3}` as a repetition of the empty text; nobody means it."""
+    """Java reads `a{2}{3}` as `a{2}` and three times the empty text, which nobody means."""
     start = cursor.at
     _read_quantifier(cursor)
     if cursor.text[start] == "{":

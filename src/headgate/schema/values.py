@@ -211,8 +211,13 @@ class ValueSet:
             at, high = interval.low, interval.high
             if at is None or high is None:
                 return None
+            if isinstance(at, int) and isinstance(high, int):
+                if len(found) + high - at > limit:
+                    return None
+                found.extend(range(at, high))
+                continue
             while at != high:
-                if len(found) == limit or (isinstance(at, str) and not str(high).startswith(at)):
+                if len(found) == limit or not str(high).startswith(str(at)):
                     return None
                 found.append(at)
                 at = successor(at)

@@ -23,6 +23,7 @@ from headgate.encoding.arrays import named_arrays
 from headgate.encoding.texts import pack
 from headgate.errors import SnapshotError
 from headgate.queries import QuerySet
+from headgate.queries.read import collector_at_rest
 from headgate.snapshot.files import checksum, link_or_copy, sync, write_arrays
 from headgate.snapshot.manifest import NAME, Entry, Manifest, file_name, manifest_text
 from headgate.snapshot.schema_text import schema_text
@@ -93,7 +94,8 @@ def write_manifest(stage: Path, manifest: Manifest) -> None:
 
 def write_segments(queries: QuerySet, stage: Path, parent: Snapshot | None) -> Manifest:
     """Write or link all segments into a directory; the manifest has no version yet."""
-    kept, new = _plan(queries, parent)
+    with collector_at_rest():
+        kept, new = _plan(queries, parent)
     if parent is not None:
         for entry in kept:
             link_or_copy(parent.directory / entry.file, stage / entry.file)

@@ -31,6 +31,24 @@ from headgate.errors import Position, SqlError, SqlSyntaxError, TooLarge, Unsupp
 from headgate.sql.lexer import MAX_DEPTH, Token, guard
 from headgate.sql.words import RESERVED, TYPED
 
+_TYPES = frozenset(
+    "BIGINT BOOLEAN DATE DEC DECIMAL DOUBLE INT INTEGER LONG NUMERIC STRING TIMESTAMP".split()
+)
+_ALL_TYPES = "BOOLEAN, INT, BIGINT, DECIMAL(p, s), DOUBLE, STRING, DATE and TIMESTAMP"
+_NEAREST = {
+    "BYTE": "use INT",
+    "CHAR": "use STRING",
+    "FLOAT": "use DOUBLE",
+    "REAL": "use DOUBLE",
+    "SHORT": "use INT",
+    "SMALLINT": "use INT",
+    "STRUCT": "declare its fields as attributes with dotted names",
+    "TEXT": "use STRING",
+    "TIMESTAMP_LTZ": "use TIMESTAMP",
+    "TIMESTAMP_NTZ": "use TIMESTAMP, which is read in the declared zone",
+    "TINYINT": "use INT",
+    "VARCHAR": "use STRING",
+}
 MAX_PARTS = 32
 MAX_SOURCES = 64
 _COMPARISONS = frozenset(("=", "==", "<>", "!=", "<", "<=", ">", ">="))
@@ -42,6 +60,11 @@ _UNSUPPORTED = frozenset(
     "TABLESAMPLE UNION UNPIVOT USING WINDOW WITH XOR".split()
 )
 _HINTS = {
+    "CURRENT_DATE": "write a literal: a standing query does not depend on when it is read",
+    "CURRENT_TIMESTAMP": "write a literal: a standing query does not depend on when it is read",
+    "EXISTS": "there are no subqueries",
+    "INTERVAL": "there is no arithmetic; write the bound as a literal",
+    "SELECT": "there are no subqueries",
     "JOIN": "list the streams in FROM and put the condition into WHERE",
     "UNION": "register two queries",
 }
@@ -180,8 +203,6 @@ class _Grammar:
                 raise self.unexpected("NULL, TRUE or FALSE")
         elif self.peek() == "<=>":
             raise self.unsupported("<=> is not supported", "say what NULL means with IS NULL")
-        elif self.peek() in _ARITHMETIC:
-            raise self.unsupported(f"arithmetic with {self.peek()} is not supported")
         else:
             self.set_test()
 
@@ -252,7 +273,7 @@ class _Grammar:
         if self.accept_kind("quoted"):
             return
         if self.kind() == "word" and self.peek() in RESERVED:
-            hint = "a name that is a word of SQL goes in backticks"
+            hint = _HINTS.get(self.peek(), "a name that is a word of SQL goes in backticks")
             message = f"{what} is expected here, not {self.peek()}"
             raise self.error(SqlSyntaxError, message, hint)
         if self.kind() != "word":
@@ -322,7 +343,10 @@ class _Grammar:
 
     def attribute(self) -> None:
         self.name("an attribute with a type")
-        self.name("a type")
+        if self.peek() not in _TYPES:
+            what = f"type {self.peek()} is not supported" if self.peek() else "a type is expected"
+            raise self.unsupported(what, _NEAREST.get(self.peek(), f"the types are {_ALL_TYPES}"))
+        self.place += 1
         if self.accept("("):
             self.listed(self.parameter)
             self.expect(")")
@@ -357,6 +381,8 @@ class _Grammar:
         if token in _UNSUPPORTED:
             written = f"{token} BY" if token in ("ORDER", "SORT") else token
             return self.unsupported(f"{written} is not supported", _HINTS.get(token, ""))
+        if token in _ARITHMETIC:
+            return self.unsupported(f"arithmetic with {token} is not supported")
         if self.kind() == "end":
             return self.error(SqlSyntaxError, f"{what} is expected at the end")
         return self.error(SqlSyntaxError, f"{what} is expected here")

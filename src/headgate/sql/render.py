@@ -160,16 +160,14 @@ def _within(atom: Within) -> str:
     inside, outside = values.intervals, values.complement().intervals
     if len(inside) == 1:
         return _interval(text, column, inside[0])
+    if len(outside) == 1:
+        return _outside(text, column, outside[0])
     listed = _listed(column, values)
     if listed is not None:
         return f"{text} IN ({_list(column, listed)})"
-    if len(outside) == 1 and outside[0].is_point:
-        return f"{text} <> {_value(column, outside[0].low)}"
     excluded = _listed(column, values.complement())
     if excluded is not None:
         return f"{text} NOT IN ({_list(column, excluded)})"
-    if len(outside) == 1:
-        return f"NOT ({_interval(text, column, outside[0])})"
     return " OR ".join(_interval(text, column, interval) for interval in inside)
 
 
@@ -200,6 +198,18 @@ def _interval(text: str, column: Column, interval: Interval) -> str:
             return f"{text} BETWEEN {_value(column, low)} AND {last}"
     ends = (_end(column, low, ">=", ">"), _end(column, high, "<", "<="))
     return " AND ".join(f"{text} {end}" for end in ends if end)
+
+
+def _outside(text: str, column: Column, interval: Interval) -> str:
+    """Everything but an interval."""
+    point = _only_value(column, interval)
+    if point is not None:
+        return f"{text} <> {point}"
+    inside = _interval(text, column, interval)
+    between = f"{text} BETWEEN "
+    if inside.startswith(between):
+        return f"{text} NOT BETWEEN {inside.removeprefix(between)}"
+    return f"NOT ({inside})"
 
 
 def _only_value(column: Column, interval: Interval) -> str | None:

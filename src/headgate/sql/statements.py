@@ -55,15 +55,6 @@ _TYPES: dict[Any, Type] = {
     _KIND.TEXT: STRING,
     _KIND.DATE: DATE,
 }
-_NEAREST = {
-    "TINYINT": "INT",
-    "SMALLINT": "INT",
-    "FLOAT": "DOUBLE",
-    "VARCHAR": "STRING",
-    "CHAR": "STRING",
-    "TIMESTAMPNTZ": "TIMESTAMP",
-}
-_ALL_TYPES = "BOOLEAN, INT, BIGINT, DECIMAL(p, s), DOUBLE, STRING, DATE and TIMESTAMP"
 _AGGREGATES: dict[type[exp.Expr], AggregateFunction] = {
     exp.Count: "COUNT",
     exp.Sum: "SUM",
@@ -210,10 +201,8 @@ class Script:
             message = f"DECIMAL({', '.join(shorten(w, 20) for w in written)}) does not exist"
             hint = "DECIMAL(p, s) has 1 to 38 digits, s of them behind the point"
             raise binder.error(TypeMismatch, node.parent or node, message, hint)
-        called = str(getattr(kind, "value", kind))
-        hint = f"use {_NEAREST[called]}" if called in _NEAREST else f"the types are {_ALL_TYPES}"
-        what = f"type {called} is not supported"
-        raise binder.error(UnsupportedSql, node.parent or node, what, hint)
+        message = f"{article(str(getattr(kind, 'value', kind)))} takes no parameters"
+        raise binder.error(TypeMismatch, node.parent or node, message)
 
     def constrained(self, binder: Binder, attribute: Attribute, node: exp.Expr) -> Attribute:
         kind = node.args.get("kind")
@@ -224,9 +213,13 @@ class Script:
         if not isinstance(kind, exp.CheckColumnConstraint):
             what = type(kind).__name__.removesuffix("ColumnConstraint").upper()
             raise binder.error(UnsupportedSql, node, f"{what} is not supported on an attribute")
-        alone = Stream(attribute.name, (attribute,))
+        alone = Stream("…", (attribute,))
         checker = Binder(binder.text, Scope.of(alone, self.zone))
-        domain = domain_of(checker.condition(kind.this))
+        try:
+            domain = domain_of(checker.condition(kind.this))
+        except UnknownName as error:
+            error.hint = f"the CHECK of `{attribute.name}` speaks of that attribute only"
+            raise
         if domain is None:
             message = f"this CHECK does not limit `{attribute.name}` to a set of values"
             hint = "compare it with constants, or list its values with IN"

@@ -7,7 +7,7 @@ drawn at random.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.query import Query, Source
-from headgate.schema import DOUBLE, INT, Attribute, Stream
+from headgate.schema import DOUBLE, INT, Attribute, Stream, Type
 from headgate.sql import WhereReader
 
 DOMAIN = 1_000_000  # the number of values that an attribute takes: 0 … 999,999 or 0.000 … 999.999
@@ -25,6 +25,8 @@ EVENNESS = 4.0  # of the sides of a box; the larger, the more alike
 
 Steps = npt.NDArray[np.int64]
 Values = npt.NDArray[np.float64]
+Number = int | float
+_NUMBERS: dict[Type, Callable[[float], Number]] = {DOUBLE: float, INT: int}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,19 +41,21 @@ class Boxes:
     def __len__(self) -> int:
         return len(self.sides)
 
+    def ranges(self) -> Iterator[list[tuple[int, Number, Number]]]:
+        """For each box its sides: the attribute's number, the least and the greatest value."""
+        number: list[Callable[[float], Number]] = [_NUMBERS[a.type] for a in self.stream]
+        rows = zip(self.sides.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
+        for sides in (zip(*row, strict=True) for row in rows):
+            yield [(side, number[side](low), number[side](high)) for side, low, high in sides]
+
     def where_clauses(self) -> Iterator[str]:
         """Each box as a WHERE clause.
 
         >>> print(next(boxes(1, matching=0.1, seed=1).where_clauses()))
         """
-        written = [(a.name, ".3f" if a.type == DOUBLE else ".0f") for a in self.stream]
-        rows = zip(self.sides.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
-        for sides, low, high in rows:
-            named = (written[side] for side in sides)
-            yield " AND ".join(
-                f"{name} BETWEEN {least:{digits}} AND {most:{digits}}"
-                for (name, digits), least, most in zip(named, low, high, strict=True)
-            )
+        names = self.stream.names
+        for sides in self.ranges():
+            yield " AND ".join(f"{names[i]} BETWEEN {low} AND {high}" for i, low, high in sides)
 
     def queries(self) -> list[Query]:
         """Each box as a query, with the ids box0, box1, …"""

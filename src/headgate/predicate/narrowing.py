@@ -1,0 +1,183 @@
+"""What the columns of a conjunction may still be.
+
+Atoms narrow the set of values of each column, and comparisons narrow columns by each other's least
+and greatest values. Narrowing only ever removes impossible values, so when nothing is left the
+conjunction is never TRUE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from headgate.predicate.atoms import (
+    MIRROR,
+    Atom,
+    Column,
+    Compare,
+    Constant,
+    IsNull,
+    Matches,
+    Operator,
+    Within,
+)
+from headgate.predicate.candidates import values_beside
+from headgate.predicate.like import parse_like
+from headgate.schema import (
+    EVERYTHING,
+    Interval,
+    Ordinal,
+    String,
+    Type,
+    ValueSet,
+    successor,
+)
+
+ROUNDS = 50
+MOST_COMPARED = 60
+LARGEST_CHARACTER = "\U0010ffff"
+
+
+@dataclass(slots=True)
+class Narrowing:
+    """The values that each column may still take; `others` holds what no set can express.
+
+    A column is absent until something is said of it. `blamed` says what was impossible.
+    """
+
+    domains: Mapping[Column, ValueSet]
+    required: frozenset[Column]
+    sets: dict[Column, ValueSet] = field(default_factory=dict)
+    nulls: frozenset[Column] = frozenset()
+    others: tuple[Compare | Matches, ...] = ()
+    blamed: str = ""
+
+    def copy(self) -> Narrowing:
+        sets = dict(self.sets)
+        return Narrowing(self.domains, self.required, sets, self.nulls, self.others, self.blamed)
+
+    def assume(self, atom: Atom) -> bool:
+        """Let an atom be TRUE; False when nothing is left."""
+        if isinstance(atom, Constant):
+            self.blamed = "a constant condition is not TRUE"
+            return atom.value is True
+        if isinstance(atom, IsNull):
+            self.nulls |= {atom.column}
+            self.blamed = f"`{atom.column.key}` would have to be NULL and have a value"
+            return atom.column not in self.sets and atom.column not in self.required
+        if isinstance(atom, Within):
+            return self.narrow(atom.column, atom.values)
+        self.others += (atom,)
+        if isinstance(atom, Compare):
+            return all(self.narrow(column, EVERYTHING) for column in (atom.left, atom.right))
+        return self.narrow(atom.column, _prefix_range(atom))
+
+    def narrow(self, column: Column, values: ValueSet) -> bool:
+        """Leave a column only these values; False when it has none left."""
+        known = self.sets.get(column)
+        if known is None:
+            known = self.domains.get(column, EVERYTHING)
+        left = self.sets[column] = known.intersection(values)
+        if column in self.nulls:
+            self.blamed = f"`{column.key}` would have to be NULL and have a value"
+            return False
+        self.blamed = f"no value of `{column.key}` fulfils all conditions on it"
+        return not left.is_empty
+
+    def propagate(self) -> bool:
+        """Narrow compared columns by each other, to a fixed point or for a while."""
+        comparisons = [other for other in self.others if isinstance(other, Compare)]
+        if _strict_cycle(comparisons):
+            self.blamed = "the comparisons between attributes contradict each other"
+            return False
+        for _ in range(ROUNDS):
+            before = dict(self.sets)
+            for comparison in comparisons:
+                left, op, right = comparison.left, comparison.operator, comparison.right
+                if not (
+                    self.narrow(left, _allowed(left, op, right, self.sets[right]))
+                    and self.narrow(right, _allowed(right, MIRROR[op], left, self.sets[left]))
+                ):
+                    return False
+            if self.sets == before:
+                break
+        return True
+
+
+def _allowed(column: Column, op: Operator, other: Column, values: ValueSet) -> ValueSet:
+    """The values of a column that stand in `op` to some value of the other column."""
+    if op == "=" and column.type == other.type:
+        return values
+    if op in ("<", "<="):
+        return values_beside(column, op, _greatest(values), other)
+    if op in (">", ">="):
+        return values_beside(column, op, _least(values, other.type), other)
+    if op == "=":
+        return values_beside(column, "<=", _greatest(values), other).intersection(
+            values_beside(column, ">=", _least(values, other.type), other)
+        )
+    only = values.finite_ordinals(1)
+    return values_beside(column, op, only[0], other) if only else EVERYTHING
+
+
+def _greatest(values: ValueSet) -> Ordinal | None:
+    """The greatest member; None where there is no greatest, or none that we can name."""
+    high = values.intervals[-1].high
+    if isinstance(high, str):
+        return high[:-1] if high.endswith("\0") else high
+    return None if high is None else high - 1
+
+
+def _least(values: ValueSet, type_: Type) -> Ordinal | None:
+    low = values.intervals[0].low
+    return "" if low is None and isinstance(type_, String) else low
+
+
+def _strict_cycle(comparisons: list[Compare]) -> bool:
+    """Does `a < b <= … <= a` follow? Found by the transitive closure of the few columns."""
+    reach: dict[tuple[Column, Column], bool] = {}  # (a, b): a <= b follows; True when a < b does
+    for comparison in comparisons:
+        left, op, right = comparison.left, comparison.operator, comparison.right
+        if op in (">", ">="):
+            left, op, right = right, MIRROR[op], left
+        if op in ("<", "<=", "="):
+            reach[left, right] = reach.get((left, right), False) or op == "<"
+        if op == "=":
+            reach.setdefault((right, left), False)
+    nodes = {column for pair in reach for column in pair}
+    if len(nodes) > MOST_COMPARED:
+        return False  # narrowing alone must do: the closure takes cubic time
+    for middle in nodes:
+        for first in nodes:
+            for last in nodes:
+                if (first, middle) in reach and (middle, last) in reach:
+                    strict = reach[first, middle] or reach[middle, last]
+                    reach[first, last] = reach.get((first, last), False) or strict
+    unequal = {(c.left, c.right) for c in comparisons if c.operator == "<>"}
+    return any(strict and a == b for (a, b), strict in reach.items()) or any(
+        (a, b) in reach and (b, a) in reach for a, b in unequal
+    )
+
+
+def _prefix_range(part: Matches) -> ValueSet:
+    """The texts that begin with a LIKE pattern's prefix; they contain all that match it."""
+    if part.negated or part.pattern.kind != "LIKE":
+        return EVERYTHING
+    pattern = parse_like(part.pattern.text, part.pattern.escape)
+    prefix = pattern.prefix
+    if pattern.is_literal:
+        return ValueSet.of(Interval(prefix, successor(prefix)))
+    return ValueSet.of(Interval(prefix or None, _after_prefix(prefix)))
+
+
+def _after_prefix(prefix: str) -> str | None:
+    """The least text above all that begin with the prefix.
+
+    >>> _after_prefix("ab"), _after_prefix("a\\U0010ffff"), _after_prefix("")
+    ('ac', 'b', None)
+    """
+    stem = prefix.rstrip(LARGEST_CHARACTER)
+    if not stem:
+        return None
+    last = ord(stem[-1]) + 1
+    return stem[:-1] + chr(0xE000 if last == 0xD800 else last)

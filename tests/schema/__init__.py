@@ -1,0 +1,1 @@
+"""Streams, attributes and times as text."""
