@@ -300,7 +300,7 @@ class Clauses:
         return f"({text})" if depth and self.dice.below(4) else text
 
     def test(self, inner: str) -> str:
-        word = pick(self.dice, ("IS TRUE", "IS FALSE", "IS NULL", "COALESCE"))
+        word = pick(self.dice, ("IS TRUE", "IS FALSE", "IS NULL", "IS UNKNOWN", "COALESCE"))
         if word == "COALESCE":
             return (
                 self.word(f"COALESCE({pick(self.dice, ('TRUE', 'FALSE'))}").replace(
@@ -382,7 +382,8 @@ class Clauses:
             word = self.word(negated + pick(self.dice, ("LIKE", "ILIKE")))
             return f"{name} {word} {self.text(text)} {self.word('ESCAPE')} {self.text(escape)}"
         if kind == 6:
-            return f"{name} {self.word(negated + 'RLIKE')} {self.text(pick(self.dice, REGEXES))}"
+            word = self.word(negated + pick(self.dice, ("RLIKE", "REGEXP")))
+            return f"{name} {word} {self.text(pick(self.dice, REGEXES))}"
         word = self.word(negated + ("ILIKE" if kind > 3 else "LIKE"))
         return f"{name} {word} {self.text(pick(self.dice, PATTERNS))}"
 

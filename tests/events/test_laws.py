@@ -255,7 +255,7 @@ def test_agrees_with_the_oracle(line: str) -> None:
 
 @settings(max_examples=many(200))
 @given(
-    st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1)),
+    st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1)).map(lambda d: d.replace(fold=0)),
     st.sampled_from(["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"]),
     st.sampled_from(["us", "ns"]),
 )

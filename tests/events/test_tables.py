@@ -267,6 +267,7 @@ DICTS: list[tuple[Type, Any, Any]] = [
     (TIMESTAMP, NOON, NOON),
     (TIMESTAMP, NOON.astimezone(timezone(timedelta(hours=5))), NOON),
     (NEW_YORK, datetime(2024, 7, 1, 8), NOON),
+    (NEW_YORK, datetime(2024, 11, 3, 1, 30, fold=1), datetime(2024, 11, 3, 6, 30, tzinfo=UTC)),
     (NEW_YORK, pd.Timestamp("2024-03-10 02:30"), datetime(2024, 3, 10, 7, 30, tzinfo=UTC)),
     (TIMESTAMP, pd.NaT, None),
     (INT, pd.NA, None),

@@ -64,7 +64,8 @@ TOKEN = re.compile(
 )
 OPERATORS = {"=", "==", "<>", "!=", "<", "<=", ">", ">="}
 WORDS = set(
-    "AND OR NOT IN BETWEEN LIKE ILIKE RLIKE ESCAPE IS NULL TRUE FALSE COALESCE CAST AS".split()
+    "AND OR NOT IN BETWEEN LIKE ILIKE RLIKE REGEXP ESCAPE IS NULL UNKNOWN TRUE FALSE "
+    "COALESCE CAST AS".split()
 )
 
 
@@ -147,7 +148,7 @@ class Parser:
             first = self.comparison(left, ">=", low)
             both: list[Expression] = [first, self.comparison(left, "<=", self.value())]
             return self.maybe_negated(self.join(both, winner=False), negated)
-        for word in ("LIKE", "ILIKE", "RLIKE"):
+        for word in ("LIKE", "ILIKE", "RLIKE", "REGEXP"):
             if self.skip(word):
                 return self.maybe_negated(self.pattern(left, word), negated)
         if negated:
@@ -199,10 +200,10 @@ class Parser:
     def test(self, left: Expression) -> Condition:
         negated = self.skip("NOT")
         word = self.take()[1].upper()
-        if word not in ("NULL", "TRUE", "FALSE"):
-            raise NotUnderstoodError("IS takes NULL, TRUE or FALSE")
-        wanted = None if word == "NULL" else word == "TRUE"
-        if isinstance(left, Attribute) and wanted is None:
+        if word not in ("NULL", "UNKNOWN", "TRUE", "FALSE"):
+            raise NotUnderstoodError("IS takes NULL, UNKNOWN, TRUE or FALSE")
+        wanted = None if word in ("NULL", "UNKNOWN") else word == "TRUE"
+        if isinstance(left, Attribute) and word == "NULL":
             name = left.name
             return Condition(lambda row: (row[name] is None) != negated)
         inner = self.condition_of(left)
@@ -314,7 +315,7 @@ def opposite(truth: Truth) -> Truth:
 
 
 def text_test(kind: str, pattern: str, escape: str) -> Callable[[str], bool]:
-    if kind == "RLIKE":
+    if kind in ("RLIKE", "REGEXP"):
         return lambda text: regex(text, pattern)
     if kind == "LIKE":
         pieces = like_pieces(pattern, escape)

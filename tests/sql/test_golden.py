@@ -31,7 +31,11 @@ def test_rendering(text: str, rendered: str) -> None:
 def test_both_sides_mean_the_same(text: str, rendered: str) -> None:
     """Input and output have one truth value on every row, the one that the oracle gives them."""
     dice = Seeded(1)
-    predicate, before, after = parse_where(text, STREAM), meaning(text, TYPES), meaning(rendered, TYPES)
+    predicate, before, after = (
+        parse_where(text, STREAM),
+        meaning(text, TYPES),
+        meaning(rendered, TYPES),
+    )
     for _ in range(200):
         event = row(dice)
         assert evaluate(predicate, event) is before(event) is after(event), event

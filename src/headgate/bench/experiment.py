@@ -75,7 +75,7 @@ Prepare = Callable[[int, float, int], AbstractContextManager[Round]]
 class Experiment:
     """What is compared, at which sizes, in which unit, and against whom.
 
-    `prepare(size, scale, seed)` opens a round; at a scale below 1 it may have a smaller size.
+    `prepare(size, scale, seed)` opens a round, with less work where the scale is below 1.
     """
 
     name: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -35,8 +36,9 @@ class Process:
         """The value that the command gives, when it is done."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
-        self._child.stdin.write(json.dumps(command) + "\n")
-        self._child.stdin.flush()
+        with suppress(BrokenPipeError):  # then there is no answer either
+            self._child.stdin.write(json.dumps(command) + "\n")
+            self._child.stdin.flush()
         line = self._child.stdout.readline()
         if not line:
             raise HeadgateError(f"a process of the benchmark ended before it answered `{command}`")
@@ -54,6 +56,7 @@ class Process:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        with self._child:  # closes its input, upon which it ends
-            if kind is not None:
-                self._child.kill()
+        if kind is not None:
+            self._child.kill()
+        with suppress(BrokenPipeError), self._child:
+            pass  # closes its input, upon which it ends

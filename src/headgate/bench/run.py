@@ -36,8 +36,8 @@ def run(
     repeats = experiment.repeats if repeats is None else repeats
     if repeats < 1:
         raise UsageError(f"{repeats} repeats measure nothing; ask for at least 1")
-    if not 0 < scale <= 1:
-        raise UsageError(f"a scale of {scale} is not above 0 and at most 1")
+    if scale <= 0:
+        raise UsageError(f"a scale of {scale} leaves no work; 0.01 is a quick look, 1 is all")
     tell = progress or (lambda _: None)
     measurements: list[Measurement] = []
     facts: dict[str, Fact] = {}

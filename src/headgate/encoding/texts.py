@@ -12,7 +12,7 @@ import pyarrow as pa
 
 # Python and JSON may hold half of a surrogate pair, which UTF-8 has no bytes for; it is kept as the
 # three bytes that it would have, which also keeps the order of code points
-_LENIENT = "surrogatepass"
+LENIENT = "surrogatepass"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ def pack(strings: Iterable[str]) -> Texts:
     >>> pack(["a", "", "né"]).offsets.tolist()
     [0, 1, 1, 4]
     """
-    encoded = [string.encode("utf-8", _LENIENT) for string in strings]
+    encoded = [string.encode("utf-8", LENIENT) for string in strings]
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=offsets[1:])
     return Texts(offsets, np.frombuffer(b"".join(encoded), np.uint8))
@@ -59,6 +59,5 @@ def unpack(texts: Texts, start: int = 0, stop: int | None = None) -> list[str]:
     first = offsets[0]
     data = texts.data[first : offsets[-1]].tobytes()
     return [
-        data[low - first : high - first].decode("utf-8", _LENIENT)
-        for low, high in pairwise(offsets)
+        data[low - first : high - first].decode("utf-8", LENIENT) for low, high in pairwise(offsets)
     ]

@@ -17,7 +17,7 @@ from headgate.encoding.cuts import pool_of
 from headgate.encoding.frames import frames_from
 from headgate.encoding.patterns import PATTERN_KINDS
 from headgate.encoding.queries import EncodedQueries
-from headgate.encoding.texts import Texts
+from headgate.encoding.texts import LENIENT, Texts
 from headgate.encoding.trees import AND, NOT, TRUTH, TRUTH_VALUES, Trees
 from headgate.errors import SqlError
 from headgate.schema import Schema
@@ -68,7 +68,7 @@ def texts_flaw(name: str, texts: Texts) -> str | None:
 def _texts_problems(name: str, texts: Texts) -> Iterator[str]:
     yield from _offsets_problems(name, texts.offsets, len(texts.data))
     try:
-        texts.data.tobytes().decode("utf-8", "surrogatepass")
+        texts.data.tobytes().decode("utf-8", LENIENT)
     except UnicodeDecodeError:
         yield f"{name} are not UTF-8"
     inner = texts.offsets[texts.offsets < len(texts.data)]

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from headgate.errors import shorten
 from headgate.predicate.pattern_refused import PatternRefused
-from headgate.predicate.regex_sets import CharacterSet
+from headgate.predicate.regex_sets import NOTHING, CharacterSet
 
 _END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"
 _END_AFTER_RETURN = r"(?:\r\n|[\r\x{85}\x{2028}\x{2029}])?\z"
@@ -42,20 +42,14 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
-    """A fragment that ends in one character of a set: `head`, then a member of `last`."""
-
-    head: str
-    last: CharacterSet
-
-
-@dataclass(frozen=True, slots=True)
 class Fragment:
     r"""RE2 text with the facts that its neighbours need.
 
     `is_unit`           the text takes a quantifier as it stands
     `is_zero_width`     it never consumes a character
+    `members`           it is one character of this set
     `ends_in_return`    its last character may be a `\r`
+    `before_dollar`     then, its text with a `$` behind it, if we know how to write that
     `passes_return`     it may be empty, so that a `\r` before it is still the character before
     `dollar`            a `$` in it, behind which nothing may follow
     `dollar_is_open`    that `$` may be reached before any character
@@ -67,8 +61,9 @@ class Fragment:
     emptiness: Emptiness = Emptiness.NEVER
     is_unit: bool = True
     is_zero_width: bool = False
-    tail: Tail | None = None
+    members: CharacterSet | None = None
     ends_in_return: bool = False
+    before_dollar: str | None = None
     passes_return: bool = False
     dollar: Mark | None = None
     dollar_is_open: bool = False
@@ -82,12 +77,23 @@ EMPTY = Fragment("", Emptiness.ALWAYS, is_unit=False, is_zero_width=True, passes
 @lru_cache(maxsize=4096)
 def character(members: CharacterSet, *, is_dot: bool = False) -> Fragment:
     """One character of a set."""
+    ends_in_return = members.has_control("\r")
     return Fragment(
         members.text,
-        tail=Tail("", members),
-        ends_in_return=members.has_control("\r"),
+        members=members,
+        ends_in_return=ends_in_return,
+        before_dollar=_character_before_dollar(members) if ends_in_return else None,
         has_dot=is_dot,
     )
+
+
+def _character_before_dollar(members: CharacterSet) -> str | None:
+    r"""The `\r` is taken apart from the others: behind it, a `\n` alone is not the end."""
+    others = members.without_control("\r")
+    if others is None:
+        return None
+    after_others = f"{others.text}{_END}|" if others != NOTHING else ""
+    return rf"(?:{after_others}\r{_END_AFTER_RETURN})"
 
 
 def anchor(text: str, not_boundary: Mark | None = None) -> Fragment:
@@ -130,12 +136,21 @@ def choose(alternatives: Sequence[Fragment]) -> Fragment:
         is_unit=False,
         is_zero_width=all(fragment.is_zero_width for fragment in alternatives),
         ends_in_return=any(fragment.ends_in_return for fragment in alternatives),
+        before_dollar=_choice_before_dollar(alternatives),
         passes_return=any(fragment.passes_return for fragment in alternatives),
         dollar=next((f.dollar for f in alternatives if f.dollar), None),
         dollar_is_open=any(fragment.dollar_is_open for fragment in alternatives),
         not_boundary=next((f.not_boundary for f in alternatives if f.not_boundary), None),
         has_dot=any(fragment.has_dot for fragment in alternatives),
     )
+
+
+def _choice_before_dollar(alternatives: Sequence[Fragment]) -> str | None:
+    returning = [fragment for fragment in alternatives if fragment.ends_in_return]
+    if not returning or any(fragment.before_dollar is None for fragment in returning):
+        return None
+    ways = (fragment.before_dollar or fragment.text + _END for fragment in alternatives)
+    return f"(?:{'|'.join(ways)})"
 
 
 def join(fragments: Sequence[Fragment]) -> Fragment:
@@ -163,6 +178,7 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
         is_unit=False,
         is_zero_width=all(fragment.is_zero_width for fragment in written),
         ends_in_return=_may_end_in_return(written),
+        before_dollar=_sequence_before_dollar(written),
         passes_return=all(fragment.passes_return for fragment in written),
         dollar=last.dollar,
         dollar_is_open=last.dollar_is_open and all(f.passes_return for f in before),
@@ -173,8 +189,10 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
 
 def _joined_text(before: Sequence[Fragment], last: Fragment) -> str:
     if last.dollar and last.dollar_is_open and _may_end_in_return(before):
-        texts = [fragment.text for fragment in before[:-1]]
-        return "".join([*texts, _dollar_behind(before, last, last.dollar)])
+        text = _sequence_before_dollar(before)
+        if text is None or last.text != _END:
+            raise last.dollar.refusal("{} behind what may end in a carriage return")
+        return text
     return "".join([*(fragment.text for fragment in before), last.text])
 
 
@@ -192,17 +210,11 @@ def _leading_not_boundary(sequence: Sequence[Fragment]) -> Mark | None:
     return None
 
 
-def _dollar_behind(before: Sequence[Fragment], end: Fragment, mark: Mark) -> str:
-    r"""What comes last before a bare `$` and may be a `\r`, with the `\r` apart from the others."""
-    last = before[-1]
-    exposed = last.passes_return and _may_end_in_return(before[:-1])
-    others = last.tail.last.without_control("\r") if last.tail else None
-    if end.text != _END or last.tail is None or others is None or exposed:
-        raise mark.refusal("{} behind what may end in a carriage return")
-    ways = [f"{others.text}{_END}"] if others.ranges or others.categories else []
-    split = "|".join([*ways, rf"\r{_END_AFTER_RETURN}"])
-    text = f"{last.tail.head}(?:{split})"
-    return f"(?:{text}|{_END})" if last.emptiness else text
+def _sequence_before_dollar(sequence: Sequence[Fragment]) -> str | None:
+    *before, last = sequence
+    if last.before_dollar is None or (last.passes_return and _may_end_in_return(before)):
+        return None
+    return "".join([*(fragment.text for fragment in before), last.before_dollar])
 
 
 def repeat(fragment: Fragment, low: int, high: int | None, mark: Mark) -> Fragment:
@@ -228,23 +240,31 @@ def repeat(fragment: Fragment, low: int, high: int | None, mark: Mark) -> Fragme
 
 def _repeated(fragment: Fragment, low: int, high: int | None) -> Fragment:
     unit = group(fragment).text
-    tail = fragment.tail if fragment.tail and not fragment.tail.head else None
-    fewer = _times(unit, max(low - 1, 0), None if high is None else high - 1)
     # Where the `\n` of a final `\r\n` can be consumed too, the end of the text is reached, and
     # there `$` holds: a `\r` that is last does no harm.
-    swallows = high is None and tail is not None and tail.last.has_control("\n")
+    members = fragment.members
+    swallows = high is None and members is not None and members.has_control("\n")
     return Fragment(
         _times(unit, low, high),
         fragment.emptiness if low else Emptiness.ALWAYS,
         is_unit=False,
-        tail=Tail(fewer, tail.last) if tail else None,
         ends_in_return=fragment.ends_in_return and not swallows,
+        before_dollar=None if swallows else _repetition_before_dollar(fragment, low, high),
         passes_return=not swallows and (low == 0 or fragment.passes_return),
         dollar=fragment.dollar,
         dollar_is_open=fragment.dollar_is_open,
         not_boundary=fragment.not_boundary,
         has_dot=fragment.has_dot,
     )
+
+
+def _repetition_before_dollar(fragment: Fragment, low: int, high: int | None) -> str | None:
+    """The last round is before the `$`, and all others before that one."""
+    if fragment.before_dollar is None or fragment.emptiness:
+        return None
+    others = _times(group(fragment).text, max(low - 1, 0), None if high is None else high - 1)
+    text = others + fragment.before_dollar
+    return text if low else f"(?:{text}|{_END})"
 
 
 def _times(unit: str, low: int, high: int | None) -> str:

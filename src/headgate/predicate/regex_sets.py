@@ -170,6 +170,7 @@ _TAKEN_FOR_FOLDED = frozenset(_characters(pair) for pair in ("Kk", "Ss"))
 
 LINE_TERMINATORS = _characters("\n\r\x85\u2028\u2029")
 DOT = LINE_TERMINATORS.complement()
+NOTHING = CharacterSet(())
 ANYTHING = CharacterSet.of((0, MAXIMUM))
 LATIN_1 = CharacterSet.of((0, 0xFF))
 

@@ -17,7 +17,6 @@ from headgate.predicate.regex_escape import read_escape
 from headgate.predicate.regex_fragment import (
     Fragment,
     Mark,
-    Tail,
     anchor,
     character,
     choose,
@@ -236,12 +235,8 @@ class _Translation:
 @lru_cache(maxsize=4096)
 def _literal(run: str, ignore_case: bool) -> Fragment:
     *head, last = (_single(ord(one), ignore_case) for one in run)
-    if not head:
-        return character(last)
     text = "".join(members.text for members in head)
-    return Fragment(
-        text + last.text, is_unit=False, tail=Tail(text, last), ends_in_return=run[-1] == "\r"
-    )
+    return join([Fragment(text, is_unit=False), character(last)])
 
 
 def _single(point: int, ignore_case: bool) -> CharacterSet:

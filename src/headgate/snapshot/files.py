@@ -2,7 +2,7 @@
 
 A file is an Arrow IPC file with a single row, in which each array is a list. So arrays of any
 lengths share one file under their names, and whatever reads Arrow can look inside. One `.npy` file
-per array was the alternative: forty files a segment, each to be synced, linked and mapped.
+per array was the alternative: over thirty a segment, each to be synced, linked and mapped.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ and refuses what is not in the language, by name and position:
     negation  := (NOT | !)* predicate               predicate := operand [test]
     operand   := ( condition ) | COALESCE ( condition , condition ) | literal | name
     test      := comparison operand
-               | IS [NOT] (NULL | TRUE | FALSE | UNKNOWN)
+               | IS [NOT] (NULL | TRUE | FALSE)
                | [NOT] IN ( literal (, literal)* )
                | [NOT] BETWEEN operand AND operand
                | [NOT] (LIKE | ILIKE) operand [ESCAPE literal] | [NOT] (RLIKE | REGEXP) operand
@@ -199,7 +199,7 @@ class _Grammar:
             self.accept("NOT")
             if self.peek() == "DISTINCT":
                 raise self.unsupported("IS DISTINCT FROM is not supported")
-            if not self.accept("NULL", "TRUE", "FALSE", "UNKNOWN"):
+            if not self.accept("NULL", "TRUE", "FALSE"):
                 raise self.unexpected("NULL, TRUE or FALSE")
         elif self.peek() == "<=>":
             raise self.unsupported("<=> is not supported", "say what NULL means with IS NULL")
@@ -344,7 +344,9 @@ class _Grammar:
     def attribute(self) -> None:
         self.name("an attribute with a type")
         if self.peek() not in _TYPES:
-            what = f"type {self.peek()} is not supported" if self.peek() else "a type is expected"
+            if self.kind() != "word":
+                raise self.unexpected("a type")
+            what = f"type {self.peek()} is not supported"
             raise self.unsupported(what, _NEAREST.get(self.peek(), f"the types are {_ALL_TYPES}"))
         self.place += 1
         if self.accept("("):

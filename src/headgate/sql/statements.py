@@ -218,8 +218,8 @@ class Script:
         try:
             domain = domain_of(checker.condition(kind.this))
         except UnknownName as error:
-            error.hint = f"the CHECK of `{attribute.name}` speaks of that attribute only"
-            raise
+            message = f"the CHECK of `{attribute.name}` speaks of that attribute only"
+            raise UnknownName(message, text=error.text, position=error.position) from None
         if domain is None:
             message = f"this CHECK does not limit `{attribute.name}` to a set of values"
             hint = "compare it with constants, or list its values with IN"

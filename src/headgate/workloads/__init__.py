@@ -1,4 +1,4 @@
-"""Seeded generators: the same seed gives the same queries and the same events, on every machine.
+"""Seeded generators: the same seed gives the same queries and events, for one version of NumPy.
 
 `rules` writes WHERE clauses like those of alert rules, over many attributes of all types. `boxes`
 draws range queries over few attributes, with events that match them as often as was asked for.

@@ -51,7 +51,8 @@ class Boxes:
     def where_clauses(self) -> Iterator[str]:
         """Each box as a WHERE clause.
 
-        >>> print(next(boxes(1, matching=0.1, seed=1).where_clauses()))
+        >>> next(boxes(1, constrained=2, matching=0.1, seed=1).where_clauses())
+        'a4 BETWEEN 506.814 AND 921.299 AND a8 BETWEEN 571.719 AND 812.981'
         """
         names = self.stream.names
         for sides in self.ranges():

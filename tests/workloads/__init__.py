@@ -1,0 +1,1 @@
+"""Generators: seeded, valid, and as was asked for."""
