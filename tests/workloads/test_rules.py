@@ -9,7 +9,7 @@ from headgate.sql import Scope, WhereReader, fast, render_schema
 from headgate.sql.statements import Script
 from headgate.workloads import rule_stream, where_clauses
 
-COUNT = 3_000
+COUNT = 2_000
 
 
 def test_seed() -> None:

@@ -77,6 +77,7 @@ def _play(round_: Round, repeats: int, tell: Progress, clock: Clock) -> Iterator
     _agree(contestants)
     seconds: list[list[float]] = [[] for _ in contestants]
     for repeat, order in enumerate(turns(len(contestants), repeats), 1):
+        gc.collect()  # so that no turn pays for the garbage of the preparation
         for number in order:
             tell(f"{round_.size:,}: {contestants[number].name}, {repeat} of {repeats}")
             seconds[number].append(_timed(contestants[number], clock))
@@ -108,7 +109,6 @@ def _compare(name: str, expected: Answer, other: str, found: Answer) -> None:
 
 
 def _timed(contestant: Contestant, clock: Clock) -> float:
-    gc.collect()
     start = clock()
     kept = contestant.run()
     elapsed = clock() - start

@@ -52,10 +52,10 @@ class QuerySet:
     ) -> None:
         self.schema = schema
         self.report = report or LoadReport()
-        self._given_version = version
         self._queries: dict[str, Query] = {}
         for query in queries:
             self.add(query)
+        self._given_version = version
 
     @property
     def version(self) -> int | str:
@@ -64,10 +64,10 @@ class QuerySet:
 
     @property
     def content_hash(self) -> str:
-        """Equal for equal schemas and equal queries in the same order."""
+        """Equal for equal schemas and equal queries, metadata too, in the same order."""
         digest = hashlib.blake2b(render_schema(self.schema).encode(), digest_size=8)
         for query in self:
-            digest.update(f"\0{query.id}\0{render_select(query)}".encode())
+            digest.update(f"\0{query.id}\0{render_select(query)}\0{query.metadata}".encode())
         return digest.hexdigest()
 
     @property

@@ -6,29 +6,12 @@ from functools import lru_cache
 
 from headgate.errors import UsageError
 from headgate.schema import Schema
-from headgate.sql import Rejected, Script, literal, render_stream
-from headgate.sql.scope import zone_of
+from headgate.sql import Rejected, Script, render_schema
 
 
 def schema_text(schema: Schema) -> str:
-    """The schema as statements; one that would be read back differently is refused.
-
-    >>> from headgate.schema import Attribute, Stream, Timestamp
-    >>> berlin = Schema((Stream("s", (Attribute("t", Timestamp("Europe/Berlin")),)),))
-    >>> print(schema_text(berlin))
-    SET TIME ZONE 'Europe/Berlin';
-    CREATE STREAM s (
-        t TIMESTAMP
-    );
-    """
-    parts: list[str] = []
-    zone = "UTC"
-    for stream in schema:
-        if zone_of(stream) != zone:
-            zone = zone_of(stream)
-            parts.append(f"SET TIME ZONE {literal(zone)};\n")
-        parts.append(render_stream(stream))
-    text = "".join(parts)
+    """The schema as statements; one that would be read back differently is refused."""
+    text = render_schema(schema)
     if read_schema(text) != schema:
         raise UsageError("this schema cannot be stored: it would be read back differently")
     return text

@@ -31,11 +31,11 @@ from headgate.schema import (
     Ordinal,
     Schema,
     Stream,
-    Timestamp,
     Value,
     ValueSet,
     successor,
 )
+from headgate.sql.scope import zone_of
 from headgate.sql.words import RESERVED, TYPED
 
 MAX_LISTED = 100_000
@@ -52,10 +52,23 @@ _TESTS: dict[frozenset[bool | None], str] = {
 
 
 def render_schema(schema: Schema) -> str:
-    """All streams as CREATE STREAM statements, after the time zone where it is not UTC."""
-    zones = {a.type.zone for s in schema for a in s if isinstance(a.type, Timestamp)} - {"UTC"}
-    lines = [f"SET TIME ZONE {literal(zone)};\n" for zone in sorted(zones)]
-    return "\n".join([*lines, *(render_stream(stream) for stream in schema)])
+    """All streams as CREATE STREAM statements, each in its time zone.
+
+    >>> from headgate.schema import Attribute, Timestamp
+    >>> print(render_schema(Schema((Stream("s", (Attribute("t", Timestamp("Europe/Berlin")),)),))))
+    SET TIME ZONE 'Europe/Berlin';
+    CREATE STREAM s (
+        t TIMESTAMP
+    );
+    """
+    parts: list[str] = []
+    zone = "UTC"
+    for stream in schema:
+        if zone_of(stream) != zone:
+            zone = zone_of(stream)
+            parts.append(f"SET TIME ZONE {literal(zone)};\n")
+        parts.append(render_stream(stream))
+    return "".join(parts)
 
 
 def render_stream(stream: Stream) -> str:
