@@ -300,7 +300,7 @@ class Clauses:
         return f"({text})" if depth and self.dice.below(4) else text
 
     def test(self, inner: str) -> str:
-        word = pick(self.dice, ("IS TRUE", "IS FALSE", "IS NULL", "IS UNKNOWN", "COALESCE"))
+        word = pick(self.dice, ("IS TRUE", "IS FALSE", "IS NULL", "COALESCE"))
         if word == "COALESCE":
             return (
                 self.word(f"COALESCE({pick(self.dice, ('TRUE', 'FALSE'))}").replace(

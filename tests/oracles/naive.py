@@ -64,7 +64,7 @@ TOKEN = re.compile(
 )
 OPERATORS = {"=", "==", "<>", "!=", "<", "<=", ">", ">="}
 WORDS = set(
-    "AND OR NOT IN BETWEEN LIKE ILIKE RLIKE REGEXP ESCAPE IS NULL UNKNOWN TRUE FALSE "
+    "AND OR NOT IN BETWEEN LIKE ILIKE RLIKE REGEXP ESCAPE IS NULL TRUE FALSE "
     "COALESCE CAST AS".split()
 )
 
@@ -200,10 +200,10 @@ class Parser:
     def test(self, left: Expression) -> Condition:
         negated = self.skip("NOT")
         word = self.take()[1].upper()
-        if word not in ("NULL", "UNKNOWN", "TRUE", "FALSE"):
-            raise NotUnderstoodError("IS takes NULL, UNKNOWN, TRUE or FALSE")
-        wanted = None if word in ("NULL", "UNKNOWN") else word == "TRUE"
-        if isinstance(left, Attribute) and word == "NULL":
+        if word not in ("NULL", "TRUE", "FALSE"):
+            raise NotUnderstoodError("IS takes NULL, TRUE or FALSE")
+        wanted = None if word == "NULL" else word == "TRUE"
+        if isinstance(left, Attribute) and wanted is None:
             name = left.name
             return Condition(lambda row: (row[name] is None) != negated)
         inner = self.condition_of(left)

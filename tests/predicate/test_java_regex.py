@@ -278,7 +278,14 @@ def test_offsets_point_into_the_text_as_written() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["(" * 50_000, "[" * 50_000, "(" * 101 + "a" + ")" * 101, "(?i:" * 200, "a{" + "9" * 50_000],
+    [
+        "(" * 50_000,
+        "[" * 50_000,
+        "(" * 101 + "a" + ")" * 101,
+        "(?i:" * 200,
+        "a{" + "9" * 50_000,
+        "a" * 1_000_000,
+    ],
 )
 def test_hostile_text_is_refused(pattern: str) -> None:
     with pytest.raises(PatternRefused):

@@ -68,7 +68,7 @@ def test_oracle_index(kind: str, shard: int) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_three_way_partition_through_the_index(kind: str) -> None:
     """Each event matches exactly one of p, NOT (p) and (p) IS NULL."""
-    known = cases(2)[: many(SIZE // 8)]
+    known = cases(2)[: many(120)]
     thirds = [matched(kind, [case.predicate for case in known])]
     for form in ("NOT ({})", "({}) IS NULL"):
         thirds.append(matched(kind, [parse_where(form.format(c.text), STREAM) for c in known]))
@@ -80,7 +80,7 @@ def test_three_way_partition_through_the_index(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_and_narrows_or_widens_through_the_index(kind: str) -> None:
     """AND never adds a match, and OR never removes one."""
-    known = cases(3)[: many(SIZE // 8)]
+    known = cases(3)[: many(120)]
     pairs = list(zip(known[::2], known[1::2], strict=True))
     alone = matched(kind, [one.predicate for one, _ in pairs])
     both = [parse_where(f"({p.text}) AND ({q.text})", STREAM) for p, q in pairs]

@@ -74,9 +74,10 @@ def object_reader(attribute: Attribute) -> Callable[[Any], Any]:
     """From a Python object to a raw value: JSON's, Decimal, date, datetime, NumPy's scalars.
 
     A float that is not whole stands for its shortest text, as JSON would write it, so that a row
-    means the same before `json.dumps` and after.
+    means the same before `json.dumps` and after. A whole one is the number that it is; beyond 2^53
+    its shortest text is another number.
 
-    >>> from headgate.schema import DATE, INT
+    >>> from headgate.schema import INT
     >>> object_reader(Attribute("qty", INT))(0.1)
     b'0.1'
     """

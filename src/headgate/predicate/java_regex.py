@@ -29,6 +29,8 @@ from headgate.predicate.regex_translation import translate
 
 __all__ = ["CompiledPattern", "PatternRefused", "compile_re2", "to_re2"]
 
+_LONGEST = 100_000
+
 # Enough for `\p{L}{200}`; a pattern that needs more is refused after a third of a second.
 _MEMORY = 4 << 20
 
@@ -53,6 +55,8 @@ def to_re2(pattern: str) -> str:
     ...
     headgate.predicate.pattern_refused.PatternRefused: lookahead `(?=` at character 2
     """
+    if len(pattern) > _LONGEST:
+        raise PatternRefused(f"longer than {_LONGEST} characters", 0, shorten(pattern))
     _refuse_surrogates(pattern)
     whole = translate(pattern)
     _refuse_inner_boundary(whole)

@@ -157,7 +157,7 @@ class Loader:
 
     def reader(self, name: Any) -> tuple[WhereReader, tuple[Source, ...]]:
         stream = self.stream(name)
-        known = WhereReader(stream, self.script.zone), (Source(stream.name, stream.name),)
+        known = WhereReader(stream), (Source(stream.name, stream.name),)
         self._readers[name] = known
         return known
 

@@ -12,8 +12,8 @@ from headgate.sql.where import parse_condition
 class WhereReader:
     """Reads the WHERE clauses of one stream; conditions seen before are remembered."""
 
-    def __init__(self, stream: Stream, zone: str | None = None) -> None:
-        self.scope = Scope.of(stream, zone)
+    def __init__(self, stream: Stream) -> None:
+        self.scope = Scope.of(stream)
         self._atoms: dict[str, Predicate] = {}
 
     def read(self, text: str) -> Predicate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from headgate.errors import did_you_mean
 from headgate.predicate import Column
@@ -23,13 +24,18 @@ class Scope:
     """Streams by alias. With a single stream, columns carry no alias."""
 
     sources: tuple[tuple[str, Stream], ...]
-    zone: str = "UTC"
     _known: dict[str, Column] = field(default_factory=dict, repr=False)
 
     @staticmethod
-    def of(stream: Stream, zone: str | None = None) -> Scope:
+    def of(stream: Stream) -> Scope:
         """The scope of a query on one stream."""
-        return Scope(((stream.name, stream),), zone or zone_of(stream))
+        return Scope(((stream.name, stream),))
+
+    @cached_property
+    def zone(self) -> str:
+        """The zone of clock times without an offset: that of the first stream that has any."""
+        zones = (zone_of(stream) for _, stream in self.sources)
+        return next((zone for zone in zones if zone != "UTC"), "UTC")
 
     def column(self, parts: Sequence[str]) -> Column:
         """The column that a dotted name means, the alias before it optional."""

@@ -128,7 +128,7 @@ class Script:
         stream = self.schema.get(plain[2])
         if stream is None:
             return None
-        scope, atoms = self._known.setdefault(stream.name, (Scope.of(stream, self.zone), {}))
+        scope, atoms = self._known.setdefault(stream.name, (Scope.of(stream), {}))
         where = fast.condition(plain[3], scope, atoms)
         if where is None:
             return None
@@ -169,8 +169,6 @@ class Script:
                 message = f"attribute `{attribute.name}` is declared twice"
                 raise binder.error(UnsupportedSql, item, message)
             attributes[attribute.name.lower()] = attribute
-        if not attributes:
-            raise binder.error(SqlSyntaxError, schema.this, f"stream {name} has no attributes")
         return Stream(name, tuple(attributes.values()))
 
     def attribute(self, binder: Binder, item: exp.Expr) -> Attribute:
@@ -214,7 +212,7 @@ class Script:
             what = type(kind).__name__.removesuffix("ColumnConstraint").upper()
             raise binder.error(UnsupportedSql, node, f"{what} is not supported on an attribute")
         alone = Stream("…", (attribute,))
-        checker = Binder(binder.text, Scope.of(alone, self.zone))
+        checker = Binder(binder.text, Scope.of(alone))
         try:
             domain = domain_of(checker.condition(kind.this))
         except UnknownName as error:
@@ -234,9 +232,6 @@ class Script:
         binder = Binder(text, Scope(()))
         binder.only(create, "this", "kind", "expression")
         select = create.args.get("expression")
-        if isinstance(select, exp.SetOperation):
-            what = f"{type(select).__name__.upper()} is not supported"
-            raise binder.error(UnsupportedSql, select, what, "register two queries", topic=what)
         if not isinstance(create.this, exp.Table) or not isinstance(select, exp.Select):
             raise binder.error(SqlSyntaxError, create, "CREATE QUERY name AS SELECT … is expected")
         binder.only(select, "expressions", "from_", "joins", "where", "group", "distinct", "kind")
@@ -257,17 +252,8 @@ class Script:
 
     def scope(self, binder: Binder, select: exp.Select) -> Scope:
         """The streams of FROM by alias."""
-        clause = select.args.get("from_")
-        if clause is None:
-            raise binder.error(SqlSyntaxError, select, "a query needs FROM and a stream")
-        tables = [clause.this]
-        for join in select.args.get("joins") or ():
-            said = {key for key, value in join.args.items() if value} - {"this", "kind"}
-            if said or join.args.get("kind") != "CROSS":  # which is what a comma means
-                message = "JOIN is not supported"
-                hint = "list the streams in FROM and put the condition into WHERE"
-                raise binder.error(UnsupportedSql, join, message, hint)
-            tables.append(join.this)
+        tables = [select.args["from_"].this]
+        tables += [join.this for join in select.args.get("joins") or ()]
         sources: dict[str, tuple[str, Stream]] = {}
         for table in tables:
             alias, stream = self.source(binder, table)
@@ -275,7 +261,7 @@ class Script:
                 hint = "give each its own alias: FROM s AS x, s AS y"
                 raise binder.error(UnsupportedSql, table, f"`{alias}` stands twice in FROM", hint)
             sources[alias.lower()] = (alias, stream)
-        return Scope(tuple(sources.values()), self.zone)
+        return Scope(tuple(sources.values()))
 
     def source(self, binder: Binder, table: exp.Expr) -> tuple[str, Stream]:
         if not isinstance(table, exp.Table):
