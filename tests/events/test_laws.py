@@ -359,18 +359,21 @@ def test_conservation_of_rows(values: list[Any]) -> None:
         assert batch.total == len(values)
 
 
+SMALL_FLOATS = st.floats(-(2.0**53), 2.0**53) | st.sampled_from([math.nan, math.inf, -math.inf])
+
+
 @given(
     st.lists(
         st.dictionaries(
             st.sampled_from(KEYS),
-            st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+            st.none() | st.booleans() | st.integers() | st.text() | SMALL_FLOATS,
             max_size=4,
         ),
         max_size=5,
     )
 )
 def test_dicts_mean_what_their_json_means(rows: list[Row]) -> None:
-    """A row means the same before `json.dumps` and after."""
+    """A row means the same before `json.dumps` and after, up to where floats have gaps."""
     lines = [json.dumps(row).encode() for row in rows]
     text, direct = parse_json_lines(lines, ALL, source="x"), from_rows(rows, ALL)
     assert cells(text) == cells(direct)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from headgate.predicate.java_regex import PatternRefused, compile_re2, to_re2
+from headgate.predicate.pattern.java_regex import PatternRefused, compile_re2, to_re2
 
 # A pattern, texts in which Java finds it, and texts in which it does not.
 # fmt: off

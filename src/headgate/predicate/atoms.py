@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, Protocol
 
-from headgate.predicate.like import LikePattern, parse_like
+from headgate.predicate.pattern import LikePattern, compile_re2, parse_like, to_re2
 from headgate.schema import Type, ValueSet
 
 Operator = Literal["<", "<=", "=", "<>", ">=", ">"]
@@ -128,16 +128,12 @@ class _Regex:
     re2_pattern: str
 
     def matches(self, text: str) -> bool:
-        from headgate.predicate.java_regex import compile_re2
-
         return compile_re2(self.re2_pattern).search(text) is not None
 
 
 @lru_cache(maxsize=100_000)
 def _compiled(pattern: Pattern) -> TextTest:
     if pattern.kind == "RLIKE":
-        from headgate.predicate.java_regex import to_re2
-
         return _Regex(to_re2(pattern.text))
     if pattern.kind == "ILIKE":
         return _IgnoringCase(parse_like(pattern.text.lower(), pattern.escape))

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from headgate.predicate.atoms import Column, Matches, Operator
 from headgate.predicate.comparison import values_where, zone_of
-from headgate.predicate.like import parse_like
+from headgate.predicate.pattern import example, parse_like
 from headgate.schema import EVERYTHING, Date, Ordinal, ValueSet
 
 
@@ -23,7 +23,7 @@ def values_beside(column: Column, op: Operator, bound: Ordinal | None, other: Co
 
 def pattern_examples(part: Matches) -> list[str]:
     """Texts that a pattern matches, or that a negated one does not."""
+    text = part.pattern.text
     if part.pattern.kind == "RLIKE":
-        literal = "".join(c for c in part.pattern.text if c.isalnum() or c in " _-")
-        return [literal, "", "a", "zzz"]
-    return [parse_like(part.pattern.text, part.pattern.escape).example(), "", "zzz"]
+        return [example(text), "", "a", "zzz"]
+    return [parse_like(text, part.pattern.escape).example(), "", "zzz"]

@@ -22,7 +22,7 @@ from headgate.predicate.atoms import (
     Within,
 )
 from headgate.predicate.candidates import values_beside
-from headgate.predicate.like import parse_like
+from headgate.predicate.pattern.like import parse_like
 from headgate.schema import (
     EVERYTHING,
     Interval,

@@ -21,7 +21,7 @@ import math
 import struct
 from abc import abstractmethod
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -318,12 +318,20 @@ class Date(Type):
         return isinstance(value, date) and not isinstance(value, datetime)
 
     def ceiling(self, constant: date) -> tuple[int, bool]:
-        """A moment is compared with the beginnings of the days in its own zone."""
+        """A moment is compared with the beginnings of the days in its own zone.
+
+        Not every day begins at midnight, so that is looked up: clocks may skip it.
+        """
         if not isinstance(constant, datetime):
             return self.ordinal(constant), True
-        day = self.ordinal(constant.date())
-        begins = constant.replace(hour=0, minute=0, second=0, microsecond=0)
-        return (day, True) if constant == begins else (day + 1, False)
+        moment, day = TIMESTAMP.ordinal(constant), self.ordinal(constant.date())
+        for later in (day, day + 1):
+            if later <= self.maximum:
+                midnight = datetime.combine(self.value(later), time(), constant.tzinfo)
+                begins = TIMESTAMP.ordinal(midnight)
+                if begins >= moment:
+                    return later, begins == moment
+        return day + 1, False
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 
 from headgate.predicate import IsNull, Operator, Predicate, conjunction, disjunction
-from headgate.predicate.pattern_refused import PatternRefused
+from headgate.predicate.pattern.refused import PatternRefused
 from headgate.sql import conditions
 from headgate.sql.conditions import ConditionError
 from headgate.sql.lexer import MAX_DEPTH, MAX_LITERAL, MAX_STATEMENT, is_unicode

@@ -35,7 +35,7 @@ from headgate.predicate import (
 )
 from headgate.predicate.atoms import MIRROR, PatternKind
 from headgate.predicate.comparison import HOLDS, order
-from headgate.predicate.pattern_refused import PatternRefused
+from headgate.predicate.pattern.refused import PatternRefused
 from headgate.predicate.tree import ALL_TRUTHS, Accepted
 from headgate.schema import BOOLEAN, Boolean, DecimalType, Interval, Timestamp, ValueSet
 from headgate.sql import conditions

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import groupby
 
-from headgate.predicate.pattern_refused import PatternRefused
+from headgate.predicate.pattern.refused import PatternRefused
 
 
 class Wildcard(Enum):
@@ -134,7 +134,7 @@ def parse_like(pattern: str, escape: str = "\\") -> LikePattern:
     >>> parse_like(r"a\b")
     Traceback (most recent call last):
     ...
-    headgate.predicate.pattern_refused.PatternRefused:
+    headgate.predicate.pattern.refused.PatternRefused:
     the escape character `\` may not precede `b` at character 2
     """
     if len(escape) != 1 or ord(escape) > 0xFFFF:

@@ -100,6 +100,14 @@ class CharacterSet:
         kept = _gaps(_merged([*_gaps(self.ranges), (point, point)]))
         return CharacterSet(kept, self.categories)
 
+    @property
+    def sample(self) -> str:
+        """A member, a plain letter or digit where one is; a guess where categories decide."""
+        for character in "aA0 ":
+            if self.negated or any(low <= ord(character) <= high for low, high in self.ranges):
+                return character
+        return chr(self.ranges[0][0]) if self.ranges and not self.categories else "a"
+
     def case_folded(self) -> CharacterSet:
         """With both cases of every ASCII letter: what `(?i)` adds in Java, and all it adds."""
         upper = [_shifted(r, "A", "Z", 32) for r in self.ranges]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headgate.predicate.regex_cursor import Cursor
-from headgate.predicate.regex_escape import read_escape
-from headgate.predicate.regex_sets import CharacterSet
+from headgate.predicate.pattern.character_set import CharacterSet
+from headgate.predicate.pattern.cursor import Cursor
+from headgate.predicate.pattern.escape import read_escape
 
 _DEEPEST = 100
 

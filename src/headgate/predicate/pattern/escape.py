@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from headgate.predicate import regex_sets as sets
-from headgate.predicate.regex_cursor import Cursor
-from headgate.predicate.regex_sets import CharacterSet
+from headgate.predicate.pattern import character_set as sets
+from headgate.predicate.pattern.character_set import CharacterSet
+from headgate.predicate.pattern.cursor import Cursor
 
 _SIMPLE = {"t": 0x09, "n": 0x0A, "r": 0x0D, "f": 0x0C, "a": 0x07, "e": 0x1B}
 

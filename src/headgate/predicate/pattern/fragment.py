@@ -13,8 +13,8 @@ from enum import IntEnum
 from functools import lru_cache
 
 from headgate.errors import shorten
-from headgate.predicate.pattern_refused import PatternRefused
-from headgate.predicate.regex_sets import NOTHING, CharacterSet
+from headgate.predicate.pattern.character_set import NOTHING, CharacterSet
+from headgate.predicate.pattern.refused import PatternRefused
 
 _END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"
 _END_AFTER_RETURN = r"(?:\r\n|[\r\x{85}\x{2028}\x{2029}])?\z"
@@ -55,6 +55,7 @@ class Fragment:
     `dollar_is_open`    that `$` may be reached before any character
     `not_boundary`      a `\B` in it that may be tested before any character
     `has_dot`           a `.` is in it
+    `example`           a text that it probably matches
     """
 
     text: str
@@ -69,6 +70,7 @@ class Fragment:
     dollar_is_open: bool = False
     not_boundary: Mark | None = None
     has_dot: bool = False
+    example: str = ""
 
 
 EMPTY = Fragment("", Emptiness.ALWAYS, is_unit=False, is_zero_width=True, passes_return=True)
@@ -84,6 +86,7 @@ def character(members: CharacterSet, *, is_dot: bool = False) -> Fragment:
         ends_in_return=ends_in_return,
         before_dollar=_character_before_dollar(members) if ends_in_return else None,
         has_dot=is_dot,
+        example=members.sample,
     )
 
 
@@ -142,6 +145,7 @@ def choose(alternatives: Sequence[Fragment]) -> Fragment:
         dollar_is_open=any(fragment.dollar_is_open for fragment in alternatives),
         not_boundary=next((f.not_boundary for f in alternatives if f.not_boundary), None),
         has_dot=any(fragment.has_dot for fragment in alternatives),
+        example=alternatives[0].example,
     )
 
 
@@ -156,13 +160,13 @@ def _choice_before_dollar(alternatives: Sequence[Fragment]) -> str | None:
 def join(fragments: Sequence[Fragment]) -> Fragment:
     r"""One fragment after the other.
 
-    >>> from headgate.predicate.regex_sets import DIGIT, SPACE
+    >>> from headgate.predicate.pattern.character_set import DIGIT, SPACE
     >>> join([character(DIGIT), dollar(Mark(2, "$"))]).text
     '[0-9](?:\\r\\n|[\\n\\r\\x{85}\\x{2028}\\x{2029}])?\\z'
     >>> join([dollar(Mark(0, "$")), character(SPACE)])
     Traceback (most recent call last):
     ...
-    headgate.predicate.pattern_refused.PatternRefused:
+    headgate.predicate.pattern.refused.PatternRefused:
     `$` with something behind it at character 1
     """
     written = [fragment for fragment in fragments if fragment.text]
@@ -184,6 +188,7 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
         dollar_is_open=last.dollar_is_open and all(f.passes_return for f in before),
         not_boundary=_leading_not_boundary(written),
         has_dot=any(fragment.has_dot for fragment in written),
+        example="".join(fragment.example for fragment in written),
     )
 
 
@@ -222,7 +227,7 @@ def repeat(fragment: Fragment, low: int, high: int | None, mark: Mark) -> Fragme
 
     Greedy and reluctant are one thing here: they find the same texts.
 
-    >>> from headgate.predicate.regex_sets import DIGIT
+    >>> from headgate.predicate.pattern.character_set import DIGIT
     >>> repeat(character(DIGIT), 2, None, Mark(0, "")).text
     '[0-9]{2,}'
     """
@@ -255,6 +260,7 @@ def _repeated(fragment: Fragment, low: int, high: int | None) -> Fragment:
         dollar_is_open=fragment.dollar_is_open,
         not_boundary=fragment.not_boundary,
         has_dot=fragment.has_dot,
+        example=fragment.example * low,
     )
 
 

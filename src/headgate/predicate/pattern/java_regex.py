@@ -23,9 +23,9 @@ from typing import Protocol
 import re2
 
 from headgate.errors import shorten
-from headgate.predicate.pattern_refused import PatternRefused
-from headgate.predicate.regex_fragment import Fragment
-from headgate.predicate.regex_translation import translate
+from headgate.predicate.pattern.fragment import Fragment
+from headgate.predicate.pattern.refused import PatternRefused
+from headgate.predicate.pattern.translation import translate
 
 __all__ = ["CompiledPattern", "PatternRefused", "compile_re2", "to_re2"]
 
@@ -53,7 +53,7 @@ def to_re2(pattern: str) -> str:
     >>> to_re2("a(?=b)")
     Traceback (most recent call last):
     ...
-    headgate.predicate.pattern_refused.PatternRefused: lookahead `(?=` at character 2
+    headgate.predicate.pattern.refused.PatternRefused: lookahead `(?=` at character 2
     """
     if len(pattern) > _LONGEST:
         raise PatternRefused(f"longer than {_LONGEST} characters", 0, shorten(pattern))
@@ -66,6 +66,15 @@ def to_re2(pattern: str) -> str:
         reason = f"too large for RE2 ({_message(error)})"
         raise PatternRefused(reason, 0, shorten(pattern)) from error
     return whole.text
+
+
+def example(pattern: str) -> str:
+    """A text that an accepted pattern probably matches: whoever needs to be sure, tries it.
+
+    >>> example("^[A-Z]{3}-(new|old)$")
+    'AAA-new'
+    """
+    return translate(pattern).example
 
 
 @lru_cache(maxsize=100_000)

@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from headgate.predicate.pattern_refused import PatternRefused
-from headgate.predicate.regex_class import read_class
-from headgate.predicate.regex_cursor import Cursor
-from headgate.predicate.regex_escape import read_escape
-from headgate.predicate.regex_fragment import (
+from headgate.predicate.pattern.character_class import read_class
+from headgate.predicate.pattern.character_set import ANYTHING, DOT, CharacterSet
+from headgate.predicate.pattern.cursor import Cursor
+from headgate.predicate.pattern.escape import read_escape
+from headgate.predicate.pattern.fragment import (
     Fragment,
     Mark,
     anchor,
@@ -25,7 +25,7 @@ from headgate.predicate.regex_fragment import (
     join,
     repeat,
 )
-from headgate.predicate.regex_sets import ANYTHING, DOT, CharacterSet
+from headgate.predicate.pattern.refused import PatternRefused
 
 _DEEPEST = 100
 _MOST_REPEATS = 1000  # RE2's own limit

@@ -1,0 +1,12 @@
+"""Patterns: SQL's LIKE, and Java's regular expressions on RE2.
+
+`like` matches LIKE. `java_regex` translates a regular expression to one that RE2 understands the
+same, or refuses it by name: `cursor` reads, `translation` parses, `escape`, `character_class` and
+`character_set` know what a class holds, and `fragment` puts the pieces together.
+"""
+
+from headgate.predicate.pattern.java_regex import compile_re2, example, to_re2
+from headgate.predicate.pattern.like import LikePattern, parse_like
+from headgate.predicate.pattern.refused import PatternRefused
+
+__all__ = ["LikePattern", "PatternRefused", "compile_re2", "example", "parse_like", "to_re2"]
