@@ -18,7 +18,7 @@ from headgate.schema import Schema
 from headgate.sql import Script
 
 SCHEMA = "CREATE STREAM s (a INT, t STRING);"
-ROWS = [
+ROWS: list[dict[str, str | None]] = [
     {"id": "one", "stream": "s", "where": "a > 1"},
     {
         "id": "two",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
@@ -58,8 +58,7 @@ def values_where(type_: Type, op: Operator, constant: Constant) -> ValueSet:
 
 def interval_where(type_: Type, op: Operator, constant: Constant) -> Interval:
     """The same as one interval, which every operator but `<>` gives."""
-    low, exact = type_.ceiling(constant)
-    above = successor(low) if exact else low
+    low, above = type_.place(constant)
     if op == "=":
         return Interval(low, above).clipped(type_)
     cut = above if op in ("<=", ">") else low
@@ -67,16 +66,18 @@ def interval_where(type_: Type, op: Operator, constant: Constant) -> Interval:
     return (Interval(None, cut) if below else Interval(cut, None)).clipped(type_)
 
 
-def ordinal_equal(type_: Type, constant: Constant) -> Ordinal | None:
-    """The ordinal of the one value that equals the constant, if the type may have it.
+def ordinals_equal(type_: Type, constant: Constant) -> Iterator[Ordinal]:
+    """The ordinals of the values that equal the constant: seldom more than one.
 
     >>> from decimal import Decimal
     >>> from headgate.schema import INT
-    >>> ordinal_equal(INT, Decimal("3.0")), ordinal_equal(INT, 3.5)
-    (3, None)
+    >>> list(ordinals_equal(INT, Decimal("3.0"))), list(ordinals_equal(INT, 3.5))
+    ([3], [])
     """
-    low, exact = type_.ceiling(constant)
-    return low if exact else None
+    low, above = type_.place(constant)
+    while low != above:
+        yield low
+        low = successor(low)
 
 
 def order(left: Value, right: Value, zone: Timestamp) -> int:

@@ -81,12 +81,17 @@ class Type:
     def fits(self, value: object) -> bool:
         """Is this Python object a value of this type, with nothing lost?"""
 
-    def ceiling(self, constant: Any) -> tuple[Ordinal, bool]:
-        """The least ordinal whose value is not below a constant, and whether it equals it.
+    def place(self, constant: Any) -> tuple[Ordinal, Ordinal]:
+        """The least ordinal whose value is not below a constant, and the least that is above it.
 
-        The constant may be of any type that compares with this one; the ordinal may lie outside it.
+        Between the two are the values that equal it: one, or none. The constant may be of any type
+        that compares with this one; the ordinals may lie outside this type.
+
+        >>> INT.place(3), INT.place(3.5), INT.place(10**20)
+        ((3, 4), (4, 4), (100000000000000000000, 100000000000000000001))
         """
-        return self.ordinal(constant), True
+        ordinal = self.ordinal(constant)
+        return ordinal, successor(ordinal)
 
     def __str__(self) -> str:
         return self.sql
@@ -158,10 +163,10 @@ class Integer(Type):
             return False
         return self.minimum <= value <= self.maximum
 
-    def ceiling(self, constant: Number) -> tuple[int, bool]:
+    def place(self, constant: Number) -> tuple[int, int]:
         if isinstance(constant, int):
-            return constant, True
-        return _whole_ceiling(constant, 1, self.minimum, self.maximum)
+            return constant, constant + 1
+        return _whole_place(constant, 1, self.minimum, self.maximum)
 
 
 @dataclass(frozen=True)
@@ -203,8 +208,8 @@ class DecimalType(Type):
         whole = unscaled == unscaled.to_integral_value(context=WIDE)
         return whole and self.minimum <= unscaled <= self.maximum
 
-    def ceiling(self, constant: Number) -> tuple[int, bool]:
-        return _whole_ceiling(constant, 10**self.scale, self.minimum, self.maximum)
+    def place(self, constant: Number) -> tuple[int, int]:
+        return _whole_place(constant, 10**self.scale, self.minimum, self.maximum)
 
 
 @dataclass(frozen=True)
@@ -246,16 +251,18 @@ class Double(Type):
     def fits(self, value: object) -> bool:
         return isinstance(value, float)
 
-    def ceiling(self, constant: Number) -> tuple[int, bool]:
+    def place(self, constant: Number) -> tuple[int, int]:
         if isinstance(constant, float):
-            return self.ordinal(constant), True
+            ordinal = self.ordinal(constant)
+            return ordinal, ordinal + 1
         exact = Fraction(constant)
         try:
             nearest = float(exact)
         except OverflowError:
-            return (INFINITY_RANK if exact > 0 else 1 - INFINITY_RANK), False
-        rounded = Fraction(nearest)
-        return self.ordinal(nearest) + (rounded < exact), rounded == exact
+            beyond = INFINITY_RANK if exact > 0 else 1 - INFINITY_RANK
+            return beyond, beyond
+        rounded, ordinal = Fraction(nearest), self.ordinal(nearest)
+        return ordinal + (rounded < exact), ordinal + (rounded <= exact)
 
 
 @dataclass(frozen=True)
@@ -317,21 +324,19 @@ class Date(Type):
     def fits(self, value: object) -> bool:
         return isinstance(value, date) and not isinstance(value, datetime)
 
-    def ceiling(self, constant: date) -> tuple[int, bool]:
+    def place(self, constant: date) -> tuple[int, int]:
         """A moment is compared with the beginnings of the days in its own zone.
 
-        Not every day begins at midnight, so that is looked up: clocks may skip it.
+        They are looked up: clocks may skip midnight, and have skipped whole days.
         """
+        day = self.ordinal(constant)
         if not isinstance(constant, datetime):
-            return self.ordinal(constant), True
-        moment, day = TIMESTAMP.ordinal(constant), self.ordinal(constant.date())
-        for later in (day, day + 1):
-            if later <= self.maximum:
-                midnight = datetime.combine(self.value(later), time(), constant.tzinfo)
-                begins = TIMESTAMP.ordinal(midnight)
-                if begins >= moment:
-                    return later, begins == moment
-        return day + 1, False
+            return day, day + 1
+        moment, zone = TIMESTAMP.ordinal(constant), constant.tzinfo
+        near = [near for near in range(day - 1, day + 2) if self.minimum <= near <= self.maximum]
+        begins = [TIMESTAMP.ordinal(datetime.combine(self.value(n), time(), zone)) for n in near]
+        below = sum(begin < moment for begin in begins)
+        return near[0] + below, near[0] + sum(begin <= moment for begin in begins)
 
 
 @dataclass(frozen=True)
@@ -379,19 +384,21 @@ class Timestamp(Type):
     def fits(self, value: object) -> bool:
         return isinstance(value, datetime)
 
-    def ceiling(self, constant: date) -> tuple[int, bool]:
+    def place(self, constant: date) -> tuple[int, int]:
         if isinstance(constant, datetime):
-            return self.ordinal(constant), True
-        return self.midnight(constant), True
+            ordinal = self.ordinal(constant)
+        else:
+            ordinal = self.midnight(constant)
+        return ordinal, ordinal + 1
 
 
-def _whole_ceiling(constant: Number, scale: int, minimum: int, maximum: int) -> tuple[int, bool]:
-    """The ceiling of a constant in units of 1/scale; beyond the limits for an infinity or NaN."""
+def _whole_place(constant: Number, scale: int, minimum: int, maximum: int) -> tuple[int, int]:
+    """The place of a constant in units of 1/scale; beyond the limits for an infinity or NaN."""
     if isinstance(constant, float) and not math.isfinite(constant):
-        return (minimum - 1 if constant < 0 else maximum + 1), False
+        beyond = minimum - 1 if constant < 0 else maximum + 1
+        return beyond, beyond
     scaled = Fraction(constant) * scale
-    low = math.ceil(scaled)
-    return low, low == scaled
+    return math.ceil(scaled), math.floor(scaled) + 1
 
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

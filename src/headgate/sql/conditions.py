@@ -28,7 +28,7 @@ from headgate.predicate import (
     values_where,
 )
 from headgate.predicate.atoms import MIRROR, PatternKind
-from headgate.predicate.comparison import interval_where, ordinal_equal
+from headgate.predicate.comparison import interval_where, ordinals_equal
 from headgate.predicate.negation import negate_atom
 from headgate.predicate.tree import ALL_TRUTHS
 from headgate.schema import EVERYTHING, NOTHING, String, ValueSet
@@ -66,9 +66,9 @@ def compare_columns(left: Column, operator: Operator, right: Column) -> Predicat
 def within(column: Column, literals: Iterable[Literal], zone: str) -> Predicate:
     """`column IN (…)`; a NULL in the list turns every FALSE into NULL."""
     values = [constant(literal, column.type, zone) for literal in literals]
-    ordinals = (ordinal_equal(column.type, value) for value in values if value is not None)
-    points = ValueSet.points(column.type, (o for o in ordinals if o is not None))
-    atom = Within(column, points)
+    known = [value for value in values if value is not None]
+    points = (o for value in known for o in ordinals_equal(column.type, value))
+    atom = Within(column, ValueSet.points(column.type, points))
     return disjunction((atom, UNKNOWN)) if None in values else atom
 
 

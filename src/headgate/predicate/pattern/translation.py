@@ -236,7 +236,7 @@ class _Translation:
 def _literal(run: str, ignore_case: bool) -> Fragment:
     *head, last = (_single(ord(one), ignore_case) for one in run)
     text = "".join(members.text for members in head)
-    return join([Fragment(text, is_unit=False), character(last)])
+    return join([Fragment(text, is_unit=False, example=run[:-1]), character(last)])
 
 
 def _single(point: int, ignore_case: bool) -> CharacterSet:
