@@ -33,8 +33,13 @@ imports: $(READY) ## import-linter: data flows one way
 units: $(READY) ## unit, property and doctest tests
 	$(BIN)/python -m pytest -n auto
 
-demo: $(READY) ## match the example events against the example queries
-	$(BIN)/headgate match -q examples/trades/queries.sql examples/trades/events.jsonl
+TRADES := -s examples/trades/schema.sql -q examples/trades/queries.sql
+
+demo: $(READY) ## match example events against example queries, and ask why one did not match
+	@# exit code 1 says that there were findings, as there are in the examples
+	$(BIN)/headgate match $(TRADES) --stream trades examples/trades/events.jsonl || [ $$? -eq 1 ]
+	$(BIN)/headgate explain $(TRADES) night_desk \
+		--event '{"trader": {"desk": "night"}, "qty": 3, "price": 99.5}' || [ $$? -eq 1 ]
 
 bench: $(READY) ## the benchmarks: tables, JSON and plots in bench-results/
 	$(BIN)/headgate bench load

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 import pytest
 import z3
@@ -15,7 +16,8 @@ from headgate.schema import INT, Attribute, Schema, Stream
 from headgate.sql import Script, parse_where
 from tests.corpus import SHARDS, cases
 from tests.scale import many, seed
-from tests.strategies import Dice, Seeded, pick
+from tests.strategies import STREAM, Clauses, Dice, Row, Seeded, pick
+from tests.strategies import VALUES as CHOICES
 
 INTS = Stream("ints", tuple(Attribute(name, INT) for name in "abcd"))
 VALUES = {name: z3.Int(name) for name in "abcd"}
@@ -175,6 +177,30 @@ def test_witness_is_true(shard: int) -> None:
             assert found.answer != "no", case.text
         assert (found.answer == "yes") != bool(found.reason), case.text
     assert answers["unknown"] <= len(cases(shard)) // 50, answers
+
+
+SMALL = (("side",), ("side", "client.name"), ("qty", "ratio"), ("price", "wide"), ("day", "seen"))
+
+
+@pytest.mark.parametrize("names", SMALL)
+def test_oracle_no_row_contradicts_a_no(names: tuple[str, ...]) -> None:
+    """On one or two attributes, a "no" means that of all the values near the constants none,
+    NULL included, makes the clause TRUE."""
+    attributes = [STREAM[name] for name in names]
+    universe: list[Row] = [
+        dict(zip(names, values, strict=True))
+        for values in product(*((None, *CHOICES[a.type.sql]) for a in attributes))
+    ]
+    dice, refuted = Seeded(seed(len(names))), 0
+    for _ in range(many(250)):
+        clauses = Clauses(dice, attributes)
+        clauses.palette = attributes
+        text = " AND ".join(f"({clauses.condition(1)})" for _ in range(2 + dice.below(2)))
+        predicate = parse_where(text, STREAM)
+        if satisfiable(predicate).answer == "no":
+            refuted += 1
+            assert not any(evaluate(predicate, row) is True for row in universe), text
+    assert refuted > many(20)
 
 
 def test_domains_count() -> None:

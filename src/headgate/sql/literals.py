@@ -14,7 +14,7 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 from headgate.predicate.comparison import family
-from headgate.schema import Date, Double, Timestamp, Type, Value
+from headgate.schema import STRING, Date, Double, Timestamp, Type, Value
 from headgate.schema.clock import parse_clock, parse_date
 
 MAX_EXPONENT = 400
@@ -111,6 +111,14 @@ def constant(literal: Literal, type_: Type, zone: str) -> Value | None:
         return _time(Typed(type_.sql, literal), zone)
     _check(wanted == "STRING", "a string", type_)
     return literal
+
+
+def check_literal(literal: Literal) -> None:
+    """Raise for a number or a time that means nothing, wherever it stands."""
+    if isinstance(literal, Number):
+        _number(literal.text, STRING)
+    elif isinstance(literal, Typed):
+        _time(literal, "UTC")
 
 
 def special_double(text: str) -> float | None:

@@ -48,6 +48,7 @@ from headgate.sql.literals import (
     Number,
     Typed,
     article,
+    check_literal,
     constant,
     special_double,
     unescape,
@@ -265,8 +266,15 @@ class Binder:
             raise self.error(UnknownName, node, str(problem), problem.hint) from None
 
     def literal(self, node: exp.Expr) -> Literal:
-        """The literal that a node is; raises for anything else."""
-        inner = _unwrapped(node)
+        """The literal that a node is; raises for anything else, and for one without a meaning."""
+        found = self.written(_unwrapped(node))
+        try:
+            check_literal(found)
+        except LiteralError as problem:
+            raise self.error(TypeMismatch, node, str(problem)) from None
+        return found
+
+    def written(self, inner: exp.Expr) -> Literal:
         if isinstance(inner, exp.Null):
             return None
         if isinstance(inner, exp.Boolean):
