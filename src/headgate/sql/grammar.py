@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from headgate.errors import Position, SqlError, SqlSyntaxError, TooLarge, UnsupportedSql
-from headgate.sql.lexer import MAX_DEPTH, Token, guard
+from headgate.sql.lexer import MAX_DEPTH, Token, guard, only_tokens
 from headgate.sql.words import RESERVED, TYPED
 
 _TYPES = frozenset(
@@ -70,27 +70,27 @@ _HINTS = {
 }
 
 
-def check_condition(text: str) -> None:
-    """Raise unless the text is exactly one condition."""
+def check_condition(text: str) -> str:
+    """The text without comments; raises unless it is exactly one condition."""
     grammar = _Grammar(text, guard(text))
     if grammar.kind() == "end":
         raise SqlSyntaxError("the condition is empty", hint="TRUE accepts every event")
     grammar.condition()
-    grammar.end()
+    return grammar.end()
 
 
-def check_query(text: str) -> None:
-    """Raise unless the text is a CREATE QUERY statement."""
+def check_query(text: str) -> str:
+    """The text without comments; raises unless it is a CREATE QUERY statement."""
     grammar = _Grammar(text, guard(text))
     grammar.query()
-    grammar.end()
+    return grammar.end()
 
 
-def check_stream(text: str) -> None:
-    """Raise unless the text is a CREATE STREAM statement."""
+def check_stream(text: str) -> str:
+    """The text without comments; raises unless it is a CREATE STREAM statement."""
     grammar = _Grammar(text, guard(text, declares=True))
     grammar.stream()
-    grammar.end()
+    return grammar.end()
 
 
 class _Grammar:
@@ -147,13 +147,14 @@ class _Grammar:
             raise self.error(SqlSyntaxError, "a parenthesis is opened and never closed")
         self.expect(")")
 
-    def end(self) -> None:
+    def end(self) -> str:
         if self.peek() == ")":
             raise self.error(SqlSyntaxError, "a parenthesis is closed that was never opened")
         if self.peek() == ";":
             raise self.unsupported("one condition or statement is expected, and here is a second")
         if self.kind() != "end":
             raise self.unexpected("AND, OR or the end")
+        return only_tokens(self.text, self.tokens)
 
     def repeat(self, *words: str) -> None:
         """Step over any of these words, as often as nesting may go."""
@@ -273,6 +274,7 @@ class _Grammar:
         if self.accept_kind("quoted"):
             return
         if self.kind() == "word" and self.peek() in RESERVED:
+            self.token(1)  # a parenthesis makes it a function, which the guard refuses by name
             hint = _HINTS.get(self.peek(), "a name that is a word of SQL goes in backticks")
             message = f"{what} is expected here, not {self.peek()}"
             raise self.error(SqlSyntaxError, message, hint)

@@ -8,7 +8,7 @@ pass, and what is refused is refused by name and position.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from headgate.errors import Position, SqlError, SqlSyntaxError, TooLarge, UnsupportedSql
@@ -23,10 +23,10 @@ _LONGEST = {"string": MAX_LITERAL, "number": MAX_NUMBER, "word": MAX_NAME, "quot
 _TOKEN = re.compile(
     r"""
     (?P<space>\s+)
-  | (?P<comment>--[^\n]*|/\*(?!\+)[^*]*\*+(?:[^/*][^*]*\*+)*/)
+  | (?P<comment>--(?:\\\n|[^\n\r])*|/\*(?!\+)[^*]*\*+(?:[^/*][^*]*\*+)*/)
   | (?P<string>[rR]?(?:'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"))
   | (?P<quoted>`[^`]*(?:``[^`]*)*`)
-  | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:BD|[LSYDF])?(?![\w.]))
+  | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYdDfF])?(?![\w.]))
   | (?P<word>[^\W\d]\w*)
   | (?P<operator><=>|<=|>=|<>|!=|==|[=<>(),.;*+!-])
   | (?P<other>.)
@@ -76,6 +76,19 @@ def tokens(text: str) -> Iterator[Token]:
         kind = match.lastgroup or "other"
         if kind not in ("space", "comment"):
             yield Token(kind, match.group(), match.start())
+
+
+def only_tokens(text: str, found: Iterable[Token]) -> str:
+    """The text with nothing but spaces between its tokens, each where it was.
+
+    A parser that reads this has no other idea than we of where a comment ends.
+    """
+    parts: list[str] = []
+    end = 0
+    for token in found:
+        parts += (" " * (token.start - end), token.text)
+        end = token.end
+    return "".join(parts) + " " * (len(text) - end)
 
 
 def statements(text: str) -> Iterator[tuple[int, str]]:

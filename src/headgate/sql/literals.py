@@ -36,7 +36,13 @@ _CHARACTERS = {
     "%": "\\%",  # LIKE gives these two their meaning
     "_": "\\_",
 }
-_SPECIAL = {"nan": math.nan, "infinity": math.inf, "-infinity": -math.inf, "inf": math.inf}
+_SPECIAL = {
+    "nan": math.nan,
+    "inf": math.inf,
+    "infinity": math.inf,
+    "-inf": -math.inf,
+    "-infinity": -math.inf,
+}
 
 
 class LiteralError(ValueError):
@@ -123,7 +129,7 @@ def check_literal(literal: Literal) -> None:
 
 def special_double(text: str) -> float | None:
     """NaN or an infinity, which have no literal of their own."""
-    return _SPECIAL.get(text.strip().lower())
+    return _SPECIAL.get(text.strip().lower().removeprefix("+"))
 
 
 def _check(fits: bool, what: str, type_: Type) -> None:

@@ -151,8 +151,7 @@ class Script:
 
     def stream(self, text: str, keyword: Token) -> Stream:
         """CREATE STREAM name (attribute TYPE [NOT NULL] [CHECK (…)], …)."""
-        check_stream(text)
-        create = self.parsed(text, keyword)
+        create = self.parsed(check_stream(text), keyword)
         binder = Binder(text, Scope(()))
         binder.only(create, "this", "kind")
         schema = create.this
@@ -227,8 +226,7 @@ class Script:
 
     def query(self, text: str, keyword: Token) -> Query:
         """CREATE QUERY name AS SELECT … FROM … [WHERE …] [GROUP BY …]."""
-        check_query(text)
-        create = self.parsed(text, keyword)
+        create = self.parsed(check_query(text), keyword)
         binder = Binder(text, Scope(()))
         binder.only(create, "this", "kind", "expression")
         select = create.args.get("expression")

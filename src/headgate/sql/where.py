@@ -66,6 +66,12 @@ _OPERATORS: dict[type[exp.Expr], Operator] = {
     exp.GTE: ">=",
 }
 _CONDITIONS = (exp.Connector, exp.Not, exp.In, exp.Between, exp.Is, exp.Predicate)
+_EXACT = (  # the types of 10L, 10S, 10Y and 1.5BD
+    exp.DataType.Type.BIGINT,
+    exp.DataType.Type.SMALLINT,
+    exp.DataType.Type.TINYINT,
+    exp.DataType.Type.DECIMAL,
+)
 _PATTERNS: dict[type[exp.Expr], PatternKind] = {
     exp.Like: "LIKE",
     exp.ILike: "ILIKE",
@@ -75,8 +81,7 @@ _PATTERNS: dict[type[exp.Expr], PatternKind] = {
 
 def parse_condition(text: str, scope: Scope) -> Predicate:
     """The predicate of a condition by way of sqlglot."""
-    check_condition(text)
-    return Binder(text, scope).condition(parse(text, exp.Condition))
+    return Binder(text, scope).condition(parse(check_condition(text), exp.Condition))
 
 
 @dataclass
@@ -318,9 +323,13 @@ class Binder:
             number = special_double(text) if node.this.is_string else _double(text)
             if number is not None:
                 return number
-        if kind in (exp.DataType.Type.BIGINT, exp.DataType.Type.DECIMAL) and _is_number(text):
+        if kind in _EXACT and _is_number(text):
             return Number(text)
-        raise self.error(UnsupportedSql, node, f"a cast to {kind.value} is not supported")
+        if node.this.is_string:
+            message = "CAST is not supported but for 'NaN', 'Infinity' and '-Infinity' AS DOUBLE"
+            raise self.error(UnsupportedSql, node, message, "write the literal itself")
+        message = f"a literal of type {kind.value} is not supported"
+        raise self.error(UnsupportedSql, node, message)
 
     @property
     def zone(self) -> str:
