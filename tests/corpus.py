@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,6 +13,7 @@ from tests.strategies import STREAM, Clauses, Row, Seeded, row
 
 SHARDS = range(4)
 SIZE = 1_000
+ROWS = 8
 
 
 @dataclass(frozen=True)
@@ -23,13 +25,17 @@ class Case:
     rows: tuple[Row, ...]
 
 
-@lru_cache(maxsize=2)
-def cases(shard: int, rows: int = 8) -> tuple[Case, ...]:
-    """Clauses with rows near their constants; another shard has others."""
-    dice = Seeded(seed(shard))
-    reader = WhereReader(STREAM)
-    found = []
-    for _ in range(many(SIZE)):
-        text = Clauses(dice).where()
-        found.append(Case(text, reader.read(text), tuple(row(dice) for _ in range(rows))))
-    return tuple(found)
+def cases(shard: int, count: int = SIZE) -> Iterator[Case]:
+    """Clauses with rows near their constants, this many a turn; another shard has others."""
+    start = seed(shard)
+    for turn in range(many(1)):
+        yield from _turn(start + 1_000 * turn)[:count]
+
+
+@lru_cache(maxsize=4)
+def _turn(start: int) -> tuple[Case, ...]:
+    dice, reader = Seeded(start), WhereReader(STREAM)
+    texts = [Clauses(dice).where() for _ in range(SIZE)]
+    return tuple(
+        Case(text, reader.read(text), tuple(row(dice) for _ in range(ROWS))) for text in texts
+    )

@@ -76,7 +76,7 @@ def test_another_answer(where: str, row: dict[str, Value | None], truth: bool) -
 )
 def test_refused_by_name(where: str, said: str) -> None:
     """What Spark reads and we do not is refused, and says so."""
-    with pytest.raises(SqlError, match=".") as refused:
+    with pytest.raises(SqlError) as refused:
         parse_where(where, STREAM)
     assert said in str(refused.value)
 

@@ -51,9 +51,8 @@ def test_agree_fast_shrinking(text: str) -> None:
 @pytest.mark.parametrize("shard", SHARDS[2:])
 def test_agree_fast(shard: int) -> None:
     """The same for clauses by the thousand, a fair part of them in the common subset."""
-    known = cases(shard)
-    quick = sum(check(case.text) for case in known)
-    assert quick > len(known) // 10
+    quick = sum(check(case.text) for case in cases(shard))
+    assert quick > many(100)
 
 
 @pytest.mark.parametrize("shard", SHARDS)

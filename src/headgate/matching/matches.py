@@ -59,8 +59,8 @@ def from_pairs(
     errors: Mapping[int, str] | None = None,
     first: int = 0,
 ) -> Matches:
-    """Matches from pairs of an event and a query's position, in any order."""
-    order = np.lexsort((positions, events))
+    """Matches from pairs of an event and a query's position, in ascending order of position."""
+    order = np.argsort(events, kind="stable")
     counts = np.bincount(events, minlength=count) if len(events) else np.zeros(count, np.int64)
     offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     return Matches(offsets, positions[order], known_ids, errors or {}, first)

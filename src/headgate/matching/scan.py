@@ -41,7 +41,7 @@ from headgate.query import Query
 from headgate.schema import DecimalType, Integer, Stream, Type
 
 KEPT_BYTES = 64 << 20
-SMALLEST_BLOCK, LARGEST_BLOCK = 256, 8_192
+SMALLEST_BLOCK, LARGEST_BLOCK = 256, 32_768
 
 
 class ScanIndex:
@@ -63,8 +63,9 @@ class ScanIndex:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self._ids: list[str] = []
-        self._live: dict[str, tuple[int, Query]] = {}
-        self._uses: Counter[Atom] = Counter()
+        self._live: dict[str, tuple[int, Predicate]] = {}
+        self._atoms: dict[Atom, Atom] = {}
+        self._uses: Counter[int] = Counter()  # by the identity of the one object for each atom
         self._columns: Counter[str] = Counter()
 
     @classmethod
@@ -84,17 +85,18 @@ class ScanIndex:
             )
         position = len(self._ids)
         self._ids.append(query.id)
-        self._live[query.id] = (position, query)
-        self._uses.update(atoms(query.where))
-        self._columns.update(column.name for column in columns(query.where))
+        where = interned(query.where, self._atoms)
+        self._live[query.id] = (position, where)
+        self._uses.update(map(id, atoms(where)))
+        self._columns.update(column.name for column in columns(where))
         return position
 
     def remove(self, query_id: str) -> None:
         if query_id not in self._live:
             raise QuerySetError(f"the index holds no query `{query_id}`")
-        _, query = self._live.pop(query_id)
-        self._uses.subtract(atoms(query.where))
-        self._columns.subtract(column.name for column in columns(query.where))
+        _, where = self._live.pop(query_id)
+        self._uses.subtract(map(id, atoms(where)))
+        self._columns.subtract(column.name for column in columns(where))
 
     def __len__(self) -> int:
         return len(self._live)
@@ -126,8 +128,8 @@ class ScanIndex:
                 kept,
             )
             found = [
-                (np.flatnonzero(evaluation.true(query.where)), position)
-                for position, query in self._live.values()
+                (np.flatnonzero(evaluation.true(where)), position)
+                for position, where in self._live.values()
             ]
             yield block, found
 
@@ -159,12 +161,12 @@ def _with_errors(
     for block, found in blocks:
         last = block.stop == len(numbers)
         end = origin + total if last else int(numbers[block.stop])
-        events = [numbers[block][rows] - first for rows, _ in found]
-        positions = [np.full(len(rows), position, np.int64) for rows, position in found]
+        rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in found)])
+        positions = np.array([position for _, position in found], np.int64)
         yield from_pairs(
             end - first,
-            np.concatenate([np.empty(0, np.int64), *events]),
-            np.concatenate([np.empty(0, np.int64), *positions]),
+            numbers[block][rows] - first,
+            np.repeat(positions, [len(rows) for rows, _ in found]),
             ids,
             errors={event: errors[event] for event in range(first, end) if event in errors},
             first=first,
@@ -175,14 +177,27 @@ def _with_errors(
         yield from_pairs(total, nothing, nothing, ids, errors=errors, first=first)
 
 
+def interned(predicate: Predicate, known: dict[Atom, Atom]) -> Predicate:
+    """The same predicate, in which equal atoms are one object, also with those of other queries."""
+    if isinstance(predicate, And):
+        return And(tuple(interned(part, known) for part in predicate.parts))
+    if isinstance(predicate, Or):
+        return Or(tuple(interned(part, known) for part in predicate.parts))
+    if isinstance(predicate, Not):
+        return Not(interned(predicate.part, known))
+    if isinstance(predicate, Truth):
+        return Truth(interned(predicate.part, known), predicate.accepted)
+    return known.setdefault(predicate, predicate)
+
+
 class _Evaluation:
     """The truth of predicates over a block of rows: where TRUE, where FALSE; NULL is neither."""
 
-    def __init__(self, columns: Mapping[str, CodedColumn], rows: int, kept: set[Atom]) -> None:
+    def __init__(self, columns: Mapping[str, CodedColumn], rows: int, kept: set[int]) -> None:
         self.columns = columns
         self.rows = rows
         self.kept = kept
-        self.known: dict[Atom, Mask] = {}
+        self.known: dict[int, Mask] = {}
 
     def true(self, predicate: Predicate) -> Mask:
         """Where the predicate is TRUE."""
@@ -230,11 +245,11 @@ class _Evaluation:
 
     def atom(self, atom: Atom) -> Mask:
         """Where the atom is TRUE; kept when another query asks for it too."""
-        known = self.known.get(atom)
+        known = self.known.get(id(atom))
         if known is None:
             known = self.evaluated(atom)
-            if atom in self.kept:
-                self.known[atom] = known
+            if id(atom) in self.kept:
+                self.known[id(atom)] = known
         return known
 
     def known_values(self, atom: Atom) -> Mask:
