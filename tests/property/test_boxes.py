@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -41,15 +42,13 @@ def boxes(draw: st.DrawFn) -> Box:
     return Box(sides)
 
 
-def inside(side: Side | None, value: object) -> bool:
+def inside(side: Side | None, value: Any) -> bool:
     """Membership by the definition: no side takes all, NULL too."""
     if side is None:
         return True
     if isinstance(side, Interval) and value is not None:
-        low, high = side.low, side.high
-        return not (
-            (low is not None and value < low) or (high is not None and value >= high)  # type: ignore[operator]
-        )
+        above = side.low is None or value >= side.low
+        return above and (side.high is None or value < side.high)
     return side is NULL and value is None
 
 

@@ -23,8 +23,8 @@ INTS = Stream("ints", tuple(Attribute(name, INT) for name in "abcd"))
 VALUES = {name: z3.Int(name) for name in "abcd"}
 NULLS = {name: z3.Bool(f"{name} is null") for name in "abcd"}
 OPERATORS: dict[str, Callable[[z3.ArithRef, z3.ArithRef | int], z3.BoolRef]] = {
-    "=": z3.ArithRef.__eq__,
-    "<>": z3.ArithRef.__ne__,
+    "=": lambda a, b: z3.And(a <= b, a >= b),
+    "<>": lambda a, b: z3.Or(a < b, a > b),
     "<": z3.ArithRef.__lt__,
     "<=": z3.ArithRef.__le__,
     ">": z3.ArithRef.__gt__,

@@ -16,7 +16,6 @@ from typing import Any
 
 from headgate.predicate.atoms import Operator
 from headgate.schema import (
-    Date,
     Interval,
     Ordinal,
     Timestamp,
@@ -31,14 +30,7 @@ Constant = Value | Fraction
 
 def comparable(left: Type, right: Type) -> bool:
     """Do values of these types have a common order? Numbers do, and dates with timestamps."""
-    return family(left) == family(right)
-
-
-def family(type_: Type) -> str:
-    """What a type can be compared with."""
-    if type_.numeric:
-        return "number"
-    return "time" if isinstance(type_, Date | Timestamp) else type_.sql
+    return left.family == right.family
 
 
 def values_where(type_: Type, op: Operator, constant: Constant) -> ValueSet:

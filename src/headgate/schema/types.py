@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 from zoneinfo import ZoneInfo
 
@@ -47,7 +48,11 @@ def successor(ordinal: Ordinal) -> Ordinal:
 class Type:
     """What all types share. `fits` says whether an object is a value; the rest trusts that."""
 
-    numeric: ClassVar[bool] = False
+    family: ClassVar[str]  # types of one family compare with each other
+
+    @property
+    def numeric(self) -> bool:
+        return self.family == "number"
 
     @property
     @abstractmethod
@@ -99,6 +104,8 @@ class Type:
 
 @dataclass(frozen=True)
 class Boolean(Type):
+    family: ClassVar[str] = "boolean"
+
     @property
     def sql(self) -> str:
         return "BOOLEAN"
@@ -132,7 +139,7 @@ class Integer(Type):
     """INT with 32 bits, BIGINT with 64."""
 
     bits: int
-    numeric: ClassVar[bool] = True
+    family: ClassVar[str] = "number"
 
     @property
     def sql(self) -> str:
@@ -144,11 +151,11 @@ class Integer(Type):
 
         return pa.int32() if self.bits == 32 else pa.int64()
 
-    @property
+    @cached_property
     def minimum(self) -> int:
         return -(1 << (self.bits - 1))
 
-    @property
+    @cached_property
     def maximum(self) -> int:
         return (1 << (self.bits - 1)) - 1
 
@@ -175,7 +182,7 @@ class DecimalType(Type):
 
     precision: int = 10
     scale: int = 0
-    numeric: ClassVar[bool] = True
+    family: ClassVar[str] = "number"
 
     @property
     def sql(self) -> str:
@@ -187,11 +194,11 @@ class DecimalType(Type):
 
         return pa.decimal128(self.precision, self.scale)
 
-    @property
+    @cached_property
     def minimum(self) -> int:
         return 1 - int(10**self.precision)
 
-    @property
+    @cached_property
     def maximum(self) -> int:
         return int(10**self.precision) - 1
 
@@ -216,7 +223,7 @@ class DecimalType(Type):
 class Double(Type):
     """Doubles in Spark's order: −0.0 equals 0.0, and NaN equals itself above everything."""
 
-    numeric: ClassVar[bool] = True
+    family: ClassVar[str] = "number"
 
     @property
     def sql(self) -> str:
@@ -267,6 +274,8 @@ class Double(Type):
 
 @dataclass(frozen=True)
 class String(Type):
+    family: ClassVar[str] = "string"
+
     @property
     def sql(self) -> str:
         return "STRING"
@@ -297,6 +306,8 @@ class String(Type):
 
 @dataclass(frozen=True)
 class Date(Type):
+    family: ClassVar[str] = "time"
+
     @property
     def sql(self) -> str:
         return "DATE"
@@ -307,11 +318,11 @@ class Date(Type):
 
         return pa.date32()
 
-    @property
+    @cached_property
     def minimum(self) -> int:
         return self.ordinal(date.min)
 
-    @property
+    @cached_property
     def maximum(self) -> int:
         return self.ordinal(date.max)
 
@@ -344,6 +355,7 @@ class Timestamp(Type):
     """A moment, in microseconds. `zone` is where clock times without an offset are read."""
 
     zone: str = "UTC"
+    family: ClassVar[str] = "time"
 
     @property
     def sql(self) -> str:
@@ -355,11 +367,11 @@ class Timestamp(Type):
 
         return pa.timestamp("us", tz="UTC")
 
-    @property
+    @cached_property
     def minimum(self) -> int:
         return self.ordinal(datetime.min.replace(tzinfo=UTC))
 
-    @property
+    @cached_property
     def maximum(self) -> int:
         return self.ordinal(datetime.max.replace(tzinfo=UTC))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from headgate.predicate import IsNull, Operator, Predicate, conjunction, disjunction
+from headgate.predicate import Column, IsNull, Operator, Predicate, conjunction, disjunction
 from headgate.predicate.pattern.refused import PatternRefused
 from headgate.sql import conditions
 from headgate.sql.conditions import ConditionError
@@ -164,8 +164,8 @@ def _comparison(text: str, scope: Scope) -> Predicate | None:
     name, operator, literal, other = match.groups()
     op = _OPERATORS[operator]
     if literal is not None:
-        return conditions.compare(scope.column(_parts(name)), op, _literal(literal), scope.zone)
-    return conditions.compare_columns(scope.column(_parts(name)), op, scope.column(_parts(other)))
+        return conditions.compare(_column(name, scope), op, _literal(literal), scope.zone)
+    return conditions.compare_columns(_column(name, scope), op, _column(other, scope))
 
 
 def _other(text: str, scope: Scope) -> Predicate | None:
@@ -173,7 +173,7 @@ def _other(text: str, scope: Scope) -> Predicate | None:
     if match is None:
         return None
     name, _, negated, kind, rest = match.groups()
-    column = scope.column(_parts(name))
+    column = _column(name, scope)
     if kind.upper() == "NULL":
         return IsNull(column, negated is not None)
     literals = [_literal(literal) for literal in _LITERALS.findall(rest)]
@@ -187,11 +187,14 @@ def _other(text: str, scope: Scope) -> Predicate | None:
     return conditions.negation(found) if negated else found
 
 
-def _parts(name: str) -> list[str]:
-    parts = name.split(".")
-    if any(part.upper() in _WORDS for part in parts):
-        raise NameProblem(f"`{name}` is a word of the language", "")
-    return parts
+def _column(name: str, scope: Scope) -> Column:
+    known = scope.unquoted.get(name)
+    if known is None:
+        parts = name.split(".")
+        if any(part.upper() in _WORDS for part in parts):
+            raise NameProblem(f"`{name}` is a word of the language", "")
+        known = scope.unquoted[name] = scope.column(parts)
+    return known
 
 
 def _literal(text: str) -> Literal:

@@ -13,7 +13,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
-from headgate.predicate.comparison import family
 from headgate.schema import STRING, Date, Double, Timestamp, Type, Value
 from headgate.schema.clock import parse_clock, parse_date
 
@@ -100,12 +99,12 @@ def constant(literal: Literal, type_: Type, zone: str) -> Value | None:
     """
     if literal is None:
         return None
-    wanted = family(type_)
+    wanted = type_.family
     if isinstance(literal, Number):
         _check(wanted == "number", "a number", type_)
         return _number(literal.text, type_)
     if isinstance(literal, bool):
-        _check(wanted == "BOOLEAN", "a BOOLEAN", type_)
+        _check(wanted == "boolean", "a BOOLEAN", type_)
         return literal
     if isinstance(literal, float):
         _check(wanted == "number", "a number", type_)
@@ -115,7 +114,7 @@ def constant(literal: Literal, type_: Type, zone: str) -> Value | None:
         return _time(literal, zone)
     if isinstance(type_, Date | Timestamp):
         return _time(Typed(type_.sql, literal), zone)
-    _check(wanted == "STRING", "a string", type_)
+    _check(wanted == "string", "a string", type_)
     return literal
 
 

@@ -24,7 +24,8 @@ class Scope:
     """Streams by alias. With a single stream, columns carry no alias."""
 
     sources: tuple[tuple[str, Stream], ...]
-    _known: dict[str, Column] = field(default_factory=dict, repr=False)
+    known: dict[str, Column] = field(default_factory=dict, repr=False)
+    unquoted: dict[str, Column] = field(default_factory=dict, repr=False)  # what `fast` has seen
 
     @staticmethod
     def of(stream: Stream) -> Scope:
@@ -40,9 +41,9 @@ class Scope:
     def column(self, parts: Sequence[str]) -> Column:
         """The column that a dotted name means, the alias before it optional."""
         name = ".".join(parts)
-        known = self._known.get(name)
+        known = self.known.get(name)
         if known is None:
-            known = self._known[name] = self._resolve(parts, name)
+            known = self.known[name] = self._resolve(parts, name)
         return known
 
     def _resolve(self, parts: Sequence[str], name: str) -> Column:
