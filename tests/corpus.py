@@ -8,8 +8,9 @@ from functools import lru_cache
 
 from headgate.predicate import Predicate
 from headgate.sql import WhereReader
+from tests.boundaries import STREAM, Row
 from tests.scale import many, seed
-from tests.strategies import STREAM, Clauses, Row, Seeded, row
+from tests.strategies import Clauses, Seeded, row
 
 SHARDS = range(4)
 SIZE = 1_000

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from headgate.schema import Attribute, Stream
-from tests.strategies import STREAM, Clauses, Dice, pick
+from tests.boundaries import STREAM
+from tests.strategies import Clauses, Dice, pick
 
 ALIASES = ("x", "y", "Left Side", "select", "a`b")
 FUNCTIONS = ("COUNT", "SUM", "MIN", "MAX", "AVG", "MEDIAN")

@@ -19,7 +19,8 @@ from datetime import UTC, datetime
 import duckdb
 
 from headgate.schema import BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, Attribute
-from tests.strategies import STREAM, VALUES, Dice, Row, pick
+from tests.boundaries import STREAM, VALUES, Row
+from tests.strategies import Dice, pick
 
 OPERATORS = ("=", "<", "<=", ">", ">=", "<>")
 EXACT_NUMBERS = (

@@ -19,9 +19,9 @@ from headgate.predicate import (
 )
 from headgate.schema import INT, Attribute, Stream
 from headgate.sql import parse_where
+from tests.boundaries import STREAM, Row
 from tests.corpus import SHARDS, cases
 from tests.scale import many
-from tests.strategies import STREAM, Row
 
 CAP = 300
 

@@ -6,9 +6,10 @@ import pytest
 
 from headgate.predicate import evaluate
 from headgate.sql import WhereReader
+from tests.boundaries import STREAM, Row
 from tests.oracles.duck import TEXTS, Pairs, table_of, truths
 from tests.scale import many, seed
-from tests.strategies import STREAM, Row, Seeded, row
+from tests.strategies import Seeded, row
 
 CHUNK = 50
 

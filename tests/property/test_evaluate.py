@@ -7,9 +7,10 @@ from hypothesis import given
 
 from headgate.predicate import evaluate
 from headgate.sql import parse_where
+from tests.boundaries import STREAM, TYPES, Row
 from tests.corpus import SHARDS, cases
 from tests.oracles.naive import meaning, naive
-from tests.strategies import STREAM, TYPES, Row, rows, wheres
+from tests.strategies import rows, wheres
 
 
 @pytest.mark.parametrize("shard", SHARDS)

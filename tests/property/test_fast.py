@@ -17,11 +17,12 @@ from headgate.predicate import Predicate, evaluate
 from headgate.schema import INT, STRING, Attribute, Stream
 from headgate.sql import Scope, fast
 from headgate.sql.where import parse_condition
+from tests.boundaries import STREAM, TYPES
 from tests.corpus import SHARDS, cases
 from tests.mutations import mutated
 from tests.oracles.naive import meaning
 from tests.scale import many, seed
-from tests.strategies import STREAM, TYPES, Clauses, Seeded, row, wheres
+from tests.strategies import Clauses, Seeded, row, wheres
 
 SCOPE = Scope.of(STREAM)
 QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)"')

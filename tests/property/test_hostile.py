@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from headgate.errors import Position, SqlError
 from headgate.schema import Schema, Stream
 from headgate.sql import Rejected, Script, parse_where
+from tests.boundaries import STREAM
 from tests.mutations import CHARACTERS, TOKENS, mutated
 from tests.scale import many, seed
 from tests.statements import Statements
-from tests.strategies import STREAM, Clauses, Seeded
+from tests.strategies import Clauses, Seeded
 
 LIMIT = 0.1
 

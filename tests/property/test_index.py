@@ -12,10 +12,11 @@ from headgate.matching import KINDS, Matches
 from headgate.predicate import Predicate
 from headgate.query import Query, Source
 from headgate.sql import parse_where
+from tests.boundaries import STREAM, TYPES, Row
 from tests.corpus import cases
 from tests.oracles.naive import meaning
 from tests.scale import seed
-from tests.strategies import STREAM, TYPES, Row, Seeded, row
+from tests.strategies import Seeded, row
 
 EVENTS = 100
 

@@ -6,8 +6,8 @@ import pytest
 
 from headgate.predicate import evaluate
 from headgate.sql import parse_where
+from tests.boundaries import STREAM
 from tests.corpus import SHARDS, cases
-from tests.strategies import STREAM
 
 
 @pytest.mark.parametrize("shard", SHARDS[:2])

@@ -22,8 +22,9 @@ from headgate.predicate import (
 )
 from headgate.predicate.tree import children
 from headgate.sql import parse_where
+from tests.boundaries import STREAM, Row
 from tests.corpus import SHARDS, cases
-from tests.strategies import STREAM, Row, rows, wheres
+from tests.strategies import rows, wheres
 
 
 def nodes(predicate: Predicate) -> Iterator[Predicate]:

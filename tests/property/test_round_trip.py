@@ -19,10 +19,11 @@ from headgate.sql import (
     render_schema,
     render_stream,
 )
+from tests.boundaries import STREAM
 from tests.corpus import SHARDS, cases
 from tests.scale import many, seed
 from tests.statements import Statements
-from tests.strategies import STREAM, Seeded, wheres
+from tests.strategies import Seeded, wheres
 
 
 def accepted(found: Iterable[Query | Stream | Rejected]) -> list[Query | Stream]:

@@ -14,10 +14,11 @@ import z3
 from headgate.predicate import Column, evaluate, satisfiable
 from headgate.schema import INT, Attribute, Schema, Stream
 from headgate.sql import Script, parse_where
+from tests.boundaries import STREAM, Row
+from tests.boundaries import VALUES as CHOICES
 from tests.corpus import SHARDS, SIZE, cases
 from tests.scale import many, seed
-from tests.strategies import STREAM, Clauses, Dice, Row, Seeded, pick
-from tests.strategies import VALUES as CHOICES
+from tests.strategies import Clauses, Dice, Seeded, pick
 
 INTS = Stream("ints", tuple(Attribute(name, INT) for name in "abcd"))
 VALUES = {name: z3.Int(name) for name in "abcd"}

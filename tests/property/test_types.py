@@ -25,7 +25,7 @@ from headgate.schema import (
     Type,
     successor,
 )
-from tests.strategies import VALUES
+from tests.boundaries import VALUES
 
 CENTS, WIDE = DecimalType(10, 2), DecimalType(38, 10)
 TYPES: tuple[Type, ...] = (BOOLEAN, INT, BIGINT, CENTS, WIDE, DOUBLE, STRING, DATE, TIMESTAMP)

@@ -9,9 +9,10 @@ from headgate.predicate import evaluate
 from headgate.schema import Schema
 from headgate.sql import Rejected, Scope, Script, fast, parse_where, render_predicate
 from headgate.sql.where import parse_condition
+from tests.boundaries import STREAM, TYPES
 from tests.oracles.naive import meaning
 from tests.sql.golden import golden
-from tests.strategies import STREAM, TYPES, Seeded, row
+from tests.strategies import Seeded, row
 
 WHERE = golden("golden_where.txt")
 WRONG = golden("golden_errors.txt")

@@ -28,7 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (init, check, match, explain, bench):
-    app.command(no_args_is_help=True)(command)
+    app.command()(command)
 
 
 def _show_version(wanted: bool) -> None:

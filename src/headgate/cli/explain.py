@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 import typer
@@ -18,15 +19,16 @@ from headgate.cli.output import (
     console,
     escape,
     load,
+    notes,
     show_refused,
 )
-from headgate.errors import EventError, UsageError
+from headgate.errors import EventError, UsageError, did_you_mean
 from headgate.events import parse_json_lines
 from headgate.explain import Explanation
 from headgate.explain import explain as explained
 from headgate.predicate import Row, columns
 from headgate.query import Query
-from headgate.schema import Schema
+from headgate.schema import Schema, Stream
 
 MARKS = {True: "[green]✓ TRUE[/]", False: "[red]✗ FALSE[/]", None: "[yellow]? NULL[/]"}
 
@@ -69,6 +71,7 @@ def _row(query: Query, schema: Schema, event: str) -> Row:
     if len(query.sources) > 1:
         raise UsageError(f"`{query.id}` joins streams; one event does not decide it")
     stream = schema.the_stream(query.stream)
+    _warn_of_strangers(event, stream)
     used = [column.name for column in columns(query.where)]
     text = event.encode(errors="replace")
     batch = parse_json_lines([text], stream, source="--event", columns=used)
@@ -78,6 +81,20 @@ def _row(query: Query, schema: Schema, event: str) -> Row:
         raise EventError("--event: a JSON object is expected")
     rows: list[dict[str, Any]] = batch.table.to_pylist()
     return rows[0] if rows else {}
+
+
+def _warn_of_strangers(event: str, stream: Stream) -> None:
+    """A key that the stream does not know is most likely mistyped."""
+    try:
+        found = json.loads(event)
+    except (ValueError, RecursionError):
+        return  # the parser of events says it better
+    known = {name.lower() for name in stream.names}
+    known |= {name.split(".")[0] for name in known}
+    for key in found if isinstance(found, dict) else ():
+        if key.lower() not in known:
+            hint = did_you_mean(key, stream.names)
+            notes().print(f"[yellow]note:[/] {escape(f'no attribute `{key}`; {hint}')}")
 
 
 def _show(explanation: Explanation) -> None:

@@ -83,7 +83,9 @@ def match(
     left_out = [q.id for q in found if q.kind != "filter" and chosen.name in _streams(q)]
     if left_out:
         shown = ", ".join(left_out[:5]) + (" …" if len(left_out) > 5 else "")
-        notes().print(f"[yellow]left out:[/] joins and aggregates are not matched: {escape(shown)}")
+        notes().print(
+            f"[yellow]left out:[/] joins, aggregates and DISTINCT are not matched: {escape(shown)}"
+        )
     tally = Tally(len(built))
     with progress("matching") as advance:
         for batch in _limited(read_events(events, chosen), limit):

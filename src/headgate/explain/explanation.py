@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from headgate.explain.flip import Flip, find_flip
 from headgate.predicate import (
     And,
+    Column,
     Not,
     Or,
     Predicate,
     Row,
     Truth,
     atoms,
+    columns,
     columns_of,
     evaluate,
     holding,
 )
 from headgate.predicate.tree import children
 from headgate.queries import query_version
-from headgate.query import Query
+from headgate.query import Aggregate, Query
 from headgate.schema import Schema, Value
 from headgate.sql import render_predicate, render_select
 
@@ -83,7 +86,7 @@ class Explanation:
 def explain(query: Query, schema: Schema, row: Row | None = None) -> Explanation:
     """The plan of a query; with a row, the truth of each atom and a change that flips it."""
     needed = render_predicate(holding(query.where))
-    names = tuple(dict.fromkeys(c.key for atom in atoms(query.where) for c in columns_of(atom)))
+    names = tuple(dict.fromkeys(column.key for column in _columns_read(query)))
     if row is None:
         return Explanation(query, needed, names)
     return Explanation(
@@ -95,6 +98,17 @@ def explain(query: Query, schema: Schema, row: Row | None = None) -> Explanation
         _atom_truths(query.where, row),
         find_flip(query, schema, row),
     )
+
+
+def _columns_read(query: Query) -> Iterator[Column]:
+    """The columns of WHERE, then those of SELECT and GROUP BY."""
+    yield from columns(query.where)
+    for output in query.outputs:
+        source = output.expression
+        column = source.argument if isinstance(source, Aggregate) else source
+        if column is not None:
+            yield column
+    yield from query.group_by
 
 
 def _atom_truths(predicate: Predicate, row: Row) -> tuple[AtomTruth, ...]:

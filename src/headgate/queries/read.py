@@ -124,7 +124,7 @@ class Loader:
             if isinstance(found, Rejected):
                 self.refuse(found.error, found.id)
             elif isinstance(found, Query):
-                self.accept(found, Position(str(path)))
+                self.accept(found, self.script.place)
 
     def read_rows(self, path: Path) -> None:
         """A file with a query a row."""
@@ -177,6 +177,7 @@ class Loader:
         if query.id in self._queries:
             error = SqlSyntaxError(
                 f"there is already a query `{query.id}`",
+                text=query.id,
                 hint="ids are unique in a set",
                 position=place,
                 topic="id used twice",

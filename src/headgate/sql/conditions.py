@@ -91,6 +91,11 @@ def matches(column: Column, kind: PatternKind, text: str, escape: str = "\\") ->
     return Matches(column, pattern)
 
 
+def is_true(column: Column) -> Predicate:
+    """A BOOLEAN column that stands as a condition."""
+    return Within(column, values_where(column.type, "=", True))
+
+
 def negation(predicate: Predicate) -> Predicate:
     """NOT, which an atom takes into itself: `NOT a IN (1, 2)` stays one atom."""
     if isinstance(predicate, Not):

@@ -14,10 +14,12 @@ from collections.abc import Iterable
 
 from headgate.predicate import Column, IsNull, Operator, Predicate, conjunction, disjunction
 from headgate.predicate.pattern.refused import PatternRefused
+from headgate.schema import Boolean
 from headgate.sql import conditions
 from headgate.sql.conditions import ConditionError
 from headgate.sql.lexer import MAX_DEPTH, MAX_LITERAL, MAX_STATEMENT, is_unicode
 from headgate.sql.literals import Literal, LiteralError, Number, Typed
+from headgate.sql.plain_atoms import plain_atom, plain_column
 from headgate.sql.scope import NameProblem, Scope
 from headgate.sql.words import RESERVED, TYPED
 
@@ -35,7 +37,8 @@ _TOKEN = re.compile(
               | \s++(?:NOT\s++)?+ (?: IN\s*+\(\s*+{_LITERAL}(?:\s*+,\s*+{_LITERAL})*+\s*+\)
                                     | BETWEEN\s++{_LITERAL}\s++AND\s++{_LITERAL}
                                     | LIKE\s++{_TEXT}(?!\s*+ESCAPE) )
-              | \s++IS\s++(?:NOT\s++)?+NULL\b ) )
+              | \s++IS\s++(?:NOT\s++)?+NULL\b
+              | (?=\s*+(?:AND\b|OR\b|\)|$)) ) )
   | (AND\b | OR\b | NOT\b | \( | \))
   | (\S.*) )""",
     re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL,
@@ -46,6 +49,7 @@ _COMPARISON = re.compile(
 _OTHER = re.compile(
     rf"({_NAME})\s+(IS\s+)?(NOT\s+)?(IN|BETWEEN|LIKE|NULL)\b(.*)", re.I | re.A | re.S
 )
+_WORD = re.compile(_NAME, re.ASCII)
 _LITERALS = re.compile(_LITERAL, re.IGNORECASE | re.ASCII)
 _OPERATORS: dict[str, Operator] = {
     "<": "<",
@@ -102,6 +106,7 @@ def condition(text: str, scope: Scope, cache: _Cache | None = None) -> Predicate
 
 def _tokens(text: str) -> Iterable[tuple[str, str, str]]:
     """All at once where the text is short; one by one where an early refusal saves much work."""
+    text = text.rstrip()  # blanks at the end would be tried from each of them
     if len(text) < LONG:
         return _TOKEN.findall(text)
     return (match.groups("") for match in _TOKEN.finditer(text))  # type: ignore[misc]
@@ -149,12 +154,27 @@ class _Group:
 def _bind(text: str, scope: Scope, cache: _Cache) -> Predicate | None:
     """The predicate of one atom's text."""
     try:
-        found = _comparison(text, scope) or _other(text, scope)
+        found = plain(text, scope) or general(text, scope)
     except (LiteralError, ConditionError, NameProblem, PatternRefused):
         return None
     if found is not None and len(cache) < MAX_CACHE:
         cache[text] = found
     return found
+
+
+def plain(text: str, scope: Scope) -> Predicate | None:
+    """An atom in its commonest spelling."""
+    name, _, rest = text.partition(" ")
+    if name not in scope.plain:
+        scope.plain[name] = plain_column(_column(name, scope)) if _WORD.fullmatch(name) else None
+    known = scope.plain[name]
+    operator, _, operand = rest.partition(" ")
+    return None if known is None else plain_atom(known, operator, operand)
+
+
+def general(text: str, scope: Scope) -> Predicate | None:
+    """An atom in any spelling of the common subset."""
+    return _comparison(text, scope) or _other(text, scope) or _flag(text, scope)
 
 
 def _comparison(text: str, scope: Scope) -> Predicate | None:
@@ -185,6 +205,12 @@ def _other(text: str, scope: Scope) -> Predicate | None:
         assert isinstance(literals[0], str)
         found = conditions.matches(column, "LIKE", literals[0])
     return conditions.negation(found) if negated else found
+
+
+def _flag(text: str, scope: Scope) -> Predicate | None:
+    """A BOOLEAN attribute alone."""
+    column = _column(text, scope)
+    return conditions.is_true(column) if isinstance(column.type, Boolean) else None
 
 
 def _column(name: str, scope: Scope) -> Column:

@@ -237,7 +237,7 @@ def _only_value(column: Column, interval: Interval) -> str | None:
 def _end(column: Column, cut: Ordinal | None, here: str, before: str) -> str:
     """`operator literal` for the end of an interval, by the cut itself or the value before it.
 
-    The shorter literal wins: on DECIMAL(10, 2) that is `> 10` and not `>= 10.01`.
+    The rounder one wins: `> 10` and not `>= 10.01` on DECIMAL(10, 2), `>= 1000` and not `> 999`.
     """
     if cut is None:
         return ""
@@ -245,7 +245,8 @@ def _end(column: Column, cut: Ordinal | None, here: str, before: str) -> str:
     previous = _previous(column, cut)
     if previous is None:
         return f"{here} {at}"
-    if at is None or len(previous) < len(at) or (len(previous) == len(at) and before == "<="):
+    rounder = 0 if at is None else len(previous.rstrip("0")) - len(at.rstrip("0"))
+    if at is None or rounder < 0 or (rounder == 0 and before == "<="):
         return f"{before} {previous}"
     return f"{here} {at}"
 

@@ -86,16 +86,18 @@ class Script:
 
     schema: Schema
     zone: str = "UTC"
+    place: Position = field(default_factory=Position)  # where the statement just read begins
     _known: dict[str, tuple[Scope, dict[str, Predicate]]] = field(default_factory=dict, repr=False)
 
     def read(self, text: str, file: str | None = None) -> Iterator[Query | Stream | Rejected]:
         """What each statement declares. Streams are added to the schema on the way."""
+        lines = _Lines(text, file)
         for start, statement in statements(text):
+            self.place = lines.position(start)
             try:
                 found = self.statement(statement)
             except SqlError as error:
-                place = Position.of(text, start, file)
-                yield Rejected(error.located(place), _id_in(statement))
+                yield Rejected(error.located(self.place), _id_in(statement))
                 continue
             if isinstance(found, Stream):
                 self.schema = self.schema.with_streams((found,))
@@ -338,6 +340,21 @@ class Script:
         if function in ("MIN", "MAX"):
             distinct = False  # DISTINCT changes nothing there
         return Aggregate(function, column, distinct)
+
+
+class _Lines:
+    """Positions in a text that are asked for from top to bottom."""
+
+    def __init__(self, text: str, file: str | None) -> None:
+        self.text = text
+        self.file = file
+        self.line, self.start = 1, 0
+
+    def position(self, offset: int) -> Position:
+        self.line += self.text.count("\n", self.start, offset)
+        self.start = offset
+        column = offset - self.text.rfind("\n", 0, offset)
+        return Position(self.file, self.line, column)
 
 
 def _check_grouping(

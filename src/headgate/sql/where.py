@@ -29,7 +29,6 @@ from headgate.predicate import (
     Operator,
     Predicate,
     Truth,
-    Within,
     conjunction,
     disjunction,
 )
@@ -37,7 +36,7 @@ from headgate.predicate.atoms import MIRROR, PatternKind
 from headgate.predicate.comparison import HOLDS, order
 from headgate.predicate.pattern.refused import PatternRefused
 from headgate.predicate.tree import ALL_TRUTHS, Accepted
-from headgate.schema import BOOLEAN, Boolean, DecimalType, Interval, Timestamp, ValueSet
+from headgate.schema import Boolean, DecimalType, Timestamp
 from headgate.sql import conditions
 from headgate.sql.conditions import ConditionError
 from headgate.sql.dialect import parse, span
@@ -131,7 +130,7 @@ class Binder:
             if not isinstance(column.type, Boolean):
                 message = f"`{column.key}` is {article(column.type.sql)}, not a condition"
                 raise self.error(TypeMismatch, node, message, "compare it with something")
-            return Within(column, ValueSet.of(Interval(1, 2).clipped(BOOLEAN)))
+            return conditions.is_true(column)
         if isinstance(node, exp.Boolean | exp.Null):
             return conditions.truth(None if isinstance(node, exp.Null) else bool(node.this))
         if isinstance(node, exp.Literal):

@@ -29,7 +29,7 @@ from headgate.predicate.pattern.translation import translate
 
 __all__ = ["CompiledPattern", "PatternRefused", "compile_re2", "to_re2"]
 
-_LONGEST = 100_000
+_LONGEST = 10_000
 
 # Enough for `\p{L}{200}`; a pattern that needs more is refused after a third of a second.
 _MEMORY = 4 << 20
