@@ -15,7 +15,9 @@ def bench(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="The experiment.", show_default=False)
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="How often each contestant runs.")] = 3,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="How often each contestant runs; else as it suits.")
+    ] = None,
     scale: Annotated[float, typer.Option(min=0.0, help="1 is full size; 0.01 a quick look.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Of the generated workload.")] = 1,
     out: Annotated[Path, typer.Option(help="Where JSON and plot go.")] = Path("bench-results"),
