@@ -14,6 +14,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from headgate.predicate import (
+    Atom,
     Column,
     Compare,
     Matches,
@@ -22,6 +23,7 @@ from headgate.predicate import (
     Within,
     atoms,
     columns,
+    columns_of,
     evaluate,
 )
 from headgate.predicate.candidates import pattern_examples, values_beside
@@ -29,7 +31,8 @@ from headgate.query import Query, attribute_of
 from headgate.schema import Attribute, Interval, Ordinal, Schema, String, Value
 from headgate.schema.values import precedes
 
-BUDGET = 50_000
+BUDGET = 500_000  # atoms that may be evaluated, so that a long query is tried less often
+FEWEST_TRIES = 20
 OPERATORS: tuple[Operator, ...] = ("<", "=", ">")
 
 
@@ -47,8 +50,11 @@ class Flip:
 
 def find_flip(query: Query, schema: Schema, row: Row) -> Flip | None:
     """A change of one attribute, or else of two, that flips the answer; None if none was found."""
-    search = _Search(query, schema, dict(row))
-    return search.single() or search.double()
+    return _Search(query, schema, dict(row)).run()
+
+
+class _Exhausted(Exception):
+    """The search has cost as much as it may."""
 
 
 class _Search:
@@ -58,7 +64,19 @@ class _Search:
         self.columns = columns(query.where)
         self.attributes = {c: attribute_of(query, c, schema) for c in self.columns}
         self.matched = evaluate(query.where, row) is True
-        self.tries = 0
+        self.mentions: dict[Column, list[Atom]] = {column: [] for column in self.columns}
+        size = 0
+        for atom in atoms(query.where):
+            size += 1
+            for column in columns_of(atom):
+                self.mentions[column].append(atom)
+        self.tries_left = max(FEWEST_TRIES, BUDGET // max(size, 1))
+
+    def run(self) -> Flip | None:
+        try:
+            return self.single() or self.double()
+        except _Exhausted:
+            return None
 
     def single(self) -> Flip | None:
         """A new value for one attribute; one that is not NULL where there is such a one."""
@@ -79,12 +97,12 @@ class _Search:
                     changes = {first.key: one, second.key: two}
                     if self.flips(changes):
                         return self.flip(changes)
-                    if self.tries > BUDGET:
-                        return None
         return None
 
     def flips(self, changes: dict[str, Value | None]) -> bool:
-        self.tries += 1
+        self.tries_left -= 1
+        if self.tries_left < 0:
+            raise _Exhausted
         return (evaluate(self.query.where, {**self.row, **changes}) is True) != self.matched
 
     def flip(self, changes: dict[str, Value | None]) -> Flip:
@@ -111,19 +129,15 @@ class _Search:
             yield cut
             if isinstance(cut, int):
                 yield cut - 1
-        for atom in atoms(self.query.where):
-            if isinstance(atom, Compare) and column in (atom.left, atom.right):
+        for atom in self.mentions[column]:
+            if isinstance(atom, Compare):
                 yield from self.beside(column, atom, row, at)
-            elif isinstance(atom, Matches) and atom.column == column:
+            elif isinstance(atom, Matches):
                 yield from pattern_examples(atom)
 
     def cuts(self, column: Column) -> list[Any]:
-        found = {
-            cut
-            for atom in atoms(self.query.where)
-            if isinstance(atom, Within) and atom.column == column
-            for cut in atom.values.cuts
-        }
+        within = [atom for atom in self.mentions[column] if isinstance(atom, Within)]
+        found = {cut for atom in within for cut in atom.values.cuts}
         return sorted(found | set(self.attributes[column].domain.cuts))
 
     def beside(
