@@ -170,3 +170,12 @@ def test_help_has_examples(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
     assert f"headgate {command}" in result.output
+
+
+def test_a_check_counts_where_a_query_reads(files: Path) -> None:
+    """A CHECK on an attribute that no query reads refuses nothing; a wrong type always does."""
+    (files / "t.sql").write_text(SCHEMA + "CREATE QUERY q AS SELECT * FROM s WHERE t = 'x';")
+    (files / "t.jsonl").write_text('{"a": -1, "t": "x"}\n{"a": "one", "t": "x"}\n')
+    lines = objects(run("match", "-q", "t.sql", "t.jsonl", "--format", "json").stdout)
+    assert lines[0]["queries"] == ["q"]
+    assert "not an INT" in lines[1]["error"]

@@ -52,6 +52,7 @@ HOSTILE = {
     "nested COALESCE": "COALESCE(" * 1_000 + "flag" + ", TRUE)" * 1_000,
     "nested IS TRUE": "(" * 90 + "flag" + ") IS TRUE" * 90,
     "nested CAST": "qty = " + "CAST(" * 1_000 + "1" + " AS INT)" * 1_000,
+    "cast to nowhere": "qty\n=\n1 AND qty = CAST('NaN' AS DOUBLEDOUBLE)",
     "IS by the thousand": "flag" + " IS TRUE" * 10_000,
     "AND that never ends": "qty = 1" + " AND qty = 1" * 100_000,
     "OR just too long": "qty = 1" + " OR qty = 1" * 100_000,

@@ -173,3 +173,11 @@ def test_ids_are_unique() -> None:
         queries.add(queries["abc"])
     with pytest.raises(QuerySetError, match="did you mean `abc`"):
         queries.remove("abd")
+
+
+def test_a_frame_of_mixed_types_has_errors_by_row(schema: Path) -> None:
+    """A column of a DataFrame may hold anything; what is no string is one bad row."""
+    frame = pd.DataFrame({"id": ["x", 3], "where": ["a > 3", "a < 2"], "metadata": [{"n": 1}, "s"]})
+    queries = hg.from_dataframe(frame, schema)
+    assert queries.ids == ("x",)
+    assert [row.error.position.line for row in queries.report.errors] == [2]

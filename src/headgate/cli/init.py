@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import escape, notes
+from headgate.cli.output import counted, escape, notes
 from headgate.errors import UsageError
 from headgate.events import infer_stream
 from headgate.sql import render_stream
@@ -44,5 +44,5 @@ def init(
         output.write_text(text, encoding="utf-8")
     for attribute, why in found.skipped:
         notes().print(f"[yellow]left out:[/] {escape(attribute)}: {escape(why)}")
-    count = len(found.stream.attributes)
-    notes().print(f"{count} attributes from {found.rows:,} events")
+    attributes = counted(len(found.stream.attributes), "attribute")
+    notes().print(f"{attributes} from {counted(found.rows, 'event')}")

@@ -32,6 +32,9 @@ from headgate.cli.output import (
 )
 from headgate.events import EventBatch, read_events
 from headgate.matching import Matches, index
+from headgate.predicate import columns
+from headgate.queries import QuerySet
+from headgate.schema import Stream
 
 SHOWN = 20
 WORTH_TIMING = 10_000
@@ -88,7 +91,7 @@ def match(
         )
     tally = Tally(len(built))
     with progress("matching") as advance:
-        for batch in _limited(read_events(events, chosen), limit):
+        for batch in _limited(_read(events, chosen, found), limit):
             tally.blank += batch.blank
             for matches in built.match_chunks(batch):
                 tally.count(matches)
@@ -116,6 +119,13 @@ class Tally:
         positions, counts = np.unique(matches.positions, return_counts=True)
         for position, hits in zip(positions.tolist(), counts.tolist(), strict=True):
             self.hits[matches.known_ids[position]] += hits
+
+
+def _read(events: Path, stream: Stream, queries: QuerySet) -> Iterator[EventBatch]:
+    """CHECK is enforced where a query reads; of a typed file, other columns are not even read."""
+    used = {c.name for query in queries.filters(stream.name) for c in columns(query.where)}
+    only = sorted(used) if events.suffix == ".parquet" else None
+    return read_events(events, stream.checked_on(used), columns=only)
 
 
 def _streams(query: object) -> set[str]:

@@ -83,13 +83,20 @@ def from_dataframe(frame: Any, schema: Schema | QuerySet | str | Path) -> QueryS
         schema = read(schema).schema
     elif isinstance(schema, QuerySet):
         schema = schema.schema
-    table: pa.Table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame)
-    _check_columns("the table of queries", table.column_names)
+    arrow = isinstance(frame, pa.Table)
+    _check_columns("the table of queries", frame.column_names if arrow else list(frame.columns))
+    rows = frame.to_pylist() if arrow else _pandas_rows(frame)
     loader = Loader(schema)
     with collector_at_rest():
-        for number, found in enumerate(table.to_pylist(), 1):
+        for number, found in enumerate(rows, 1):
             loader.add_row(_row(number, found), "<table>")
     return loader.result()
+
+
+def _pandas_rows(frame: Any) -> list[dict[str, Any]]:
+    """Rows as they are, whatever mixture of types a column holds; what is missing is None."""
+    rows: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return rows
 
 
 @contextmanager

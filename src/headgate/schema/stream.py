@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from headgate.errors import UsageError, did_you_mean
@@ -49,6 +49,11 @@ class Stream:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(attribute.name for attribute in self.attributes)
+
+    def checked_on(self, names: Collection[str]) -> Stream:
+        """The same stream, in which only these attributes have a CHECK or NOT NULL."""
+        free = (Attribute(a.name, a.type) if a.name not in names else a for a in self)
+        return Stream(self.name, tuple(free))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ and refuses what is not in the language, by name and position:
                | [NOT] BETWEEN operand AND operand
                | [NOT] (LIKE | ILIKE) operand [ESCAPE literal] | [NOT] (RLIKE | REGEXP) operand
     literal   := (- | +)* number | string | NULL | TRUE | FALSE
-               | (DATE | TIMESTAMP) string | CAST ( string AS name )
+               | (DATE | TIMESTAMP) string | CAST ( string AS DOUBLE )
     query     := CREATE QUERY name AS SELECT [DISTINCT] (* | output (, output)*)
                  FROM source (, source)* [WHERE condition] [GROUP BY name (, name)*]
     output    := (name | name ( [DISTINCT] (* | name) )) [[AS] name]
@@ -62,7 +62,6 @@ _UNSUPPORTED = frozenset(
 _HINTS = {
     "CURRENT_DATE": "write a literal: a standing query does not depend on when it is read",
     "CURRENT_TIMESTAMP": "write a literal: a standing query does not depend on when it is read",
-    "EXISTS": "there are no subqueries",
     "INTERVAL": "there is no arithmetic; write the bound as a literal",
     "SELECT": "there are no subqueries",
     "JOIN": "list the streams in FROM and put the condition into WHERE",
@@ -249,7 +248,9 @@ class _Grammar:
             if not self.accept_kind("string"):
                 raise self.unsupported("CAST of anything but a string is not supported")
             self.expect("AS")
-            self.name("a type")
+            if not self.accept("DOUBLE"):
+                message = "CAST is not supported but for 'NaN' and the infinities AS DOUBLE"
+                raise self.unsupported(message, "write the literal itself")
             self.expect(")")
             return True
         return (

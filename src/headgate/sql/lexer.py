@@ -40,7 +40,6 @@ _CALLABLE = frozenset(
 )
 _HINTS = {
     "CASE": "write the condition with AND, OR and NOT",
-    "CAST": "write a literal of the attribute's own type",
     "DATE": "write DATE '2024-12-31'",
     "EXISTS": "there are no subqueries",
     "ISNAN": "write a = CAST('NaN' AS DOUBLE)",

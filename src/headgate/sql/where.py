@@ -325,7 +325,7 @@ class Binder:
         if kind in _EXACT and _is_number(text):
             return Number(text)
         if node.this.is_string:
-            message = "CAST is not supported but for 'NaN', 'Infinity' and '-Infinity' AS DOUBLE"
+            message = "CAST is not supported but for 'NaN' and the infinities AS DOUBLE"
             raise self.error(UnsupportedSql, node, message, "write the literal itself")
         message = f"a literal of type {kind.value} is not supported"
         raise self.error(UnsupportedSql, node, message)
