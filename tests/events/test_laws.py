@@ -87,7 +87,7 @@ def of_type(type_: Type) -> st.SearchStrategy[Any]:
             return st.dates()
         case Timestamp():
             return st.datetimes(timezones=st.just(UTC))
-    raise NotImplementedError
+    raise AssertionError("no such kind")
 
 
 def typed_rows() -> st.SearchStrategy[list[Row]]:

@@ -120,7 +120,7 @@ def _converter(attribute: Attribute) -> Convert:
             return partial(_date, name, type_)
         case Timestamp() as type_:
             return partial(_timestamp, name, type_, ZoneInfo(type_.zone))
-    raise NotImplementedError(f"no rule for {attribute.type}")
+    raise TypeError(f"no rule for {attribute.type}")
 
 
 def _boolean(name: str, type_: Boolean, value: Any) -> bool:
