@@ -107,6 +107,27 @@ def test_agree_on_words_of_sql() -> None:
             assert outcome(form.format(f"`{word}`"), scope) is not None, word
 
 
+LIMITS = (
+    *(f"{form}'{'x' * n}'" for form in ("side = ", "side LIKE ") for n in (65_533, 65_534, 65_535)),
+    *(f"side IN ('a', '{'x' * n}')" for n in (65_534, 65_535, 300_000)),
+    *(f"qty = {'9' * n}" for n in (38, 399, 400, 401)),
+    *(f"ratio = 0.{'1' * n}" for n in (398, 399, 400)),
+    *(f"qty > 1e{n}" for n in (308, 309, 399, 400, 401, 10**20)),
+    *("(" * n + "qty = 1" + ")" * n for n in (47, 48, 49, 99, 100, 101, 102)),
+    *("NOT " * n + "qty = 1" for n in (99, 100, 101, 102)),
+    *("NOT (" * n + "qty = 1" + ")" * n for n in (49, 50, 51, 99, 100, 101)),
+    *("qty = 1" + " AND (lots = 2" * n + ")" * n for n in (99, 100, 101)),
+    *(".".join(["trades", *"a" * n]) + " = 1" for n in (30, 31, 32, 33)),
+    *(f"{'q' * n} = 1" for n in (100, 255, 256, 257, 5_000)),
+)
+
+
+@pytest.mark.parametrize("at", range(len(LIMITS)))
+def test_agree_at_the_limits(at: int) -> None:
+    """Both ways have the same limits: what one is too large for, the other is too."""
+    check(LIMITS[at])
+
+
 def texts_in_tests() -> Iterator[str]:
     """Every string in the tests' own source, WHERE clauses among them."""
     for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
