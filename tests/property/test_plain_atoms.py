@@ -89,6 +89,14 @@ def atom(rng: Random) -> str:
     return f"{name} IS {rng.choice(('NULL', 'NOT NULL', 'null', 'NOT  NULL'))}"
 
 
+def test_limits_hold_in_the_plain_way_too() -> None:
+    """A literal over the limits is left to the general way, which leaves it to the guard."""
+    scope = Scope.of(STREAM)
+    for text in ("s = '" + "x" * 70_000 + "'", "i = " + "0" * 500 + "5", "e = " + "0" * 500 + "5"):
+        assert fast.plain(text, scope) is None
+        assert fast.condition(text, scope) is None
+
+
 def test_agree_plain_and_general() -> None:
     """Wherever the plain way answers, the general way gives the same atom."""
     rng, scope, answered = Random(5), Scope.of(STREAM), 0

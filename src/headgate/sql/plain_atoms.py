@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 from headgate.predicate import Column, IsNull, Predicate, Within
 from headgate.schema import Date, DecimalType, Double, Integer, String, Type, ValueSet
 from headgate.schema.types import EPOCH_DAY
+from headgate.sql.lexer import MAX_LITERAL
 
 Read = Callable[[str], Any]
 Cuts = tuple[tuple[Any, ...], bool]
+LONGEST_NUMBER = 40
 MAX_DIGITS = 15  # whole numbers up to here are doubles, too
 
 
@@ -93,6 +95,8 @@ def _integer(type_: Integer) -> Read:
     low, high = type_.minimum, type_.maximum
 
     def read(text: str) -> int:
+        if len(text) > LONGEST_NUMBER:
+            raise Unusual
         ordinal = int(text)
         if not low < ordinal < high:
             raise Unusual
@@ -105,6 +109,8 @@ def _decimal(type_: DecimalType) -> Read:
     scale, high = type_.scale, type_.maximum
 
     def read(text: str) -> int:
+        if len(text) > LONGEST_NUMBER:
+            raise Unusual
         whole, _, part = text.partition(".")
         ordinal = int(whole + part.ljust(scale, "0"))
         if len(part) > scale or not -high < ordinal < high:
@@ -129,7 +135,9 @@ def _double(type_: Double) -> Read:
 def _string(_: String) -> Read:
     def read(text: str) -> str:
         # '' is a limit of the type, and a list may have been torn apart inside quotes
-        if len(text) < 3 or text[0] != "'" or text[-1] != "'" or text.count("'") != 2:
+        if not 3 <= len(text) <= MAX_LITERAL or text[0] != "'" or text[-1] != "'":
+            raise Unusual
+        if text.count("'") != 2:
             raise Unusual
         return text[1:-1]
 
