@@ -19,7 +19,7 @@ HeadgateError
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 LONGEST = 400
@@ -82,15 +82,6 @@ class SqlError(HeadgateError):
             text=self.text,
             hint=self.hint,
             position=self.position.after(start),
-            topic=self.topic,
-        )
-
-    def in_file(self, file: str) -> SqlError:
-        return type(self)(
-            self.message,
-            text=self.text,
-            hint=self.hint,
-            position=replace(self.position, file=file),
             topic=self.topic,
         )
 
