@@ -195,6 +195,8 @@ class ValueSet:
         return union((self, other))
 
     def intersection(self, other: ValueSet) -> ValueSet:
+        if self.is_everything or other.is_everything:
+            return other if self.is_everything else self
         return intersection((self, other))
 
     def covers(self, other: ValueSet) -> bool:
