@@ -1,4 +1,4 @@
-"""The smallest change of an event that flips a query's answer.
+"""A small change of an event that flips a query's answer, looked for within a budget.
 
 One attribute is tried before two, so a change of two attributes is minimal by inclusion: neither of
 its halves flips the answer alone. The values tried are the nearest one in each region between the
