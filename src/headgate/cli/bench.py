@@ -8,7 +8,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from headgate.cli.output import Format, FormatOption, as_json, console, notes
+from headgate.cli.output import Format, FormatOption, as_json, console, escape, notes
+
+
+def _tell(line: str) -> None:
+    notes().print(escape(line))
 
 
 def bench(
@@ -42,9 +46,7 @@ def bench(
             table.add_row(experiment.name, experiment.title)
         console().print(table)
         return
-    result = run_experiment(
-        name, repeats=repeats, scale=scale, seed=seed, out=out, progress=notes().print
-    )
+    result = run_experiment(name, repeats=repeats, scale=scale, seed=seed, out=out, progress=_tell)
     if format is Format.json:
         typer.echo(as_json(result.as_json()))
     else:
