@@ -1,0 +1,28 @@
+"""One Spark session for all tests of a worker, and all tests that want it on one worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.spark.session import open_session
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with the session in one group; those that start processes of their own in another."""
+    for item in items:
+        if HERE in item.path.parents:
+            shared = "spark" in getattr(item, "fixturenames", ())
+            item.add_marker(pytest.mark.xdist_group("spark" if shared else "spark-processes"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    session = open_session("local[2,4]", {"spark.sql.shuffle.partitions": "2"})
+    yield session
+    session.stop()
