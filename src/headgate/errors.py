@@ -12,7 +12,9 @@ HeadgateError
 ├── QuerySetError           duplicate or unknown ids, a file of queries that cannot be read
 │   └── QueriesRejected     a strict load found bad rows; carries the report
 ├── EventError              a file or table of events that cannot be read at all
+│   └── EventsUnreachable   the file is not there, or its disk fails: another try may succeed
 ├── SnapshotError           a snapshot that is damaged, missing or from another format
+├── JobError                a streaming job that cannot start or go on
 └── UsageError              a request that makes no sense (no such index, which stream?)
 """
 
@@ -134,8 +136,16 @@ class EventError(HeadgateError):
     """A file or table of events that cannot be read at all."""
 
 
+class EventsUnreachable(EventError):
+    """A file of events that is not there or whose disk fails; another try may succeed."""
+
+
 class SnapshotError(HeadgateError):
     """A snapshot that is damaged, missing, or written in another format."""
+
+
+class JobError(HeadgateError):
+    """A streaming job that cannot start or go on: its state, its output, or a batch that failed."""
 
 
 class UsageError(HeadgateError):

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from headgate.cli.output import Format, FormatOption, as_json, console, escape, notes
+from headgate.cli.output import Format, FormatOption, console, escape, notes
+from headgate.events.json_text import as_json
 
 
 def _tell(line: str) -> None:

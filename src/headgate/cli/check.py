@@ -18,7 +18,6 @@ from headgate.cli.output import (
     QueriesOption,
     SchemaOption,
     StrictOption,
-    as_json,
     console,
     counted,
     escape,
@@ -26,6 +25,7 @@ from headgate.cli.output import (
     progress,
     show_refused,
 )
+from headgate.events.json_text import as_json
 from headgate.queries import QuerySet
 
 SHOWN = 50

@@ -15,7 +15,6 @@ from headgate.cli.output import (
     FormatOption,
     QueriesOption,
     SchemaOption,
-    as_json,
     console,
     escape,
     load,
@@ -24,6 +23,7 @@ from headgate.cli.output import (
 )
 from headgate.errors import EventError, UsageError, did_you_mean
 from headgate.events import parse_json_lines
+from headgate.events.json_text import as_json
 from headgate.explain import Explanation
 from headgate.explain import explain as explained
 from headgate.predicate import Row, columns

@@ -21,7 +21,6 @@ from headgate.cli.output import (
     SchemaOption,
     StreamOption,
     StrictOption,
-    as_json,
     console,
     counted,
     escape,
@@ -31,6 +30,7 @@ from headgate.cli.output import (
     show_refused,
 )
 from headgate.events import EventBatch, read_events
+from headgate.events.json_text import as_json
 from headgate.matching import Matches, index
 from headgate.predicate import columns
 from headgate.queries import QuerySet

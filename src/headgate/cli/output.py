@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date, datetime
-from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -92,28 +88,6 @@ def console() -> Console:
 def notes() -> Console:
     """Remarks beside the result, on stderr."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
-
-
-def as_json(value: Any) -> str:
-    """One line of JSON whose values read back as the events that they came from.
-
-    A DECIMAL is a number with all of its digits, which `json` alone cannot write; NaN and the
-    infinities, which JSON lacks, are strings.
-
-    >>> as_json({"price": Decimal("99.50"), "day": date(2024, 2, 29), "ratio": math.nan})
-    '{"price": 99.50, "day": "2024-02-29", "ratio": "NaN"}'
-    """
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{as_json(str(k))}: {as_json(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(as_json(item) for item in value) + "]"
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    if isinstance(value, float) and not math.isfinite(value):
-        value = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    elif isinstance(value, date | datetime):
-        value = value.isoformat()
-    return json.dumps(value, ensure_ascii=False)
 
 
 @contextmanager

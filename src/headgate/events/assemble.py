@@ -57,17 +57,19 @@ def assemble(
     stream: Stream,
     columns: Iterable[Column],
     events: Numbers,
+    lines: Numbers,
     letter: Callable[[int, str], DeadLetter],
     *,
     reasons: Mapping[int, str] | None = None,
     dead: Iterable[DeadLetter] = (),
     blank: int = 0,
+    unknown: Mapping[str, int] | None = None,
 ) -> EventBatch:
     """The batch of the rows that fit; `letter` writes the dead letter of each that does not.
 
-    `events` has the number of each row. `reasons` are those known before any column was read, and
-    `dead` the letters of events that never became rows. A row's first reason, in the order of the
-    attributes, is the one reported.
+    `events` has the number of each row, and `lines` its line. `reasons` are those known before any
+    column was read, and `dead` the letters of events that never became rows. A row's first reason,
+    in the order of the attributes, is the one reported.
     """
     found = dict(reasons or {})
     arrays: list[pa.Array[Any]] = []
@@ -81,8 +83,8 @@ def assemble(
         keep = np.ones(len(events), dtype=bool)
         keep[list(found)] = False
         arrays = [array.filter(pa.array(keep)) for array in arrays]
-        events = events[keep]
+        events, lines = events[keep], lines[keep]
     letters = [*dead, *(letter(row, reason) for row, reason in found.items())]
     letters.sort(key=lambda one: one.event)
     table = pa.RecordBatch.from_arrays(arrays, names=names)
-    return EventBatch(stream, table, events, tuple(letters), blank)
+    return EventBatch(stream, table, events, lines, tuple(letters), blank, unknown or {})

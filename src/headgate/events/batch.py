@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -38,14 +38,18 @@ class EventBatch:
     """Typed rows of a stream, with the number of each event, and the events that are not rows.
 
     `table` has a column per used attribute, in declared order and under its declared name. A batch
-    with no used attribute still has rows: count `events`, not `table.num_rows`.
+    with no used attribute still has rows: count `events`, not `table.num_rows`. `lines` has the
+    line of the source, from 1, on which each row starts; for a table, the number of the row.
+    `unknown` says how many events carried a key or a column that the stream does not declare.
     """
 
     stream: Stream
     table: pa.RecordBatch
     events: Numbers
+    lines: Numbers
     dead: tuple[DeadLetter, ...]
     blank: int
+    unknown: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -53,11 +57,15 @@ class EventBatch:
         return len(self.events) + len(self.dead) + self.blank
 
     def up_to(self, limit: int) -> EventBatch:
-        """The events whose number is below a limit."""
+        """The events whose number is below a limit; what is counted stays that of the batch."""
         rows = int(np.searchsorted(self.events, limit))
-        dead = tuple(letter for letter in self.dead if letter.event < limit)
-        kept = self.table.slice(0, rows)
-        return EventBatch(self.stream, kept, self.events[:rows], dead, self.blank)
+        return replace(
+            self,
+            table=self.table.slice(0, rows),
+            events=self.events[:rows],
+            lines=self.lines[:rows],
+            dead=tuple(letter for letter in self.dead if letter.event < limit),
+        )
 
 
 def used_attributes(stream: Stream, columns: Collection[str] | None) -> tuple[Attribute, ...]:

@@ -24,6 +24,7 @@ from headgate.events.batch import (
     used_attributes,
 )
 from headgate.events.convert import json_rule
+from headgate.events.drift import limited
 from headgate.events.raw import Quoted, field_reader
 from headgate.schema import Stream
 
@@ -149,7 +150,8 @@ def parse_csv_records(
     >>> batch.table.to_pylist(), batch.dead[0].reason
     ([{'qty': 3}, {'qty': None}], "`qty` is 'x', which is not an INT")
     """
-    where = _fields_of_attributes(header, stream, source)
+    names = column_names(header, source)
+    where = _fields_of_attributes(names, stream, source)
     rows: list[CsvRecord] = []
     numbers: list[int] = []
     dead: list[DeadLetter] = []
@@ -181,8 +183,17 @@ def parse_csv_records(
             read = field_reader(attribute.type)
             values = [read(field) for field in by_field[where[attribute.name]]]
         filled.append(fill(attribute, json_rule(attribute), values))
-    events = np.array(numbers, dtype=np.int64)
-    return assemble(stream, filled, events, letter, dead=dead, blank=blank)
+    unknown = [name for name in names if name and stream.get(name) is None]
+    return assemble(
+        stream,
+        filled,
+        np.array(numbers, dtype=np.int64),
+        np.array([row.line for row in rows], dtype=np.int64),
+        letter,
+        dead=dead,
+        blank=blank,
+        unknown=limited(dict.fromkeys(unknown, len(rows))),
+    )
 
 
 def column_names(header: Sequence[str], source: str) -> list[str]:
@@ -196,9 +207,8 @@ def column_names(header: Sequence[str], source: str) -> list[str]:
     return names
 
 
-def _fields_of_attributes(header: Sequence[str], stream: Stream, source: str) -> dict[str, int]:
+def _fields_of_attributes(names: Sequence[str], stream: Stream, source: str) -> dict[str, int]:
     """The place of each attribute in the header; other columns are skipped."""
-    names = column_names(header, source)
     found = {
         attribute.name: place
         for place, name in enumerate(names)

@@ -1,30 +1,28 @@
-"""A file of events is read as a loop over blocks of its lines, records or rows."""
+"""A file of events, or a piece of one, is read as a loop over blocks of lines, records or rows."""
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.errors import EventError, UsageError, shorten
-from headgate.events.batch import MAX_RECORD, EventBatch, used_attributes
+from headgate.errors import EventError, EventsUnreachable, UsageError
+from headgate.events.batch import DeadLetter, EventBatch, used_attributes
 from headgate.events.csv_records import CsvRecord, parse_csv_records, split_csv
+from headgate.events.drift import undeclared_columns
 from headgate.events.json_lines import parse_json_lines
-from headgate.events.tables import from_table, locate
+from headgate.events.opening import SEPARATORS, file_kind, open_lines, reading
+from headgate.events.pieces import Piece
+from headgate.events.tables import from_rows, from_table, locate
 from headgate.schema import Stream
 
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
-JSON_LINES = (".jsonl", ".ndjson", ".json")
 MAX_BLOCK = 1 << 26  # bytes of text that become one batch, give or take a record
-KNOWN = (*JSON_LINES, *SEPARATORS, ".parquet")
 
 Item = TypeVar("Item")
 
@@ -39,50 +37,75 @@ def read_events(
     """The events of a JSON-lines, CSV or Parquet file, in batches of at most `batch_rows`.
 
     Only `columns` are parsed and checked; None means all attributes. At no time is more than one
-    batch in memory. Whether there is such a file is checked at once, its content as it is read.
+    batch in memory. Whether there is such a file is checked at once, its content as it is read:
+    what stands before a damage comes first, and then the error.
+    """
+    return read_piece(Piece(str(path)), stream, columns=columns, batch_rows=batch_rows)
+
+
+def read_piece(
+    piece: Piece,
+    stream: Stream,
+    *,
+    columns: Collection[str] | None = None,
+    batch_rows: int = 65_536,
+    bury: bool = False,
+) -> Iterator[EventBatch]:
+    """The events of a piece: those that `read_events` finds there, with the same lines.
+
+    The number of an event counts from the start of the piece. With `bury`, a file that cannot be
+    read, or not to its end, gives what it can and one dead letter for the rest, and a column of
+    Parquet that has a type of its own a dead letter for each of its rows; only a file that cannot
+    be reached is still an error, for another try may succeed.
     """
     if batch_rows < 1:
         raise UsageError(f"a batch of {batch_rows} rows holds nothing; give at least 1")
-    kind = file_kind(path)
     used = tuple(attribute.name for attribute in used_attributes(stream, columns))
+    task = _Task(piece, stream, used, batch_rows, bury, piece.first_line)
+    if bury:
+        return _with_burial(task)
+    return _batches(task, file_kind(piece.path, piece.format))
+
+
+@dataclass(slots=True)
+class _Task:
+    """What to read, and how far that has come: the next line, and the number of the next event."""
+
+    piece: Piece
+    stream: Stream
+    columns: Sequence[str]
+    batch_rows: int
+    bury: bool
+    line: int
+    event: int = 0
+
+    def passed(self, batch: EventBatch, line: int) -> EventBatch:
+        """The batch, after which reading goes on at this line."""
+        self.line = line
+        self.event += len(batch.events) + len(batch.dead)
+        return batch
+
+
+def _batches(task: _Task, kind: str) -> Iterator[EventBatch]:
+    if task.piece.start == task.piece.end:
+        return iter(())
     if kind == ".parquet":
-        return _read_parquet(path, stream, used, batch_rows)
+        return _read_parquet(task)
     if kind in SEPARATORS:
-        return _read_csv(path, SEPARATORS[kind], stream, used, batch_rows)
-    return _read_json_lines(path, stream, used, batch_rows)
+        return _read_csv(task, SEPARATORS[kind])
+    return _read_json_lines(task)
 
 
-def file_kind(path: str | PathLike[str]) -> str:
-    """The ending that says what a file holds, such as `.csv` for `trades.csv.gz`."""
-    file = Path(path)
-    ending = Path(file.stem) if file.suffix.lower() == ".gz" else file
-    kind = ending.suffix.lower()
-    if kind not in KNOWN or (ending is not file and kind == ".parquet"):
-        raise EventError(
-            f"{path}: cannot tell what it holds; the name should end in {', '.join(KNOWN)}, "
-            "and .gz after one of the text formats"
-        )
-    if not file.is_file():
-        what = "is a directory; name its files" if file.is_dir() else "no such file; check the path"
-        raise EventError(f"{path}: {what}")
-    return kind
-
-
-@contextmanager
-def open_lines(path: str | PathLike[str]) -> Iterator[Iterator[bytes]]:
-    """The lines of a text file, each no longer than what the parsers refuse as too long."""
-    gzipped = Path(path).suffix.lower() == ".gz"
-    with reading(path), gzip.open(path) if gzipped else open(path, "rb") as file:
-        yield _lines(file)
-
-
-def _lines(file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
-    limit = MAX_RECORD + 2  # room for \r\n
-    while line := file.readline(limit):
-        part = line
-        while len(part) == limit and not part.endswith(b"\n"):
-            part = file.readline(limit)
-        yield line
+def _with_burial(task: _Task) -> Iterator[EventBatch]:
+    piece = task.piece
+    try:
+        yield from _batches(task, file_kind(piece.path, piece.format))
+    except EventsUnreachable:
+        raise
+    except EventError as error:
+        reason = str(error).removeprefix(f"{piece.path}: ")
+        letter = DeadLetter(piece.path, task.line, reason, "", task.event)
+        yield replace(from_rows([], task.stream, columns=task.columns), dead=(letter,))
 
 
 def _blocks(
@@ -101,57 +124,51 @@ def _blocks(
         yield block
 
 
-@contextmanager
-def reading(path: str | PathLike[str]) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, EOFError, zlib.error, pa.ArrowInvalid) as error:
-        raise EventError(
-            f"{path}: cannot be read: {shorten(str(error))}; is it whole, and what its name says?"
-        ) from error
-
-
-def _read_json_lines(
-    path: str | PathLike[str], stream: Stream, columns: Sequence[str], batch_rows: int
-) -> Iterator[EventBatch]:
-    line, event = 1, 0
-    with open_lines(path) as lines:
-        for block in _blocks(lines, len, batch_rows):
+def _read_json_lines(task: _Task) -> Iterator[EventBatch]:
+    piece = task.piece
+    with open_lines(piece.path, piece.start, piece.end, piece.first_line) as lines:
+        for block in _blocks(lines, len, task.batch_rows):
             batch = parse_json_lines(
                 block,
-                stream,
-                source=str(path),
-                columns=columns,
-                first_line=line,
-                first_event=event,
+                task.stream,
+                source=piece.path,
+                columns=task.columns,
+                first_line=task.line,
+                first_event=task.event,
             )
-            yield batch
-            line += len(block)
-            event += len(batch.events) + len(batch.dead)
+            yield task.passed(batch, lines.number)
 
 
-def _read_csv(
-    path: str | PathLike[str],
-    separator: str,
-    stream: Stream,
-    columns: Sequence[str],
-    batch_rows: int,
-) -> Iterator[EventBatch]:
-    event = 0
-    with open_lines(path) as lines:
-        records = split_csv(lines, separator=separator)
-        blanks, header = read_header(records, str(path))
-        for block in _blocks(chain(blanks, records), lambda record: len(record.raw), batch_rows):
-            batch = parse_csv_records(
-                block,
-                stream,
-                header=header,
-                source=str(path),
-                columns=columns,
-                first_event=event,
-            )
-            yield batch
-            event += len(batch.events) + len(batch.dead)
+def _read_csv(task: _Task, separator: str) -> Iterator[EventBatch]:
+    piece = task.piece
+    if piece.start == 0:
+        with open_lines(piece.path, 0, piece.end) as lines:
+            records = split_csv(lines, separator=separator)
+            blanks, header = read_header(records, piece.path)
+            for block in _record_blocks(task, chain(blanks, records)):
+                yield task.passed(_parse_records(task, block, header), lines.number)
+        return
+    with open_lines(piece.path) as lines:
+        _, header = read_header(split_csv(lines, separator=separator), piece.path)
+    with open_lines(piece.path, piece.start, piece.end, piece.first_line) as lines:
+        records = split_csv(lines, separator=separator, first_line=piece.first_line)
+        for block in _record_blocks(task, records):
+            yield task.passed(_parse_records(task, block, header), lines.number)
+
+
+def _record_blocks(task: _Task, records: Iterable[CsvRecord]) -> Iterator[list[CsvRecord]]:
+    return _blocks(records, lambda record: len(record.raw), task.batch_rows)
+
+
+def _parse_records(task: _Task, block: list[CsvRecord], header: Sequence[str]) -> EventBatch:
+    return parse_csv_records(
+        block,
+        task.stream,
+        header=header,
+        source=task.piece.path,
+        columns=task.columns,
+        first_event=task.event,
+    )
 
 
 def read_header(
@@ -168,19 +185,58 @@ def read_header(
     raise EventError(f"{source}: empty; the first line of a CSV file must name its columns")
 
 
-def _read_parquet(
-    path: str | PathLike[str], stream: Stream, columns: Sequence[str], batch_rows: int
-) -> Iterator[EventBatch]:
-    attributes = used_attributes(stream, columns)
-    event = 0
-    with reading(path), pq.ParquetFile(Path(path)) as file:
-        schema = file.schema_arrow
+def _read_parquet(task: _Task) -> Iterator[EventBatch]:
+    piece = task.piece
+    attributes = used_attributes(task.stream, task.columns)
+    with reading(piece.path), pq.ParquetFile(Path(piece.path)) as file:
         try:
-            places = locate(stream, attributes, schema)
-            needed = sorted({way[0] for way in places.values()})
-            names = [schema.names[number] for number in needed]
-            for rows in file.iter_batches(batch_size=batch_rows, columns=names):
-                yield from_table(rows, stream, attributes, source=str(path), first_event=event)
-                event += rows.num_rows
+            unknown = undeclared_columns(task.stream, file.schema_arrow)
+            names = _needed(task, file.schema_arrow)
+            for rows in _rows(file, piece, names, task.batch_rows):
+                batch = from_table(
+                    rows,
+                    task.stream,
+                    attributes,
+                    source=piece.path,
+                    first_event=task.event,
+                    first_line=task.line,
+                    unknown=unknown,
+                    bury=task.bury,
+                )
+                yield task.passed(batch, task.line + rows.num_rows)
         except EventError as error:
-            raise EventError(f"{path}: {error}") from None
+            raise EventError(f"{piece.path}: {error}") from None
+
+
+def _needed(task: _Task, schema: pa.Schema) -> list[str]:
+    """The columns to read; all of them where every row will be a dead letter that shows them."""
+    try:
+        places = locate(task.stream, used_attributes(task.stream, task.columns), schema)
+    except EventError:
+        if not task.bury:
+            raise
+        return list(schema.names)
+    return [schema.names[number] for number in sorted({way[0] for way in places.values()})]
+
+
+def _rows(
+    file: pq.ParquetFile, piece: Piece, names: Sequence[str], batch_rows: int
+) -> Iterator[Any]:
+    """The rows of a piece, for which only the row groups are read that it touches."""
+    total = file.metadata.num_rows
+    end = total if piece.end is None else piece.end
+    if end > total:
+        raise EventError(f"has {total:,} rows, not {end:,}; was it changed while it was read?")
+    groups: list[int] = []
+    first = at = 0
+    for number in range(file.num_row_groups):
+        count = file.metadata.row_group(number).num_rows
+        if at < end and at + count > piece.start:
+            first = first if groups else at
+            groups.append(number)
+        at += count
+    for rows in file.iter_batches(batch_size=batch_rows, row_groups=groups, columns=list(names)):
+        low, high = max(piece.start - first, 0), min(end - first, rows.num_rows)
+        first += rows.num_rows
+        if low < high:
+            yield rows.slice(low, high - low)

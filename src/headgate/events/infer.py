@@ -20,8 +20,9 @@ from headgate.errors import EventError
 from headgate.events.batch import BOM
 from headgate.events.convert import Convert, json_rule
 from headgate.events.csv_records import column_names, split_csv
-from headgate.events.files import SEPARATORS, file_kind, open_lines, read_header, reading
+from headgate.events.files import read_header
 from headgate.events.json_lines import scan_object
+from headgate.events.opening import SEPARATORS, file_kind, open_lines, reading
 from headgate.events.paths import Repeated
 from headgate.events.raw import field_reader
 from headgate.events.reasons import Unfit, show
@@ -230,14 +231,22 @@ def _from_csv(path: str | PathLike[str], separator: str) -> _Found:
 
 
 def _from_parquet(path: str | PathLike[str]) -> _Found:
-    found: dict[str, tuple[str, Type | str]] = {}
     with reading(path), pq.ParquetFile(Path(path)) as file:
-        rows = file.metadata.num_rows
-        for name, type_or_problem in _leaves(file.schema_arrow, ""):
-            twin = found.get(name.lower())
-            again = f"two columns, `{twin[0]}` and `{name}`" if twin else type_or_problem
-            found[name.lower()] = (name, again)
-    return (*_settle(found), rows)
+        return (*types_of(file.schema_arrow), file.metadata.num_rows)
+
+
+def types_of(fields: Iterable[pa.Field[Any]]) -> tuple[dict[str, Type], dict[str, str]]:
+    """A type for each column, or for each field of a struct; and those without one, with reasons.
+
+    >>> types_of(pa.schema({"bid": pa.struct({"size": pa.int8()}), "raw": pa.binary()}))
+    ({'bid.size': Integer(bits=32)}, {'raw': 'binary has no type here'})
+    """
+    found: dict[str, tuple[str, Type | str]] = {}
+    for name, type_or_problem in _leaves(fields, ""):
+        twin = found.get(name.lower())
+        again = f"two columns, `{twin[0]}` and `{name}`" if twin else type_or_problem
+        found[name.lower()] = (name, again)
+    return _settle(found)
 
 
 def _leaves(fields: Iterable[pa.Field[Any]], prefix: str) -> Iterator[tuple[str, Type | str]]:

@@ -24,6 +24,7 @@ from headgate.events.batch import (
     used_attributes,
 )
 from headgate.events.convert import json_rule
+from headgate.events.drift import undeclared_keys
 from headgate.events.paths import Repeated
 from headgate.events.paths import columns as columns_of
 from headgate.events.raw import scanned_number
@@ -79,15 +80,17 @@ def parse_json_lines(
         return DeadLetter(source, first_line + place, reason, raw, int(numbers[place]))
 
     attributes = used_attributes(stream, columns)
-    values, doubtful = columns_of(stream, attributes, rows)
+    located = columns_of(stream, attributes, rows)
     return assemble(
         stream,
-        [fill(a, json_rule(a), v) for a, v in zip(attributes, values, strict=True)],
+        [fill(a, json_rule(a), v) for a, v in zip(attributes, located.values, strict=True)],
         numbers[places],
+        np.array(places, dtype=np.int64) + first_line,
         lambda row, reason: letter(places[row], reason),
-        reasons=doubtful,
+        reasons=located.doubtful,
         dead=[letter(place, reason) for place, reason in broken.items()],
         blank=len(blanks),
+        unknown=undeclared_keys(stream, rows) if located.strange else None,
     )
 
 

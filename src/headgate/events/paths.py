@@ -47,25 +47,22 @@ def paths(stream: Stream, attributes: Iterable[Attribute]) -> dict[str, Node]:
     return root
 
 
-def find(root: Mapping[str, Node], row: Mapping[str, Any] | Repeated) -> dict[str, Any]:
-    """The values of a row by the declared names of their attributes.
+def find(
+    nodes: Mapping[str, Node], row: Mapping[str, Any] | Repeated, found: dict[str, Any]
+) -> bool:
+    """Collect the values of a row by the declared names; is each of its keys on the way to one?
 
     >>> from headgate.schema import INT
     >>> quote = Stream("s", (Attribute("bid.Size", INT),))
-    >>> find(paths(quote, quote), {"BID": {"size": 3, "x": 4}})["bid.Size"]
-    3
+    >>> found: dict[str, Any] = {}
+    >>> find(paths(quote, quote), {"BID": {"size": 3, "x": 4}}, found), found["bid.Size"]
+    (False, 3)
     """
-    found: dict[str, Any] = {}
-    _find(root, row, found)
-    return found
-
-
-def _find(
-    nodes: Mapping[str, Node], row: Mapping[str, Any] | Repeated, found: dict[str, Any]
-) -> None:
+    expected = True
     for key, value in row if isinstance(row, Repeated) else row.items():
         node = nodes.get(key.lower()) if isinstance(key, str) else None
         if node is None:
+            expected = False
             continue
         if node.name in found:
             raise Unfit(f"attribute `{node.name}` given twice")
@@ -73,15 +70,28 @@ def _find(
         if not node.inside:
             found[node.name] = value
         elif type(value) is dict or isinstance(value, Mapping | Repeated):
-            _find(node.inside, value, found)
+            expected &= find(node.inside, value, found)
         elif value is not None:
             raise Unfit(f"`{node.name}` is {show(value)}, not an object")
+    return expected
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """The raw values of each attribute, and the rows where an attribute's place is in doubt.
+
+    `strange` when some key might be none that the stream declares: then it is worth a closer look.
+    """
+
+    values: Sequence[Sequence[Any]]
+    doubtful: Mapping[int, str]
+    strange: bool
 
 
 def columns(
     stream: Stream, attributes: Sequence[Attribute], rows: Sequence[Mapping[str, Any] | Repeated]
-) -> tuple[list[list[Any]], dict[int, str]]:
-    """The raw values of each attribute, and the rows where an attribute's place is in doubt.
+) -> Located:
+    """Where the attributes stand in the rows.
 
     Most rows have each key as declared, and such a row is already what `find` would make of it:
     then a single test of its keys suffices.
@@ -91,16 +101,21 @@ def columns(
     known = set() if nested else {attribute.name for attribute in attributes}
     plain: list[Mapping[str, Any]] = []
     reasons: dict[int, str] = {}
+    expected = True
     for number, row in enumerate(rows):
         if type(row) is dict and (known.issuperset(row) or _harmless(row, known, root)):
             plain.append(row)
             continue
+        found: dict[str, Any] = {}
         try:
-            plain.append(find(root, row))
+            expected &= find(root, row, found)
+            plain.append(found)
         except Unfit as reason:
             plain.append({})
             reasons[number] = str(reason)
-    return [[row.get(a.name) for row in plain] for a in attributes], reasons
+    values = [[row.get(a.name) for row in plain] for a in attributes]
+    strange = not expected or bool(reasons) or not known.issubset(stream.names)
+    return Located(values, reasons, strange)
 
 
 def _harmless(row: Mapping[str, Any], known: set[str], root: Mapping[str, Node]) -> bool:

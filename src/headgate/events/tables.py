@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -13,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.errors import EventError
-from headgate.events.assemble import assemble, fill
+from headgate.events.assemble import Column, assemble, fill
 from headgate.events.batch import DeadLetter, EventBatch, cap, used_attributes
 from headgate.events.convert import python_rule
+from headgate.events.drift import limited, undeclared_columns, undeclared_keys
 from headgate.events.fit import fit
 from headgate.events.paths import Node, paths
 from headgate.events.paths import columns as columns_of
@@ -62,20 +64,50 @@ def from_table(
     *,
     source: str = "<table>",
     first_event: int = 0,
+    first_line: int = 1,
+    unknown: Sequence[str] | None = None,
+    bury: bool = False,
 ) -> EventBatch:
-    """The events of an Arrow table, of which the first has the number `first_event`."""
-    places = locate(stream, attributes, table.schema)
+    """The events of an Arrow table, of which the first has the given number and line.
+
+    `unknown` names the undeclared columns where the table has them no more. A column that cannot be
+    the attribute's is an error, or, with `bury`, a dead letter for each row with a value there;
+    columns among which an attribute cannot be found make one of every row.
+    """
+    rows = table.num_rows
 
     def letter(row: int, reason: str) -> DeadLetter:
-        number = first_event + row
-        return DeadLetter(source, number + 1, reason, _row_text(table, row), number)
+        return DeadLetter(
+            source, first_line + row, reason, _row_text(table, row), first_event + row
+        )
 
+    try:
+        places, reasons = locate(stream, attributes, table.schema), {}
+    except EventError as error:
+        if not bury:
+            raise
+        places, reasons = {}, dict.fromkeys(range(rows), str(error))
+    names = undeclared_columns(stream, table.schema) if unknown is None else unknown
     return assemble(
         stream,
-        [fit(a, _array(table, places.get(a.name))) for a in attributes],
-        np.arange(first_event, first_event + table.num_rows),
+        [_column(a, _array(table, places.get(a.name)), bury) for a in attributes],
+        np.arange(first_event, first_event + rows),
+        np.arange(first_line, first_line + rows),
         letter,
+        reasons=reasons,
+        unknown=limited(dict.fromkeys(names, rows)),
     )
+
+
+def _column(attribute: Attribute, array: pa.Array[Any], bury: bool) -> Column:
+    try:
+        return fit(attribute, array)
+    except EventError as error:
+        if not bury:
+            raise
+        given = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
+        nothing = pa.nulls(len(array)).cast(attribute.type.arrow)
+        return Column(attribute, nothing, dict.fromkeys(given.tolist(), str(error)))
 
 
 def locate(
@@ -158,7 +190,7 @@ def _from_dicts(
     source: str = "<rows>",
 ) -> EventBatch:
     objects = [row if isinstance(row, Mapping) else {} for row in rows]
-    values, doubtful = columns_of(stream, attributes, objects)
+    located = columns_of(stream, attributes, objects)
     strange = {
         number: f"{show(row)}, not an object"
         for number, row in enumerate(rows)
@@ -166,10 +198,12 @@ def _from_dicts(
     }
     return assemble(
         stream,
-        [fill(a, python_rule(a), v) for a, v in zip(attributes, values, strict=True)],
+        [fill(a, python_rule(a), v) for a, v in zip(attributes, located.values, strict=True)],
         np.arange(len(rows)),
+        np.arange(1, len(rows) + 1),
         lambda row, reason: DeadLetter(source, row + 1, reason, _json(rows[row]), row),
-        reasons=strange | doubtful,
+        reasons=strange | dict(located.doubtful),
+        unknown=undeclared_keys(stream, objects) if located.strange else None,
     )
 
 
@@ -184,13 +218,17 @@ def _from_pandas(
 ) -> EventBatch:
     """Through Arrow if it can hold every used column exactly, otherwise as a list of dicts."""
     used = _used_series(frame, paths(stream, attributes))
+    declared = paths(stream, stream)
+    unknown = [str(label) for label in frame.columns if str(label).lower() not in declared]
     arrays = [_series_array(series) for series in used.values()]
     exact = [array for array in arrays if array is not None]
     if used and len(exact) == len(used):
-        return from_table(pa.Table.from_arrays(exact, names=list(used)), stream, attributes)
+        table = pa.Table.from_arrays(exact, names=list(used))
+        return from_table(table, stream, attributes, unknown=unknown)
     values = [_with_nulls(series) for series in used.values()]
     rows = [dict(zip(used, row, strict=True)) for row in zip(*values, strict=True)]
-    return _from_dicts(rows or [{}] * len(frame), stream, attributes, source="<table>")
+    batch = _from_dicts(rows or [{}] * len(frame), stream, attributes, source="<table>")
+    return replace(batch, unknown=limited(dict(batch.unknown) | dict.fromkeys(unknown, len(frame))))
 
 
 def _used_series(frame: pd.DataFrame, nodes: Mapping[str, Node]) -> dict[str, pd.Series[Any]]:

@@ -7,7 +7,7 @@ complete or not at all (`write`), and a pointer file says which of the published
 (`publish`).
 """
 
-from headgate.snapshot.publish import current, publish
+from headgate.snapshot.publish import current, pointed, publish
 from headgate.snapshot.segments import Base, Delta, Segment, Tombstones
 from headgate.snapshot.snapshot import Snapshot, open_snapshot
 from headgate.snapshot.write import write_snapshot
@@ -20,6 +20,7 @@ __all__ = [
     "Tombstones",
     "current",
     "open_snapshot",
+    "pointed",
     "publish",
     "write_snapshot",
 ]

@@ -51,7 +51,7 @@ def publish(queries: QuerySet, root: str | Path) -> Snapshot:
 def current(root: str | Path, *, verify: bool = True) -> Snapshot:
     """The current snapshot."""
     path = Path(root)
-    number = _pointed(path)
+    number = pointed(path)
     if number is None:
         raise SnapshotError(f"{path / POINTER}: is missing; nothing has been published there")
     snapshot = open_snapshot(path / str(number), verify=verify)
@@ -87,12 +87,12 @@ def _newest(root: Path) -> int:
 def _remembered(root: Path) -> int:
     """The number in the pointer file; 0 where there is none."""
     try:
-        return _pointed(root) or 0
+        return pointed(root) or 0
     except SnapshotError:
         return 0
 
 
-def _pointed(root: Path) -> int | None:
+def pointed(root: Path) -> int | None:
     """The number in the pointer file; None where there is no such file."""
     pointer = root / POINTER
     try:

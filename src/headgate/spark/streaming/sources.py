@@ -1,0 +1,165 @@
+"""Where events come from: files that appear in a directory, a file played again, or a rate.
+
+Spark decides which events belong to which batch and remembers it. Of files it sees only the names:
+a task opens them itself, so that lines, encodings and records are exactly those of `events`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from headgate.errors import JobError
+from headgate.events.line_index import LineIndex
+from headgate.events.pieces import Piece, split_file
+from headgate.spark.streaming.task import REPORT, Plan, is_typed, run_pieces, run_rows
+
+AT_ONCE = 100_000  # lines that a replay without a pace takes in a batch
+
+_FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+_LOCAL = re.compile(r"local\[(\d+|\*)(?:,\s*\d+)?\]")
+_CLUSTER = re.compile(r"local-cluster\[(\d+),\s*(\d+),\s*\d+\]")
+_UNKNOWN_CLUSTER = 16
+
+
+class Source(Protocol):
+    """A stream of events, cut into batches by Spark."""
+
+    ended: bool
+    """Has the last event been seen? Then the job may stop."""
+
+    def open(self, spark: SparkSession) -> DataFrame:
+        """The streaming frame that `reports` gets the batches of."""
+
+    def reports(self, frame: DataFrame, plan: Plan) -> DataFrame | None:
+        """The reports of the tasks that process a batch, once they run; None if it is empty."""
+
+
+class Files:
+    """Files that appear in a directory and never change afterwards."""
+
+    ended = False
+
+    def __init__(
+        self, path: str, format: str | None, files_per_trigger: int, options: Mapping[str, str]
+    ) -> None:
+        self._path = path
+        self._format = format
+        self._options = {
+            "recursiveFileLookup": "true",
+            "maxFileAge": "36500d",  # Spark would pass over old files without a word
+            "maxFilesPerTrigger": str(files_per_trigger),
+            **options,
+        }
+
+    def open(self, spark: SparkSession) -> DataFrame:
+        if not _has_magic(self._path) and not Path(self._path).is_dir():
+            raise JobError(f"{self._path}: no such directory; create it, or correct `source.path`")
+        reader = spark.readStream.format("binaryFile").schema(_FILES).options(**self._options)
+        return reader.load(self._path).select("path", "length")  # the content is not read then
+
+    def reports(self, frame: DataFrame, plan: Plan) -> DataFrame | None:
+        names = sorted(_path(row.path) for row in frame.select("path").collect())
+        pieces = [piece for name in names for piece in split_file(name, format=self._format)]
+        return spread(frame.sparkSession, plan, pieces)
+
+
+class Replay:
+    """The lines of one file, in order and at a pace, as if they were coming in now."""
+
+    def __init__(self, path: str, lines_per_batch: int | None) -> None:
+        self._lines = LineIndex(path)
+        self._per_batch = lines_per_batch or AT_ONCE
+        self.ended = False
+
+    def open(self, spark: SparkSession) -> DataFrame:
+        reader = spark.readStream.format("rate-micro-batch").options(
+            rowsPerBatch=str(self._per_batch), numPartitions=str(parallelism(spark))
+        )
+        return reader.load().select("value")
+
+    def reports(self, frame: DataFrame, plan: Plan) -> DataFrame | None:
+        row = frame.agg(F.min("value").alias("first"), F.max("value").alias("last")).first()
+        if row is None or row.first is None:
+            return None
+        first, end = row.first, min(row.last + 1, self._lines.total)
+        self.ended = end >= self._lines.total
+        if first >= end:
+            return None
+        session = frame.sparkSession
+        step = -(-(end - first) // parallelism(session))
+        starts = range(first, end, step)
+        pieces = [self._lines.between(start, min(start + step, end)) for start in starts]
+        return spread(session, plan, pieces)
+
+
+class Rate:
+    """Spark's own generator: rows with a `timestamp` and a `value` that counts up from 0."""
+
+    ended = False
+
+    def __init__(self, rows_per_second: int, options: Mapping[str, str]) -> None:
+        self._options = {"rowsPerSecond": str(rows_per_second), **options}
+
+    def open(self, spark: SparkSession) -> DataFrame:
+        return spark.readStream.format("rate").options(**self._options).load()
+
+    def reports(self, frame: DataFrame, plan: Plan) -> DataFrame | None:
+        return frame.mapInArrow(partial(run_rows, plan, "rate", "value"), REPORT)
+
+
+def spread(spark: SparkSession, plan: Plan, pieces: Sequence[Piece]) -> DataFrame | None:
+    """The reports on pieces, shared out among the cores."""
+    if not pieces:
+        return None
+    shares = share_out(pieces, [_size(piece) for piece in pieces], parallelism(spark))
+    numbers = spark.range(0, len(shares), 1, len(shares))
+    return numbers.mapInArrow(partial(run_pieces, plan, shares), REPORT)
+
+
+def share_out(pieces: Sequence[Piece], sizes: Sequence[int], count: int) -> list[list[Piece]]:
+    """At most `count` shares of about the same size, each of consecutive pieces."""
+    wanted = sum(sizes) / count
+    shares: list[list[Piece]] = []
+    filled = 0
+    for piece, size in zip(pieces, sizes, strict=True):
+        if not shares or (filled + size / 2 > wanted * len(shares) and len(shares) < count):
+            shares.append([])
+        shares[-1].append(piece)
+        filled += size
+    return shares
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run at once, as far as the settings tell."""
+    given = spark.conf.get("spark.default.parallelism", None)
+    if given:
+        return int(str(given))
+    master = spark.conf.get("spark.master", None) or ""
+    if local := _LOCAL.fullmatch(master):
+        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1])
+    if cluster := _CLUSTER.fullmatch(master):
+        return int(cluster[1]) * int(cluster[2])
+    return 1 if master == "local" else _UNKNOWN_CLUSTER
+
+
+def _size(piece: Piece) -> int:
+    """The bytes of a piece, about; rows of Parquet count as a hundred each."""
+    end = os.path.getsize(piece.path) if piece.end is None else piece.end
+    return (end - piece.start) * (100 if is_typed(piece) else 1)
+
+
+def _path(uri: str) -> str:
+    """The path of a file as Spark names it, `file:/…`, whose characters are not escaped."""
+    return "/" + uri.removeprefix("file:").lstrip("/")
+
+
+def _has_magic(path: str) -> bool:
+    return any(character in path for character in "*?[{")

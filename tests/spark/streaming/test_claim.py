@@ -1,0 +1,54 @@
+"""State and output belong together; what does not is refused with a way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.errors import JobError
+from headgate.spark.streaming.claim import MARK, claim, held
+
+
+def test_a_job_finds_its_output_again(tmp_path: Path) -> None:
+    claim(tmp_path / "state", tmp_path / "out", fresh=True)
+    claim(tmp_path / "state", tmp_path / "out", fresh=False)
+
+
+def test_state_inside_the_output(tmp_path: Path) -> None:
+    claim(tmp_path / "out" / "state", tmp_path / "out", fresh=True)
+    claim(tmp_path / "out" / "state", tmp_path / "out", fresh=False)
+
+
+def test_a_crash_between_the_two_marks_is_healed(tmp_path: Path) -> None:
+    claim(tmp_path / "state", tmp_path / "out", fresh=True)
+    (tmp_path / "out" / MARK).unlink()
+    claim(tmp_path / "state", tmp_path / "out", fresh=True)
+
+
+def test_the_output_of_another_job_is_refused(tmp_path: Path) -> None:
+    claim(tmp_path / "state", tmp_path / "out", fresh=True)
+    with pytest.raises(JobError, match="output of another job"):
+        claim(tmp_path / "other", tmp_path / "out", fresh=True)
+
+
+def test_rows_without_a_mark_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "out" / "matches" / "batches=0000000000-0000000000").mkdir(parents=True)
+    with pytest.raises(JobError, match="output of another job"):
+        claim(tmp_path / "state", tmp_path / "out", fresh=True)
+
+
+def test_a_lost_output_is_refused(tmp_path: Path) -> None:
+    claim(tmp_path / "state", tmp_path / "out", fresh=True)
+    (tmp_path / "out" / MARK).unlink()
+    with pytest.raises(JobError, match="is gone"):
+        claim(tmp_path / "state", tmp_path / "out", fresh=False)
+
+
+def test_one_at_a_time(tmp_path: Path) -> None:
+    with (
+        held(tmp_path, ".lock", "another job"),
+        pytest.raises(JobError, match="another job is at work there"),
+        held(tmp_path, ".lock", "another job"),
+    ):
+        pass
