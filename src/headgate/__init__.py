@@ -7,8 +7,12 @@
     hits.ids()
 
 Register queries with `read`, ask which of them want an event with `index`, and have them looked
-over with `check` and `explain` before they run.
+over with `check` and `explain` before they run. `hg.spark` has what runs on Spark; it is imported
+when it is first used.
 """
+
+import importlib
+import typing
 
 from headgate.check import Finding, check
 from headgate.errors import HeadgateError
@@ -38,3 +42,12 @@ __all__ = [
     "parse_where",
     "read",
 ]
+
+if typing.TYPE_CHECKING:
+    from headgate import spark as spark
+else:
+
+    def __getattr__(name: str) -> object:
+        if name == "spark":
+            return importlib.import_module("headgate.spark")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

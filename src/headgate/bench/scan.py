@@ -88,8 +88,8 @@ def numpy_loop(rules: Boxes, events: pa.Table) -> Callable[[], Pairs]:
 def range_join(rules: Boxes, events: pa.Table) -> Iterator[Callable[[], Pairs]]:
     """A join in DuckDB, BETWEEN for every attribute; what a rule leaves open has distant ends."""
     with _connection() as database:
-        database.register("arrow_events", _numbered(events))
-        database.register("arrow_rules", _numbered(_table_of(rules)))
+        database.register("arrow_events", with_numbers(events))
+        database.register("arrow_rules", with_numbers(table_of(rules)))
         database.execute("CREATE TABLE e AS FROM arrow_events")
         database.execute("CREATE TABLE r AS FROM arrow_rules")
         conditions = " AND ".join(
@@ -115,7 +115,7 @@ def _connection() -> Iterator[Any]:
         yield database
 
 
-def _table_of(rules: Boxes) -> pa.Table:
+def table_of(rules: Boxes) -> pa.Table:
     """Two columns for each attribute: the least and the greatest value that a rule accepts."""
     least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max
     low = np.full((len(rules), len(rules.stream.attributes)), least, np.float64)
@@ -130,8 +130,9 @@ def _table_of(rules: Boxes) -> pa.Table:
     return pa.table(columns)
 
 
-def _numbered(table: pa.Table) -> pa.Table:
-    return table.append_column("number", pa.array(np.arange(table.num_rows)))
+def with_numbers(table: pa.Table, name: str = "number") -> pa.Table:
+    """The table with a column that numbers its rows from 0."""
+    return table.append_column(name, pa.array(np.arange(table.num_rows)))
 
 
 SCAN = Experiment(

@@ -13,10 +13,12 @@ import typer
 import headgate
 from headgate.cli.bench import bench
 from headgate.cli.check import check
+from headgate.cli.compact import compact
 from headgate.cli.explain import explain
 from headgate.cli.init import init
 from headgate.cli.match import match
 from headgate.cli.output import BAD_INPUT, WRONG_USAGE, complain
+from headgate.cli.run import run
 from headgate.errors import HeadgateError, UsageError
 
 app = typer.Typer(
@@ -27,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, check, match, explain, bench):
+for command in (init, check, match, explain, run, compact, bench):
     app.command()(command)
 
 

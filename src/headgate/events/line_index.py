@@ -67,10 +67,8 @@ class LineIndex:
         first, last = min(first, self.total), min(last, self.total)
         if self._kind == ".parquet":
             return Piece(self.path, first, last, first + 1, self.format)
-        start, end = self._place(first), self._place(last)
-        if first == 0:
-            start = Mark(0, 0, 1)
-            end = start if last == 0 and self.total else end
+        end = self._place(last)
+        start = end if first >= last else Mark(0, 0, 1) if first == 0 else self._place(first)
         return Piece(self.path, start.offset, end.offset, start.line, self.format)
 
     def _scan(self) -> int:

@@ -128,13 +128,15 @@ def reading(path: str | PathLike[str]) -> Iterator[None]:
 
 def is_passing(error: BaseException) -> bool:
     """Is it an error of the machine, and not of what the file holds? Then it may pass."""
-    return isinstance(error, OSError) and error.errno is not None
+    return isinstance(error, MemoryError) or (
+        isinstance(error, OSError) and error.errno is not None
+    )
 
 
 def damaged(path: str | PathLike[str], error: BaseException) -> EventError:
     """What to say of a file after such an error."""
     if is_passing(error):
-        hint = "is its disk there, and may you read it?"
+        hint = "may you read it, and is its disk in order?"
         return EventsUnreachable(f"{path}: cannot be read: {shorten(str(error))}; {hint}")
     what = shorten(str(error)) or type(error).__name__
     return EventError(f"{path}: cannot be read: {what}; is it whole, and what its name says?")

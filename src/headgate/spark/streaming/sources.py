@@ -17,9 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headgate.errors import JobError
-from headgate.events.line_index import LineIndex
-from headgate.events.pieces import Piece, split_file
-from headgate.spark.streaming.task import REPORT, Plan, is_typed, run_pieces, run_rows
+from headgate.events import LineIndex, Piece, split_file
+from headgate.spark.streaming.task import REPORT, Plan, run_pieces, run_rows
 
 AT_ONCE = 100_000  # lines that a replay without a pace takes in a batch
 
@@ -151,9 +150,8 @@ def parallelism(spark: SparkSession) -> int:
 
 
 def _size(piece: Piece) -> int:
-    """The bytes of a piece, about; rows of Parquet count as a hundred each."""
-    end = os.path.getsize(piece.path) if piece.end is None else piece.end
-    return (end - piece.start) * (100 if is_typed(piece) else 1)
+    """How large a piece is among others of its kind: in bytes, or in rows of Parquet."""
+    return (os.path.getsize(piece.path) if piece.end is None else piece.end) - piece.start
 
 
 def _path(uri: str) -> str:

@@ -18,10 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.events import EventBatch
+from headgate.events import EventBatch, Piece
 from headgate.events.batch import used_attributes
-from headgate.events.files import read_piece
-from headgate.events.pieces import Piece
 from headgate.events.tables import from_table
 from headgate.spark.streaming.log import Counts
 from headgate.spark.streaming.rows import dead_table, match_schema, match_tables
@@ -29,7 +27,6 @@ from headgate.spark.streaming.staged import StagedFile
 from headgate.spark.worker import loaded
 
 REPORT = "report string, positions binary, hits binary"
-BATCH_ROWS = 16_384
 SAMPLES = 3  # dead letters that a report shows
 
 
@@ -76,19 +73,10 @@ def run_rows(
 
 def _read(plan: Plan, pieces: Sequence[Piece]) -> Iterator[tuple[str, EventBatch]]:
     queries = loaded(plan.snapshot, plan.stream, plan.index)
-    kept = {attribute.name for attribute in used_attributes(queries.stream, plan.keep)}
+    kept = [attribute.name for attribute in used_attributes(queries.stream, plan.keep)]
     for piece in pieces:
-        # of a text every attribute is checked, of a typed file only what is used or kept
-        columns = [*kept.union(queries.used)] if is_typed(piece) else None
-        for batch in read_piece(
-            piece, queries.stream, columns=columns, batch_rows=BATCH_ROWS, bury=True
-        ):
+        for batch in queries.read(piece, kept, bury=True):
             yield piece.path, batch
-
-
-def is_typed(piece: Piece) -> bool:
-    """Are its rows typed already?"""
-    return (piece.format or Path(piece.path).suffix.removeprefix(".")) == "parquet"
 
 
 def _typed(

@@ -1,0 +1,49 @@
+"""`headgate compact`: few large directories in place of many small ones."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import Format, FormatOption, console, counted, escape
+from headgate.errors import UsageError
+from headgate.events.json_text import as_json
+
+
+def compact(
+    output: Annotated[
+        Path, typer.Argument(metavar="OUTPUT", help="The `sink.path` of a job.", show_default=False)
+    ],
+    every: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Merge as soon as N neighbours can be.")
+    ] = 2,
+    format: FormatOption = Format.table,
+) -> None:
+    """Merge the small directories of a job's output, also while the job runs.
+
+    A job compacts its output by itself, `sink.compact_every` batches at a time. This does more of
+    it, now. No row is lost or repeated, and a compaction that dies is finished by the next one.
+
+    Example:
+
+        headgate compact out
+    """
+    from headgate.spark.streaming import compaction
+    from headgate.spark.streaming.output import KINDS, spans
+
+    if not any((output / kind).is_dir() for kind in KINDS):
+        raise UsageError(f"{output}: no output of a job; there is no `matches` in it")
+    started = time.perf_counter()
+    gone = compaction.compact(output, every)
+    seconds = time.perf_counter() - started
+    left = sum(len(spans(output / kind)) for kind in KINDS)
+    if format is Format.json:
+        typer.echo(as_json({"merged": gone, "directories": left, "seconds": round(seconds, 3)}))
+    else:
+        console().print(
+            f"{escape(str(output))}: {counted(left, 'directory')}, "
+            f"{gone:,} fewer, in {seconds:.1f} s"
+        )

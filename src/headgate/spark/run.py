@@ -1,0 +1,118 @@
+"""A pipeline brought to life: session, queries, source, sink and state, and the job over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headgate.errors import JobError
+from headgate.queries import read
+from headgate.snapshot import current, pointed, publish
+from headgate.spark.pipeline import Pipeline, read_pipeline
+from headgate.spark.session import open_session
+from headgate.spark.streaming.claim import claim, held
+from headgate.spark.streaming.compaction import compact
+from headgate.spark.streaming.job import Batch, Job, Tally
+from headgate.spark.streaming.log import BatchLog, Counts
+from headgate.spark.streaming.sinks import Directory, Memory, Screen, Sink
+from headgate.spark.streaming.sources import Files, Rate, Replay, Source
+from headgate.spark.streaming.versions import Followed
+
+TOP = 5  # queries that a result names as busiest, and as silent
+
+OnBatch = Callable[[Batch, Tally], None]
+OnNote = Callable[[str], None]
+OnRows = Callable[[str, pa.Table, int], None]
+OnReady = Callable[[Job], None]
+
+
+def _nothing(*_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """What a run did; `total` counts all runs of the same state.
+
+    `busiest` and `silent` are of the queries of the last version. `matches` and `dead` are the rows
+    of a memory sink.
+    """
+
+    tally: Tally
+    total: Counts
+    version: int
+    queries: int
+    busiest: list[tuple[str, int]]
+    silent: int
+    silent_ids: list[str]
+    places: dict[str, str]
+    matches: pa.Table | None = None
+    dead: pa.Table | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        counts, seconds = self.tally.counts, max(self.tally.seconds, 0.001)
+        return {
+            **_counted(counts),
+            "batches": self.tally.batches,
+            "seconds": round(seconds, 3),
+            "events_per_second": round(counts.events / seconds),
+            "matches_per_second": round(counts.matches / seconds),
+            "version": self.version,
+            "queries": self.queries,
+            "busiest": [{"id": name, "matches": hits} for name, hits in self.busiest],
+            "silent": self.silent,
+            "unknown": self.tally.unknown,
+            "ended_by": self.tally.ended_by,
+            "all_runs": _counted(self.total),
+            "output": self.places,
+        }
+
+
+def _counted(counts: Counts) -> dict[str, int]:
+    told = asdict(counts)
+    return {"events": counts.events, **{k: told[k] for k in ("matches", "dead", "blank")}}
+
+
+def run(
+    pipeline: Pipeline | str | Path,
+    *,
+    spark: SparkSession | None = None,
+    on_batch: OnBatch = _nothing,
+    on_note: OnNote = _nothing,
+    on_rows: OnRows = _nothing,
+    on_ready: OnReady = _nothing,
+) -> Result:
+    """Run a pipeline until it ends; a session that is not given is started, and stopped again.
+
+    `on_batch` is called after each batch, `on_note` with remarks for a person, `on_rows` by a
+    console sink, and `on_ready` with the job, whose `stop` ends it, before its first batch.
+    """
+    described = pipeline if isinstance(pipeline, Pipeline) else read_pipeline(pipeline)
+    with _state(described) as state, held(state, ".lock", "another job"):
+        session = spark or open_session(
+            described.run.master, described.spark, name=described.name
+        )
+        try:
+            return _run(described, state, session, on_batch, on_note, on_rows, on_ready)
+        finally:
+            if spark is None:
+                session.stop()
+
+
+@contextmanager
+def _state(pipeline: Pipeline) -> Iterator[Path]:
+    """Where the job keeps its state; without a checkpoint in the description, for this run only."""
+    if pipeline.run.checkpoint is not None:
+        yield Path(pipeline.run.checkpoint)
+    else:
+        with TemporaryDirectory(prefix="headgate-") as folder:
+            yield Path(folder)

@@ -1,0 +1,48 @@
+"""Runs a pipeline and kills its own process, for good, at a chosen point of a chosen batch.
+
+    python -m tests.spark.streaming.killed PIPELINE POINT BATCH
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from headgate.spark.run import run
+from headgate.spark.streaming import job
+from headgate.spark.streaming.log import BatchLog
+
+POINTS = {
+    "begun": (job, "new_stage", "before"),
+    "staged": (job, "gathered", "after"),
+    "placed": (BatchLog, "finish", "before"),
+    "logged": (BatchLog, "finish", "after"),
+}
+
+
+def die_at(point: str, batch: int) -> None:
+    """Make a function of the product the last thing that this process does in a batch."""
+    place, name, when = POINTS[point]
+    real: Callable[..., Any] = getattr(place, name)
+    calls = 0
+
+    def last(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls <= batch:
+            return real(*arguments)
+        if when == "after":
+            real(*arguments)
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError("still alive")
+
+    setattr(place, name, last)
+
+
+if __name__ == "__main__":
+    pipeline, point, batch = sys.argv[1:]
+    die_at(point, int(batch))
+    run(pipeline)
