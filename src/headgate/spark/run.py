@@ -116,3 +116,111 @@ def _state(pipeline: Pipeline) -> Iterator[Path]:
     else:
         with TemporaryDirectory(prefix="headgate-") as folder:
             yield Path(folder)
+
+
+def _run(
+    pipeline: Pipeline,
+    state: Path,
+    spark: SparkSession,
+    on_batch: OnBatch,
+    on_note: OnNote,
+    on_rows: OnRows,
+    on_ready: OnReady,
+) -> Result:
+    log = BatchLog(state / "log.jsonl")
+    sink = _sink(pipeline, state, on_rows)
+    if isinstance(sink, Directory):
+        claim(state, sink.root, fresh=log.last is None)
+    queries = Followed(_published(pipeline, state, on_note), pipeline.queries.stream, on_note)
+    job = Job(
+        _source(pipeline),
+        sink,
+        queries,
+        log,
+        index=pipeline.queries.index,
+        keep=pipeline.sink.keep,
+        on_batch=on_batch,
+        on_note=on_note,
+        after_batch=_compaction(pipeline, sink, log),
+    )
+    on_ready(job)
+    tally = job.run(
+        spark,
+        state / "spark",
+        trigger=_trigger(pipeline),
+        idle=pipeline.run.stop_when_idle,
+        limit=pipeline.run.stop_after,
+    )
+    return _result(tally, log.totals, queries, sink)
+
+
+def _published(pipeline: Pipeline, state: Path, on_note: OnNote) -> Path:
+    """The root of the published queries; files of queries are published into the state."""
+    if pipeline.queries.published is not None:
+        return Path(pipeline.queries.published)
+    root = state / "queries"
+    found = read(*pipeline.queries.files)
+    if found.report.errors:
+        on_note(found.report.summary())
+    if pointed(root) is None or current(root).query_set().content_hash != found.content_hash:
+        publish(found, root)
+    return root
+
+
+def _source(pipeline: Pipeline) -> Source:
+    source = pipeline.source
+    if source.kind == "files":
+        return Files(source.path, source.format, source.files_per_trigger, source.options)
+    if source.kind == "rate":
+        return Rate(source.rows_per_second, source.options)
+    pace = source.rows_per_second
+    per_batch = None if pace is None else max(1, round(pace * _period(pipeline)))
+    return Replay(source.path, per_batch)
+
+
+def _sink(pipeline: Pipeline, state: Path, on_rows: OnRows) -> Sink:
+    sink = pipeline.sink
+    if sink.kind == "console":
+        return Screen(state, sink.rows, on_rows)
+    if sink.kind == "memory":
+        return Memory(state)
+    return Directory(Path(sink.path), sink.kind)
+
+
+def _compaction(
+    pipeline: Pipeline, sink: Sink, log: BatchLog
+) -> Callable[[], object] | None:
+    """What to do beside the stream after each batch: now and then, compact the output."""
+    every = pipeline.sink.compact_every
+    if not isinstance(sink, Directory) or not every:
+        return None
+    root = sink.root
+
+    def now_and_then() -> None:
+        if log.last is not None and (log.last + 1) % every == 0:
+            compact(root, every)
+
+    return now_and_then
+
+
+def _result(tally: Tally, total: Counts, queries: Followed, sink: Sink) -> Result:
+    version = queries.version
+    ids = [q.id for q in queries.snapshot(version).query_set().filters(queries.stream)]
+    hits = np.zeros(len(ids), np.int64)
+    seen = tally.hits.get(version, hits)
+    hits[: len(seen)] = seen
+    busiest = np.argsort(-hits, kind="stable")[:TOP]
+    silent = np.flatnonzero(hits == 0)
+    memory = isinstance(sink, Memory)
+    return Result(
+        tally=tally,
+        total=total,
+        version=version,
+        queries=len(ids),
+        busiest=[(ids[at], int(hits[at])) for at in busiest.tolist() if hits[at]],
+        silent=len(silent),
+        silent_ids=[ids[at] for at in silent[:TOP].tolist()],
+        places=sink.places(),
+        matches=sink.table("matches") if memory else None,
+        dead=sink.table("dead") if memory else None,
+    )

@@ -53,7 +53,7 @@ def open_session(
     given = dict(settings or {})
     _check(given)
     if SparkContext._active_spark_context is not None:
-        with _explained():
+        with _explained(None):
             return _configured(given).getOrCreate()
     if master is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
         master = MASTER
@@ -67,7 +67,7 @@ def open_session(
     if fresh:
         _start_jvm(given)
     try:
-        with _outputs[-1].held() if _outputs else nullcontext(), _explained():
+        with _outputs[-1].held() if _outputs else nullcontext(), _explained(master):
             return _start(given)
     except UsageError:
         if fresh:
@@ -111,7 +111,11 @@ def _start_jvm(settings: Mapping[str, str]) -> None:
     home = java_home()
     output = JvmOutput()
     conf = SparkConf(loadDefaults=False).setAll(list({**QUIET, **settings}.items()))
-    with output.held() as said, _explained(said), _launch_environment(home):
+    with (
+        output.held() as said,
+        _explained(settings["spark.master"], said),
+        _launch_environment(home),
+    ):
         try:
             gateway = _launch(conf, {"stderr": output.writer})
         except BaseException:
@@ -171,14 +175,15 @@ def _uri(file: Path) -> str:
 
 
 @contextmanager
-def _explained(said: list[str] | None = None) -> Iterator[None]:
+def _explained(master: str | None, said: list[str] | None = None) -> Iterator[None]:
     """Whatever Spark raises becomes one error with Spark's reason."""
     try:
         yield
     except Exception as error:
+        on = f" on {master}" if master else ""
         reason = _last_words(said or []) or _reason(error)
         raise UsageError(
-            f"Spark did not start: {reason}; check the master and the spark.* settings"
+            f"Spark did not start{on}: {reason}; check the master and the spark.* settings"
         ) from None
 
 

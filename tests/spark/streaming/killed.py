@@ -1,6 +1,6 @@
 """Runs a pipeline and kills its own process, for good, at a chosen point of a chosen batch.
 
-    python -m tests.spark.streaming.killed PIPELINE POINT BATCH
+python -m tests.spark.streaming.killed PIPELINE POINT BATCH
 """
 
 from __future__ import annotations

@@ -63,6 +63,11 @@ class Tally:
     hits: dict[int, npt.NDArray[np.int64]] = field(default_factory=dict)
     ended_by: str = ""
 
+    @property
+    def elapsed(self) -> float:
+        """The seconds since the start."""
+        return time.monotonic() - self.started
+
     def add(self, version: int, report: Report) -> None:
         self.batches += 1
         self.counts += report.counts
@@ -92,7 +97,7 @@ class Job:
         *,
         index: str,
         keep: tuple[str, ...] | None,
-        on_batch: Callable[[Batch], None],
+        on_batch: Callable[[Batch, Tally], None],
         on_note: Callable[[str], None],
         after_batch: Callable[[], object] | None = None,
     ) -> None:
@@ -202,7 +207,9 @@ class Job:
             self._last_event = time.monotonic()
         self.tally.add(version, report)
         seconds = time.monotonic() - started
-        self._on_batch(Batch(number, version, report.counts, seconds, report.unknown))
+        self._on_batch(
+            Batch(number, version, report.counts, seconds, report.unknown), self.tally
+        )
         if self._after_batch is not None:
             self._later(self._after_batch)
 

@@ -34,11 +34,11 @@ class Directory:
     def __init__(self, root: Path, format: str) -> None:
         self.format = format
         self.stages = root / STAGING
-        self._root = root
+        self.root = root
 
     def take(self, batch: int, files: Staged) -> None:
         for kind in KINDS:
-            span = Span(batch, batch, self._root / kind)
+            span = Span(batch, batch, self.root / kind)
             if files[kind]:
                 place(files[kind], span, self.stages)
             elif span.path.exists():
