@@ -14,6 +14,7 @@ HeadgateError
 ├── EventError              a file or table of events that cannot be read at all
 │   └── EventsUnreachable   the file is not there, or its disk fails: another try may succeed
 ├── SnapshotError           a snapshot that is damaged, missing or from another format
+├── PipelineError           a pipeline file with a mistake; says the line
 ├── JobError                a streaming job that cannot start or go on
 └── UsageError              a request that makes no sense (no such index, which stream?)
 """
@@ -142,6 +143,10 @@ class EventsUnreachable(EventError):
 
 class SnapshotError(HeadgateError):
     """A snapshot that is damaged, missing, or written in another format."""
+
+
+class PipelineError(HeadgateError):
+    """A file that describes a job, with a mistake in it."""
 
 
 class JobError(HeadgateError):

@@ -211,9 +211,7 @@ def _rows_table(kind: str, rows: pa.Table, of: int) -> Table:
     for name in rows.column_names:
         table.add_column(name)
     for row in rows.to_pylist():
-        table.add_row(
-            *(escape(v if isinstance(v, str) else as_json(v)) for v in row.values())
-        )
+        table.add_row(*(escape(v if isinstance(v, str) else as_json(v)) for v in row.values()))
     return table
 
 
@@ -238,7 +236,8 @@ def _summarise(name: str, result: Result) -> None:
     if counts.blank:
         facts.add_row("blank lines", f"{counts.blank:,}, skipped")
     if tally.unknown:
-        facts.add_row("undeclared", escape(", ".join(f"{n} ({c:,})" for n, c in tally.unknown.items())))
+        names = ", ".join(f"{name} ({count:,})" for name, count in tally.unknown.items())
+        facts.add_row("undeclared", f"{escape(names)}, ignored")
     if result.busiest:
         facts.add_row("busiest", escape(", ".join(f"{n} ({c:,})" for n, c in result.busiest)))
     if result.silent:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headgate.errors import JobError
 from headgate.queries import read
 from headgate.snapshot import current, pointed, publish
 from headgate.spark.pipeline import Pipeline, read_pipeline
@@ -23,10 +21,12 @@ from headgate.spark.streaming.claim import claim, held
 from headgate.spark.streaming.compaction import compact
 from headgate.spark.streaming.job import Batch, Job, Tally
 from headgate.spark.streaming.log import BatchLog, Counts
+from headgate.spark.streaming.output import KINDS
 from headgate.spark.streaming.sinks import Directory, Memory, Screen, Sink
 from headgate.spark.streaming.sources import Files, Rate, Replay, Source
 from headgate.spark.streaming.versions import Followed
 
+DEFAULT_RATE = 100  # rows a second
 TOP = 5  # queries that a result names as busiest, and as silent
 
 OnBatch = Callable[[Batch, Tally], None]
@@ -98,9 +98,7 @@ def run(
     """
     described = pipeline if isinstance(pipeline, Pipeline) else read_pipeline(pipeline)
     with _state(described) as state, held(state, ".lock", "another job"):
-        session = spark or open_session(
-            described.run.master, described.spark, name=described.name
-        )
+        session = spark or open_session(described.run.master, described.spark, name=described.name)
         try:
             return _run(described, state, session, on_batch, on_note, on_rows, on_ready)
         finally:
@@ -112,7 +110,7 @@ def run(
 def _state(pipeline: Pipeline) -> Iterator[Path]:
     """Where the job keeps its state; without a checkpoint in the description, for this run only."""
     if pipeline.run.checkpoint is not None:
-        yield Path(pipeline.run.checkpoint)
+        yield pipeline.run.checkpoint
     else:
         with TemporaryDirectory(prefix="headgate-") as folder:
             yield Path(folder)
@@ -131,7 +129,8 @@ def _run(
     sink = _sink(pipeline, state, on_rows)
     if isinstance(sink, Directory):
         claim(state, sink.root, fresh=log.last is None)
-    queries = Followed(_published(pipeline, state, on_note), pipeline.queries.stream, on_note)
+    published = _published(pipeline, state, on_note)
+    queries = Followed(published, pipeline.queries.stream, pipeline.sink.keep, on_note)
     job = Job(
         _source(pipeline),
         sink,
@@ -157,7 +156,7 @@ def _run(
 def _published(pipeline: Pipeline, state: Path, on_note: OnNote) -> Path:
     """The root of the published queries; files of queries are published into the state."""
     if pipeline.queries.published is not None:
-        return Path(pipeline.queries.published)
+        return pipeline.queries.published
     root = state / "queries"
     found = read(*pipeline.queries.files)
     if found.report.errors:
@@ -170,12 +169,22 @@ def _published(pipeline: Pipeline, state: Path, on_note: OnNote) -> Path:
 def _source(pipeline: Pipeline) -> Source:
     source = pipeline.source
     if source.kind == "files":
-        return Files(source.path, source.format, source.files_per_trigger, source.options)
+        return Files(str(source.path), source.format, source.files_per_trigger, source.options)
     if source.kind == "rate":
-        return Rate(source.rows_per_second, source.options)
+        return Rate(source.rows_per_second or DEFAULT_RATE, source.options)
     pace = source.rows_per_second
-    per_batch = None if pace is None else max(1, round(pace * _period(pipeline)))
-    return Replay(source.path, per_batch)
+    trigger = pipeline.run.trigger
+    if pace is None or isinstance(trigger, str):
+        return Replay(str(source.path), None)
+    return Replay(str(source.path), max(1, round(pace * trigger)))
+
+
+def _trigger(pipeline: Pipeline) -> dict[str, str | bool]:
+    """As Spark takes it."""
+    seconds = pipeline.run.trigger
+    if isinstance(seconds, str):
+        return {"availableNow": True}
+    return {"processingTime": f"{round(1000 * seconds)} milliseconds"}
 
 
 def _sink(pipeline: Pipeline, state: Path, on_rows: OnRows) -> Sink:
@@ -184,12 +193,11 @@ def _sink(pipeline: Pipeline, state: Path, on_rows: OnRows) -> Sink:
         return Screen(state, sink.rows, on_rows)
     if sink.kind == "memory":
         return Memory(state)
-    return Directory(Path(sink.path), sink.kind)
+    assert sink.path is not None
+    return Directory(sink.path, sink.kind)
 
 
-def _compaction(
-    pipeline: Pipeline, sink: Sink, log: BatchLog
-) -> Callable[[], object] | None:
+def _compaction(pipeline: Pipeline, sink: Sink, log: BatchLog) -> Callable[[], object] | None:
     """What to do beside the stream after each batch: now and then, compact the output."""
     every = pipeline.sink.compact_every
     if not isinstance(sink, Directory) or not every:
@@ -211,7 +219,7 @@ def _result(tally: Tally, total: Counts, queries: Followed, sink: Sink) -> Resul
     hits[: len(seen)] = seen
     busiest = np.argsort(-hits, kind="stable")[:TOP]
     silent = np.flatnonzero(hits == 0)
-    memory = isinstance(sink, Memory)
+    kept = {kind: sink.table(kind) for kind in KINDS} if isinstance(sink, Memory) else {}
     return Result(
         tally=tally,
         total=total,
@@ -220,7 +228,7 @@ def _result(tally: Tally, total: Counts, queries: Followed, sink: Sink) -> Resul
         busiest=[(ids[at], int(hits[at])) for at in busiest.tolist() if hits[at]],
         silent=len(silent),
         silent_ids=[ids[at] for at in silent[:TOP].tolist()],
-        places=sink.places(),
-        matches=sink.table("matches") if memory else None,
-        dead=sink.table("dead") if memory else None,
+        places={kind: str(path) for kind, path in sink.places().items()},
+        matches=kept.get("matches"),
+        dead=kept.get("dead"),
     )

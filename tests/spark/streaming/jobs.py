@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -99,8 +100,8 @@ def matches_in(root: Path) -> Counter[Match]:
     return found
 
 
-def rows_in(root: Path, kind: str) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
+def rows_in(root: Path, kind: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
     for span in spans(root / kind):
         for path in sorted(span.path.iterdir()):
             if path.suffix == ".parquet":

@@ -43,7 +43,7 @@ def rows_in(root: Path, kind: str = "matches") -> Counter[tuple[int, int]]:
     found: Counter[tuple[int, int]] = Counter()
     for path in sorted((root / kind).glob("*/*.parquet")):
         table = pq.read_table(path, partitioning=None)
-        found.update(zip(table["batch_id"].to_pylist(), table["n"].to_pylist(), strict=True))
+        found.update((row["batch_id"], row["n"]) for row in table.to_pylist())
     return found
 
 
@@ -148,7 +148,7 @@ def test_a_killed_compaction_loses_nothing(tmp_path: Path, point: str) -> None:
         for name in living:
             for file in (root / "matches" / name).iterdir():
                 table = pq.read_table(file, partitioning=None)
-                seen.update(zip(table["batch_id"].to_pylist(), table["n"].to_pylist(), strict=True))
+                seen.update((row["batch_id"], row["n"]) for row in table.to_pylist())
         assert seen == before, "the living directories hold each row once"
         compact(root, every=3)
         assert rows_in(root) == before, "the next compaction clears up"

@@ -107,7 +107,7 @@ def test_a_stream_of_files_gives_what_the_local_index_gives(shop: Workshop) -> N
     table = shop.events / "orders.csv"
     table.write_text('id,side,price,qty\n1,buy,5.00,3\n\n2,"sell",x,4\n3,,5.005,1\n4,buy,600,60\n')
     typed = shop.events / "orders.parquet"
-    rows = [{"id": 2**53 + 1, "side": "buy", "qty": 51, "ratio": float("nan")}, {"id": 2, "qty": 0}]
+    rows: list[dict[str, Any]] = [{"id": 2**53 + 1, "side": "buy", "qty": 51, "ratio": float("nan")}, {"id": 2, "qty": 0}]
     pq.write_table(pa.Table.from_pylist(rows), typed)
     result = shop.run()
     everything = [*files, packed, table, typed]
@@ -126,7 +126,7 @@ def test_a_stream_of_files_gives_what_the_local_index_gives(shop: Workshop) -> N
 def test_rows_of_output_carry_the_event(shop: Workshop) -> None:
     """Spark reads the output as it is, structs and all."""
     shop.publish()
-    shop.write("a.jsonl", 50, seed=1)
+    shop.write("a.jsonl", 200, seed=1)
     shop.run()
     found = shop.spark.read.parquet(str(shop.out / "matches"))
     assert found.columns == [
@@ -147,7 +147,7 @@ def test_json_lines_and_only_what_is_kept(shop: Workshop) -> None:
     assert matches_in(shop.out) == expected(files, version_in(shop.published, number))
     row = rows_in(shop.out, "matches")[0]
     assert list(row)[:6] == "batch_id set_version query_id query_version source line".split()
-    assert set(row["event"]) == {"price", "buyer"}  # type: ignore[call-overload]
+    assert set(row["event"]) == {"price", "buyer"}
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
@@ -201,7 +201,7 @@ def test_a_rate(shop: Workshop) -> None:
     assert result.tally.counts.rows >= 50
     assert result.matches is not None
     low = result.matches.filter(pa.compute.field("query_id") == "low")
-    assert sorted(low["line"].to_pylist()) == [0, 1, 2, 3, 4, 5, 6, 8, 9]
+    assert sorted(low["line"].to_numpy()) == [0, 1, 2, 3, 4, 5, 6, 8, 9]
     assert result.dead is not None
     assert result.dead["line"].to_pylist() == [7]
     assert result.tally.counts.matches == result.tally.counts.rows + 9
@@ -276,9 +276,9 @@ def test_drift_is_never_silent(shop: Workshop) -> None:
     pq.write_table(typed, shop.events / "b.parquet")
     result = shop.run()
     assert result.tally.unknown == {"colour": 1, "size": 3}
-    assert result.tally.counts.rows == 1
+    assert result.tally.counts.rows == 2, "one whole event, and NULL is of any type"
     reasons = sorted(str(row["reason"]) for row in rows_in(shop.out, "dead"))
-    assert len(reasons) == 4
+    assert len(reasons) == 3
     assert reasons[0] == "`qty` is 'many', which is not an INT"
     assert "column `qty` is string, and the stream declares INT" in reasons[1]
 
@@ -367,7 +367,7 @@ def test_files_stay_few(shop: Workshop) -> None:
 
 def test_the_console_shows_the_first_rows(shop: Workshop) -> None:
     shop.publish()
-    shop.write("a.jsonl", 60, seed=1)
+    shop.write("a.jsonl", 200, seed=1)
     shown: list[tuple[str, int, int]] = []
     shop.run(
         shop.pipeline(sink={"kind": "console", "rows": 4}),

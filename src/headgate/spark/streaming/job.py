@@ -207,9 +207,7 @@ class Job:
             self._last_event = time.monotonic()
         self.tally.add(version, report)
         seconds = time.monotonic() - started
-        self._on_batch(
-            Batch(number, version, report.counts, seconds, report.unknown), self.tally
-        )
+        self._on_batch(Batch(number, version, report.counts, seconds, report.unknown), self.tally)
         if self._after_batch is not None:
             self._later(self._after_batch)
 

@@ -27,6 +27,9 @@ class Sink(Protocol):
     def take(self, batch: int, files: Staged) -> None:
         """Take over the files of a batch, by `matches` and `dead`."""
 
+    def places(self) -> dict[str, Path]:
+        """Where the rows can be found."""
+
 
 class Directory:
     """Directories of Parquet or JSON-lines files (`output`)."""
@@ -43,6 +46,9 @@ class Directory:
                 place(files[kind], span, self.stages)
             elif span.path.exists():
                 remove(span.path, self.stages)
+
+    def places(self) -> dict[str, Path]:
+        return {kind: self.root / kind for kind in KINDS if (self.root / kind).is_dir()}
 
 
 class Screen:
@@ -62,6 +68,9 @@ class Screen:
                 table = read_all(files[kind])
                 self._show(kind, table.slice(0, self._rows), table.num_rows)
 
+    def places(self) -> dict[str, Path]:
+        return {}
+
 
 class Memory:
     """Keeps all rows: for tests and notebooks, on small streams."""
@@ -76,6 +85,9 @@ class Memory:
         for kind in KINDS:
             if files[kind]:
                 self._tables[kind][batch] = read_all(files[kind])
+
+    def places(self) -> dict[str, Path]:
+        return {}
 
     def table(self, kind: str) -> pa.Table | None:
         """All `matches` or `dead` letters so far; None if there are none."""

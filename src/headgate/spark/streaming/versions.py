@@ -6,19 +6,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headgate.errors import HeadgateError, JobError, SnapshotError
+from headgate.events.batch import used_attributes
 from headgate.snapshot import Snapshot, open_snapshot, pointed
 
 
 class Followed:
     """The versions under a root that `headgate publish` writes to.
 
-    A version that is damaged, or has no such stream, is passed over with a note, and the job goes
-    on with the one before: a bad publication must not stop a stream.
+    A version that is damaged, or lacks the stream or an attribute to keep, is passed over with a
+    note, and the job goes on with the one before: a bad publication must not stop a stream.
     """
 
-    def __init__(self, root: Path, stream: str | None, note: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        stream: str | None,
+        keep: tuple[str, ...] | None,
+        note: Callable[[str], None],
+    ) -> None:
         self._root = root
         self._wanted = stream
+        self._keep = keep
         self._note = note
         self._refused: int | None = None
         number = pointed(root)
@@ -62,5 +70,7 @@ class Followed:
         snapshot = open_snapshot(self.directory(number))
         if snapshot.version != number:
             raise SnapshotError(f"{snapshot.directory}: is version {snapshot.version}")
-        self._stream = snapshot.schema.the_stream(self._wanted).name
+        stream = snapshot.schema.the_stream(self._wanted)
+        used_attributes(stream, self._keep)  # an error if one is not there
+        self._stream = stream.name
         self._version = number

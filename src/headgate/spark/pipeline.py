@@ -1,0 +1,188 @@
+"""The description of a streaming job in a TOML file: what it reads, asks, writes, and how it runs.
+
+`docs/pipeline.md` has the meaning of each key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from headgate.events.opening import FORMATS
+from headgate.matching import KINDS as INDEXES
+from headgate.spark.session import MASTER
+from headgate.spark.toml_file import Table, read_toml
+
+SOURCES = ("files", "replay", "rate")
+SINKS = ("parquet", "jsonl", "console", "memory")
+AVAILABLE = "available"
+
+DEFAULT_TRIGGER = 1.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Where the standing queries are: a directory that is published to, or files."""
+
+    published: Path | None
+    files: tuple[Path, ...]
+    stream: str | None
+    index: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where events come from; a replay without `rows_per_second` is as fast as it can be."""
+
+    kind: str
+    path: Path | None
+    format: str | None
+    files_per_trigger: int
+    rows_per_second: int | None
+    options: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Where matches go; `keep` is None for all attributes of the event."""
+
+    kind: str
+    path: Path | None
+    keep: tuple[str, ...] | None
+    compact_every: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How it runs: `trigger` in seconds, or "available" for all there is and no more."""
+
+    checkpoint: Path | None
+    trigger: float | Literal["available"]
+    stop_when_idle: float | None
+    stop_after: float | None
+    master: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A streaming job."""
+
+    name: str
+    queries: Queries
+    source: Source
+    sink: Sink
+    run: Run
+    spark: dict[str, str]
+
+
+def read_pipeline(path: str | Path) -> Pipeline:
+    """The job that a file describes; paths in it start from where the file is."""
+    file = read_toml(Path(path))
+    name = file.text("name", Path(path).stem)
+    queries = _queries(file.table("queries", required=True))
+    source = _source(file.table("source", required=True))
+    sink = _sink(file.table("sink", required=True))
+    run = _run(file.table("run"), source, sink)
+    spark = _spark(file.table("spark"))
+    file.end()
+    return Pipeline(name, queries, source, sink, run, spark)
+
+
+def _queries(table: Table) -> Queries:
+    published = table.optional_place("published")
+    files = tuple(table.located("files", name) for name in table.texts("files"))
+    if (published is None) == (not files):
+        raise table.error(
+            "published",
+            "the queries are either `published` or in `files`",
+            "give one of the two",
+        )
+    found = Queries(
+        published,
+        files,
+        table.optional_text("stream"),
+        table.choice("index", ("auto", *INDEXES), "auto"),
+    )
+    table.end()
+    return found
+
+
+def _source(table: Table) -> Source:
+    kind = table.choice("kind", SOURCES)
+    path, format, files, pace = None, None, 0, None
+    options: dict[str, str] = {}
+    if kind in ("files", "replay"):
+        path = table.place("path")
+    if kind == "files":
+        format = table.choice("format", tuple(FORMATS)) if "format" in table else None
+        files = table.whole("files_per_trigger", 100, least=1)
+    if kind in ("replay", "rate"):
+        pace = table.optional_whole("rows_per_second", least=1)
+    if kind in ("files", "rate"):
+        options = table.table("options").settings()
+    table.end()
+    return Source(kind, path, format, files, pace, options)
+
+
+def _sink(table: Table) -> Sink:
+    kind = table.choice("kind", SINKS)
+    path, every, rows = None, 0, 0
+    if kind in ("parquet", "jsonl"):
+        path = table.place("path")
+        every = table.whole("compact_every", 100)
+        if every == 1:
+            raise table.error("compact_every", "`compact_every` is 1", "the least is 2; 0 is never")
+    if kind == "console":
+        rows = table.whole("rows", 20)
+    found = Sink(kind, path, _keep(table), every, rows)
+    table.end()
+    return found
+
+
+def _keep(table: Table) -> tuple[str, ...] | None:
+    """A list of attributes, or "*" for all of them."""
+    if "keep" not in table:
+        return None
+    if table.is_text("keep"):
+        table.choice("keep", ("*",))
+        return None
+    return table.texts("keep")
+
+
+def _run(table: Table, source: Source, sink: Sink) -> Run:
+    checkpoint = table.optional_place("checkpoint")
+    if checkpoint is None and sink.path is not None:
+        checkpoint = sink.path / "state"
+    found = Run(
+        checkpoint,
+        _trigger(table, source),
+        table.seconds("stop_when_idle"),
+        table.seconds("stop_after"),
+        table.text("master", MASTER),
+    )
+    table.end()
+    return found
+
+
+def _trigger(table: Table, source: Source) -> float | Literal["available"]:
+    text = table.optional_text("trigger")
+    paced = source.rows_per_second is not None
+    if text is None:
+        return 0.0 if source.kind == "replay" and not paced else DEFAULT_TRIGGER
+    if text == AVAILABLE:
+        if source.kind == "files":
+            return "available"
+        hint = "a replay ends by itself" if source.kind == "replay" else "give `stop_after`"
+        raise table.error("trigger", f'a {source.kind} has no "available"', hint)
+    seconds = table.duration("trigger", text)
+    if seconds == 0 and source.kind == "replay" and paced:
+        raise table.error("trigger", "a paced replay has no trigger of 0", 'try "1 second"')
+    return seconds
+
+
+def _spark(table: Table) -> dict[str, str]:
+    """Settings of Spark; `spark.` may be left out before their names."""
+    found = table.settings()
+    return {name if name.startswith("spark.") else f"spark.{name}": found[name] for name in found}

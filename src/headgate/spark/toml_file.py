@@ -1,0 +1,193 @@
+"""A TOML file that is read key by key: every mistake is an error with its line and a hint."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from headgate.errors import PipelineError, did_you_mean, shorten
+
+Value = TypeVar("Value")
+
+_UNITS = {
+    unit: seconds
+    for units, seconds in (
+        ("ms millisecond milliseconds", 0.001),
+        ("s second seconds", 1.0),
+        ("min minute minutes", 60.0),
+        ("h hour hours", 3600.0),
+    )
+    for unit in units.split()
+}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.ASCII)
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://?", re.ASCII | re.IGNORECASE)
+_HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?")
+
+
+def read_toml(path: Path) -> Table:
+    """The table at the root of a file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise PipelineError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise PipelineError(f"{path}: is not UTF-8 ({error.reason})") from None
+    try:
+        return Table(path, text.splitlines(), "", tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        place = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(error))
+        said, line = (place[1], place[2]) if place else (str(error), str(text.count("\n") + 1))
+        raise PipelineError(f"{path}:{line}: not TOML: {said}") from None
+
+
+class Table:
+    """A table whose keys are taken one after the other; at the `end`, none may be left."""
+
+    def __init__(self, path: Path, lines: Sequence[str], name: str, values: dict[str, Any]) -> None:
+        self.path = path
+        self._lines = lines
+        self._name = name
+        self._values = values
+        self._asked: list[str] = []
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def table(self, key: str, *, required: bool = False) -> Table:
+        """The table of that name; an empty one if it is not there."""
+        name = f"{self._name}.{key}" if self._name else key
+        if required and key not in self._values:
+            raise PipelineError(f"{self.path}: there is no [{name}]; docs/pipeline.md shows one")
+        values: dict[str, Any] = self._take(key, dict, f"a table, written [{name}]", {})
+        return Table(self.path, self._lines, name, values)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        found = self.optional_text(key) or default
+        if found is None:
+            raise self.lacks(key)
+        return found
+
+    def optional_text(self, key: str) -> str | None:
+        found = self._take(key, str, 'a text, as in "…"', None)
+        if found == "":
+            raise self.error(key, f"`{key}` is empty", "leave it out, or give it a value")
+        return found
+
+    def choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str:
+        found = self.text(key, default)
+        if found not in choices:
+            raise self.error(key, f"no {key} `{shorten(found)}`", did_you_mean(found, choices))
+        return found
+
+    def whole(self, key: str, default: int, *, least: int = 0) -> int:
+        found = self.optional_whole(key, least=least)
+        return default if found is None else found
+
+    def optional_whole(self, key: str, *, least: int = 0) -> int | None:
+        found = self._take(key, int, "a whole number", None)
+        if found is not None and found < least:
+            raise self.error(key, f"`{key}` is {found}", f"the least is {least}")
+        return found
+
+    def is_text(self, key: str) -> bool:
+        return isinstance(self._values.get(key), str)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        found: list[Any] = self._take(key, list, 'a list of texts, as in ["a", "b"]', [])
+        for item in found:
+            if not isinstance(item, str) or not item:
+                raise self.error(key, f"`{key}` holds {item!r}", 'give texts, as in ["a", "b"]')
+        return tuple(found)
+
+    def seconds(self, key: str) -> float | None:
+        """A length of time."""
+        found = self.optional_text(key)
+        return None if found is None else self.duration(key, found)
+
+    def duration(self, key: str, text: str) -> float:
+        parts = _DURATION.fullmatch(text)
+        if parts is None or parts[2] not in _UNITS:
+            hint = 'write it as in "500 ms", "1 second", "10 minutes" or "2 hours"'
+            raise self.error(key, f"`{key}` is `{shorten(text)}`, not a length of time", hint)
+        return float(parts[1]) * _UNITS[parts[2]]
+
+    def optional_place(self, key: str) -> Path | None:
+        """A path, from where the file is."""
+        found = self.optional_text(key)
+        return None if found is None else self.located(key, found)
+
+    def place(self, key: str) -> Path:
+        return self.located(key, self.text(key))
+
+    def located(self, key: str, text: str) -> Path:
+        scheme = _SCHEME.match(text)
+        if scheme and scheme[1].lower() != "file":
+            raise self.error(
+                key,
+                f"`{key}` is at {scheme[1]}://, which cannot be reached",
+                "give a path that the driver and all workers have, mounted if need be",
+            )
+        local = "/" + text[scheme.end() :].lstrip("/") if scheme else text
+        return (self.path.absolute().parent / Path(local).expanduser()).resolve()
+
+    def settings(self) -> dict[str, str]:
+        """All that is in the table, by dotted names, as texts."""
+        self._asked += list(self._values)
+        return dict(_flat("", self._values))
+
+    def end(self) -> None:
+        """An error for a key that nobody asked for."""
+        for key in self._values:
+            if key not in self._asked:
+                where = f" in [{self._name}]" if self._name else ""
+                hint = did_you_mean(key, self._asked)
+                raise self.error(key, f"`{key}` has no meaning{where} here", hint)
+
+    def lacks(self, key: str) -> PipelineError:
+        line = self._line_of("")
+        return PipelineError(
+            f"{self.path}:{line}: [{self._name}] has no `{key}`; docs/pipeline.md tells its meaning"
+        )
+
+    def error(self, key: str, message: str, hint: str) -> PipelineError:
+        return PipelineError(f"{self.path}:{self._line_of(key)}: {message}; {hint}")
+
+    def _take(
+        self, key: str, kind: Callable[..., Value], what: str, default: Value | Any
+    ) -> Value | Any:
+        self._asked.append(key)
+        if key not in self._values:
+            return default
+        found = self._values[key]
+        if type(found) is not kind:  # bool is an int, but not a whole number
+            raise self.error(key, f"`{key}` is {shorten(repr(found))}", f"give {what}")
+        return found
+
+    def _line_of(self, key: str) -> int:
+        """The line on which a key, or its table, stands; of dotted keys, as near as can be."""
+        table, best = "", 1
+        for number, line in enumerate(self._lines, 1):
+            header = _HEADER.fullmatch(line)
+            if header:
+                table = header[1]
+                if table == (f"{self._name}.{key}" if self._name else key) or (
+                    table == self._name and best == 1
+                ):
+                    best = number
+            elif key and table == self._name and re.match(rf'\s*"?{re.escape(key)}"?\s*[=.]', line):
+                return number
+        return best
+
+
+def _flat(prefix: str, values: dict[str, Any]) -> list[tuple[str, str]]:
+    found = []
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            found += _flat(f"{name}.", value)
+        else:
+            found.append((name, str(value).lower() if isinstance(value, bool) else str(value)))
+    return found
