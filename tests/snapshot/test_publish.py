@@ -54,6 +54,15 @@ def test_a_small_change_shares_the_base_of_the_current_one(tmp_path: Path) -> No
     assert (tmp_path / "1/0-base.arrow").samefile(tmp_path / "2/0-base.arrow")
 
 
+def test_what_did_not_change_keeps_its_version(tmp_path: Path) -> None:
+    """Another order is a change, and so is other metadata."""
+    queries = numbered(5)
+    for _ in range(2):
+        assert publish(query_set(*queries), tmp_path).version == 1
+    assert publish(query_set(*reversed(queries)), tmp_path).version == 2
+    assert versions(tmp_path) == [1, 2]
+
+
 def test_nothing_published_is_an_error_by_name(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="CURRENT: is missing; nothing has been published"):
         current(tmp_path)
@@ -93,25 +102,25 @@ def test_a_number_that_is_taken_meanwhile_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if another publisher had been faster, thrice."""
-    for _ in range(3):
-        publish(query_set(*numbered(5)), tmp_path)
+    for count in (3, 4, 5):
+        publish(query_set(*numbered(count)), tmp_path)
     numbers = iter([0, 1, 2, 3])
     monkeypatch.setattr(publishing, "_newest", lambda _: next(numbers))
     assert publish(query_set(*numbered(6)), tmp_path).version == 4
-    assert [len(open_snapshot(tmp_path / str(number))) for number in (1, 2, 3, 4)] == [5, 5, 5, 6]
+    assert [len(open_snapshot(tmp_path / str(number))) for number in (1, 2, 3, 4)] == [3, 4, 5, 6]
 
 
 def test_the_pointer_never_moves_back(tmp_path: Path) -> None:
     """As if version 2 had been slow to move the pointer, and version 3 quick."""
-    for _ in range(3):
-        publish(query_set(*numbered(5)), tmp_path)
+    for count in (3, 4, 5):
+        publish(query_set(*numbered(count)), tmp_path)
     publishing._advance(tmp_path, 2)
     assert current(tmp_path).version == 3
 
 
 def test_a_number_is_never_given_again(tmp_path: Path) -> None:
-    for _ in range(3):
-        publish(query_set(*numbered(5)), tmp_path)
+    for count in (3, 4, 5):
+        publish(query_set(*numbered(count)), tmp_path)
     shutil.rmtree(tmp_path / "3")
     assert publish(query_set(*numbered(5)), tmp_path).version == 4
     assert current(tmp_path).version == 4

@@ -18,6 +18,7 @@ from headgate.cli.explain import explain
 from headgate.cli.init import init
 from headgate.cli.match import match
 from headgate.cli.output import BAD_INPUT, WRONG_USAGE, complain
+from headgate.cli.publish import publish
 from headgate.cli.run import run
 from headgate.errors import HeadgateError, UsageError
 
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, check, match, explain, run, compact, bench):
+for command in (init, check, match, explain, publish, run, compact, bench):
     app.command()(command)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -32,6 +33,7 @@ from headgate.cli.output import (
 from headgate.events import EventBatch, read_events
 from headgate.events.json_text import as_json
 from headgate.matching import Matches, index
+from headgate.matching.chunks import Chunk, match_batches
 from headgate.predicate import columns
 from headgate.queries import QuerySet
 from headgate.schema import Stream
@@ -41,9 +43,10 @@ WORTH_TIMING = 10_000
 
 
 class Engine(StrEnum):
-    """In this process; Spark is to follow."""
+    """In this process, or on a Spark that is started here."""
 
     local = "local"
+    spark = "spark"
 
 
 def match(
@@ -77,26 +80,29 @@ def match(
         headgate match -q queries.sql events.jsonl
 
         headgate match -s schema.sql -q rules.jsonl events.parquet --limit 10 --format json
+
+        headgate match -q queries.sql events.jsonl --engine spark
     """
-    del engine  # there is but one
     found = load(queries, schema, strict=strict)
     show_refused(found.report)
     chosen = found.schema.the_stream(stream)
-    built = index(found, kind, stream=chosen.name)
+    index(QuerySet(found.schema), kind, stream=chosen.name)  # an error if there is no such kind
     left_out = [q.id for q in found if q.kind != "filter" and chosen.name in _streams(q)]
     if left_out:
         shown = ", ".join(left_out[:5]) + (" …" if len(left_out) > 5 else "")
         notes().print(
             f"[yellow]left out:[/] joins, aggregates and DISTINCT are not matched: {escape(shown)}"
         )
-    tally = Tally(len(built))
+    tally = Tally(len(found.filters(chosen.name)))
+    matched = _on_spark if engine is Engine.spark else _locally
     with progress("matching") as advance:
-        for batch in _limited(_read(events, chosen, found), limit):
-            tally.blank += batch.blank
-            for matches in built.match_chunks(batch):
-                tally.count(matches)
-                advance(len(matches))
-                _print(matches, format, tally)
+        for chunk in matched(events, found, chosen, kind, limit):
+            tally.count(chunk)
+            advance(len(chunk.matches))
+            _print(chunk.matches, format, tally)
+    if tally.unknown:
+        names = ", ".join(f"{name} ({count:,})" for name, count in tally.unknown.most_common(5))
+        notes().print(f"[yellow]undeclared:[/] ignored, by events that have it: {escape(names)}")
     if format is Format.table:
         _summarise(tally, events)
     refused = bool(tally.errors or found.report.errors)
@@ -111,14 +117,44 @@ class Tally:
         self.started = time.perf_counter()
         self.events = self.pairs = self.errors = self.blank = self.shown = 0
         self.hits: Counter[str] = Counter()
+        self.unknown: Counter[str] = Counter()
 
-    def count(self, matches: Matches) -> None:
+    def count(self, chunk: Chunk) -> None:
+        matches = chunk.matches
+        self.blank += chunk.blank
+        self.unknown.update(chunk.unknown)
         self.events += len(matches)
         self.pairs += matches.total
         self.errors += len(matches.errors)
         positions, counts = np.unique(matches.positions, return_counts=True)
         for position, hits in zip(positions.tolist(), counts.tolist(), strict=True):
             self.hits[matches.known_ids[position]] += hits
+
+
+def _locally(
+    events: Path, queries: QuerySet, stream: Stream, kind: str, limit: int | None
+) -> Iterator[Chunk]:
+    built = index(queries, kind, stream=stream.name)
+    return match_batches(built, _limited(_read(events, stream, queries), limit))
+
+
+def _on_spark(
+    events: Path, queries: QuerySet, stream: Stream, kind: str, limit: int | None
+) -> Iterator[Chunk]:
+    from headgate.spark.match_file import match_file
+    from headgate.spark.session import open_session
+
+    session = open_session(name=f"headgate match {events.name}")
+    try:
+        for chunk in match_file(session, events, queries, stream.name, kind):
+            matches = chunk.matches
+            if limit is None or matches.first + len(matches) < limit:
+                yield chunk
+            else:
+                yield replace(chunk, matches=matches.up_to(limit))
+                return
+    finally:
+        session.stop()
 
 
 def _read(events: Path, stream: Stream, queries: QuerySet) -> Iterator[EventBatch]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,15 @@ class Matches:
             raise IndexError(f"event {event} of {len(self)}")
         start, end = self.offsets[event], self.offsets[event + 1]
         return [self.known_ids[position] for position in self.positions[start:end].tolist()]
+
+    def up_to(self, limit: int) -> Matches:
+        """Those of the events whose number is below a limit."""
+        count = min(max(0, limit - self.first), len(self))
+        offsets = self.offsets[: count + 1]
+        errors = {event: reason for event, reason in self.errors.items() if event < limit}
+        return replace(
+            self, offsets=offsets, positions=self.positions[: offsets[-1]], errors=errors
+        )
 
     @property
     def total(self) -> int:

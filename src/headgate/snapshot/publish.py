@@ -35,8 +35,8 @@ _STAGE = ".stage-"
 def publish(queries: QuerySet, root: str | Path) -> Snapshot:
     """Write the queries as the next version, and make it the current one.
 
-    The current one is the parent, so a small change is a small file; one that is damaged is no
-    parent, and the queries are written anew.
+    The current one is the parent, so a small change is a small file, and where nothing changed it
+    stays. One that is damaged is no parent, and the queries are written anew.
     """
     path = Path(root)
     try:
@@ -63,7 +63,10 @@ def current(root: str | Path, *, verify: bool = True) -> Snapshot:
 
 def _publish(queries: QuerySet, root: Path) -> int:
     with _stage(root) as stage:
-        manifest = write_segments(queries, stage, _parent(root))
+        parent = _parent(root)
+        manifest = write_segments(queries, stage, parent)
+        if parent is not None and manifest == replace(parent.manifest, version=""):
+            return int(parent.version)
         while True:
             number = _newest(root) + 1
             write_manifest(stage, replace(manifest, version=number))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,25 +13,32 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.events import Piece, split_file
+from headgate.events.pieces import MAX_BYTES
 from headgate.matching import Matches
+from headgate.matching.chunks import Chunk, match_batches
 from headgate.queries import QuerySet
 from headgate.snapshot import write_snapshot
 from headgate.spark.worker import loaded
 
 _CHUNK = "offsets binary, positions binary, errors string, blank bigint, unknown string"
-_NOTHING = Matches(np.zeros(1, np.int64), np.zeros(0, np.int64), ())
 
 
 def match_file(
-    spark: SparkSession, path: str | Path, queries: QuerySet, stream: str, kind: str = "auto"
-) -> Iterator[tuple[Matches, int, dict[str, int]]]:
-    """The matches of a file in chunks, each with its blank lines and its undeclared names.
+    spark: SparkSession,
+    path: str | Path,
+    queries: QuerySet,
+    stream: str,
+    kind: str = "auto",
+    *,
+    max_bytes: int = MAX_BYTES,
+) -> Iterator[Chunk]:
+    """The matches of a file in chunks.
 
     The same as `index(…).match_chunks` over `read_events(path)`, in chunks of its own. The session
     must be a local one: its workers open the file and the snapshot by their paths.
     """
     ids = [query.id for query in queries.filters(stream)]
-    pieces = split_file(path)
+    pieces = split_file(path, max_bytes=max_bytes)
     with TemporaryDirectory(prefix="headgate-") as folder:
         snapshot = write_snapshot(queries, Path(folder) / "queries").directory
         numbers = spark.range(0, len(pieces), 1, len(pieces))
@@ -42,7 +49,7 @@ def match_file(
             errors = {first + int(at): reason for at, reason in json.loads(row.errors).items()}
             positions = np.frombuffer(row.positions, np.int64)
             matches = Matches(offsets, positions, ids, errors, first)
-            yield matches, row.blank, json.loads(row.unknown)
+            yield Chunk(matches, row.blank, json.loads(row.unknown))
             first += len(offsets) - 1
 
 
@@ -56,23 +63,19 @@ def _match_pieces(
     queries = loaded(snapshot, stream, kind)
     for numbers in batches:
         for number in numbers.column(0).to_numpy().tolist():
-            for batch in queries.read(pieces[number]):
-                blank, unknown = batch.blank, batch.unknown
-                for chunk in queries.index.match_chunks(batch):
-                    yield _row(chunk, blank, unknown)
-                    blank, unknown = 0, {}
-                if blank:
-                    yield _row(_NOTHING, blank, unknown)
+            for chunk in match_batches(queries.index, queries.read(pieces[number])):
+                yield _row(chunk)
 
 
-def _row(chunk: Matches, blank: int, unknown: Mapping[str, int]) -> pa.RecordBatch:
-    errors = {event - chunk.first: reason for event, reason in chunk.errors.items()}
+def _row(chunk: Chunk) -> pa.RecordBatch:
+    matches = chunk.matches
+    errors = {event - matches.first: reason for event, reason in matches.errors.items()}
     return pa.RecordBatch.from_pydict(
         {
-            "offsets": [chunk.offsets.tobytes()],
-            "positions": [chunk.positions.tobytes()],
+            "offsets": [matches.offsets.tobytes()],
+            "positions": [matches.positions.tobytes()],
             "errors": [json.dumps(errors)],
-            "blank": [blank],
-            "unknown": [json.dumps(dict(unknown))],
+            "blank": [chunk.blank],
+            "unknown": [json.dumps(dict(chunk.unknown))],
         }
     )

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headgate.queries import read
-from headgate.snapshot import current, pointed, publish
+from headgate.snapshot import publish
 from headgate.spark.pipeline import Pipeline, read_pipeline
 from headgate.spark.session import open_session
 from headgate.spark.streaming.claim import claim, held
@@ -161,8 +161,7 @@ def _published(pipeline: Pipeline, state: Path, on_note: OnNote) -> Path:
     found = read(*pipeline.queries.files)
     if found.report.errors:
         on_note(found.report.summary())
-    if pointed(root) is None or current(root).query_set().content_hash != found.content_hash:
-        publish(found, root)
+    publish(found, root)
     return root
 
 

@@ -1,0 +1,87 @@
+"""`headgate publish`: the queries of some files become what running jobs ask."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import (
+    ALL_WELL,
+    FINDINGS,
+    Format,
+    FormatOption,
+    QueriesOption,
+    SchemaOption,
+    StrictOption,
+    console,
+    counted,
+    escape,
+    load,
+    progress,
+    show_refused,
+)
+from headgate.errors import QuerySetError, SnapshotError
+from headgate.events.json_text import as_json
+from headgate.queries import Change, QuerySet
+from headgate.snapshot import current
+from headgate.snapshot import publish as publish_set
+
+
+def publish(
+    to: Annotated[
+        Path,
+        typer.Option(
+            "--to", metavar="DIR", help="Where versions are kept.", show_default=False
+        ),
+    ],
+    queries: QueriesOption = None,
+    schema: SchemaOption = None,
+    strict: StrictOption = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """Compile the queries into the next version, and make it the current one.
+
+    A job whose pipeline names DIR takes it up with its next batch; `hg.spark.route(DIR)` takes the
+    one that is current when it is called. A small change writes a small file, and where nothing
+    changed the version stays. Exit code 1 when a query was refused and the others were published.
+
+    Examples:
+
+        headgate publish -s schema.sql -q rules.jsonl --to published
+
+        headgate publish -q queries.sql --to published --strict --format json
+    """
+    started = time.perf_counter()
+    found = load(queries, schema, strict=strict)
+    show_refused(found.report)
+    if found.report.errors and not len(found):
+        raise QuerySetError("no query was accepted, so nothing was published")
+    with progress("publishing"):
+        before, change = _change(to, found)
+        version = publish_set(found, to).version
+    seconds = time.perf_counter() - started
+    if format is Format.json:
+        changes = {kind: len(getattr(change, kind)) for kind in ("added", "removed", "updated")}
+        told = {"version": version, "queries": len(found), "seconds": round(seconds, 3)}
+        typer.echo(as_json({**told, **changes, "refused": len(found.report.errors)}))
+    elif version == before:
+        console().print(f"{escape(str(to))}: nothing changed; version {version} stays")
+    else:
+        console().print(
+            f"{escape(str(to))}: version {version}, {counted(len(found), 'query')} "
+            f"({len(change.added):,} added, {len(change.removed):,} removed, "
+            f"{len(change.updated):,} updated), in {seconds:.1f} s"
+        )
+    raise typer.Exit(FINDINGS if found.report.errors else ALL_WELL)
+
+
+def _change(root: Path, found: QuerySet) -> tuple[int | str | None, Change]:
+    """The version that is current now, and what is about to change."""
+    try:
+        before = current(root)
+    except SnapshotError:
+        return None, QuerySet(found.schema).diff(found)
+    return before.version, before.query_set().diff(found)
