@@ -33,9 +33,7 @@ from headgate.snapshot import publish as publish_set
 def publish(
     to: Annotated[
         Path,
-        typer.Option(
-            "--to", metavar="DIR", help="Where versions are kept.", show_default=False
-        ),
+        typer.Option("--to", metavar="DIR", help="Where versions are kept.", show_default=False),
     ],
     queries: QueriesOption = None,
     schema: SchemaOption = None,

@@ -147,6 +147,10 @@ class Table:
                 raise self.error(key, f"`{key}` has no meaning{where} here", hint)
 
     def lacks(self, key: str) -> PipelineError:
+        for written in self._values:
+            hint = did_you_mean(written, [key])
+            if written not in self._asked and hint.startswith("did"):
+                return self.error(written, f"`{written}` has no meaning in [{self._name}]", hint)
         line = self._line_of("")
         return PipelineError(
             f"{self.path}:{line}: [{self._name}] has no `{key}`; docs/pipeline.md tells its meaning"

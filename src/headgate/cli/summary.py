@@ -1,0 +1,95 @@
+"""What a job did, told when it has ended: a table of facts, and what to try next."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from headgate.cli.output import console, counted, escape
+
+if TYPE_CHECKING:
+    from headgate.spark.pipeline import Pipeline
+    from headgate.spark.run import Result
+
+
+def summarise(pipeline: Pipeline, result: Result) -> None:
+    """Print it, for a person."""
+    out = console()
+    facts = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    facts.add_column(style="bold", no_wrap=True)
+    facts.add_column(overflow="fold")
+    for name, text in _facts(result):
+        facts.add_row(name, text)
+    out.print(f"\n[bold]{escape(pipeline.name)}[/]  ended by {escape(result.tally.ended_by)}\n")
+    out.print(facts)
+    steps = list(_next_steps(pipeline, result))
+    if steps:
+        out.print("\n[bold]to try next[/]")
+        for what, command in steps:
+            out.print(f"  {what}\n    [cyan]{escape(command)}[/]", soft_wrap=True)
+
+
+def _facts(result: Result) -> Iterator[tuple[str, str]]:
+    tally, counts = result.tally, result.tally.counts
+    seconds = max(tally.seconds, 0.001)
+    batches = f"in {counted(tally.batches, 'batch')} and {seconds:,.1f} s"
+    yield "events", f"{counts.events:,} {batches}: [bold]{counts.events / seconds:,.0f} events/s[/]"
+    against = f"against {counted(result.queries, 'query')}, version {result.version}"
+    rate = f"[bold]{counts.matches / seconds:,.0f} matches/s[/]"
+    yield "matches", f"{counts.matches:,} {against}: {rate}"
+    samples = "".join(f"\n[dim]{escape(text)}[/]" for text in tally.samples)
+    yield "dead letters", f"{counts.dead:,}{samples}" if counts.dead else "none"
+    if counts.blank:
+        yield "blank lines", f"{counts.blank:,}, skipped"
+    if tally.unknown:
+        yield "undeclared", f"{_ranked(list(tally.unknown.items()))}, ignored"
+    if result.busiest:
+        yield "busiest", _ranked(result.busiest)
+    if result.silent:
+        more = ", …" if result.silent > len(result.silent_ids) else ""
+        silent = f"{counted(result.silent, 'query')} matched nothing: "
+        yield "silent", escape(f"{silent}{', '.join(result.silent_ids)}{more}")
+    if result.total != counts:
+        total = result.total
+        yield (
+            "all runs",
+            f"{counted(total.events, 'event')}, {counted(total.matches, 'match')}, "
+            f"{total.dead:,} dead",
+        )
+    if result.places:
+        yield "output", "\n".join(escape(_short(place)) for place in result.places.values())
+
+
+def _next_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]:
+    """What is worth a look now, and the command for it."""
+    matches = result.places.get("matches")
+    if matches and pipeline.sink.kind == "parquet":
+        code = (
+            f"import pyarrow.parquet as pq; print(pq.read_table('{_short(matches)}').to_pandas())"
+        )
+        yield "look at the matches", f'python -c "{code}"'
+    files = " ".join(f"-q {_short(file)}" for file in pipeline.queries.files)
+    if result.silent and files:
+        yield "see what a silent query asks", f"headgate explain {files} {result.silent_ids[0]}"
+    if pipeline.queries.published is not None:
+        place = _short(pipeline.queries.published)
+        yield "change the queries, also while it runs", f"headgate publish -q FILE --to {place}"
+    if pipeline.sink.path is not None:
+        yield (
+            "run it again: it goes on where it ended. To begin anew",
+            f"rm -r {_short(pipeline.sink.path)}",
+        )
+
+
+def _ranked(counts: list[tuple[str, int]]) -> str:
+    return escape(", ".join(f"{name} ({count:,})" for name, count in counts))
+
+
+def _short(place: str | Path) -> str:
+    """A path as seen from here, if it is below."""
+    relative = os.path.relpath(place)
+    return str(place) if relative.startswith("..") else relative

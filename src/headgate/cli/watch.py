@@ -1,0 +1,157 @@
+"""What a person or a program sees of a job while it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from headgate.cli.output import console, counted, escape, notes
+from headgate.cli.summary import summarise
+from headgate.events.json_text import as_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from headgate.spark.pipeline import Pipeline
+    from headgate.spark.run import Result
+    from headgate.spark.streaming.job import Batch, Tally
+
+SHOWN_BATCHES = 10
+
+
+class View(Protocol):
+    """Shows a job while it runs."""
+
+    def batch(self, batch: Batch, tally: Tally) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+    def rows(self, kind: str, rows: pa.Table, of: int) -> None: ...
+
+    def end(self, result: Result) -> None: ...
+
+
+@contextmanager
+def watching(people: bool, pipeline: Pipeline) -> Iterator[View]:
+    if not people:
+        yield _Lines()
+    elif not sys.stdout.isatty():
+        yield _Printed(pipeline)
+    else:
+        with Live(console=console(), refresh_per_second=4, transient=True) as live:
+            yield _Screen(pipeline, live)
+
+
+class _Lines:
+    """JSON, a line for each batch."""
+
+    def batch(self, batch: Batch, tally: Tally) -> None:
+        del tally
+        said: dict[str, Any] = {
+            "batch": batch.number,
+            "version": batch.version,
+            "events": batch.counts.events,
+            "matches": batch.counts.matches,
+            "dead": batch.counts.dead,
+            "blank": batch.counts.blank,
+            "seconds": round(batch.seconds, 3),
+            "unknown": batch.unknown,
+        }
+        typer.echo(as_json(said))
+        sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        notes().print(f"[yellow]note:[/] {escape(text)}")
+
+    def rows(self, kind: str, rows: pa.Table, of: int) -> None:
+        del of
+        for row in rows.to_pylist():
+            typer.echo(as_json({kind: row}))
+
+    def end(self, result: Result) -> None:
+        typer.echo(as_json({"summary": result.as_json()}))
+
+
+class _Printed:
+    """Text without a terminal: a line for each batch, and the summary."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._out = console()
+
+    def batch(self, batch: Batch, tally: Tally) -> None:
+        del tally
+        counts = batch.counts
+        self._out.print(
+            f"batch {batch.number}: {counted(counts.events, 'event')}, "
+            f"{counted(counts.matches, 'match')}, {counts.dead:,} dead, "
+            f"version {batch.version}, {batch.seconds:.2f} s"
+        )
+
+    def note(self, text: str) -> None:
+        notes().print(f"[yellow]note:[/] {escape(text)}")
+
+    def rows(self, kind: str, rows: pa.Table, of: int) -> None:
+        self._out.print(_rows_table(kind, rows, of))
+
+    def end(self, result: Result) -> None:
+        summarise(self._pipeline, result)
+
+
+class _Screen(_Printed):
+    """A live table of the last batches, with the totals under it."""
+
+    def __init__(self, pipeline: Pipeline, live: Live) -> None:
+        super().__init__(pipeline)
+        self._out = live.console
+        self._live = live
+        self._last: deque[Batch] = deque(maxlen=SHOWN_BATCHES)
+        live.update(Text(f"{pipeline.name}: starting Spark …", style="dim"))
+
+    def batch(self, batch: Batch, tally: Tally) -> None:
+        self._last.append(batch)
+        self._live.update(self._table(tally))
+
+    def _table(self, tally: Tally) -> RenderableType:
+        table = Table(
+            title=escape(self._pipeline.name), title_justify="left", box=None, pad_edge=False
+        )
+        for title in ("batch", "version", "events", "matches", "dead", "seconds", "events/s"):
+            table.add_column(title, justify="right")
+        for one in self._last:
+            counts = one.counts
+            table.add_row(
+                f"{one.number:,}",
+                f"{one.version}",
+                f"{counts.events:,}",
+                f"{counts.matches:,}",
+                f"[red]{counts.dead:,}[/]" if counts.dead else "0",
+                f"{one.seconds:.2f}",
+                f"{counts.events / one.seconds:,.0f}",
+            )
+        counts, seconds = tally.counts, max(tally.elapsed, 0.001)
+        total = Text(
+            f"{counted(tally.batches, 'batch')}  {counted(counts.events, 'event')}  "
+            f"{counted(counts.matches, 'match')}  {counts.dead:,} dead  "
+            f"{counts.events / seconds:,.0f} events/s  {seconds:,.0f} s",
+            style="bold",
+        )
+        return Group(table, total, Text("Ctrl-C to end", style="dim"))
+
+
+def _rows_table(kind: str, rows: pa.Table, of: int) -> Table:
+    table = Table(title=f"{rows.num_rows:,} of {of:,} {kind}", title_justify="left", box=None)
+    for name in rows.column_names:
+        table.add_column(name)
+    for row in rows.to_pylist():
+        table.add_row(*(escape(v if isinstance(v, str) else as_json(v)) for v in row.values()))
+    return table

@@ -1,0 +1,190 @@
+"""The pipeline file: every key is read, and every mistake has its line and a hint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headgate.errors import PipelineError
+from headgate.spark.pipeline import Pipeline, read_pipeline
+
+WHOLE = """\
+name = "orders"
+
+[queries]
+files = ["schema.sql", "../rules.jsonl"]
+stream = "orders"
+index = "scan"
+
+[source]
+kind = "files"
+path = "in/*.jsonl"
+format = "jsonl"
+files_per_trigger = 7
+options = { pathGlobFilter = "*.x", recursiveFileLookup = false }
+
+[sink]
+kind = "jsonl"
+path = "out"
+keep = ["a", "b.c"]
+compact_every = 0
+
+[run]
+checkpoint = "/var/state"
+trigger = "1.5 minutes"
+stop_when_idle = "10 s"
+stop_after = "2 hours"
+master = "local[1]"
+
+[spark]
+"spark.speculation" = true
+sql.shuffle.partitions = 4
+spark.executor.memory = "2g"
+"""
+SMALLEST = """\
+[queries]
+published = "queries"
+[source]
+kind = "files"
+path = "in"
+[sink]
+kind = "parquet"
+path = "out"
+"""
+
+
+def described(folder: Path, text: str) -> Pipeline:
+    file = folder / "pipeline.toml"
+    file.write_text(text)
+    return read_pipeline(file)
+
+
+def test_every_key(tmp_path: Path) -> None:
+    found = described(tmp_path, WHOLE)
+    assert found.name == "orders"
+    assert found.queries.files == (tmp_path / "schema.sql", tmp_path.parent / "rules.jsonl")
+    assert (found.queries.stream, found.queries.index) == ("orders", "scan")
+    assert found.source.path == tmp_path / "in/*.jsonl"
+    assert (found.source.format, found.source.files_per_trigger) == ("jsonl", 7)
+    assert found.source.options == {"pathGlobFilter": "*.x", "recursiveFileLookup": "false"}
+    assert (found.sink.kind, found.sink.path) == ("jsonl", tmp_path / "out")
+    assert (found.sink.keep, found.sink.compact_every) == (("a", "b.c"), 0)
+    assert found.run.checkpoint == Path("/var/state")
+    assert (found.run.trigger, found.run.stop_when_idle, found.run.stop_after) == (90, 10, 7_200)
+    assert found.run.master == "local[1]"
+    assert found.spark == {
+        "spark.speculation": "true",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.executor.memory": "2g",
+    }
+
+
+def test_what_is_left_out(tmp_path: Path) -> None:
+    """As docs/pipeline.md has it."""
+    found = described(tmp_path, SMALLEST)
+    assert found.name == "pipeline"
+    assert found.queries.published == tmp_path / "queries"
+    assert (found.queries.stream, found.queries.index) == (None, "auto")
+    assert (found.source.format, found.source.files_per_trigger) == (None, 100)
+    assert (found.sink.keep, found.sink.compact_every) == (None, 100)
+    assert found.run.checkpoint == tmp_path / "out" / "state"
+    assert (found.run.trigger, found.run.stop_when_idle, found.run.stop_after) == (1, None, None)
+    assert found.run.master == "local[*,4]"
+    assert found.spark == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "run", "trigger"),
+    [
+        ('kind = "replay"\npath = "x.csv"', "", 0),
+        ('kind = "replay"\npath = "x.csv"\nrows_per_second = 5', "", 1),
+        ('kind = "rate"', 'trigger = "250 ms"', 0.25),
+        ('kind = "files"\npath = "in"', 'trigger = "available"', "available"),
+    ],
+)
+def test_triggers(tmp_path: Path, source: str, run: str, trigger: object) -> None:
+    text = (
+        f'[queries]\nfiles = ["q.sql"]\n[source]\n{source}\n[sink]\nkind = "memory"\n[run]\n{run}'
+    )
+    found = described(tmp_path, text)
+    assert found.run.trigger == trigger
+    assert found.run.checkpoint is None
+
+
+def test_a_file_address_is_a_path(tmp_path: Path) -> None:
+    found = described(tmp_path, SMALLEST.replace('"in"', '"file:///data/in"'))
+    assert found.source.path == Path("/data/in")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("kind = ", "knid = ", "4: `knid` has no meaning in [source]"),
+        ('"files"', '"file"', "4: no kind `file`; did you mean `files`?"),
+        ('"parquet"', '"kafka"', "7: no kind `kafka`; there are `parquet`, `jsonl`, "),
+        ('path = "in"', "path = 3", '5: `path` is 3; give a text, as in "…"'),
+        ('path = "in"', 'path = ""', "5: `path` is empty"),
+        ('path = "in"', "", "3: [source] has no `path`"),
+        ('"in"', '"s3://bucket/in"', "5: `path` is at s3://, which cannot be reached; give a path"),
+        ('path = "in"', 'path = "in"\nfiles_per_trigger = true', "6: `files_per_trigger` is True"),
+        ('path = "in"', 'path = "in"\nfiles_per_trigger = 0', "6: `files_per_trigger` is 0; the"),
+        ('path = "in"', 'path = "in"\nformat = "xml"', "6: no format `xml`; there are `jsonl`"),
+        ('path = "in"', 'path = "in"\nrows_per_second = 5', "6: `rows_per_second` has no meaning"),
+        ('published = "queries"', "", "1: the queries are either `published` or in `files`"),
+        ("published", "files = []\nindex = 'scan'\npublished", None),
+        ("published", "files = ['x']\npublished", "3: the queries are either `published` or in"),
+        ("published", "files = ['']\npublished", "2: `files` holds ''; give texts"),
+        ("published", "index = 'scam'\npublished", "2: no index `scam`; did you mean `scan`?"),
+        ('path = "out"', 'path = "out"\nkeep = "all"', "9: no keep `all`; there are `*`"),
+        ('path = "out"', 'path = "out"\ncompact_every = 1', "9: `compact_every` is 1; the least"),
+        ('path = "out"', 'path = "out"\nrows = 1', "9: `rows` has no meaning in [sink] here"),
+        (
+            'path = "out"',
+            'path = "out"\n[run]\ntrigger = "1 week"',
+            "10: `trigger` is `1 week`, not",
+        ),
+        ('path = "out"', 'path = "out"\n[run]\ntrigger = "avail"', "10: `trigger` is `avail`, not"),
+        ('path = "out"', 'path = "out"\n[runs]\ntrigger = "1 s"', "9: `runs` has no meaning here"),
+        ('path = "out"', 'path = "out"\n[[run]]', "`run` is [{}]; give a table, written [run]"),
+        ("[sink]", "[sunk]", "there is no [sink]"),
+        ("[sink]", "[sink", "6: not TOML: "),
+        ('kind = "files"', 'kind = "rate"', "5: `path` has no meaning in [source] here"),
+    ],
+)
+def test_mistakes(tmp_path: Path, old: str, new: str, said: str | None) -> None:
+    """The line, what is wrong, and what to do."""
+    assert old in SMALLEST
+    text = SMALLEST.replace(old, new, 1)
+    if said is None:
+        described(tmp_path, text)
+        return
+    with pytest.raises(PipelineError) as caught:
+        described(tmp_path, text)
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path}/pipeline.toml:")
+    assert said in message
+    assert "; " in message or "not TOML" in message
+
+
+@pytest.mark.parametrize(
+    ("source", "run", "said"),
+    [
+        ("rate", 'trigger = "available"', 'a rate has no "available"; give `stop_after`'),
+        ("replay", 'trigger = "available"', 'a replay has no "available"; a replay ends by itself'),
+        ("replay", 'trigger = "0 s"', 'a paced replay has no trigger of 0; try "1 second"'),
+    ],
+)
+def test_triggers_that_make_no_sense(tmp_path: Path, source: str, run: str, said: str) -> None:
+    path = 'path = "x"\nrows_per_second = 1' if source == "replay" else ""
+    text = f'[queries]\nfiles = ["q"]\n[source]\nkind = "{source}"\n{path}\n'
+    with pytest.raises(PipelineError, match=said.replace("`", ".")):
+        described(tmp_path, f'{text}[sink]\nkind = "memory"\n[run]\n{run}\n')
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match="no.toml: cannot be read"):
+        read_pipeline(tmp_path / "no.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(PipelineError, match="is not UTF-8"):
+        read_pipeline(tmp_path / "binary.toml")
