@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,16 +70,16 @@ def _next_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]
     """What is worth a look now, and the command for it."""
     matches = result.places.get("matches")
     if matches and pipeline.sink.kind == "parquet":
-        code = (
-            f"import pyarrow.parquet as pq; print(pq.read_table('{_short(matches)}').to_pandas())"
-        )
-        yield "look at the matches", f'python -c "{code}"'
+        table = f"pq.read_table('{_short(matches)}').to_pandas()"
+        code = f"import pyarrow.parquet as pq; print({table})"
+        yield "look at the matches", f'{_short(sys.executable)} -c "{code}"'
     files = " ".join(f"-q {_short(file)}" for file in pipeline.queries.files)
     if result.silent and files:
-        yield "see what a silent query asks", f"headgate explain {files} {result.silent_ids[0]}"
+        yield "see what a silent query asks", f"{_headgate()} explain {files} {result.silent_ids[0]}"
     if pipeline.queries.published is not None:
         place = _short(pipeline.queries.published)
-        yield "change the queries, also while it runs", f"headgate publish -q FILE --to {place}"
+        command = f"{_headgate()} publish -q FILE --to {place}"
+        yield "change the queries, also while it runs", command
     if pipeline.sink.path is not None:
         yield (
             "run it again: it goes on where it ended. To begin anew",
@@ -87,6 +89,11 @@ def _next_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]
 
 def _ranked(counts: list[tuple[str, int]]) -> str:
     return escape(", ".join(f"{name} ({count:,})" for name, count in counts))
+
+
+def _headgate() -> str:
+    """The command as it can be called from here."""
+    return "headgate" if shutil.which("headgate") else f"{_short(sys.executable)} -m headgate"
 
 
 def _short(place: str | Path) -> str:

@@ -107,7 +107,10 @@ def test_a_stream_of_files_gives_what_the_local_index_gives(shop: Workshop) -> N
     table = shop.events / "orders.csv"
     table.write_text('id,side,price,qty\n1,buy,5.00,3\n\n2,"sell",x,4\n3,,5.005,1\n4,buy,600,60\n')
     typed = shop.events / "orders.parquet"
-    rows: list[dict[str, Any]] = [{"id": 2**53 + 1, "side": "buy", "qty": 51, "ratio": float("nan")}, {"id": 2, "qty": 0}]
+    rows: list[dict[str, Any]] = [
+        {"id": 2**53 + 1, "side": "buy", "qty": 51, "ratio": float("nan")},
+        {"id": 2, "qty": 0},
+    ]
     pq.write_table(pa.Table.from_pylist(rows), typed)
     result = shop.run()
     everything = [*files, packed, table, typed]
