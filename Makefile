@@ -33,17 +33,17 @@ imports: $(READY) ## import-linter: data flows one way
 units: $(READY) ## unit, property and doctest tests
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-TRADES := -s examples/trades/schema.sql -q examples/trades/queries.sql
+FLIGHTS := examples/flights
 
-demo: $(READY) ## match example events against example queries, and ask why one did not match
-	@# exit code 1 says that there were findings, as there are in the examples
-	$(BIN)/headgate match $(TRADES) --stream trades examples/trades/events.jsonl || [ $$? -eq 1 ]
-	$(BIN)/headgate explain $(TRADES) night_desk \
-		--event '{"trader": {"desk": "night"}, "qty": 3, "price": 99.5}' || [ $$? -eq 1 ]
+demo: $(READY) ## stream a year of flights through Spark against 10,000 standing queries
+	$(BIN)/python $(FLIGHTS)/prepare.py
+	@rm -rf $(FLIGHTS)/data/output
+	$(BIN)/headgate run $(FLIGHTS)/pipeline.toml --format table
 
 bench: $(READY) ## the benchmarks: tables, JSON and plots in bench-results/
 	$(BIN)/headgate bench load
 	$(BIN)/headgate bench scan
+	$(BIN)/headgate bench route
 
 soak: $(READY) ## the property tests with fifty times the cases
 	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,10 @@ def examples(page: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page shows is what the command prints; `...` stands for what may differ."""
-    monkeypatch.chdir(ROOT / "examples" / "trades")
+    shutil.copytree(ROOT / "examples" / "trades", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     checker = doctest.OutputChecker()
     for command, expected in examples(page):
         result = CliRunner().invoke(app, shlex.split(command.replace("\\\n", " ")))

@@ -75,7 +75,10 @@ def _next_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]
         yield "look at the matches", f'{_short(sys.executable)} -c "{code}"'
     files = " ".join(f"-q {_short(file)}" for file in pipeline.queries.files)
     if result.silent and files:
-        yield "see what a silent query asks", f"{_headgate()} explain {files} {result.silent_ids[0]}"
+        yield (
+            "see what a silent query asks",
+            f"{_headgate()} explain {files} {result.silent_ids[0]}",
+        )
     if pipeline.queries.published is not None:
         place = _short(pipeline.queries.published)
         command = f"{_headgate()} publish -q FILE --to {place}"
