@@ -16,6 +16,7 @@ HeadgateError
 ├── SnapshotError           a snapshot that is damaged, missing or from another format
 ├── PipelineError           a pipeline file with a mistake; says the line
 ├── JobError                a streaming job that cannot start or go on
+├── NotInstalled            a part of Headgate whose libraries are not there; says how to get them
 └── UsageError              a request that makes no sense (no such index, which stream?)
 """
 
@@ -151,6 +152,10 @@ class PipelineError(HeadgateError):
 
 class JobError(HeadgateError):
     """A streaming job that cannot start or go on: its state, its output, or a batch that failed."""
+
+
+class NotInstalled(HeadgateError, ImportError):
+    """A part of Headgate whose libraries are not installed."""
 
 
 class UsageError(HeadgateError):

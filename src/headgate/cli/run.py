@@ -45,7 +45,7 @@ def run(
         headgate run pipeline.toml --format json > progress.jsonl
     """
     from headgate.spark.pipeline import read_pipeline
-    from headgate.spark.run import run as run_pipeline
+    from headgate.spark.running import run as run_pipeline
 
     job = read_pipeline(pipeline)
     people = sys.stdout.isatty() if format is None else format is Format.table

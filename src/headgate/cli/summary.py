@@ -15,7 +15,7 @@ from headgate.cli.output import console, counted, escape
 
 if TYPE_CHECKING:
     from headgate.spark.pipeline import Pipeline
-    from headgate.spark.run import Result
+    from headgate.spark.running import Result
 
 
 def summarise(pipeline: Pipeline, result: Result) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headgate.spark.pipeline import Pipeline
-    from headgate.spark.run import Result
+    from headgate.spark.running import Result
     from headgate.spark.streaming.job import Batch, Tally
 
 SHOWN_BATCHES = 10

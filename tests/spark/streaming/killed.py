@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from headgate.spark.run import run
+from headgate.spark.running import run
 from headgate.spark.streaming import job
 from headgate.spark.streaming.log import BatchLog
 

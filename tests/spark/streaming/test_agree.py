@@ -18,7 +18,7 @@ from headgate.queries import QuerySet
 from headgate.query import Query, Source
 from headgate.schema import Schema
 from headgate.snapshot import publish
-from headgate.spark.run import run
+from headgate.spark.running import run
 from headgate.sql import WhereReader
 from headgate.testing.generate import every_type, random_rows, random_where
 from tests.scale import many, seed

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 import headgate as hg
 from headgate.errors import HeadgateError, JobError
 from headgate.snapshot import publish
-from headgate.spark.run import Result, run
+from headgate.spark.running import Result, run
 from headgate.spark.streaming.job import Batch, Job, Tally
 from headgate.spark.streaming.output import spans
 from tests.spark.streaming.jobs import (
