@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
 
 import headgate
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "trades"
 
 
 def test_all_is_what_is_visible() -> None:
@@ -26,3 +32,46 @@ def test_import_is_light() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert printed.stdout.strip() == "[]"
+
+
+def test_commands_do_without_spark(tmp_path: Path) -> None:
+    """The commands that do not run on Spark do not import it: it need not even be there."""
+    sources = f"-s {EXAMPLES}/schema.sql -q {EXAMPLES}/rules.jsonl"
+    commands = [
+        "--help",
+        "run --help",
+        "bench --help",
+        f"init {EXAMPLES}/events.jsonl",
+        f"check {sources}",
+        f"match {sources} --stream trades {EXAMPLES}/events.jsonl",
+        f"explain {sources} cheap",
+        f"publish {sources} --to {tmp_path}",
+    ]
+    program = (
+        "import sys; sys.modules['pyspark'] = None\n"  # to import it is an error from now on
+        "from typer.testing import CliRunner\n"
+        "from headgate.cli.app import app\n"
+        "for command in sys.argv[1:]:\n"
+        "    print(CliRunner().invoke(app, command.split()).exit_code)\n"
+        "import headgate\n"
+        "try: headgate.spark\n"
+        "except headgate.HeadgateError as error: print(error)\n"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program, *commands], capture_output=True, text=True, check=True
+    )
+    *codes, refusal = printed.stdout.splitlines()
+    assert codes == ["0", "0", "0", "0", "1", "1", "0", "1"]  # 1: there are findings, as always
+    assert refusal == "headgate.spark needs PySpark 4.1 or newer; pip install 'headgate[spark]'"
+
+
+def test_the_core_leaves_a_platforms_spark_alone() -> None:
+    """Headgate without extras requires neither PySpark nor what PySpark is particular about."""
+    requirements = [Requirement(text) for text in metadata.requires("headgate") or ()]
+    core = {one.name for one in requirements if one.marker is None or one.marker.evaluate()}
+    extra = {
+        one.name for one in requirements if one.marker and one.marker.evaluate({"extra": "spark"})
+    }
+    assert {"pyarrow", "sqlglot"} <= core
+    assert not core & {"pyspark", "pyspark-client", "py4j", "pandas", "protobuf", "grpcio"}
+    assert {"pyspark", "pandas", "protobuf"} <= extra

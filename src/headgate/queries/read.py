@@ -33,6 +33,7 @@ from headgate.sql import Rejected, Script, WhereReader
 
 Progress = Callable[[int], None]
 REPORT_EVERY = 2_000
+COLUMNS = ("id", "stream", "where", "metadata")
 _TOO_MANY = "(too many)"
 
 
@@ -68,29 +69,42 @@ def read(
         for path in paths:
             if path.suffix != ".sql":
                 loader.read_rows(path)
-    if strict and loader.report.errors:
-        errors = tuple(row.error for row in loader.report.errors)
-        raise QueriesRejected(f"{loader.report.summary()}; first: {errors[0]}", errors)
-    return loader.result()
+    return loader.result(strict)
 
 
-def from_dataframe(frame: Any, schema: Schema | QuerySet | str | Path) -> QuerySet:
-    """The queries of a pandas DataFrame or pyarrow Table with the columns of a file of queries.
+def from_dataframe(
+    frame: Any, schema: Schema | Stream | QuerySet | str | Path, *, strict: bool = False
+) -> QuerySet:
+    """The queries of a Spark or pandas DataFrame, or a pyarrow Table, with a file's columns.
 
-    The schema is a Schema, a query set that has one, or a file that declares its streams.
+    The schema is a Schema, a Stream, a query set that has one, or a file that declares its streams.
+    Errors count rows from 1; those of a Spark DataFrame in the order in which it gives them out.
     """
-    if isinstance(schema, str | Path):
-        schema = read(schema).schema
-    elif isinstance(schema, QuerySet):
-        schema = schema.schema
-    arrow = isinstance(frame, pa.Table)
-    _check_columns("the table of queries", frame.column_names if arrow else list(frame.columns))
-    rows = frame.to_pylist() if arrow else _pandas_rows(frame)
-    loader = Loader(schema)
+    loader = Loader(_schema_of(schema))
     with collector_at_rest():
-        for number, found in enumerate(rows, 1):
+        for number, found in enumerate(_table_rows(frame), 1):
             loader.add_row(_row(number, found), "<table>")
-    return loader.result()
+    return loader.result(strict)
+
+
+def _schema_of(given: Schema | Stream | QuerySet | str | Path) -> Schema:
+    if isinstance(given, Stream):
+        return Schema((given,))
+    if isinstance(given, Schema):
+        return given
+    return (given if isinstance(given, QuerySet) else read(given)).schema
+
+
+def _table_rows(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a table; a Spark DataFrame is known by its `toArrow`."""
+    spark, arrow = hasattr(frame, "toArrow"), isinstance(frame, pa.Table)
+    names = frame.column_names if arrow else list(frame.columns)
+    _check_columns("the table of queries", names)
+    if not spark and not arrow:
+        return _pandas_rows(frame)
+    used = frame.select([name for name in COLUMNS if name in names])
+    table: pa.Table = used.toArrow() if spark else used
+    return table.to_pylist(maps_as_pydicts="lossy")
 
 
 def _pandas_rows(frame: Any) -> list[dict[str, Any]]:
@@ -121,7 +135,11 @@ class Loader:
         self._readers: dict[str, tuple[WhereReader, tuple[Source, ...]]] = {}
         self._progress = progress
 
-    def result(self) -> QuerySet:
+    def result(self, strict: bool) -> QuerySet:
+        """The queries; with `strict`, none if there was an error."""
+        if strict and self.report.errors:
+            errors = tuple(row.error for row in self.report.errors)
+            raise QueriesRejected(f"{self.report.summary()}; first: {errors[0]}", errors)
         return QuerySet(self.script.schema, self._queries.values(), report=self.report)
 
     def read_script(self, path: Path) -> None:

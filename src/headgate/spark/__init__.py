@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typing
+
 from headgate.errors import NotInstalled
 
 try:
@@ -13,7 +15,22 @@ except ImportError:
 
 from headgate.spark.frames import HeadgateWarning, stream_of
 from headgate.spark.route import Route, route
-from headgate.spark.running import Result, run
-from headgate.spark.session import open_session
 
 __all__ = ["HeadgateWarning", "Result", "Route", "open_session", "route", "run", "stream_of"]
+
+if typing.TYPE_CHECKING:
+    from headgate.spark.running import Result as Result
+    from headgate.spark.running import run as run
+    from headgate.spark.session import open_session as open_session
+else:
+    # these start a Spark, for which a client of Spark Connect alone has not the means
+    def __getattr__(name: str) -> object:
+        if name in ("Result", "run"):
+            from headgate.spark import running
+
+            return getattr(running, name)
+        if name == "open_session":
+            from headgate.spark.session import open_session
+
+            return open_session
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -108,17 +108,21 @@ def _kept(
     frame: DataFrame, keep: tuple[str, ...] | None, added: tuple[str, ...]
 ) -> list[Column] | None:
     """The columns to keep; None for all. None of them may have the name of one that is added."""
-    known = {name.lower(): name for name in frame.columns}
-    for name in keep or ():
-        if name.lower() not in known:
-            raise UsageError(f"no column `{name}` to keep; {did_you_mean(name, frame.columns)}")
-    names = frame.columns if keep is None else [known[name.lower()] for name in keep]
+    names = frame.columns if keep is None else [_named(frame, name) for name in keep]
     for name in names:
         if name.lower() in added:
             raise UsageError(
                 f"the DataFrame has a column `{name}` already; rename it, or leave it out of `keep`"
             )
     return None if keep is None else [F.col(quoted(name)) for name in names]
+
+
+def _named(frame: DataFrame, name: str) -> str:
+    """The column of this name, in the case that it has in the DataFrame."""
+    alike = [column for column in frame.columns if column.lower() == name.lower()]
+    if not alike:
+        raise UsageError(f"no column `{name}` to keep; {did_you_mean(name, frame.columns)}")
+    return name if name in alike else alike[0]
 
 
 def _with_result(

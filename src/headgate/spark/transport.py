@@ -16,12 +16,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from weakref import WeakKeyDictionary
 from zipfile import ZipFile, ZipInfo
 
-from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from headgate.errors import SnapshotError, UsageError
@@ -105,7 +104,6 @@ def _file_name(digest: str) -> str:
     return f"headgate-{digest}.zip"
 
 
-@lru_cache(maxsize=100)
 def unpacked(digest: str) -> str:
     """The directory of the snapshot in a file that Spark has brought, unpacked if need be."""
     root = _cache()
@@ -161,6 +159,8 @@ def _received(digest: str) -> Path:
     With Spark Connect, sessions have directories of their own below the root. The worker of a
     streaming query is not told which is its own, but it knows the file by its name.
     """
+    from pyspark import SparkFiles  # workers have it, a client of Spark Connect alone does not
+
     name = _file_name(digest)
     root = Path(SparkFiles.getRootDirectory())
     for found in (root / name, *root.glob(f"*/{name}")):

@@ -86,8 +86,3 @@ def loaded(directory: str, stream: str, kind: str = "auto") -> Loaded:
         tuple(attribute.name for attribute in chosen if attribute.name in names),
         Versions(filters),
     )
-
-
-def index_of(directory: str, stream: str, kind: str = "auto") -> Index:
-    """The index over one stream of the queries in a snapshot."""
-    return loaded(directory, stream, kind).index
