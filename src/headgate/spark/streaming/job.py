@@ -162,7 +162,7 @@ class Job:
                     self.stop(f"{limit:g} s are over")
                 if self._stopping.is_set() and not self._busy.locked():
                     return
-            self.stop("all events that there are")
+            self.stop("the last event there is")
         except StreamingQueryException as error:
             self._failure = self._failure or error
 
