@@ -183,7 +183,7 @@ def test_triggers_that_make_no_sense(tmp_path: Path, source: str, run: str, said
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(PipelineError, match="no.toml: cannot be read"):
+    with pytest.raises(PipelineError, match=r"no\.toml: cannot be read"):
         read_pipeline(tmp_path / "no.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(PipelineError, match="is not UTF-8"):
