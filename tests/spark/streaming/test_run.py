@@ -197,11 +197,16 @@ def test_a_rate(shop: Workshop) -> None:
         queries={"files": ["rate.sql"]},
         source={"kind": "rate", "rows_per_second": 50},
         sink={"kind": "memory"},
-        run={"trigger": "500 ms", "stop_after": "3 seconds"},
+        run={"trigger": "500 ms", "stop_after": "2 minutes"},
     )
-    result = shop.run(described)
-    assert result.tally.ended_by == "3 s are over"
-    assert result.tally.counts.rows >= 50
+    jobs: list[Job] = []
+
+    def each(_: Batch) -> None:
+        if jobs[0].tally.counts.rows >= 50:
+            jobs[0].stop("enough")
+
+    result = shop.run(described, on_ready=jobs.append, each=each)
+    assert result.tally.ended_by == "enough"
     assert result.matches is not None
     low = result.matches.filter(pa.compute.field("query_id") == "low")
     assert sorted(low["line"].to_numpy()) == [0, 1, 2, 3, 4, 5, 6, 8, 9]
@@ -352,6 +357,15 @@ def test_a_job_ends_when_nothing_comes(shop: Workshop) -> None:
     result = shop.run(shop.pipeline(run={"trigger": "200 ms", "stop_when_idle": "4 seconds"}))
     assert result.tally.ended_by == "no event for 4 s"
     assert result.tally.counts.total == 100
+
+
+def test_a_job_ends_when_its_time_is_over(shop: Workshop) -> None:
+    shop.publish()
+    shop.write("a.jsonl", 50, seed=1)
+    result = shop.run(shop.pipeline(run={"trigger": "200 ms", "stop_after": "1.5 seconds"}))
+    assert result.tally.ended_by == "1.5 s are over"
+    again = shop.run()
+    assert again.total.total == 50
 
 
 def test_files_stay_few(shop: Workshop) -> None:
