@@ -31,7 +31,7 @@ imports: $(READY) ## import-linter: data flows one way
 	$(BIN)/lint-imports
 
 units: $(READY) ## unit, property and doctest tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 FLIGHTS := examples/flights
 
