@@ -359,6 +359,13 @@ def test_a_job_ends_when_nothing_comes(shop: Workshop) -> None:
     assert result.tally.counts.total == 100
 
 
+def test_a_job_that_is_still_starting_is_not_idle(shop: Workshop) -> None:
+    shop.publish()
+    shop.write("a.jsonl", 50, seed=1)
+    result = shop.run(shop.pipeline(run={"trigger": "200 ms", "stop_when_idle": "10 ms"}))
+    assert result.tally.counts.total == 50
+
+
 def test_a_job_ends_when_its_time_is_over(shop: Workshop) -> None:
     shop.publish()
     shop.write("a.jsonl", 50, seed=1)

@@ -156,7 +156,7 @@ class Job:
                 now = time.monotonic()
                 if self._source.ended:
                     self.stop("the end of the file")
-                elif idle is not None and now - self._last_event > idle and not self._busy.locked():
+                elif idle is not None and now - self._last_event > idle and _waits(query):
                     self.stop(f"no event for {idle:g} s")
                 elif limit is not None and now - self.tally.started > limit:
                     self.stop(f"{limit:g} s are over")
@@ -230,6 +230,11 @@ class Job:
         error = running[0].exception() if running else None
         if error is not None:
             self._on_note(f"compaction failed, and will be tried again: {error}")
+
+
+def _waits(query: StreamingQuery) -> bool:
+    """Has it nothing to do? At its start it has, though no event has come yet."""
+    return str(query.status["message"]).startswith("Waiting")
 
 
 def _explained(error: BaseException) -> HeadgateError:
