@@ -147,7 +147,7 @@ def test_a_file_address_is_a_path(tmp_path: Path) -> None:
         ('path = "out"', 'path = "out"\n[run]\ntrigger = "avail"', "10: `trigger` is `avail`, not"),
         ('path = "out"', 'path = "out"\n[runs]\ntrigger = "1 s"', "9: `runs` has no meaning here"),
         ('path = "out"', 'path = "out"\n[[run]]', "`run` is [{}]; give a table, written [run]"),
-        ("[sink]", "[sunk]", "there is no [sink]"),
+        ("[sink]", "[sunk]", "6: `sunk` has no meaning; did you mean [sink]?"),
         ("[sink]", "[sink", "6: not TOML: "),
         ('kind = "files"', 'kind = "rate"', "5: `path` has no meaning in [source] here"),
     ],
@@ -180,6 +180,19 @@ def test_triggers_that_make_no_sense(tmp_path: Path, source: str, run: str, said
     text = f'[queries]\nfiles = ["q"]\n[source]\nkind = "{source}"\n{path}\n'
     with pytest.raises(PipelineError, match=said.replace("`", ".")):
         described(tmp_path, f'{text}[sink]\nkind = "memory"\n[run]\n{run}\n')
+
+
+@pytest.mark.parametrize("place", ["in/out", "in"])
+def test_a_job_does_not_read_what_it_writes(tmp_path: Path, place: str) -> None:
+    for source in ("in", "in/*.jsonl"):
+        text = SMALLEST.replace('"in"', f'"{source}"').replace('"out"', f'"{place}"')
+        with pytest.raises(PipelineError, match="lies in what the job reads"):
+            described(tmp_path, text)
+
+
+def test_the_master_is_no_setting(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match=r":10: the master is not among .*give it in \[run\]"):
+        described(tmp_path, SMALLEST + '[spark]\nmaster = "local"\n')
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

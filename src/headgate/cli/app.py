@@ -5,6 +5,7 @@ Exit codes: 0 yes or all well, 1 no or findings, 2 wrong usage, 3 bad input, 4 u
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Annotated
 
@@ -52,6 +53,7 @@ def options(
 
 def main() -> None:
     """Run a command; every error that we foresee is one line on stderr, never a traceback."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it logs, it raises too
     try:
         app()
     except UsageError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.output import Format, notes
+from headgate.cli.output import Format, complain, console, notes
 from headgate.cli.watch import watching
 
 if TYPE_CHECKING:
@@ -68,8 +69,15 @@ def _stop_on_signals(job: Job) -> None:
         name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
         notes().print(f"[yellow]{name}:[/] ending after this batch; once more to end at once")
         job.stop(name)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, leave)
+        signal.signal(signal.SIGTERM, leave)
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        """As a crash would, which does no harm; an orderly end is what was not waited for."""
+        del frame
+        console().show_cursor()
+        complain("interrupted; the next run goes on from the last whole batch")
+        os._exit(128 + number)
 
     signal.signal(signal.SIGINT, ask)
     signal.signal(signal.SIGTERM, ask)

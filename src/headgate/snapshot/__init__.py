@@ -7,6 +7,7 @@ complete or not at all (`write`), and a pointer file says which of the published
 (`publish`).
 """
 
+from headgate.snapshot.manifest import fingerprint
 from headgate.snapshot.publish import current, pointed, publish
 from headgate.snapshot.segments import Base, Delta, Segment, Tombstones
 from headgate.snapshot.snapshot import Snapshot, open_snapshot
@@ -19,6 +20,7 @@ __all__ = [
     "Snapshot",
     "Tombstones",
     "current",
+    "fingerprint",
     "open_snapshot",
     "pointed",
     "publish",

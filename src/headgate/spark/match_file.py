@@ -7,17 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from headgate.errors import EventError
 from headgate.events import Piece, split_file
 from headgate.events.pieces import MAX_BYTES
 from headgate.matching import Matches
 from headgate.matching.chunks import Chunk, match_batches
 from headgate.queries import QuerySet
 from headgate.snapshot import write_snapshot
+from headgate.spark.failure import raised_in_worker
 from headgate.spark.worker import loaded
 
 _CHUNK = "offsets binary, positions binary, errors string, blank bigint, unknown string"
@@ -44,13 +47,24 @@ def match_file(
         numbers = spark.range(0, len(pieces), 1, len(pieces))
         work = partial(_match_pieces, pieces, str(snapshot), stream, kind)
         first = 0
-        for row in numbers.mapInArrow(work, _CHUNK).toLocalIterator(prefetchPartitions=True):
+        for row in _rows(numbers.mapInArrow(work, _CHUNK)):
             offsets = np.frombuffer(row.offsets, np.int64)
             errors = {first + int(at): reason for at, reason in json.loads(row.errors).items()}
             positions = np.frombuffer(row.positions, np.int64)
             matches = Matches(offsets, positions, ids, errors, first)
             yield Chunk(matches, row.blank, json.loads(row.unknown))
             first += len(offsets) - 1
+
+
+def _rows(frame: DataFrame) -> Iterator[Any]:
+    """The rows in order; what Headgate raises in a worker is raised here."""
+    try:
+        yield from frame.toLocalIterator(prefetchPartitions=True)
+    except Exception as error:  # of PySpark, or of Py4J: it depends on when the task fails
+        said = raised_in_worker(error)
+        if said is None:
+            raise
+        raise EventError(said) from None
 
 
 def _match_pieces(

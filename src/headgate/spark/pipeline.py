@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +28,7 @@ class Queries:
 
     published: Path | None
     files: tuple[Path, ...]
+    strict: bool
     stream: str | None
     index: str
 
@@ -85,6 +87,7 @@ def read_pipeline(path: str | Path) -> Pipeline:
     source = _source(file.table("source", required=True))
     sink = _sink(file.table("sink", required=True))
     run = _run(file.table("run"), source, sink)
+    _check_apart(file.table("sink"), source, sink, run)
     spark = _spark(file.table("spark"))
     file.end()
     return Pipeline(name, queries, source, sink, run, spark)
@@ -102,6 +105,7 @@ def _queries(table: Table) -> Queries:
     found = Queries(
         published,
         files,
+        table.flag("strict") if files else False,
         table.optional_text("stream"),
         table.choice("index", ("auto", *INDEXES), "auto"),
     )
@@ -166,6 +170,19 @@ def _run(table: Table, source: Source, sink: Sink) -> Run:
     return found
 
 
+def _check_apart(table: Table, source: Source, sink: Sink, run: Run) -> None:
+    """A job must not read what it writes."""
+    if source.kind != "files" or source.path is None:
+        return
+    parts = list(takewhile(lambda part: not any(c in part for c in "*?[{"), source.path.parts))
+    read = source.path if source.path.is_dir() else Path(*parts)
+    for place in (sink.path, run.checkpoint):
+        if place is not None and place.is_relative_to(read):
+            raise table.error(
+                "path", f"{place} lies in what the job reads, {read}", "keep output and state apart"
+            )
+
+
 def _trigger(table: Table, source: Source) -> float | Literal["available"]:
     text = table.optional_text("trigger")
     paced = source.rows_per_second is not None
@@ -185,4 +202,7 @@ def _trigger(table: Table, source: Source) -> float | Literal["available"]:
 def _spark(table: Table) -> dict[str, str]:
     """Settings of Spark; `spark.` may be left out before their names."""
     found = table.settings()
+    for name in ("master", "spark.master"):
+        if name in found:
+            raise table.error("master", "the master is not among the settings", "give it in [run]")
     return {name if name.startswith("spark.") else f"spark.{name}": found[name] for name in found}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,10 +16,12 @@ from pyspark.sql import SparkSession
 
 from headgate.queries import read
 from headgate.snapshot import publish
+from headgate.spark.frames import listed
 from headgate.spark.pipeline import Pipeline, read_pipeline
 from headgate.spark.session import open_session
 from headgate.spark.streaming.claim import claim, held
-from headgate.spark.streaming.compaction import compact
+from headgate.spark.streaming.compaction import compact, finish
+from headgate.spark.streaming.continuity import check_batches, check_description, remembered
 from headgate.spark.streaming.job import Batch, Job, Tally
 from headgate.spark.streaming.log import BatchLog, Counts
 from headgate.spark.streaming.output import KINDS
@@ -43,8 +46,8 @@ def _nothing(*_: object) -> None:
 class Result:
     """What a run did; `total` counts all runs of the same state.
 
-    `busiest` and `silent` are of the queries of the last version. `matches` and `dead` are the rows
-    of a memory sink.
+    `silent` are the queries of the last version that matched nothing in this run. `matches` and
+    `dead` are the rows of a memory sink.
     """
 
     tally: Tally
@@ -97,13 +100,46 @@ def run(
     console sink, and `on_ready` with the job, whose `stop` ends it, before its first batch.
     """
     described = pipeline if isinstance(pipeline, Pipeline) else read_pipeline(pipeline)
-    with _state(described) as state, held(state, ".lock", "another job"):
+    with _alone(described) as state:
+        log = BatchLog(state / "log.jsonl")
+        sink = _sink(described, state, on_rows)
+        queries = _queries(described, state, log, sink, on_note)
+        job = Job(
+            _source(described, state),
+            sink,
+            queries,
+            log,
+            index=described.queries.index,
+            keep=described.sink.keep,
+            on_batch=on_batch,
+            on_note=on_note,
+            after_batch=_compaction(described, sink, log),
+        )
         session = spark or open_session(described.run.master, described.spark, name=described.name)
+        on_ready(job)  # not before: a new session takes over Ctrl-C
         try:
-            return _run(described, state, session, on_batch, on_note, on_rows, on_ready)
+            tally = job.run(
+                session,
+                state / "spark",
+                trigger=_trigger(described),
+                idle=described.run.stop_when_idle,
+                limit=described.run.stop_after,
+            )
         finally:
             if spark is None:
                 session.stop()
+        return _result(tally, log.totals, queries, sink)
+
+
+@contextmanager
+def _alone(pipeline: Pipeline) -> Iterator[Path]:
+    """The state of the job, which nobody else uses now, and neither does anybody the output."""
+    with ExitStack() as locks:
+        state = locks.enter_context(_state(pipeline))
+        locks.enter_context(held(state, ".lock", "another job"))
+        if pipeline.sink.path is not None:
+            locks.enter_context(held(pipeline.sink.path, ".lock", "another job"))
+        yield state
 
 
 @contextmanager
@@ -116,41 +152,30 @@ def _state(pipeline: Pipeline) -> Iterator[Path]:
             yield Path(folder)
 
 
-def _run(
-    pipeline: Pipeline,
-    state: Path,
-    spark: SparkSession,
-    on_batch: OnBatch,
-    on_note: OnNote,
-    on_rows: OnRows,
-    on_ready: OnReady,
-) -> Result:
-    log = BatchLog(state / "log.jsonl")
-    sink = _sink(pipeline, state, on_rows)
+def _queries(
+    pipeline: Pipeline, state: Path, log: BatchLog, sink: Sink, on_note: OnNote
+) -> Followed:
+    """The queries, once it is certain that this run goes on where the last one ended."""
+    check_batches(log, state / "spark")
+    columns = None
     if isinstance(sink, Directory):
-        claim(state, sink.root, fresh=log.last is None)
+        claim(state, sink.root, None if log.last is None else log.totals)
+        finish(sink.root)
+        columns = remembered(state).get("columns")
     published = _published(pipeline, state, on_note)
-    queries = Followed(published, pipeline.queries.stream, pipeline.sink.keep, on_note)
-    job = Job(
-        _source(pipeline),
-        sink,
-        queries,
-        log,
-        index=pipeline.queries.index,
-        keep=pipeline.sink.keep,
-        on_batch=on_batch,
-        on_note=on_note,
-        after_batch=_compaction(pipeline, sink, log),
-    )
-    on_ready(job)
-    tally = job.run(
-        spark,
-        state / "spark",
-        trigger=_trigger(pipeline),
-        idle=pipeline.run.stop_when_idle,
-        limit=pipeline.run.stop_after,
-    )
-    return _result(tally, log.totals, queries, sink)
+    keep = pipeline.sink.keep
+    queries = Followed(published, pipeline.queries.stream, keep, columns, on_note)
+    described = {
+        "source": pipeline.source.kind,
+        "file": str(pipeline.source.path) if pipeline.source.kind == "replay" else None,
+        "sink": pipeline.sink.kind,
+        "columns": queries.columns if isinstance(sink, Directory) else None,
+    }
+    check_description(state, described)
+    left_out = queries.left_out()
+    if left_out:
+        on_note(f"left out: joins, aggregates and DISTINCT are not matched: {listed(left_out)}")
+    return queries
 
 
 def _published(pipeline: Pipeline, state: Path, on_note: OnNote) -> Path:
@@ -158,17 +183,22 @@ def _published(pipeline: Pipeline, state: Path, on_note: OnNote) -> Path:
     if pipeline.queries.published is not None:
         return pipeline.queries.published
     root = state / "queries"
-    found = read(*pipeline.queries.files)
+    found = read(*pipeline.queries.files, strict=pipeline.queries.strict)
+    for row in found.report.errors[:TOP]:
+        on_note(f"refused: {row.error}" + (f" (query {row.id})" if row.id else ""))
     if found.report.errors:
         on_note(found.report.summary())
     publish(found, root)
     return root
 
 
-def _source(pipeline: Pipeline) -> Source:
+def _source(pipeline: Pipeline, state: Path) -> Source:
     source = pipeline.source
     if source.kind == "files":
-        return Files(str(source.path), source.format, source.files_per_trigger, source.options)
+        assert source.path is not None
+        return Files(
+            source.path, source.format, source.files_per_trigger, source.options, state / "spark"
+        )
     if source.kind == "rate":
         return Rate(source.rows_per_second or DEFAULT_RATE, source.options)
     pace = source.rows_per_second
@@ -211,22 +241,21 @@ def _compaction(pipeline: Pipeline, sink: Sink, log: BatchLog) -> Callable[[], o
 
 
 def _result(tally: Tally, total: Counts, queries: Followed, sink: Sink) -> Result:
-    version = queries.version
-    ids = [q.id for q in queries.snapshot(version).query_set().filters(queries.stream)]
-    hits = np.zeros(len(ids), np.int64)
-    seen = tally.hits.get(version, hits)
-    hits[: len(seen)] = seen
-    busiest = np.argsort(-hits, kind="stable")[:TOP]
-    silent = np.flatnonzero(hits == 0)
+    ids = queries.ids(queries.version)
+    hits = Counter[str]()
+    for version, seen in tally.hits.items():
+        known = queries.ids(version)
+        hits.update({known[at]: int(seen[at]) for at in np.flatnonzero(seen).tolist()})
+    silent = [query_id for query_id in ids if query_id not in hits]
     kept = {kind: sink.table(kind) for kind in KINDS} if isinstance(sink, Memory) else {}
     return Result(
         tally=tally,
         total=total,
-        version=version,
+        version=queries.version,
         queries=len(ids),
-        busiest=[(ids[at], int(hits[at])) for at in busiest.tolist() if hits[at]],
+        busiest=hits.most_common(TOP),
         silent=len(silent),
-        silent_ids=[ids[at] for at in silent[:TOP].tolist()],
+        silent_ids=silent[:TOP],
         places={kind: str(path) for kind, path in sink.places().items()},
         matches=kept.get("matches"),
         dead=kept.get("dead"),

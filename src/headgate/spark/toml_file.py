@@ -60,6 +60,9 @@ class Table:
         """The table of that name; an empty one if it is not there."""
         name = f"{self._name}.{key}" if self._name else key
         if required and key not in self._values:
+            near = [word for word in self._values if did_you_mean(word, [name]).startswith("did")]
+            if near:
+                raise self.error(near[0], f"`{near[0]}` has no meaning", f"did you mean [{name}]?")
             raise PipelineError(f"{self.path}: there is no [{name}]; docs/pipeline.md shows one")
         values: dict[str, Any] = self._take(key, dict, f"a table, written [{name}]", {})
         return Table(self.path, self._lines, name, values)
@@ -101,6 +104,9 @@ class Table:
             if not isinstance(item, str) or not item:
                 raise self.error(key, f"`{key}` holds {item!r}", 'give texts, as in ["a", "b"]')
         return tuple(found)
+
+    def flag(self, key: str) -> bool:
+        return bool(self._take(key, bool, "true or false", False))
 
     def seconds(self, key: str) -> float | None:
         """A length of time."""

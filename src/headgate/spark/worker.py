@@ -23,7 +23,7 @@ from headgate.predicate import columns
 from headgate.queries import query_version
 from headgate.query import Query
 from headgate.schema import Stream
-from headgate.snapshot import open_snapshot
+from headgate.snapshot import fingerprint, open_snapshot
 
 KEPT = 2  # the version in use, and the one that takes over
 BATCH_ROWS = 16_384
@@ -73,9 +73,16 @@ class Versions:
         return version
 
 
-@lru_cache(maxsize=KEPT)
 def loaded(directory: str, stream: str, kind: str = "auto") -> Loaded:
-    """The queries on one stream in a snapshot, which is verified when it is opened."""
+    """The queries on one stream in a snapshot, which is verified when it is opened.
+
+    It is known by its manifest too: a directory may be deleted and published to anew.
+    """
+    return _loaded(directory, fingerprint(Path(directory)), stream, kind)
+
+
+@lru_cache(maxsize=KEPT)
+def _loaded(directory: str, _: str, stream: str, kind: str) -> Loaded:
     queries = open_snapshot(directory).query_set()
     chosen = queries.schema.the_stream(stream)
     filters = queries.filters(chosen.name)

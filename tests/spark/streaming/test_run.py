@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -19,7 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headgate as hg
-from headgate.errors import HeadgateError, JobError
+from headgate.errors import EventsUnreachable, HeadgateError, JobError, QueriesRejected
 from headgate.snapshot import publish
 from headgate.spark.running import Result, run
 from headgate.spark.streaming.job import Batch, Job, Tally
@@ -304,29 +305,124 @@ def test_an_unreadable_file_is_one_dead_letter(shop: Workshop) -> None:
 
 
 def test_a_file_that_vanished_fails_the_batch_and_is_waited_for(shop: Workshop) -> None:
-    """Nothing is lost: the next start finds the file where it was."""
+    """Nothing is lost: Spark would pass over it in silence, and the next start finds it again."""
     number = shop.publish()
-    path = shop.write("a.jsonl", 100, seed=1)
+    files = [shop.write(f"{i}.jsonl", 30, seed=i) for i in range(3)]
+    for place, path in enumerate(files):
+        os.utime(path, (1_000_000 + place, 1_000_000 + place))
     aside = shop.folder / "aside"
+    described = shop.pipeline(source={"kind": "files", "path": "events", "files_per_trigger": 1})
+    with pytest.raises(EventsUnreachable, match=r"2\.jsonl: no such file"):
+        shop.run(described, each=lambda b: os.rename(files[2], aside) if b.number == 0 else None)
+    assert [batch.number for batch in shop.batches] == [0, 1]
+    os.rename(aside, files[2])
+    shop.run(described)
+    assert matches_in(shop.out) == expected(files, version_in(shop.published, number))
 
-    def hide(job: Job) -> None:
-        real = job._source.reports
 
-        def reports(frame: Any, plan: Any) -> Any:
-            found = real(frame, plan)
-            os.rename(path, aside)
-            return found
-
-        job._source.reports = reports  # type: ignore[method-assign]
-
-    with pytest.raises(
-        JobError, match=r"a batch failed: .*a\.jsonl.*the next start tries it again"
-    ):
-        shop.run(on_ready=hide)
-    assert not spans(shop.out / "matches")
-    os.rename(aside, path)
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        ("state/spark", "the log tells of batches up to 0, and Spark's checkpoint of -1"),
+        ("state/log.jsonl", "the log tells of batches up to -1, and Spark's checkpoint of 1"),
+        ("matches", "matches: the output that the state .* tells of is gone"),
+        ("state", "holds the output of another job, or its state in .* was deleted"),
+    ],
+)
+def test_a_part_that_was_lost_is_missed(shop: Workshop, lost: str, said: str) -> None:
+    """Else batches would be passed over, or numbered anew."""
+    shop.publish()
+    shop.write("a.jsonl", 50, seed=1)
     shop.run()
-    assert matches_in(shop.out) == expected([path], version_in(shop.published, number))
+    if lost == "state/log.jsonl":
+        shop.write("b.jsonl", 50, seed=2)
+        shop.run()
+    path = shop.out / lost
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(JobError, match=said):
+        shop.run()
+
+
+def test_a_job_cannot_become_another(shop: Workshop) -> None:
+    """Another source, file or sink, or other columns in the same output, are refused."""
+    shop.publish()
+    for name in ("a.jsonl", "b.jsonl"):
+        (shop.folder / name).write_text(events(50, seed=1))
+    replay = {"kind": "replay", "path": "a.jsonl"}
+    shop.run(shop.pipeline(source=replay, run={}))
+    changes: list[tuple[dict[str, dict[str, Any]], str]] = [
+        ({"source": {"kind": "files", "path": "events"}}, "the source of this job was replay"),
+        ({"source": {"kind": "replay", "path": "b.jsonl"}}, "the file of this job was .*a.jsonl"),
+        ({"sink": {"kind": "jsonl", "path": "out"}}, "the sink of this job was parquet"),
+        ({"sink": {"kind": "parquet", "path": "out", "keep": ["id"]}}, "other columns than those"),
+    ]
+    for changed, said in changes:
+        with pytest.raises(JobError, match=said):
+            shop.run(shop.pipeline(**{"source": replay, "run": {}, **changed}))
+
+
+def test_a_new_schema_does_not_change_the_columns_of_the_output(shop: Workshop) -> None:
+    shop.publish()
+    for i in range(2):
+        shop.write(f"{i}.jsonl", 20, seed=i)
+
+    def each(batch: Batch) -> None:
+        if batch.number == 0:
+            script = shop.folder / "queries.sql"
+            script.write_text(queries().replace("id BIGINT", "id STRING"))
+            publish(hg.read(script, strict=True), shop.published)
+
+    described = shop.pipeline(source={"kind": "files", "path": "events", "files_per_trigger": 1})
+    shop.run(described, each=each)
+    assert [batch.version for batch in shop.batches] == [1, 1]
+    assert "version 1 stays: with version 2 a match would have other columns" in shop.notes[0]
+
+
+def test_queries_published_anew_under_an_old_number(shop: Workshop) -> None:
+    """The workers do not take the new queries for the old ones."""
+    (shop.events / "a.jsonl").write_text('{"id": 1, "qty": 7}\n')
+    for wheres in ({"old": "qty = 7"}, {"new": "qty = 7", "other": "qty = 8"}):
+        shutil.rmtree(shop.published, ignore_errors=True)
+        assert shop.publish(wheres) == 1
+        result = shop.run(shop.pipeline(sink={"kind": "memory"}))
+        assert result.matches is not None
+        assert result.matches["query_id"].to_pylist() == list(wheres)[:1]
+
+
+def test_idle_is_who_looked_and_found_nothing(shop: Workshop) -> None:
+    """Not who waits for the next trigger with files still to come."""
+    shop.publish()
+    for i in range(3):
+        shop.write(f"{i}.jsonl", 20, seed=i)
+    result = shop.run(
+        shop.pipeline(
+            source={"kind": "files", "path": "events", "files_per_trigger": 1},
+            run={"trigger": "1500 ms", "stop_when_idle": "300 ms"},
+        )
+    )
+    assert result.tally.counts.total == 60
+
+
+def test_what_is_left_out_or_refused_is_told(shop: Workshop) -> None:
+    (shop.folder / "q.sql").write_text(
+        queries() + "CREATE QUERY sums AS SELECT side, COUNT(*) AS n FROM orders GROUP BY side;"
+        "CREATE QUERY typo AS SELECT * FROM orders WHERE prise > 3;"
+    )
+    shop.write("a.jsonl", 20, seed=1)
+    shop.run(shop.pipeline(queries={"files": ["q.sql"]}))
+    assert "prise" in shop.notes[0]
+    assert shop.notes[-1] == "left out: joins, aggregates and DISTINCT are not matched: sums"
+    with pytest.raises(QueriesRejected):
+        shop.run(shop.pipeline(queries={"files": ["q.sql"], "strict": True}))
+
+
+def test_a_directory_that_looks_like_a_pattern(shop: Workshop) -> None:
+    shop.publish()
+    strange = shop.folder / "in[1] {x}*"
+    strange.mkdir()
+    (strange / "a b%20=.jsonl").write_text(events(30, seed=1))
+    result = shop.run(shop.pipeline(source={"kind": "files", "path": strange.name}))
+    assert result.tally.counts.total == 30
 
 
 def test_a_job_ends_when_it_is_told_to(shop: Workshop) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from headgate.errors import JobError
 from headgate.snapshot.files import sync
+from headgate.spark.streaming.log import Counts
 from headgate.spark.streaming.output import KINDS, spans
 
 MARK = ".job"
@@ -31,30 +32,41 @@ def held(directory: Path, name: str, who: str) -> Iterator[None]:
         yield
 
 
-def claim(state: Path, root: Path, *, fresh: bool) -> None:
+def claim(state: Path, root: Path, written: Counts | None) -> None:
     """Mark state and output as belonging together, or refuse if they do not.
 
-    `fresh` says that the state knows of no finished batch.
+    `written` says how many rows the state knows of; None if it knows of no finished batch.
     """
     ours, theirs = _mark(state), _mark(root)
     if ours is not None and ours == theirs:
+        _check_rows(state, root, written or Counts())
         return
     if theirs is not None or any(spans(root / kind) for kind in KINDS):
         raise JobError(
             f"{root}: holds the output of another job, or its state in {state} was deleted; "
             "choose another `sink.path`, or delete both"
         )
-    if not fresh:
-        raise JobError(
-            f"{root}: the output that the state in {state} tells of is gone; "
-            "bring it back, or delete the state too and begin anew"
-        )
+    if written is not None:
+        raise _gone(state, root)
     mark = ours or uuid.uuid4().hex
     for directory in (state, root):  # in this order: a crash between them leaves a fresh state
         directory.mkdir(parents=True, exist_ok=True)
         (directory / MARK).write_text(mark + "\n", encoding="ascii")
         sync(directory / MARK)
         sync(directory)
+
+
+def _check_rows(state: Path, root: Path, written: Counts) -> None:
+    for kind, rows in (("matches", written.matches), ("dead", written.dead)):
+        if rows and not spans(root / kind):
+            raise _gone(state, root / kind)
+
+
+def _gone(state: Path, place: Path) -> JobError:
+    return JobError(
+        f"{place}: the output that the state in {state} tells of is gone; "
+        "bring it back, or delete the state too and begin anew"
+    )
 
 
 def _mark(directory: Path) -> str | None:

@@ -5,7 +5,8 @@ each batch is there. A reader that lists the folder at the very moment of the sw
 in two directories, of which the wider covers the narrower (`output.spans`).
 
 A merged directory appears by a rename, and only then do those that it covers go. A compaction that
-dies in between leaves covered directories, which the next one removes. Merging is in tiers, as in a
+dies in between leaves covered directories, which the next one, or the next start of the job,
+removes. Merging is in tiers, as in a
 log-structured merge tree: when `every` small neighbours stand side by side they become one. So each
 row is rewritten about once per tier, and there are never more than some `every` small directories
 in each of the few tiers, however long the job runs.
@@ -18,11 +19,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.errors import JobError
 from headgate.snapshot.files import sync
 from headgate.spark.streaming.claim import held
 from headgate.spark.streaming.output import (
@@ -51,6 +54,13 @@ def compact(root: Path, every: int = EVERY) -> int:
                 shutil.rmtree(leftover, ignore_errors=True)
         newest = max((span.last for kind in KINDS for span in spans(root / kind)), default=0)
         return sum(_compact(root / kind, stages, newest, every) for kind in KINDS)
+
+
+def finish(root: Path) -> None:
+    """Remove what a compaction that was killed had already merged; one that runs does it itself."""
+    with suppress(JobError), held(root / COMPACTING, ".lock", "another compaction"):
+        for kind in KINDS:
+            _sweep(root / kind, root / COMPACTING)
 
 
 def _compact(parent: Path, stages: Path, newest: int, every: int) -> int:

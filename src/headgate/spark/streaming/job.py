@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import threading
 import time
@@ -22,11 +21,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.errors import PySparkException, StreamingQueryException
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import HeadgateError, JobError
+from headgate.spark.failure import reason
 from headgate.spark.streaming.log import BatchLog, Counts
 from headgate.spark.streaming.output import new_stage
 from headgate.spark.streaming.sinks import Sink
@@ -35,8 +36,6 @@ from headgate.spark.streaming.task import SAMPLES, Plan, Report, gathered, summe
 from headgate.spark.streaming.versions import Followed
 
 POLL = 0.2  # seconds
-
-_RAISED_IN_WORKER = re.compile(r"^headgate\.errors\.\w+: (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +162,15 @@ class Job:
                 if self._stopping.is_set() and not self._busy.locked():
                     return
             self.stop("the last event there is")
-        except StreamingQueryException as error:
+        except (StreamingQueryException, Py4JError, OSError) as error:
             self._failure = self._failure or error
 
     def _end(self, query: StreamingQuery) -> None:
         self._stopping.set()
-        query.stop()
+        try:
+            query.stop()
+        except (Py4JError, OSError) as error:  # the JVM is not there any more
+            self._failure = self._failure or error
 
     def _take(self, frame: DataFrame, number: int) -> None:
         """What Spark calls for each batch."""
@@ -185,7 +187,8 @@ class Job:
     def _process(self, frame: DataFrame, number: int) -> None:
         started = time.monotonic()
         begun = self._log.version_of(number)
-        version = self._log.begin(number, self._queries.newest() if begun is None else begun)
+        wanted = self._queries.newest() if begun is None else self._queries.require(begun)
+        version = self._log.begin(number, wanted)
         stage = new_stage(self._sink.stages)
         plan = Plan(
             batch=number,
@@ -233,24 +236,16 @@ class Job:
 
 
 def _waits(query: StreamingQuery) -> bool:
-    """Has it nothing to do? At its start it has, though no event has come yet."""
-    return str(query.status["message"]).startswith("Waiting")
+    """Has it looked for events and found none? At its start, and between batches, it has not."""
+    status = query.status
+    return str(status["message"]).startswith("Waiting") and not status["isDataAvailable"]
 
 
 def _explained(error: BaseException) -> HeadgateError:
     """The error of a batch in one line, without the traces of three programs."""
     if isinstance(error, HeadgateError):
         return error
-    text = str(error)
-    raised = _RAISED_IN_WORKER.findall(text)
-    said = raised[-1] if raised else _last_line(text) if isinstance(error, PySparkException) else ""
     return JobError(
-        f"a batch failed: {said or f'{type(error).__name__}: {error}'}; "
-        "nothing of it is in the output, and the next start tries it again"
+        f"a batch failed: {reason(error)}; "
+        "the next start tries it again, and its rows will be in the output once"
     )
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    plain = [line for line in lines if not line.startswith(("at ", "File ", "..."))]
-    return plain[-1] if plain else text

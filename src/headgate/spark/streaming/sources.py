@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headgate.errors import JobError
 from headgate.events import LineIndex, Piece, split_file
+from headgate.spark.streaming.checkpoint import planned_files
 from headgate.spark.streaming.task import REPORT, Plan, run_pieces, run_rows
 
 AT_ONCE = 100_000  # lines that a replay without a pace takes in a batch
@@ -47,9 +48,15 @@ class Files:
     ended = False
 
     def __init__(
-        self, path: str, format: str | None, files_per_trigger: int, options: Mapping[str, str]
+        self,
+        path: Path,
+        format: str | None,
+        files_per_trigger: int,
+        options: Mapping[str, str],
+        checkpoint: Path,
     ) -> None:
         self._path = path
+        self._checkpoint = checkpoint
         self._format = format
         self._options = {
             "recursiveFileLookup": "true",
@@ -59,13 +66,16 @@ class Files:
         }
 
     def open(self, spark: SparkSession) -> DataFrame:
-        if not _has_magic(self._path) and not Path(self._path).is_dir():
-            raise JobError(f"{self._path}: no such directory; create it, or correct `source.path`")
+        path = str(self._path)
+        if self._path.is_dir():
+            path = re.sub(r"([*?{}\[\]\\])", r"\\\1", path)  # no pattern, though it looks like one
+        elif not has_magic(path):
+            raise JobError(f"{path}: no such directory; create it, or correct `source.path`")
         reader = spark.readStream.format("binaryFile").schema(_FILES).options(**self._options)
-        return reader.load(self._path).select("path", "length")  # the content is not read then
+        return reader.load(path).select("path", "length")  # the content is not read then
 
     def reports(self, frame: DataFrame, plan: Plan) -> DataFrame | None:
-        names = sorted(_path(row.path) for row in frame.select("path").collect())
+        names = planned_files(self._checkpoint, plan.batch)
         pieces = [piece for name in names for piece in split_file(name, format=self._format)]
         return spread(frame.sparkSession, plan, pieces)
 
@@ -154,10 +164,6 @@ def _size(piece: Piece) -> int:
     return (os.path.getsize(piece.path) if piece.end is None else piece.end) - piece.start
 
 
-def _path(uri: str) -> str:
-    """The path of a file as Spark names it, `file:/…`, whose characters are not escaped."""
-    return "/" + uri.removeprefix("file:").lstrip("/")
-
-
-def _has_magic(path: str) -> bool:
+def has_magic(path: str) -> bool:
+    """Is it a pattern?"""
     return any(character in path for character in "*?[{")
