@@ -1,21 +1,47 @@
 """Seeded generators: the same seed gives the same queries and events, for one version of NumPy.
 
-`rules` writes WHERE clauses like those of alert rules, over many attributes of all types. `boxes`
-draws range queries over few attributes, with events that match them as often as was asked for.
-`flights` writes queries that people might have about flights, and has real flights to go with them.
+| generator        | queries                                                                      |
+|------------------|------------------------------------------------------------------------------|
+| `rules`          | WHERE clauses like those of alert rules, on many attributes of all types     |
+| `begen`          | a few of 400 attributes each, as in the BE-Tree paper; a million in a second |
+| `range_queries`  | ranges on some of 20 integers that every event has, as in the ASC paper      |
+| `boxes`          | ranges on a few attributes, spread over the whole space                      |
+| `covering_boxes` | boxes that tile and overlap a part of it, as in the stream-sharing paper     |
+| `pattern_rules`  | twenty text patterns each, as rules have that look for attacks in logs       |
+| `mixed`          | ANDs, ORs and NOTs of everything that WHERE has                              |
+| `flights`        | what people might want to know about flights, with real flights              |
+
+All but the first and the last come with events that match as often as was asked for.
 """
 
+from headgate.workloads.begen import begen
 from headgate.workloads.boxes import Boxes, box_events, boxes
+from headgate.workloads.conjunctions import Conjunctions
+from headgate.workloads.covering_boxes import covering_boxes
 from headgate.workloads.flights import flight_lines, flight_queries, flights
+from headgate.workloads.integer_events import IntegerEvents
+from headgate.workloads.mixed import Mixed, mixed, mixed_events
+from headgate.workloads.pattern_rules import PatternRules, pattern_rules
+from headgate.workloads.range_queries import range_queries
 from headgate.workloads.rules import rule_stream, where_clauses
 
 __all__ = [
     "Boxes",
+    "Conjunctions",
+    "IntegerEvents",
+    "Mixed",
+    "PatternRules",
+    "begen",
     "box_events",
     "boxes",
+    "covering_boxes",
     "flight_lines",
     "flight_queries",
     "flights",
+    "mixed",
+    "mixed_events",
+    "pattern_rules",
+    "range_queries",
     "rule_stream",
     "where_clauses",
 ]

@@ -88,7 +88,7 @@ def boxes(
     shares = random.dirichlet([EVENNESS] * constrained, count)
     widths = np.maximum(1, np.rint(DOMAIN * matching**shares)).astype(np.int64)
     low = random.integers(0, DOMAIN - widths, endpoint=True)
-    steps = _steps_per_unit(stream)[sides]
+    steps = steps_per_unit(stream)[sides]
     return Boxes(stream, sides, low / steps, (low + widths - 1) / steps)
 
 
@@ -109,5 +109,6 @@ def _numbered(count: int, attributes: int) -> Steps:
     return np.tile(np.arange(attributes), (count, 1))
 
 
-def _steps_per_unit(stream: Stream) -> Steps:
+def steps_per_unit(stream: Stream) -> Steps:
+    """How finely the values of each attribute are divided."""
     return np.array([THOUSANDTHS if a.type == DOUBLE else 1 for a in stream])

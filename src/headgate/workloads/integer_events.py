@@ -1,0 +1,64 @@
+"""Events over many integer attributes, of which each event has a few."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headgate.schema import INT, Attribute, Stream
+
+ABSENT = -1
+
+Offsets = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+
+
+def integer_stream(attributes: int) -> Stream:
+    """The stream `events` with the INT attributes a0, a1, …"""
+    return Stream("events", tuple(Attribute(f"a{i}", INT) for i in range(attributes)))
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerEvents:
+    """Event i has `value[k]` in attribute number `attribute[k]`, for k in `offsets[i:i + 2]`.
+
+    Values are 0 or greater, and the attributes of an event ascend.
+
+    >>> events = IntegerEvents.from_dense(np.array([[7, -1], [-1, 0]], np.int32))
+    >>> events.attribute.tolist(), events.table().to_pylist()
+    ([0, 1], [{'a0': 7, 'a1': None}, {'a0': None, 'a1': 0}])
+    """
+
+    stream: Stream
+    offsets: Offsets
+    attribute: Numbers
+    value: Numbers
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @staticmethod
+    def from_dense(dense: Numbers) -> IntegerEvents:
+        """The events whose rows are these."""
+        rows, attribute = np.nonzero(dense != ABSENT)
+        counts = np.bincount(rows, minlength=len(dense))
+        offsets = np.concatenate(([0], np.cumsum(counts)))
+        value = dense[rows, attribute]
+        return IntegerEvents(
+            integer_stream(dense.shape[1]), offsets, attribute.astype(np.int32), value
+        )
+
+    def dense(self) -> Numbers:
+        """A row for each event and a column for each attribute; what is absent is −1."""
+        dense = np.full((len(self), len(self.stream.attributes)), ABSENT, np.int32)
+        dense[np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.attribute] = self.value
+        return dense
+
+    def table(self) -> pa.Table:
+        """The same for Arrow; what is absent is NULL."""
+        columns = np.ascontiguousarray(self.dense().T)
+        arrays = [pa.array(column, INT.arrow, mask=column == ABSENT) for column in columns]
+        return pa.Table.from_arrays(arrays, names=list(self.stream.names))
