@@ -142,7 +142,7 @@ def _on_spark(
     events: Path, queries: QuerySet, stream: Stream, kind: str, limit: int | None
 ) -> Iterator[Chunk]:
     from headgate.spark.match_file import match_file
-    from headgate.spark.session import open_session
+    from headgate.spark.session import close_session, open_session
 
     session = open_session(name=f"headgate match {events.name}")
     try:
@@ -154,7 +154,7 @@ def _on_spark(
                 yield replace(chunk, matches=matches.up_to(limit))
                 return
     finally:
-        session.stop()
+        close_session(session)
 
 
 def _read(events: Path, stream: Stream, queries: QuerySet) -> Iterator[EventBatch]:

@@ -18,7 +18,7 @@ from headgate.queries import read
 from headgate.snapshot import publish
 from headgate.spark.frames import listed
 from headgate.spark.pipeline import Pipeline, read_pipeline
-from headgate.spark.session import open_session
+from headgate.spark.session import close_session, open_session
 from headgate.spark.streaming.claim import claim, held
 from headgate.spark.streaming.compaction import compact, finish
 from headgate.spark.streaming.continuity import check_batches, check_description, remembered
@@ -127,7 +127,7 @@ def run(
             )
         finally:
             if spark is None:
-                session.stop()
+                close_session(session)
         return _result(tally, log.totals, queries, sink)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
@@ -38,6 +40,12 @@ def open_session(
         given["spark.master"] = master or MASTER
     with running_jvm(given):
         return _start(given)
+
+
+def close_session(session: SparkSession) -> None:
+    """Stop a session, also one whose JVM has ended."""
+    with suppress(Py4JError, OSError):
+        session.stop()
 
 
 def _check(settings: Mapping[str, str]) -> None:
