@@ -183,7 +183,7 @@ def test_an_error_is_told_once(spark: SparkSession, capsys: pytest.CaptureFixtur
     def number(text: str) -> int:
         return int(text)
 
-    with pytest.raises(PythonException, match="invalid literal for int.. with base 10: 'x7'"):
+    with pytest.raises(PythonException, match=r"invalid literal for int\(\) with base 10: 'x7'"):
         spark.range(1, numPartitions=1).select(udf(number, useArrow=False)(lit("x7"))).collect()
     assert spark._jvm is not None
     spark._jvm.System.err.println("the end")
