@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate.matching import KINDS, Matches
+from headgate.matching import KINDS, Matches, kind_of_index
 from headgate.predicate import Predicate
 from headgate.query import Query, Source
 from headgate.sql import parse_where
@@ -48,7 +48,7 @@ def matched(
     kind: str, predicates: list[Predicate]
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     queries = [query(f"q{n}", predicate) for n, predicate in enumerate(predicates)]
-    matches = KINDS[kind].build(STREAM, queries).match(events())
+    matches = kind_of_index(kind).build(STREAM, queries).match(events())
     assert not matches.errors
     assert len(matches) == EVENTS
     return matrix(matches, len(queries))

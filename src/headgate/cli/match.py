@@ -60,7 +60,7 @@ def match(
     schema: SchemaOption = None,
     stream: StreamOption = None,
     kind: Annotated[
-        str, typer.Option("--index", metavar="KIND", help="auto for the best, or scan.")
+        str, typer.Option("--index", metavar="KIND", help="auto for the best, scan or keyed.")
     ] = "auto",
     engine: Annotated[Engine, typer.Option(help="Where to run.")] = Engine.local,
     limit: Annotated[

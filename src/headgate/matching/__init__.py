@@ -12,10 +12,10 @@ from headgate.matching.protocol import Index
 from headgate.matching.scan import ScanIndex
 from headgate.queries import QuerySet
 
-KINDS: dict[str, type[Index]] = {"scan": ScanIndex}
+KINDS = ("scan", "keyed")
 BEST = "scan"
 
-__all__ = ["KINDS", "Index", "Matches", "ScanIndex", "index"]
+__all__ = ["KINDS", "Index", "Matches", "ScanIndex", "index", "kind_of_index"]
 
 
 def index(queries: QuerySet, kind: str = "auto", *, stream: str | None = None) -> Index:
@@ -28,4 +28,13 @@ def index(queries: QuerySet, kind: str = "auto", *, stream: str | None = None) -
     name = BEST if kind == "auto" else kind
     if name not in KINDS:
         raise UsageError(f"no index `{kind}`; {did_you_mean(kind, ['auto', *KINDS])}")
-    return KINDS[name].build(chosen, queries.filters(chosen.name))
+    return kind_of_index(name).build(chosen, queries.filters(chosen.name))
+
+
+def kind_of_index(name: str) -> type[Index]:
+    """The class of that name; imported only now, because kernels bring Numba with them."""
+    if name == "keyed":
+        from headgate.matching.keyed.index import KeyedIndex
+
+        return KeyedIndex
+    return ScanIndex

@@ -268,7 +268,7 @@ class _Evaluation:
         if isinstance(atom, Constant):
             return np.full(self.rows, atom.value is True)
         if isinstance(atom, Compare):
-            return _compared(atom, self.columns[atom.left.name], self.columns[atom.right.name])
+            return compared(atom, self.columns[atom.left.name], self.columns[atom.right.name])
         column = self.columns[atom.column.name]
         if isinstance(atom, IsNull):
             null = np.full(self.rows, False) if column.valid is None else ~column.valid
@@ -287,7 +287,7 @@ def _text(atom: TextMatches, column: CodedColumn) -> Mask:
     return np.asarray(answers[column.codes] != atom.negated, dtype=np.bool_)
 
 
-def _compared(atom: Compare, left: CodedColumn, right: CodedColumn) -> Mask:
+def compared(atom: Compare, left: CodedColumn, right: CodedColumn) -> Mask:
     """Two columns compared: by their codes where these have one order, else value by value."""
     holds: Any = HOLDS[atom.operator]
     if _same_codes(left, right):

@@ -1,0 +1,184 @@
+"""From encoded queries to clusters: each query is filed where it is met least often.
+
+A query can match only if one of the literals of its key holds (`keys.choose_keys`). A literal on
+the code of one column is covered by dyadic nodes over the codes; any other is a node of its own.
+All queries at a node form a cluster, and an event looks only into the clusters of its own codes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.encoding import EncodedQueries
+from headgate.encoding.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN, EncodedAtoms
+from headgate.matching.keyed.arrays import FALSE, NULL, TRUE, Clusters, Conditions
+from headgate.matching.keyed.code_book import CodeBook, Intervals, code_book
+from headgate.matching.keyed.entries import key_entries, rows
+from headgate.matching.keyed.keys import choose_keys
+from headgate.schema import Schema
+
+NEVER, UNKNOWN = 0.0, np.inf
+NULLS = 0.5  # how often an attribute is taken to be NULL where a condition asks for it
+RARE = 1e-9
+PATTERN, COMPARISON = 0.01, 0.5  # how often they are taken to be TRUE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Built:
+    """The queries as the kernels read them, by their place in the encoded set."""
+
+    book: CodeBook
+    conditions: Conditions
+    clusters: Clusters
+    pattern_slots: npt.NDArray[np.int64]  # the atom that stands for each slot
+    bit_atoms: npt.NDArray[np.int64]  # the atom of each column of `bits`
+    unkeyed: int
+    never: int
+    depth: int  # of the stack that the longest program needs
+
+    @property
+    def bytes(self) -> int:
+        arrays = [*self.conditions, *self.clusters]
+        return sum(one.nbytes for one in arrays if isinstance(one, np.ndarray))
+
+
+def build(encoded: EncodedQueries, schema: Schema) -> Built:
+    atoms, trees = encoded.atoms, encoded.trees
+    book, intervals = code_book(atoms, schema)
+    greatest = np.array([one.greatest for one in book.regions], np.int64)
+    slot, pattern_slots, bit_atoms = _slots(atoms)
+    conditions = Conditions(
+        atoms.kind,
+        atoms.column,
+        intervals.start,
+        intervals.low,
+        intervals.high,
+        atoms.negated,
+        slot,
+        trees.offsets,
+        trees.program,
+    )
+    cost = costs(encoded, intervals, greatest)
+    key_start, key_atom, key_target, weight = choose_keys(trees.offsets, trees.program, cost)
+    width = 1 << np.ceil(np.log2(greatest + 1)).astype(np.int64)
+    node_base = np.concatenate(([0], np.cumsum(2 * width)))
+    bit_base = int(node_base[-1])
+    nodes, queries, literals = key_entries(
+        key_start,
+        key_atom,
+        key_target,
+        atoms.kind,
+        atoms.column,
+        intervals.start,
+        intervals.low,
+        intervals.high,
+        greatest,
+        node_base,
+        width,
+        bit_base,
+    )
+    order = np.argsort(nodes, kind="stable")
+    nodes, queries, literals = nodes[order], queries[order], literals[order]
+    heads, first = np.unique(nodes, return_index=True)
+    cluster_of = np.full(bit_base + 3 * len(atoms), -1, np.int32)
+    cluster_of[heads] = np.arange(len(heads))
+    mask, row, whole, column, low, high = rows(conditions, queries, key_atom[literals])
+    at = np.arange(len(pattern_slots))
+    plain, negated = np.full(len(at), -1, np.int32), np.full(len(at), -1, np.int32)
+    for atom in np.flatnonzero(atoms.kind == MATCHES).tolist():
+        wanted, found = (FALSE, negated) if atoms.negated[atom] else (TRUE, plain)
+        found[slot[atom]] = cluster_of[bit_base + 3 * atom + wanted]
+    filed = cluster_of[bit_base:].reshape(-1, 3) >= 0
+    clusters = Clusters(
+        node_base[:-1],
+        width,
+        _null_keyed(cluster_of, node_base[:-1], width),
+        cluster_of,
+        np.append(first, len(nodes)),
+        queries,
+        mask,
+        row,
+        whole,
+        column,
+        low,
+        high,
+        np.diff(key_start) > 1,
+        np.flatnonzero(weight == UNKNOWN),
+        plain,
+        negated,
+        np.flatnonzero((atoms.kind == COMPARE) & filed.any(axis=1)),
+        bit_base,
+    )
+    never = int((weight == NEVER).sum())
+    depth = int(np.diff(trees.offsets).max(initial=1))
+    return Built(
+        book, conditions, clusters, pattern_slots, bit_atoms, len(clusters.unkeyed), never, depth
+    )
+
+
+def _null_keyed(
+    cluster_of: npt.NDArray[np.int32], base: npt.NDArray[np.int64], width: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """By column: is anything filed where an event without the attribute would find it?"""
+    found = np.zeros(len(base), np.bool_)
+    node = width.copy()
+    while (node >= 1).any():
+        live = node >= 1
+        found[live] |= cluster_of[(base + node)[live]] >= 0
+        node >>= 1
+    return found
+
+
+def _slots(
+    atoms: EncodedAtoms,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Patterns on the same column share a slot, negated or not; comparisons have one each."""
+    slot = np.zeros(len(atoms), np.int64)
+    texts = np.flatnonzero(atoms.kind == MATCHES)
+    pairs = np.stack([atoms.column[texts].astype(np.int64), atoms.start[texts]], axis=1)
+    _, standing, numbers = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    slot[texts] = numbers.reshape(-1)
+    bit_atoms = np.flatnonzero((atoms.kind == COMPARE) | (atoms.kind == CONSTANT))
+    slot[bit_atoms] = np.arange(len(bit_atoms))
+    return slot, texts[standing], bit_atoms
+
+
+def costs(
+    encoded: EncodedQueries, intervals: Intervals, greatest: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """How often each atom is FALSE, TRUE and NULL, as far as the queries themselves tell.
+
+    Where many queries ask about an attribute, many events are taken to have it; its values are
+    taken to be spread evenly over its regions.
+    """
+    atoms, program = encoded.atoms, encoded.trees.program
+    cost = np.full((len(atoms), 3), UNKNOWN)
+    uses = np.bincount(program[program >= 0], minlength=len(atoms))
+    about = np.where(atoms.column >= 0, atoms.column, 0)
+    asked = np.bincount(atoms.column[atoms.column >= 0], uses[atoms.column >= 0], len(greatest))
+    present = np.clip(asked / max(1, len(encoded)), RARE, 1.0)
+    sizes = np.concatenate(([0], np.cumsum(intervals.high - intervals.low + 1)))
+    covered = sizes[intervals.start[1:]] - sizes[intervals.start[:-1]]
+    share = covered / np.maximum(greatest[about] if len(greatest) else 1, 1)
+    often = present[about] if len(greatest) else np.ones(len(atoms))
+    within, null = atoms.kind == WITHIN, atoms.kind == IS_NULL
+    cost[within, TRUE] = np.where(share > 0, np.maximum(share * often, RARE), NEVER)[within]
+    cost[within, FALSE] = np.where(share < 1, np.maximum((1 - share) * often, RARE), NEVER)[within]
+    cost[within, NULL] = NULLS
+    positive = null & (atoms.negated == 0)
+    cost[null, TRUE] = np.where(positive, NULLS, often)[null]
+    cost[null, FALSE] = np.where(positive, often, NULLS)[null]
+    cost[null, NULL] = NEVER
+    compare = atoms.kind == COMPARE
+    cost[compare, TRUE] = cost[compare, FALSE] = COMPARISON
+    texts = atoms.kind == MATCHES
+    cost[texts & (atoms.negated == 0), TRUE] = PATTERN
+    cost[texts & (atoms.negated == 1), FALSE] = PATTERN
+    cost[texts, NULL] = NULLS
+    constant = np.flatnonzero(atoms.kind == CONSTANT)
+    cost[constant] = NEVER
+    cost[constant, atoms.code[constant]] = UNKNOWN
+    return cost

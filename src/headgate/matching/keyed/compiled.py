@@ -1,0 +1,49 @@
+"""Kernels compiled once for all processes: kept in the user's cache, for this very source and CPU.
+
+Numba notices a change in a kernel's own file, but not in a file whose kernels it calls. So the
+directory is named after the source of all of them; the CPU is Numba's own care.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba import njit
+
+_settings: Any = numba.config
+
+
+@cache
+def cache_directory() -> Path | None:
+    """Where compiled kernels are kept; None where nothing can be written."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    digest = hashlib.blake2b(digest_size=8)
+    for source in sorted(files(__package__).iterdir(), key=lambda file: file.name):
+        if source.name.endswith(".py"):
+            digest.update(source.read_bytes())
+    directory = home / "headgate" / f"kernels-{digest.hexdigest()}"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return directory if os.access(directory, os.W_OK) else None
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """A function for Numba, which holds no lock of Python while it runs."""
+    directory = cache_directory()
+    if directory is None:
+        return njit(nogil=True)(function)
+    before = _settings.CACHE_DIR  # Numba reads it when a function is declared
+    _settings.CACHE_DIR = str(directory)
+    try:
+        return njit(nogil=True, cache=True)(function)
+    finally:
+        _settings.CACHE_DIR = before
