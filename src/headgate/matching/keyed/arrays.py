@@ -51,6 +51,20 @@ class Clusters(NamedTuple):
     bit_base: Any
 
 
+class Leaves(NamedTuple):
+    """The clusters that are bitmaps (`leaves.fill_leaves`). Cluster c is leaf `of_cluster[c]`, or
+    none if that is −1, and the first `size[c]` of its entries are in it."""
+
+    of_cluster: Any
+    size: Any
+    first: Any
+    column: Any
+    first_bound: Any
+    first_word: Any
+    bound: Any
+    bits: Any
+
+
 class Events(NamedTuple):
     """What is known of a batch. Text `ranks[e, p]` of pattern column p matched the slots from
     `matched_start[first_text[p] + rank]` on."""

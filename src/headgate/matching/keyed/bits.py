@@ -27,23 +27,32 @@ def lowest_bit(typing_context: Any, word: Any) -> Any:
 
 
 @kernel
-def put_in_order(numbers, begin, end, bitmap):
-    """Sort distinct numbers of `numbers[begin:end]`; `bitmap` is empty before and after."""
+def put_in_order(numbers, begin, end, bitmap, alive):
+    """Sort distinct numbers of `numbers[begin:end]`, without those whose bit in `alive` is 0.
+
+    Gives the new end. `bitmap` is empty before and after.
+    """
+    place = begin
     if end - begin <= FEW:
         numbers[begin:end].sort()
-        return
+        for i in range(begin, end):
+            number = numbers[i]
+            if alive[number >> 6] >> np.uint64(number & 63) & np.uint64(1):
+                numbers[place] = number
+                place += 1
+        return place
     least, most = len(bitmap), -1
     for i in range(begin, end):
         word = numbers[i] >> 6
         bitmap[word] |= np.uint64(1) << np.uint64(numbers[i] & 63)
         least, most = min(least, word), max(most, word)
-    place = begin
     for word in range(least, most + 1):
-        bits = bitmap[word]
-        if bits != 0:
+        if bitmap[word] != 0:
+            bits = bitmap[word] & alive[word]
             bitmap[word] = 0
             base = word << 6
             while bits != 0:
                 numbers[place] = base + lowest_bit(bits)
                 place += 1
                 bits &= bits - np.uint64(1)
+    return place

@@ -8,16 +8,18 @@ All queries at a node form a cluster, and an event looks only into the clusters 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headgate.encoding import EncodedQueries
 from headgate.encoding.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN, EncodedAtoms
-from headgate.matching.keyed.arrays import FALSE, NULL, TRUE, Clusters, Conditions
+from headgate.matching.keyed.arrays import FALSE, NULL, TRUE, Clusters, Conditions, Leaves
 from headgate.matching.keyed.code_book import CodeBook, Intervals, code_book
-from headgate.matching.keyed.entries import key_entries, rows
+from headgate.matching.keyed.entries import key_entries, rows, rows_alone
 from headgate.matching.keyed.keys import choose_keys
+from headgate.matching.keyed.leaves import fill_leaves, leaf_plan
 from headgate.schema import Schema
 
 NEVER, UNKNOWN = 0.0, np.inf
@@ -33,6 +35,7 @@ class Built:
     book: CodeBook
     conditions: Conditions
     clusters: Clusters
+    leaves: Leaves
     pattern_slots: npt.NDArray[np.int64]  # the atom that stands for each slot
     bit_atoms: npt.NDArray[np.int64]  # the atom of each column of `bits`
     unkeyed: int
@@ -41,7 +44,7 @@ class Built:
 
     @property
     def bytes(self) -> int:
-        arrays = [*self.conditions, *self.clusters]
+        arrays = [*self.conditions, *self.clusters, *self.leaves]
         return sum(one.nbytes for one in arrays if isinstance(one, np.ndarray))
 
 
@@ -80,12 +83,16 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         width,
         bit_base,
     )
-    order = np.argsort(nodes, kind="stable")
+    repeated = np.diff(key_start) > 1
+    fits = rows_alone(conditions) & ~repeated
+    order = np.lexsort((queries, ~fits[queries], nodes))
     nodes, queries, literals = nodes[order], queries[order], literals[order]
     heads, first = np.unique(nodes, return_index=True)
+    start = np.append(first, len(nodes))
     cluster_of = np.full(bit_base + 3 * len(atoms), -1, np.int32)
     cluster_of[heads] = np.arange(len(heads))
     mask, row, whole, column, low, high = rows(conditions, queries, key_atom[literals])
+    leaves, row, column, low, high = _leaves(start, fits[queries], row, column, low, high)
     at = np.arange(len(pattern_slots))
     plain, negated = np.full(len(at), -1, np.int32), np.full(len(at), -1, np.int32)
     for atom in np.flatnonzero(atoms.kind == MATCHES).tolist():
@@ -97,7 +104,7 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         width,
         _null_keyed(cluster_of, node_base[:-1], width),
         cluster_of,
-        np.append(first, len(nodes)),
+        start,
         queries,
         mask,
         row,
@@ -105,7 +112,7 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         column,
         low,
         high,
-        np.diff(key_start) > 1,
+        repeated,
         np.flatnonzero(weight == UNKNOWN),
         plain,
         negated,
@@ -115,8 +122,38 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
     never = int((weight == NEVER).sum())
     depth = int(np.diff(trees.offsets).max(initial=1))
     return Built(
-        book, conditions, clusters, pattern_slots, bit_atoms, len(clusters.unkeyed), never, depth
+        book,
+        conditions,
+        clusters,
+        leaves,
+        pattern_slots,
+        bit_atoms,
+        len(clusters.unkeyed),
+        never,
+        depth,
     )
+
+
+def _leaves(
+    start: npt.NDArray[np.int64],
+    fits: npt.NDArray[np.bool_],
+    row: npt.NDArray[np.int64],
+    column: npt.NDArray[np.int32],
+    low: npt.NDArray[np.int32],
+    high: npt.NDArray[np.int32],
+) -> tuple[Leaves, Any, Any, Any, Any]:
+    """The clusters that are better off as bitmaps, and the rows of the others."""
+    fit = np.diff(np.concatenate(([0], np.cumsum(fits)))[start])
+    chosen, columns, bounds, words = leaf_plan(start, fit, row, column, low, high)
+    filled = fill_leaves(start, fit, chosen, row, column, low, high, columns, bounds, words)
+    size = np.where(chosen, fit, 0)
+    of_cluster = np.where(chosen, np.cumsum(chosen, dtype=np.int64) - 1, -1)
+    place = np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start))
+    in_rows = place >= np.repeat(size, np.diff(start))
+    lengths = np.diff(row)
+    kept = np.repeat(in_rows, lengths)
+    row = np.concatenate(([0], np.cumsum(np.where(in_rows, lengths, 0))))
+    return Leaves(of_cluster, size, *filled), row, column[kept], low[kept], high[kept]
 
 
 def _null_keyed(

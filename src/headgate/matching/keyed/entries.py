@@ -131,6 +131,15 @@ def rows(conditions, queries, key_atom):
 
 
 @kernel
+def rows_alone(conditions):
+    """By query: is it the AND of conditions that are one interval of codes each?"""
+    found = np.zeros(len(conditions.offsets) - 1, np.bool_)
+    for q in range(len(found)):
+        found[q] = _is_row(conditions, conditions.offsets[q], conditions.offsets[q + 1])
+    return found
+
+
+@kernel
 def _is_row(conditions, begin, end):
     """Is a condition the AND of conditions that are one interval of codes each?"""
     atoms = 0

@@ -46,7 +46,7 @@ class KeyedIndex:
         self._ids: list[str] = []
         self._live: dict[str, int] = {}
         self._queries: list[Query] = []
-        self._dead = np.zeros(0, np.bool_)
+        self._alive = np.zeros(0, np.uint64)
         self._built: Built | None = None
         self._atoms: list[Atom] = []
 
@@ -77,7 +77,7 @@ class KeyedIndex:
             raise QuerySetError(f"the index holds no query `{query_id}`")
         position = self._live.pop(query_id)
         if self._built is not None:
-            self._dead[position] = True
+            self._alive[position >> 6] &= ~np.uint64(1 << (position & 63))
 
     def __len__(self) -> int:
         return len(self._live)
@@ -101,8 +101,9 @@ class KeyedIndex:
             encoded = encode_queries(self._queries, schema)
             self._built = build(encoded, schema)
             self._atoms = atoms_from(encoded.atoms, schema)
-            self._dead = np.ones(len(self._ids), np.bool_)
-            self._dead[list(self._live.values())] = False
+            self._alive = np.zeros(len(self._ids) // 64 + 1, np.uint64)
+            places = np.fromiter(self._live.values(), np.uint64, len(self._live))
+            np.bitwise_or.at(self._alive, places >> 6, np.uint64(1) << (places & 63))
         return self._built
 
     def _matched(
@@ -122,9 +123,10 @@ class KeyedIndex:
             end = match(
                 built.conditions,
                 built.clusters,
+                built.leaves,
                 events,
                 row,
-                self._dead,
+                self._alive,
                 stamp,
                 seen,
                 stack,
@@ -193,6 +195,7 @@ class KeyedIndex:
             "positions": len(self._ids),
             "clusters": len(built.clusters.start) - 1,
             "entries": len(built.clusters.query),
+            "bitmaps": int((built.leaves.of_cluster >= 0).sum()),
             "without_key": built.unkeyed,
             "never_true": built.never,
             "bytes": built.bytes,

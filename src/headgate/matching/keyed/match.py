@@ -8,17 +8,21 @@ from headgate.encoding.atoms import COMPARE, CONSTANT, MATCHES, WITHIN
 from headgate.matching.keyed.arrays import NULL, TRUE
 from headgate.matching.keyed.bits import put_in_order
 from headgate.matching.keyed.compiled import kernel
+from headgate.matching.keyed.leaves import match_leaf
 
 
 @kernel
-def match(conditions, clusters, events, begin, dead, stamp, seen, stack, bitmap, out, offsets):
+def match(
+    conditions, clusters, leaves, events, begin, alive, stamp, seen, stack, bitmap, out, offsets
+):
     """Match events from `begin` on until `out` might not hold the next one; how far it got.
 
     `offsets[e - begin]` is where the matches of event e begin. `stamp` is by pattern slot, `seen`
     by query: the number of the last event that it stands for, plus one.
     """
     used = 0
-    count = len(dead)
+    count = len(seen)
+    rows = np.empty(events.codes.shape[1], np.int64)
     columns = events.codes.shape[1]
     e = begin
     while e < len(events.codes):
@@ -44,16 +48,17 @@ def match(conditions, clusters, events, begin, dead, stamp, seen, stack, bitmap,
                     used = _visit(
                         conditions,
                         clusters,
+                        leaves,
                         events,
                         e,
                         codes,
                         present,
                         cluster,
-                        dead,
                         stamp,
                         seen,
                         now,
                         stack,
+                        rows,
                         out,
                         used,
                     )
@@ -68,16 +73,17 @@ def match(conditions, clusters, events, begin, dead, stamp, seen, stack, bitmap,
                             used = _visit(
                                 conditions,
                                 clusters,
+                                leaves,
                                 events,
                                 e,
                                 codes,
                                 present,
                                 cluster,
-                                dead,
                                 stamp,
                                 seen,
                                 now,
                                 stack,
+                                rows,
                                 out,
                                 used,
                             )
@@ -88,26 +94,25 @@ def match(conditions, clusters, events, begin, dead, stamp, seen, stack, bitmap,
                 used = _visit(
                     conditions,
                     clusters,
+                    leaves,
                     events,
                     e,
                     codes,
                     present,
                     cluster,
-                    dead,
                     stamp,
                     seen,
                     now,
                     stack,
+                    rows,
                     out,
                     used,
                 )
         for q in clusters.unkeyed:
-            if not dead[q] and _program_holds(
-                conditions, events.bits[e], q, codes, stamp, now, stack
-            ):
+            if _program_holds(conditions, events.bits[e], q, codes, stamp, now, stack):
                 out[used] = q
                 used += 1
-        put_in_order(out, offsets[e - begin], used, bitmap)
+        used = put_in_order(out, offsets[e - begin], used, bitmap, alive)
         e += 1
     offsets[e - begin] = used
     return e
@@ -126,20 +131,26 @@ def _stamp_patterns(events, e, codes, stamp, now):
 def _visit(
     conditions,
     clusters,
+    leaves,
     events,
     e,
     codes,
     present,
     cluster,
-    dead,
     stamp,
     seen,
     now,
     stack,
+    rows,
     out,
     used,
 ):
-    for i in range(clusters.start[cluster], clusters.start[cluster + 1]):
+    start = clusters.start[cluster]
+    leaf, size = leaves.of_cluster[cluster], leaves.size[cluster]
+    if leaf >= 0:
+        queries = clusters.query[start : start + size]
+        used = match_leaf(leaves, leaf, queries, size, codes, rows, out, used)
+    for i in range(start + size, clusters.start[cluster + 1]):
         if clusters.mask[i] & ~present:
             continue
         q = clusters.query[i]
@@ -152,8 +163,6 @@ def _visit(
                     break
             if not holds:
                 continue
-        if dead[q]:
-            continue
         if clusters.repeated[q]:
             if seen[q] == now:
                 continue

@@ -1,0 +1,96 @@
+"""The index `keyed`: codes tell apart what conditions tell apart, and its answers are scan's."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from headgate.encoding import encode_queries
+from headgate.encoding.atoms import atoms_from
+from headgate.events import from_rows
+from headgate.matching import ScanIndex, kind_of_index
+from headgate.matching.keyed.bits import put_in_order
+from headgate.matching.keyed.code_book import code_book
+from headgate.predicate import IsNull, Within, evaluate
+from headgate.query import Query
+from headgate.schema import Schema, Stream
+from headgate.testing.contract import query
+from headgate.testing.generate import every_type, random_rows, random_where
+from headgate.workloads import begen, box_events, boxes, mixed, mixed_events, pattern_rules
+from tests.scale import many, seed
+
+
+def test_oracle_codes() -> None:
+    """An atom on one column is TRUE for a value just when the value's code is in its intervals."""
+    random, stream = Random(seed(3)), every_type()
+    schema = Schema((stream,))
+    queries = [query(stream, f"q{n}", random_where(random, stream)) for n in range(many(300))]
+    encoded = encode_queries(queries, schema)
+    rows: list[dict[str, Any]] = [dict(row) for row in random_rows(random, stream, 150)]
+    book, intervals = code_book(encoded.atoms, schema)
+    codes = book.matrix(from_rows(rows, stream))
+    checked = 0
+    for number, atom in enumerate(atoms_from(encoded.atoms, schema)):
+        if not isinstance(atom, Within | IsNull):
+            continue
+        inside = np.zeros(len(rows), np.bool_)
+        column = codes[:, encoded.atoms.column[number]]
+        for i in range(intervals.start[number], intervals.start[number + 1]):
+            inside |= (intervals.low[i] <= column) & (column <= intervals.high[i])
+        assert inside.tolist() == [evaluate(atom, row) is True for row in rows], atom
+        checked += len(rows)
+    assert checked > 50_000
+
+
+def workload(name: str) -> tuple[Stream, list[Query], pa.Table]:
+    if name == "boxes":
+        found = boxes(2_000, attributes=3, constrained=3, matching=0.01, seed=1)
+        return found.stream, found.queries(), box_events(400, attributes=3, seed=2)
+    if name == "mixed":
+        shapes = mixed(600, seed=1)
+        return shapes.stream, shapes.queries(), mixed_events(400, seed=2)
+    if name == "patterns":
+        rules = pattern_rules(60, seed=1)
+        return rules.stream, rules.queries(), rules.events(300, matching=0.5, seed=2)
+    settings: dict[str, dict[str, Any]] = {
+        "uniform": {"matching": 0.01, "extra": 3},
+        "zipf": {"matching": 0.01, "zipf": 1.0, "fewest": 3},
+        "high": {"matching": 0.1, "operators": "high"},
+        "dense": {"matching": 0.4, "dimensions": 20, "cardinality": 8, "attributes": 10},
+    }
+    drawn = begen(4_000, seed=1, **settings[name])
+    return drawn.schema.streams[0], drawn.queries(), drawn.events(250, seed=2).table()
+
+
+@pytest.mark.parametrize("name", "uniform zipf high dense boxes mixed patterns".split())
+def test_agree_with_scan(name: str) -> None:
+    """On every workload, also after every seventh query has left."""
+    stream, queries, events = workload(name)
+    scan = ScanIndex.build(stream, queries).match(events)
+    index = kind_of_index("keyed").build(stream, queries)
+    found = index.match(events)
+    assert scan.total > 100
+    assert np.array_equal(found.offsets, scan.offsets)
+    assert np.array_equal(found.positions, scan.positions)
+    for gone in queries[::7]:
+        index.remove(gone.id)
+    left = index.match(events)
+    assert np.array_equal(left.positions, scan.positions[scan.positions % 7 != 0])
+
+
+@pytest.mark.parametrize("count", [0, 1, 47, 48, 49, 5_000])
+def test_numbers_are_put_in_order(count: int) -> None:
+    """Ascending, without those that are not alive, and the bitmap is left empty."""
+    random = np.random.default_rng(count)
+    numbers = random.permutation(10_000)[: count + 3].astype(np.int64)
+    alive = random.integers(0, 2**63, 10_000 // 64 + 1, dtype=np.uint64)
+    bitmap = np.zeros_like(alive)
+    before = numbers.copy()
+    end = put_in_order(numbers, 2, 2 + count, bitmap, alive)
+    kept = [n for n in before[2 : 2 + count].tolist() if int(alive[n >> 6]) >> (n & 63) & 1]
+    assert numbers[2:end].tolist() == sorted(kept)
+    assert not bitmap.any()
