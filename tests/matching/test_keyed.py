@@ -86,11 +86,16 @@ def test_agree_with_scan(name: str) -> None:
 def test_numbers_are_put_in_order(count: int) -> None:
     """Ascending, without those that are not alive, and the bitmap is left empty."""
     random = np.random.default_rng(count)
-    numbers = random.permutation(10_000)[: count + 3].astype(np.int64)
-    alive = random.integers(0, 2**63, 10_000 // 64 + 1, dtype=np.uint64)
+    numbers = random.permutation(10_000)[: count + 5].astype(np.int64)
+    alive = random.integers(0, 2**63, 10_100 // 64 + 1, dtype=np.uint64)
     bitmap = np.zeros_like(alive)
     before = numbers.copy()
-    end = put_in_order(numbers, 2, 2 + count, bitmap, alive)
-    kept = [n for n in before[2 : 2 + count].tolist() if int(alive[n >> 6]) >> (n & 63) & 1]
+    beside = [] if count % 2 else [10_000, 10_010]  # found in the bitmap from the start
+    for number in beside:
+        bitmap[number >> 6] |= np.uint64(1 << (number & 63))
+    span = np.array([10_000 >> 6, 10_010 >> 6] if beside else [len(bitmap), -1])
+    end = put_in_order(numbers, 2, 2 + count, bitmap, span, alive)
+    given = [*before[2 : 2 + count].tolist(), *beside]
+    kept = [n for n in given if int(alive[n >> 6]) >> (n & 63) & 1]
     assert numbers[2:end].tolist() == sorted(kept)
     assert not bitmap.any()

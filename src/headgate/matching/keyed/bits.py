@@ -27,13 +27,15 @@ def lowest_bit(typing_context: Any, word: Any) -> Any:
 
 
 @kernel
-def put_in_order(numbers, begin, end, bitmap, alive):
-    """Sort distinct numbers of `numbers[begin:end]`, without those whose bit in `alive` is 0.
+def put_in_order(numbers, begin, end, bitmap, span, alive):
+    """Put distinct numbers into `numbers[begin:]`, ascending; gives where they end.
 
-    Gives the new end. `bitmap` is empty before and after.
+    They are those of `numbers[begin:end]` and those whose bits are set in `bitmap` between the
+    words of `span`, without those whose bit in `alive` is 0. The bitmap is empty afterwards.
     """
     place = begin
-    if end - begin <= FEW:
+    least, most = span[0], span[1]
+    if end - begin <= FEW and least > most:
         numbers[begin:end].sort()
         for i in range(begin, end):
             number = numbers[i]
@@ -41,7 +43,6 @@ def put_in_order(numbers, begin, end, bitmap, alive):
                 numbers[place] = number
                 place += 1
         return place
-    least, most = len(bitmap), -1
     for i in range(begin, end):
         word = numbers[i] >> 6
         bitmap[word] |= np.uint64(1) << np.uint64(numbers[i] & 63)

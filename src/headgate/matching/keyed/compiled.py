@@ -23,7 +23,7 @@ _settings: Any = numba.config
 @cache
 def cache_directory() -> Path | None:
     """Where compiled kernels are kept; None where nothing can be written."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~"), ".cache"))
     digest = hashlib.blake2b(digest_size=8)
     for source in sorted(files(__package__).iterdir(), key=lambda file: file.name):
         if source.name.endswith(".py"):

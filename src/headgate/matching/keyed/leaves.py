@@ -162,8 +162,11 @@ def _clear(
 
 
 @kernel
-def match_leaf(leaves, leaf, query, size, codes, rows, out, used):
-    """Append the queries of a leaf that accept an event's codes; `rows` is room for row starts."""
+def match_leaf(leaves, leaf, query, size, codes, rows, bitmap, span):
+    """Set the bits of the queries of a leaf that accept an event's codes; `rows` is scratch room.
+
+    `span` grows to the words of the bitmap in which bits are set.
+    """
     first, end = leaves.first[leaf], leaves.first[leaf + 1]
     width = (size + 63) >> 6
     for k in range(first, end):
@@ -178,6 +181,7 @@ def match_leaf(leaves, leaf, query, size, codes, rows, out, used):
                 right = middle
         rows[k - first] = leaves.first_word[k] + (left - begin) * width
     count = end - first
+    first_hit = last = np.int64(-1)
     for w in range(width):
         word = ~np.uint64(0)
         for k in range(count):
@@ -189,7 +193,11 @@ def match_leaf(leaves, leaf, query, size, codes, rows, out, used):
             place = base + lowest_bit(word)
             if place >= size:
                 break
-            out[used] = query[place]
-            used += 1
+            number = query[place]
+            bitmap[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
+            last = number >> 6
+            if first_hit < 0:
+                first_hit = last
             word &= word - np.uint64(1)
-    return used
+    if first_hit >= 0:  # the queries of a leaf ascend
+        span[0], span[1] = min(span[0], first_hit), max(span[1], last)

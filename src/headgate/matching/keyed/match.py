@@ -23,6 +23,7 @@ def match(
     used = 0
     count = len(seen)
     rows = np.empty(events.codes.shape[1], np.int64)
+    span = np.empty(2, np.int64)
     columns = events.codes.shape[1]
     e = begin
     while e < len(events.codes):
@@ -30,6 +31,7 @@ def match(
             break
         offsets[e - begin] = used
         now = e + 1
+        span[0], span[1] = len(bitmap), -1
         codes = events.codes[e]
         present = np.uint64(0)
         for c in range(columns):
@@ -59,6 +61,8 @@ def match(
                         now,
                         stack,
                         rows,
+                        bitmap,
+                        span,
                         out,
                         used,
                     )
@@ -84,6 +88,8 @@ def match(
                                 now,
                                 stack,
                                 rows,
+                                bitmap,
+                                span,
                                 out,
                                 used,
                             )
@@ -105,6 +111,8 @@ def match(
                     now,
                     stack,
                     rows,
+                    bitmap,
+                    span,
                     out,
                     used,
                 )
@@ -112,7 +120,7 @@ def match(
             if _program_holds(conditions, events.bits[e], q, codes, stamp, now, stack):
                 out[used] = q
                 used += 1
-        used = put_in_order(out, offsets[e - begin], used, bitmap, alive)
+        used = put_in_order(out, offsets[e - begin], used, bitmap, span, alive)
         e += 1
     offsets[e - begin] = used
     return e
@@ -142,6 +150,8 @@ def _visit(
     now,
     stack,
     rows,
+    bitmap,
+    span,
     out,
     used,
 ):
@@ -149,7 +159,7 @@ def _visit(
     leaf, size = leaves.of_cluster[cluster], leaves.size[cluster]
     if leaf >= 0:
         queries = clusters.query[start : start + size]
-        used = match_leaf(leaves, leaf, queries, size, codes, rows, out, used)
+        match_leaf(leaves, leaf, queries, size, codes, rows, bitmap, span)
     for i in range(start + size, clusters.start[cluster + 1]):
         if clusters.mask[i] & ~present:
             continue
