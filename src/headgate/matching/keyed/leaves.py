@@ -2,8 +2,7 @@
 
 A query's bit is set in the row of a region when the query accepts the region, or says nothing about
 the column. The AND of one row for each column is the set of matches. Where the queries of a cluster
-ask about few columns, that reads far less memory than their conditions one by one ("Matching
-kernels" in the study that this follows: bitmap leaves).
+ask about few columns, that reads far less memory than their conditions one by one.
 
 Regions are those of the cluster, which are fewer than those of the whole set: the ends of the
 intervals of its own queries.
