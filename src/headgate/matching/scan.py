@@ -16,8 +16,8 @@ import numpy as np
 
 from headgate.encoding import CodedColumn, encode_column
 from headgate.encoding.columns import Mask
-from headgate.errors import QuerySetError
 from headgate.events import EventBatch, from_rows
+from headgate.matching.admission import check_held, check_new
 from headgate.matching.matches import Matches, from_pairs, joined
 from headgate.predicate import (
     And,
@@ -77,13 +77,7 @@ class ScanIndex:
         return index
 
     def insert(self, query: Query) -> int:
-        if query.id in self._live:
-            raise QuerySetError(f"the index already holds a query `{query.id}`")
-        if query.kind != "filter" or query.stream != self.stream.name:
-            raise QuerySetError(
-                f"`{query.id}` is a {query.kind} on {query.stream}; "
-                f"this index holds filters on {self.stream.name}"
-            )
+        check_new(query, self.stream, self._live)
         position = len(self._ids)
         self._ids.append(query.id)
         where = interned(query.where, self._atoms)
@@ -93,8 +87,7 @@ class ScanIndex:
         return position
 
     def remove(self, query_id: str) -> None:
-        if query_id not in self._live:
-            raise QuerySetError(f"the index holds no query `{query_id}`")
+        check_held(query_id, self._live)
         _, where = self._live.pop(query_id)
         self._uses.subtract(map(id, atoms(where)))
         self._columns.subtract(column.name for column in columns(where))

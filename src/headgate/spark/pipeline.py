@@ -13,6 +13,7 @@ from typing import Literal
 from headgate.events.opening import FORMATS
 from headgate.matching import KINDS as INDEXES
 from headgate.spark.session import MASTER
+from headgate.spark.streaming.sources import has_magic
 from headgate.spark.toml_file import Table, read_toml
 
 SOURCES = ("files", "replay", "rate")
@@ -174,7 +175,7 @@ def _check_apart(table: Table, source: Source, sink: Sink, run: Run) -> None:
     """A job must not read what it writes."""
     if source.kind != "files" or source.path is None:
         return
-    parts = list(takewhile(lambda part: not any(c in part for c in "*?[{"), source.path.parts))
+    parts = list(takewhile(lambda part: not has_magic(part), source.path.parts))
     read = source.path if source.path.is_dir() else Path(*parts)
     for place in (sink.path, run.checkpoint):
         if place is not None and place.is_relative_to(read):

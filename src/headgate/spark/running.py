@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headgate.errors import SnapshotError
 from headgate.queries import read
 from headgate.snapshot import publish
 from headgate.spark.frames import listed
@@ -244,8 +245,10 @@ def _result(tally: Tally, total: Counts, queries: Followed, sink: Sink) -> Resul
     ids = queries.ids(queries.version)
     hits = Counter[str]()
     for version, seen in tally.hits.items():
-        known = queries.ids(version)
-        hits.update({known[at]: int(seen[at]) for at in np.flatnonzero(seen).tolist()})
+        with suppress(SnapshotError):  # an old version may have been deleted meanwhile
+            known = queries.ids(version)
+            places = np.flatnonzero(seen[: len(known)]).tolist()
+            hits.update({known[at]: int(seen[at]) for at in places})
     silent = [query_id for query_id in ids if query_id not in hits]
     kept = {kind: sink.table(kind) for kind in KINDS} if isinstance(sink, Memory) else {}
     return Result(

@@ -389,6 +389,30 @@ def test_queries_published_anew_under_an_old_number(shop: Workshop) -> None:
         assert result.matches["query_id"].to_pylist() == list(wheres)[:1]
 
 
+def test_versions_that_come_and_go_while_it_runs(shop: Workshop) -> None:
+    """A number that is published anew is taken up, and one that has had its time may be deleted."""
+    shop.publish({"first": "TRUE"})
+    for i in range(4):
+        shop.write(f"{i}.jsonl", 10, seed=i)
+
+    def each(batch: Batch) -> None:
+        if batch.number == 0:
+            shop.publish({"second": "TRUE"})
+        elif batch.number == 1:
+            shutil.rmtree(shop.published / "1")
+            shutil.rmtree(shop.published / "2")
+            (shop.published / "CURRENT").write_text("1\n")
+            shop.publish({"anew": "TRUE"})
+
+    described = shop.pipeline(source={"kind": "files", "path": "events", "files_per_trigger": 1})
+    result = shop.run(described, each=each)
+    assert [batch.version for batch in shop.batches] == [1, 2, 2, 2]
+    rows = rows_in(shop.out, "matches")
+    found = {(row["batch_id"], row["query_id"]) for row in rows}
+    assert found == {(0, "first"), (1, "second"), (2, "anew"), (3, "anew")}
+    assert result.silent == 0
+
+
 def test_idle_is_who_looked_and_found_nothing(shop: Workshop) -> None:
     """Not who waits for the next trigger with files still to come."""
     shop.publish()

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from headgate.encoding import encode_column, encode_queries
 from headgate.encoding.atoms import atoms_from
 from headgate.encoding.trees import TRUTH_VALUES
-from headgate.errors import QuerySetError
 from headgate.events import EventBatch, from_rows
+from headgate.matching.admission import check_held, check_new
 from headgate.matching.keyed.arrays import Events
 from headgate.matching.keyed.build import Built, build
 from headgate.matching.keyed.match import match
@@ -58,13 +58,7 @@ class KeyedIndex:
         return index
 
     def insert(self, query: Query) -> int:
-        if query.id in self._live:
-            raise QuerySetError(f"the index already holds a query `{query.id}`")
-        if query.kind != "filter" or query.stream != self.stream.name:
-            raise QuerySetError(
-                f"`{query.id}` is a {query.kind} on {query.stream}; "
-                f"this index holds filters on {self.stream.name}"
-            )
+        check_new(query, self.stream, self._live)
         position = len(self._ids)
         self._ids.append(query.id)
         self._queries.append(query)
@@ -73,8 +67,7 @@ class KeyedIndex:
         return position
 
     def remove(self, query_id: str) -> None:
-        if query_id not in self._live:
-            raise QuerySetError(f"the index holds no query `{query_id}`")
+        check_held(query_id, self._live)
         position = self._live.pop(query_id)
         if self._built is not None:
             self._alive[position >> 6] &= ~np.uint64(1 << (position & 63))

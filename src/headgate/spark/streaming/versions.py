@@ -62,6 +62,7 @@ class Followed:
             if number is not None and number != self._refused and self._is_new(number):
                 self._refused = number
                 self._open(number)
+                self._refused = None
         except HeadgateError as error:
             self._note(f"version {self._version} stays: {error}")
         return self._version
