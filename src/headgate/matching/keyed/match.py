@@ -24,7 +24,7 @@ def match(
     count = len(seen)
     rows = np.empty(events.codes.shape[1], np.int64)
     span = np.empty(2, np.int64)
-    columns = events.codes.shape[1]
+    met = np.empty(_most_met(clusters), np.int64)
     e = begin
     while e < len(events.codes):
         if len(out) - used < count:
@@ -33,89 +33,28 @@ def match(
         now = e + 1
         span[0], span[1] = len(bitmap), -1
         codes = events.codes[e]
-        present = np.uint64(0)
-        for c in range(columns):
-            if codes[c] != 0:
-                present |= np.uint64(1) << np.uint64(c & 63)
+        present = _present(codes)
         _stamp_patterns(events, e, codes, stamp, now)
-        for c in range(columns):
-            code = codes[c]
-            if code == 0 and not clusters.null_keyed[c]:
-                continue
-            node = clusters.width[c] + code
-            base = clusters.node_base[c]
-            while node >= 1:
-                cluster = clusters.cluster_of[base + node]
-                if cluster >= 0:
-                    used = _visit(
-                        conditions,
-                        clusters,
-                        leaves,
-                        events,
-                        e,
-                        codes,
-                        present,
-                        cluster,
-                        stamp,
-                        seen,
-                        now,
-                        stack,
-                        rows,
-                        bitmap,
-                        span,
-                        out,
-                        used,
-                    )
-                node >>= 1
-        for p in range(events.ranks.shape[1]):
-            if codes[events.pattern_column[p]] != 0:
-                text = events.first_text[p] + events.ranks[e, p]
-                for i in range(events.matched_start[text], events.matched_start[text + 1]):
-                    slot = events.matched[i]
-                    for cluster in (clusters.plain_cluster[slot], clusters.negated_cluster[slot]):
-                        if cluster >= 0:
-                            used = _visit(
-                                conditions,
-                                clusters,
-                                leaves,
-                                events,
-                                e,
-                                codes,
-                                present,
-                                cluster,
-                                stamp,
-                                seen,
-                                now,
-                                stack,
-                                rows,
-                                bitmap,
-                                span,
-                                out,
-                                used,
-                            )
-        for atom in clusters.compared:
-            truth = events.bits[e, conditions.slot[atom]]
-            cluster = clusters.cluster_of[clusters.bit_base + 3 * atom + truth]
-            if cluster >= 0:
-                used = _visit(
-                    conditions,
-                    clusters,
-                    leaves,
-                    events,
-                    e,
-                    codes,
-                    present,
-                    cluster,
-                    stamp,
-                    seen,
-                    now,
-                    stack,
-                    rows,
-                    bitmap,
-                    span,
-                    out,
-                    used,
-                )
+        for i in range(_clusters_met(conditions, clusters, events, e, codes, met)):
+            used = _visit(
+                conditions,
+                clusters,
+                leaves,
+                events,
+                e,
+                codes,
+                present,
+                met[i],
+                stamp,
+                seen,
+                now,
+                stack,
+                rows,
+                bitmap,
+                span,
+                out,
+                used,
+            )
         for q in clusters.unkeyed:
             if _program_holds(conditions, events.bits[e], q, codes, stamp, now, stack):
                 out[used] = q
@@ -124,6 +63,60 @@ def match(
         e += 1
     offsets[e - begin] = used
     return e
+
+
+@kernel
+def _present(codes):
+    """The columns that are not NULL, as bits; of 64 columns and more some share one."""
+    present = np.uint64(0)
+    for c in range(len(codes)):
+        if codes[c] != 0:
+            present |= np.uint64(1) << np.uint64(c & 63)
+    return present
+
+
+@kernel
+def _most_met(clusters):
+    """How many clusters an event can lead to at most."""
+    most = 2 * len(clusters.plain_cluster) + len(clusters.compared)
+    for width in clusters.width:
+        node = width
+        while node >= 1:
+            most += 1
+            node >>= 1
+    return most
+
+
+@kernel
+def _clusters_met(conditions, clusters, events, e, codes, met):
+    """The clusters that an event's codes, texts and comparisons lead to; gives their number."""
+    count = 0
+    for c in range(len(codes)):
+        if codes[c] == 0 and not clusters.null_keyed[c]:
+            continue
+        node = clusters.width[c] + codes[c]
+        while node >= 1:
+            cluster = clusters.cluster_of[clusters.node_base[c] + node]
+            if cluster >= 0:
+                met[count] = cluster
+                count += 1
+            node >>= 1
+    for p in range(events.ranks.shape[1]):
+        if codes[events.pattern_column[p]] != 0:
+            text = events.first_text[p] + events.ranks[e, p]
+            for i in range(events.matched_start[text], events.matched_start[text + 1]):
+                slot = events.matched[i]
+                for cluster in (clusters.plain_cluster[slot], clusters.negated_cluster[slot]):
+                    if cluster >= 0:
+                        met[count] = cluster
+                        count += 1
+    for atom in clusters.compared:
+        truth = events.bits[e, conditions.slot[atom]]
+        cluster = clusters.cluster_of[clusters.bit_base + 3 * atom + truth]
+        if cluster >= 0:
+            met[count] = cluster
+            count += 1
+    return count
 
 
 @kernel
