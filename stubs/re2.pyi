@@ -7,6 +7,14 @@ class Options:
 class _Match: ...
 
 class _Regexp:
+    programsize: int
     def search(self, text: str) -> _Match | None: ...
+
+class Set:
+    @classmethod
+    def SearchSet(cls, options: Options | None = None) -> Set: ...  # noqa: N802
+    def Add(self, pattern: str) -> int: ...  # noqa: N802
+    def Compile(self) -> None: ...  # noqa: N802
+    def Match(self, text: str | bytes) -> list[int] | None: ...  # noqa: N802
 
 def compile(pattern: str, options: Options | None = None) -> _Regexp: ...

@@ -13,8 +13,8 @@ from headgate.encoding import encode_queries
 from headgate.encoding.atoms import atoms_from
 from headgate.events import from_rows
 from headgate.matching import ScanIndex, kind_of_index
-from headgate.matching.keyed.bits import put_in_order
 from headgate.matching.keyed.code_book import code_book
+from headgate.matching.keyed.event_columns import EventColumns
 from headgate.predicate import IsNull, Within, evaluate
 from headgate.query import Query
 from headgate.schema import Schema, Stream
@@ -32,7 +32,9 @@ def test_oracle_codes() -> None:
     encoded = encode_queries(queries, schema)
     rows: list[dict[str, Any]] = [dict(row) for row in random_rows(random, stream, 150)]
     book, intervals = code_book(encoded.atoms, schema)
-    codes = book.matrix(from_rows(rows, stream))
+    codes = np.zeros((len(rows), len(book.regions)), np.int32)
+    start, column_of, code = book.codes(EventColumns(from_rows(rows, stream)))
+    codes[np.repeat(np.arange(len(rows)), np.diff(start)), column_of] = code
     checked = 0
     for number, atom in enumerate(atoms_from(encoded.atoms, schema)):
         if not isinstance(atom, Within | IsNull):
@@ -72,30 +74,11 @@ def test_agree_with_scan(name: str) -> None:
     stream, queries, events = workload(name)
     scan = ScanIndex.build(stream, queries).match(events)
     index = kind_of_index("keyed").build(stream, queries)
-    found = index.match(events)
+    found = index.match(events).in_order()
     assert scan.total > 100
     assert np.array_equal(found.offsets, scan.offsets)
     assert np.array_equal(found.positions, scan.positions)
     for gone in queries[::7]:
         index.remove(gone.id)
-    left = index.match(events)
+    left = index.match(events).in_order()
     assert np.array_equal(left.positions, scan.positions[scan.positions % 7 != 0])
-
-
-@pytest.mark.parametrize("count", [0, 1, 47, 48, 49, 5_000])
-def test_numbers_are_put_in_order(count: int) -> None:
-    """Ascending, without those that are not alive, and the bitmap is left empty."""
-    random = np.random.default_rng(count)
-    numbers = random.permutation(10_000)[: count + 5].astype(np.int64)
-    alive = random.integers(0, 2**63, 10_100 // 64 + 1, dtype=np.uint64)
-    bitmap = np.zeros_like(alive)
-    before = numbers.copy()
-    beside = [] if count % 2 else [10_000, 10_010]  # found in the bitmap from the start
-    for number in beside:
-        bitmap[number >> 6] |= np.uint64(1 << (number & 63))
-    span = np.array([10_000 >> 6, 10_010 >> 6] if beside else [len(bitmap), -1])
-    end = put_in_order(numbers, 2, 2 + count, bitmap, span, alive)
-    given = [*before[2 : 2 + count].tolist(), *beside]
-    kept = [n for n in given if int(alive[n >> 6]) >> (n & 63) & 1]
-    assert numbers[2:end].tolist() == sorted(kept)
-    assert not bitmap.any()

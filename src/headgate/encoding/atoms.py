@@ -141,9 +141,11 @@ class AtomNumbers:
         )
 
 
-def atoms_from(encoded: EncodedAtoms, schema: Schema) -> list[Atom]:
-    """The atoms themselves, by number."""
-    return _Decoder(encoded, schema).atoms()
+def atoms_from(
+    encoded: EncodedAtoms, schema: Schema, numbers: npt.NDArray[np.int64] | None = None
+) -> list[Atom]:
+    """The atoms themselves, by number; or only those asked for."""
+    return _Decoder(encoded, schema).atoms(slice(None) if numbers is None else numbers)
 
 
 class _Decoder:
@@ -154,19 +156,19 @@ class _Decoder:
         self._pools = [pools[pool_of(column.type)] for column in self._columns]
         self._patterns = patterns_from(encoded.patterns)
 
-    def atoms(self) -> list[Atom]:
+    def atoms(self, which: slice | npt.NDArray[np.int64]) -> list[Atom]:
         encoded = self._encoded
         return list(
             map(
                 self._atom,
-                encoded.kind.tolist(),
-                encoded.column.tolist(),
-                encoded.second.tolist(),
-                encoded.code.tolist(),
-                encoded.negated.astype(bool).tolist(),
-                encoded.starts_inside.astype(bool).tolist(),
-                encoded.start.tolist(),
-                encoded.end.tolist(),
+                encoded.kind[which].tolist(),
+                encoded.column[which].tolist(),
+                encoded.second[which].tolist(),
+                encoded.code[which].tolist(),
+                encoded.negated[which].astype(bool).tolist(),
+                encoded.starts_inside[which].astype(bool).tolist(),
+                encoded.start[which].tolist(),
+                encoded.end[which].tolist(),
             )
         )
 

@@ -37,6 +37,11 @@ class ColumnNumbers:
         self._numbers: dict[tuple[int, int, str], int] = {}
         self._schema = schema
         self._streams = {stream.name: number for number, stream in enumerate(schema)}
+        self._attributes = {
+            (number, attribute.name): place
+            for number, stream in enumerate(schema)
+            for place, attribute in enumerate(stream)
+        }
 
     def stream(self, name: str) -> int:
         """The number of a stream in the schema."""
@@ -48,12 +53,13 @@ class ColumnNumbers:
     def number(self, column: Column, sources: tuple[Source, ...]) -> int:
         """The number of a column as queries over these sources mention it."""
         stream = self.stream(_stream_of(column, sources))
-        for attribute, declared in enumerate(self._schema.streams[stream]):
-            if declared.name == column.name and declared.type == column.type:
-                key = (stream, attribute, column.source)
-                return self._numbers.setdefault(key, len(self._numbers))
-        name = self._schema.streams[stream].name
-        raise UsageError(f"stream {name} has no attribute `{column.name} {column.type.sql}`")
+        declared = self._schema.streams[stream]
+        attribute = self._attributes.get((stream, column.name))
+        if attribute is None or declared.attributes[attribute].type != column.type:
+            raise UsageError(
+                f"stream {declared.name} has no attribute `{column.name} {column.type.sql}`"
+            )
+        return self._numbers.setdefault((stream, attribute, column.source), len(self._numbers))
 
     def arrays(self) -> ColumnTable:
         keys = list(self._numbers)

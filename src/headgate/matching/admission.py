@@ -24,3 +24,9 @@ def check_held(query_id: str, held: Container[str]) -> None:
     """An error unless the index has it."""
     if query_id not in held:
         raise QuerySetError(f"the index holds no query `{query_id}`")
+
+
+def check_update(query: Query, stream: Stream, held: Container[str]) -> None:
+    """An error unless the query can take the place of the one with its id."""
+    check_held(query.id, held)
+    check_new(query, stream, ())

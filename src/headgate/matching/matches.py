@@ -13,8 +13,10 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Event i is wanted by the queries at `positions[offsets[i]:offsets[i + 1]]`, ascending.
+    """Event i is wanted by the queries at `positions[offsets[i]:offsets[i + 1]]`.
 
+    These are in no particular order: sorting them can take longer than finding them. The ids that
+    `matches[i]` and `ids` give are in order of position, and so is everything in `in_order`.
     `first` is the number of the first event, where the matches are a chunk of many. An event that
     could not be read has no matches, and its reason in `errors`, so that an error never looks like
     "no match".
@@ -35,7 +37,7 @@ class Matches:
         if not 0 <= event < len(self):
             raise IndexError(f"event {event} of {len(self)}")
         start, end = self.offsets[event], self.offsets[event + 1]
-        return [self.known_ids[position] for position in self.positions[start:end].tolist()]
+        return [self.known_ids[position] for position in sorted(self.positions[start:end].tolist())]
 
     def up_to(self, limit: int) -> Matches:
         """Those of the events whose number is below a limit."""
@@ -55,8 +57,15 @@ class Matches:
         """A list of query ids for each event."""
         known: Any = pa.array(self.known_ids, pa.string())
         offsets: Any = pa.array(self.offsets.astype(np.int32))
-        lists: pa.ListArray[Any] = pa.ListArray.from_arrays(offsets, known.take(self.positions))
+        found = known.take(self.in_order().positions)
+        lists: pa.ListArray[Any] = pa.ListArray.from_arrays(offsets, found)
         return lists
+
+    def in_order(self) -> Matches:
+        """The same, with the positions of each event in ascending order."""
+        width = int(self.positions.max(initial=0)) + 1
+        events = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return replace(self, positions=np.sort(events * width + self.positions) - events * width)
 
 
 def from_pairs(

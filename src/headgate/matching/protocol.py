@@ -32,6 +32,9 @@ class Index(Protocol):
     def remove(self, query_id: str) -> None:
         """Take a query out; its position stays empty. An unknown id is an error."""
 
+    def update(self, query: Query) -> int:
+        """Put a query in the place of the one with its id; it gets a new position."""
+
     def match(self, events: Any) -> Matches:
         """The matches of all events at once."""
 

@@ -17,7 +17,7 @@ import numpy as np
 from headgate.encoding import CodedColumn, encode_column
 from headgate.encoding.columns import Mask
 from headgate.events import EventBatch, from_rows
-from headgate.matching.admission import check_held, check_new
+from headgate.matching.admission import check_held, check_new, check_update
 from headgate.matching.matches import Matches, from_pairs, joined
 from headgate.predicate import (
     And,
@@ -91,6 +91,11 @@ class ScanIndex:
         _, where = self._live.pop(query_id)
         self._uses.subtract(map(id, atoms(where)))
         self._columns.subtract(column.name for column in columns(where))
+
+    def update(self, query: Query) -> int:
+        check_update(query, self.stream, self._live)
+        self.remove(query.id)
+        return self.insert(query)
 
     def __len__(self) -> int:
         return len(self._live)

@@ -109,6 +109,18 @@ def refuses_what_it_cannot_hold(kind: type[Index]) -> None:
     fails(lambda: index.insert(query(other, "r", "a = 1")), "other")
 
 
+def updates_what_it_holds(kind: type[Index]) -> None:
+    """A new condition takes the place of the old one; a query that is refused changes nothing."""
+    index = kind.build(SMALL, [query(SMALL, "p", "a = 1"), query(SMALL, "q", "a = 5")])
+    assert index.update(query(SMALL, "p", "a = 9")) == 2
+    assert lists(index.match(EVENTS)) == [[], ["q"], [], [], ["p"]]
+    other = Stream("other", SMALL.attributes)
+    fails(lambda: index.update(query(SMALL, "nobody", "a = 1")), "nobody")
+    fails(lambda: index.update(query(other, "p", "a = 1")), "other")
+    assert lists(index.match(EVENTS)) == [[], ["q"], [], [], ["p"]]
+    assert len(index) == 2
+
+
 def chunks_add_up(kind: type[Index]) -> None:
     """Chunks are consecutive, and together they are the whole answer."""
     rng = Random(4)
@@ -159,6 +171,7 @@ CONTRACT: tuple[Claim, ...] = (
     positions_are_never_reused,
     grows_as_if_built_at_once,
     refuses_what_it_cannot_hold,
+    updates_what_it_holds,
     chunks_add_up,
     takes_events_in_every_form,
     an_error_is_not_a_miss,

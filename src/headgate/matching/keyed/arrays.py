@@ -27,52 +27,46 @@ class Conditions(NamedTuple):
 
 
 class Clusters(NamedTuple):
-    """Which queries to look at. Entry i of a cluster is query `query[i]`, of which the columns in
-    `mask[i]` must be present and the row from `row[i]` to `row[i + 1]` must hold; where `whole[i]`
-    is 0, its program decides."""
+    """Which queries to look at: the record of each node's cluster is at `line_of[node]`, −1 where
+    there is none."""
 
     node_base: Any
     width: Any
-    null_keyed: Any
-    cluster_of: Any
-    start: Any
-    query: Any
-    mask: Any
-    row: Any
-    whole: Any
-    column: Any
-    low: Any
-    high: Any
-    repeated: Any  # by query: may it be met more than once for an event?
+    null_keyed: Any  # the columns of which an absent value leads somewhere
+    line_of: Any
+    records: Any
+    bits: Any
     unkeyed: Any
-    plain_cluster: Any  # by pattern slot, where it matches
-    negated_cluster: Any
+    plain_line: Any  # by pattern slot, where it matches
+    negated_line: Any
     compared: Any  # the atoms of comparisons under which something is filed
     bit_base: Any
 
 
-class Leaves(NamedTuple):
-    """The clusters that are bitmaps (`leaves.fill_leaves`). Cluster c is leaf `of_cluster[c]`, or
-    none if that is −1, and the first `size[c]` of its entries are in it."""
-
-    of_cluster: Any
-    size: Any
-    first: Any
-    column: Any
-    first_bound: Any
-    first_word: Any
-    bound: Any
-    bits: Any
-
-
 class Events(NamedTuple):
-    """What is known of a batch. Text `ranks[e, p]` of pattern column p matched the slots from
-    `matched_start[first_text[p] + rank]` on."""
+    """What is known of a batch. Event e has the codes `code[k]` of `column[k]` for k from
+    `start[e]` to `start[e + 1]`, and NULL elsewhere. Text `ranks[e, p]` of pattern column p matched
+    the slots from `matched_start[first_text[p] + rank]` on."""
 
-    codes: Any
+    start: Any
+    column: Any
+    code: Any
     bits: Any
     ranks: Any
     pattern_column: Any
     first_text: Any
     matched_start: Any
     matched: Any
+
+
+class Scratch(NamedTuple):
+    """Room that one thread works in. `codes` is by column and all 0 between events; `stamp` is by
+    pattern slot and `seen` by query: the last event that it stood for, plus one."""
+
+    codes: Any
+    stamp: Any
+    seen: Any
+    stack: Any
+    rows: Any
+    met: Any
+    waiting: Any

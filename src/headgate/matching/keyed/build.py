@@ -8,18 +8,17 @@ All queries at a node form a cluster, and an event looks only into the clusters 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headgate.encoding import EncodedQueries
 from headgate.encoding.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN, EncodedAtoms
-from headgate.matching.keyed.arrays import FALSE, NULL, TRUE, Clusters, Conditions, Leaves
+from headgate.matching.keyed.arrays import FALSE, NULL, TRUE, Clusters, Conditions
 from headgate.matching.keyed.code_book import CodeBook, Intervals, code_book
 from headgate.matching.keyed.entries import key_entries, rows, rows_alone
 from headgate.matching.keyed.keys import choose_keys
-from headgate.matching.keyed.leaves import fill_leaves, leaf_plan
+from headgate.matching.keyed.records import fill_records, plan_records
 from headgate.schema import Schema
 
 NEVER, UNKNOWN = 0.0, np.inf
@@ -35,16 +34,18 @@ class Built:
     book: CodeBook
     conditions: Conditions
     clusters: Clusters
-    leaves: Leaves
     pattern_slots: npt.NDArray[np.int64]  # the atom that stands for each slot
     bit_atoms: npt.NDArray[np.int64]  # the atom of each column of `bits`
-    unkeyed: int
+    entries: int
+    clusters_filed: int
+    bitmaps: int
+    in_bitmaps: int
     never: int
     depth: int  # of the stack that the longest program needs
 
     @property
     def bytes(self) -> int:
-        arrays = [*self.conditions, *self.clusters, *self.leaves]
+        arrays = [*self.conditions, *self.clusters]
         return sum(one.nbytes for one in arrays if isinstance(one, np.ndarray))
 
 
@@ -89,30 +90,27 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
     nodes, queries, literals = nodes[order], queries[order], literals[order]
     heads, first = np.unique(nodes, return_index=True)
     start = np.append(first, len(nodes))
-    cluster_of = np.full(bit_base + 3 * len(atoms), -1, np.int32)
-    cluster_of[heads] = np.arange(len(heads))
-    mask, row, whole, column, low, high = rows(conditions, queries, key_atom[literals])
-    leaves, row, column, low, high = _leaves(start, fits[queries], row, column, low, high)
+    fit = np.diff(np.concatenate(([0], np.cumsum(fits[queries])))[start])
+    mask, row, how, column, low, high = rows(
+        conditions, queries, key_atom[literals], fits, repeated
+    )
+    plan = plan_records(start, fit, row, column, low, high)
+    records, bits = fill_records(start, fit, queries, mask, how, row, column, low, high, plan)
+    line_of = np.full(bit_base + 3 * len(atoms), -1, np.int32)
+    line_of[heads] = plan[2][:-1]
     at = np.arange(len(pattern_slots))
     plain, negated = np.full(len(at), -1, np.int32), np.full(len(at), -1, np.int32)
     for atom in np.flatnonzero(atoms.kind == MATCHES).tolist():
         wanted, found = (FALSE, negated) if atoms.negated[atom] else (TRUE, plain)
-        found[slot[atom]] = cluster_of[bit_base + 3 * atom + wanted]
-    filed = cluster_of[bit_base:].reshape(-1, 3) >= 0
+        found[slot[atom]] = line_of[bit_base + 3 * atom + wanted]
+    filed = line_of[bit_base:].reshape(-1, 3) >= 0
     clusters = Clusters(
         node_base[:-1],
         width,
-        _null_keyed(cluster_of, node_base[:-1], width),
-        cluster_of,
-        start,
-        queries,
-        mask,
-        row,
-        whole,
-        column,
-        low,
-        high,
-        repeated,
+        _null_keyed(line_of, node_base[:-1], width),
+        line_of,
+        records,
+        bits,
         np.flatnonzero(weight == UNKNOWN),
         plain,
         negated,
@@ -125,48 +123,28 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         book,
         conditions,
         clusters,
-        leaves,
         pattern_slots,
         bit_atoms,
-        len(clusters.unkeyed),
+        len(nodes),
+        len(heads),
+        int((plan[0] > 0).sum()),
+        int(fit[plan[0] > 0].sum()),
         never,
         depth,
     )
 
 
-def _leaves(
-    start: npt.NDArray[np.int64],
-    fits: npt.NDArray[np.bool_],
-    row: npt.NDArray[np.int64],
-    column: npt.NDArray[np.int32],
-    low: npt.NDArray[np.int32],
-    high: npt.NDArray[np.int32],
-) -> tuple[Leaves, Any, Any, Any, Any]:
-    """The clusters that are better off as bitmaps, and the rows of the others."""
-    fit = np.diff(np.concatenate(([0], np.cumsum(fits)))[start])
-    chosen, columns, bounds, words = leaf_plan(start, fit, row, column, low, high)
-    filled = fill_leaves(start, fit, chosen, row, column, low, high, columns, bounds, words)
-    size = np.where(chosen, fit, 0)
-    of_cluster = np.where(chosen, np.cumsum(chosen, dtype=np.int64) - 1, -1)
-    place = np.arange(start[-1]) - np.repeat(start[:-1], np.diff(start))
-    in_rows = place >= np.repeat(size, np.diff(start))
-    lengths = np.diff(row)
-    kept = np.repeat(in_rows, lengths)
-    row = np.concatenate(([0], np.cumsum(np.where(in_rows, lengths, 0))))
-    return Leaves(of_cluster, size, *filled), row, column[kept], low[kept], high[kept]
-
-
 def _null_keyed(
-    cluster_of: npt.NDArray[np.int32], base: npt.NDArray[np.int64], width: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
-    """By column: is anything filed where an event without the attribute would find it?"""
+    line_of: npt.NDArray[np.int32], base: npt.NDArray[np.int64], width: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The columns of which something is filed where an event without the attribute finds it."""
     found = np.zeros(len(base), np.bool_)
     node = width.copy()
     while (node >= 1).any():
         live = node >= 1
-        found[live] |= cluster_of[(base + node)[live]] >= 0
+        found[live] |= line_of[(base + node)[live]] >= 0
         node >>= 1
-    return found
+    return np.flatnonzero(found)
 
 
 def _slots(

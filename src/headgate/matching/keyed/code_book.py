@@ -19,15 +19,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.encoding import CodedColumn, EncodedAtoms, encode_column
+from headgate.encoding import CodedColumn, EncodedAtoms
 from headgate.encoding.atoms import IS_NULL, WITHIN
 from headgate.encoding.column_table import columns_from
 from headgate.encoding.cuts import NUMBERS, pool_of, unpack_cuts
-from headgate.events import EventBatch
+from headgate.encoding.selection import ranges
+from headgate.matching.keyed.by_row import by_row
+from headgate.matching.keyed.event_columns import EventColumns, Rows
 from headgate.predicate import Column
 from headgate.schema import Schema
 
-NULL_CODE = 0
 WIDEST_TABLE = 1 << 16  # integers between the least and the greatest constant, for a look-up table
 
 Codes = npt.NDArray[np.int32]
@@ -47,11 +48,8 @@ class Regions:
         return len(self.cuts) + 1
 
     def codes(self, values: CodedColumn) -> Codes:
-        """The code of each value."""
-        found = self._of_numbers(values.codes) if values.ranked is None else self._of_ranks(values)
-        if values.valid is not None:
-            found[~values.valid] = NULL_CODE
-        return found
+        """The code of each value, of which none is NULL."""
+        return self._of_numbers(values.codes) if values.ranked is None else self._of_ranks(values)
 
     def _of_numbers(self, ordinals: npt.NDArray[np.int64]) -> Codes:
         if self.table is None:
@@ -73,14 +71,19 @@ class CodeBook:
 
     regions: tuple[Regions, ...]
 
-    def matrix(self, batch: EventBatch) -> Codes:
-        """The codes of events: a row for each, a column for each column."""
-        found = np.zeros((len(batch.events), len(self.regions)), np.int32)
-        for number, regions in enumerate(self.regions):
-            about = regions.column
-            array = batch.table.column(about.name)
-            if array.null_count < len(array):
-                found[:, number] = regions.codes(encode_column(array, about.type))
+    def codes(self, columns: EventColumns) -> tuple[Rows, Codes, Codes]:
+        """The codes of events: `start`, `column` and `code` of `arrays.Events`."""
+        parts = [columns.present(regions.column) for regions in self.regions]
+        codes = [
+            regions.codes(values) for regions, (_, values) in zip(self.regions, parts, strict=True)
+        ]
+        sizes = [len(rows) for rows, _ in parts]
+        found: tuple[Rows, Codes, Codes] = by_row(
+            len(columns),
+            np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in parts)]),
+            np.repeat(np.arange(len(parts), dtype=np.int32), sizes),
+            np.concatenate([np.empty(0, np.int32), *codes]),
+        )
         return found
 
 
@@ -101,7 +104,7 @@ def code_book(atoms: EncodedAtoms, schema: Schema) -> tuple[CodeBook, Intervals]
     columns = columns_from(atoms.columns, schema)
     within = atoms.kind == WITHIN
     owners = np.repeat(np.arange(len(atoms)), np.where(within, atoms.end - atoms.start, 0))
-    places = _ranges(atoms.start[within], atoms.end[within])
+    places = ranges(atoms.start[within], atoms.end[within])
     cut_column = atoms.column[owners]
     pools = unpack_cuts(atoms.cuts)
     codes = np.zeros(len(owners), np.int32)  # the least code that is not below each cut
@@ -150,17 +153,6 @@ def _intervals(
     flat[start[:-1][not_null]] = 1
     flat[start[:-1][not_null] + 1] = last[not_null] + 1
     return Intervals(start // 2, flat[0::2].copy(), flat[1::2] - 1)
-
-
-def _ranges(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The numbers from each start up to its end, one range behind the other.
-
-    >>> _ranges(np.array([5, 0]), np.array([7, 1])).tolist()
-    [5, 6, 0]
-    """
-    lengths = ends - starts
-    before = np.concatenate(([0], np.cumsum(lengths)))[:-1]
-    return np.arange(lengths.sum()) - np.repeat(before - starts, lengths)
 
 
 def _table(cuts: npt.NDArray[np.int64]) -> Codes | None:

@@ -7,6 +7,7 @@ import numpy as np
 from headgate.encoding.atoms import IS_NULL, MATCHES, WITHIN
 from headgate.matching.keyed.arrays import NULL, TRUE
 from headgate.matching.keyed.compiled import kernel
+from headgate.matching.keyed.records import BY_PROGRAM, BY_PROGRAM_ONCE, MASKED
 
 
 @kernel
@@ -95,28 +96,29 @@ def _cover(low, high, base, width, nodes, used):
 
 
 @kernel
-def rows(conditions, queries, key_atom):
-    """What is left to check of each entry: a row of intervals where the query is an AND of such.
+def rows(conditions, queries, key_atom, alone, repeated):
+    """What is left to check of each entry: a row of intervals where the query is `alone` such.
 
-    The literal that it is filed under holds wherever it is met, and is left out.
+    The literal that it is filed under holds wherever it is met, and is left out. `how` is 0, or
+    says that the program decides, and whether the query may be met more than once for an event.
     """
     count = len(queries)
-    mask = np.zeros(count, np.uint64)
+    mask = np.zeros(count, np.int64)
     row = np.zeros(count + 1, np.int64)
-    whole = np.zeros(count, np.uint8)
+    how = np.zeros(count, np.int32)
     total = 0
     for i in range(count):
         q = queries[i]
-        begin, end = conditions.offsets[q], conditions.offsets[q + 1]
-        whole[i] = _is_row(conditions, begin, end)
-        if whole[i]:
-            total += end - begin
+        if alone[q]:
+            total += conditions.offsets[q + 1] - conditions.offsets[q]
+        else:
+            how[i] = BY_PROGRAM_ONCE if repeated[q] else BY_PROGRAM
     column = np.empty(total, np.int32)
     low, high = np.empty(total, np.int32), np.empty(total, np.int32)
     used = 0
     for i in range(count):
         q = queries[i]
-        if whole[i]:
+        if alone[q]:
             for k in range(conditions.offsets[q], conditions.offsets[q + 1]):
                 atom = conditions.program[k]
                 if atom >= 0 and atom != key_atom[i]:
@@ -124,10 +126,10 @@ def rows(conditions, queries, key_atom):
                     column[used] = c
                     low[used], high[used] = conditions.low[first], conditions.high[first]
                     if low[used] > 0:
-                        mask[i] |= np.uint64(1) << np.uint64(c & 63)
+                        mask[i] |= np.int64(1) << (c % MASKED)
                     used += 1
         row[i + 1] = used
-    return mask, row, whole, column[:used].copy(), low[:used].copy(), high[:used].copy()
+    return mask, row, how, column[:used].copy(), low[:used].copy(), high[:used].copy()
 
 
 @kernel

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from threading import RLock, Thread
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from headgate.encoding import encode_column, encode_queries
-from headgate.encoding.atoms import atoms_from
-from headgate.encoding.trees import TRUTH_VALUES
+from headgate.encoding import EncodedQueries
+from headgate.encoding.texts import unpack
 from headgate.events import EventBatch, from_rows
-from headgate.matching.admission import check_held, check_new
-from headgate.matching.keyed.arrays import Events
-from headgate.matching.keyed.build import Built, build
-from headgate.matching.keyed.match import match
+from headgate.matching.admission import check_held, check_new, check_update
+from headgate.matching.keyed.changes import Parts, put_together, stale, with_new, without
+from headgate.matching.keyed.run import Found, match_parts
+from headgate.matching.keyed.segment import Part, segment_of
 from headgate.matching.matches import Matches, joined
-from headgate.matching.scan import compared
-from headgate.predicate import Atom, Compare, Constant
-from headgate.predicate import Matches as TextMatches
 from headgate.query import Query
 from headgate.schema import Schema, Stream
-
-OUTPUT = 1 << 21  # matches of a chunk, unless a single event may have more
 
 
 class KeyedIndex:
     """Files each query under a condition that must hold for it, the rarest that there is.
 
-    Guarantee: that of `scan`, event for event.
+    Guarantee: that of `scan`, event for event. Queries may come and go in one thread while others
+    match: a match sees the changes that were complete when it began. What came is filed by the
+    first match that sees it; the whole is filed anew in the background, and nobody waits for that.
+    A match uses up to `threads` threads, by default one for each core that the process may use.
 
     >>> from headgate.schema import INT, Attribute
     >>> from headgate.sql import parse_where
@@ -43,12 +41,17 @@ class KeyedIndex:
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
+        self.threads = len(os.sched_getaffinity(0))
+        self._schema = Schema((stream,))
         self._ids: list[str] = []
         self._live: dict[str, int] = {}
-        self._queries: list[Query] = []
-        self._alive = np.zeros(0, np.uint64)
-        self._built: Built | None = None
-        self._atoms: list[Atom] = []
+        self._lock = RLock()  # held while the fields below change
+        self._parts: Parts = ()
+        self._new: dict[int, Query] = {}
+        self._gone: list[int] = []
+        self._rebuild: Thread | None = None
+        self._settled = 0  # parts that a rebuild is working on
+        self._gone_since: list[int] = []  # since that rebuild began
 
     @classmethod
     def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
@@ -57,20 +60,36 @@ class KeyedIndex:
             index.insert(query)
         return index
 
+    @classmethod
+    def from_encoded(cls, stream: Stream, encoded: EncodedQueries) -> Self:
+        """An index over queries that are arrays already, all filters on the stream."""
+        index = cls(stream)
+        index._ids = unpack(encoded.ids)
+        index._live = {name: position for position, name in enumerate(index._ids)}
+        index._parts = (Part(segment_of(encoded, np.arange(len(encoded)), index._schema)),)
+        return index
+
     def insert(self, query: Query) -> int:
-        check_new(query, self.stream, self._live)
-        position = len(self._ids)
-        self._ids.append(query.id)
-        self._queries.append(query)
-        self._live[query.id] = position
-        self._built = None
-        return position
+        with self._lock:
+            check_new(query, self.stream, self._live)
+            position = len(self._ids)
+            self._ids.append(query.id)
+            self._new[position] = query
+            self._live[query.id] = position
+            return position
 
     def remove(self, query_id: str) -> None:
-        check_held(query_id, self._live)
-        position = self._live.pop(query_id)
-        if self._built is not None:
-            self._alive[position >> 6] &= ~np.uint64(1 << (position & 63))
+        with self._lock:
+            check_held(query_id, self._live)
+            position = self._live.pop(query_id)
+            if self._new.pop(position, None) is None:
+                self._gone.append(position)
+
+    def update(self, query: Query) -> int:
+        with self._lock:
+            check_update(query, self.stream, self._live)
+            self.remove(query.id)
+            return self.insert(query)
 
     def __len__(self) -> int:
         return len(self._live)
@@ -79,124 +98,65 @@ class KeyedIndex:
         return joined(list(self.match_chunks(events)), self._ids)
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
-        built = self._ready()
-        used = [regions.column.name for regions in built.book.regions]
+        parts = self._ready()
+        used = {column.name for part in parts for column in part.segment.columns}
         batch = (
             events
             if isinstance(events, EventBatch)
             else from_rows(events, self.stream, columns=used)
         )
-        yield from _with_errors(batch, self._matched(built, batch), self._ids)
+        yield from _with_errors(batch, match_parts(parts, batch, self.threads), self._ids)
 
-    def _ready(self) -> Built:
-        if self._built is None:
-            schema = Schema((self.stream,))
-            encoded = encode_queries(self._queries, schema)
-            self._built = build(encoded, schema)
-            self._atoms = atoms_from(encoded.atoms, schema)
-            self._alive = np.zeros(len(self._ids) // 64 + 1, np.uint64)
-            places = np.fromiter(self._live.values(), np.uint64, len(self._live))
-            np.bitwise_or.at(self._alive, places >> 6, np.uint64(1) << (places & 63))
-        return self._built
+    def _ready(self) -> Parts:
+        """The parts with all changes so far."""
+        with self._lock:
+            if self._gone or self._new:
+                self._parts = with_new(
+                    without(self._parts, self._gone), self._new, self._schema, self._settled
+                )
+                self._gone_since += self._gone
+                self._gone, self._new = [], {}
+                if self._rebuild is None and stale(self._parts):
+                    self._settled, self._gone_since = len(self._parts), []
+                    self._rebuild = Thread(target=self._put_together, args=(self._parts,))
+                    self._rebuild.start()
+            return self._parts
 
-    def _matched(
-        self, built: Built, batch: EventBatch
-    ) -> Iterator[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-        """Rows up to which the matches go, their offsets, and the positions."""
-        count = len(self._ids)
-        out = np.empty(max(OUTPUT, count), np.int64)
-        stamp = np.zeros(len(built.pattern_slots), np.int64)
-        seen = np.zeros(count, np.int64)
-        bitmap = np.zeros(count // 64 + 1, np.uint64)
-        stack = np.empty(built.depth + 1, np.int64)
-        offsets = np.empty(len(batch.events) + 1, np.int64)
-        events = self._events(built, batch)
-        row = 0
-        while row < len(batch.events):
-            end = match(
-                built.conditions,
-                built.clusters,
-                built.leaves,
-                events,
-                row,
-                self._alive,
-                stamp,
-                seen,
-                stack,
-                bitmap,
-                out,
-                offsets,
-            )
-            taken = offsets[: end - row + 1].copy()
-            yield row, taken, out[: taken[-1]].copy()
-            row = end
+    def _put_together(self, parts: Parts) -> None:
+        try:
+            whole = put_together(parts, self._schema)
+            with self._lock:
+                self._parts = without((whole,), self._gone_since) + self._parts[len(parts) :]
+        finally:
+            with self._lock:
+                self._rebuild, self._settled = None, 0
 
-    def _events(self, built: Built, batch: EventBatch) -> Events:
-        rows = len(batch.events)
-        codes = built.book.matrix(batch)
-        columns = {
-            regions.column.name: encode_column(
-                batch.table.column(regions.column.name), regions.column.type
-            )
-            for regions in built.book.regions
-            if batch.table.schema.get_field_index(regions.column.name) >= 0
-        }
-        bits = np.zeros((rows, len(built.bit_atoms)), np.uint8)
-        for slot, number in enumerate(built.bit_atoms.tolist()):
-            atom = self._atoms[number]
-            if isinstance(atom, Constant):
-                bits[:, slot] = TRUTH_VALUES.index(atom.value)
-                continue
-            assert isinstance(atom, Compare)
-            left, right = columns[atom.left.name], columns[atom.right.name]
-            truth = compared(atom, left, right).astype(np.uint8)
-            for side in (left, right):
-                if side.valid is not None:
-                    truth[~side.valid] = 2
-            bits[:, slot] = truth
-        return Events(codes, bits, *self._patterns(built, columns, rows))
-
-    def _patterns(self, built: Built, columns: dict[str, Any], rows: int) -> tuple[Any, ...]:
-        found = (self._atoms[number] for number in built.pattern_slots.tolist())
-        atoms = [atom for atom in found if isinstance(atom, TextMatches)]
-        names = list(dict.fromkeys(atom.column.name for atom in atoms))
-        numbers = {regions.column.name: n for n, regions in enumerate(built.book.regions)}
-        ranks = np.zeros((rows, len(names)), np.int64)
-        first_text = np.zeros(len(names), np.int64)
-        starts, matched = [0], list[int]()
-        for place, name in enumerate(names):
-            column = columns[name]
-            ranks[:, place] = column.codes
-            first_text[place] = len(starts) - 1
-            tests = [(n, a.pattern.compiled) for n, a in enumerate(atoms) if a.column.name == name]
-            for text in column.ranked or []:
-                matched += [slot for slot, test in tests if test.matches(text)]
-                starts.append(len(matched))
-        return (
-            ranks,
-            np.array([numbers[name] for name in names], np.int64),
-            first_text,
-            np.array(starts, np.int64),
-            np.array(matched, np.int64),
-        )
+    def settle(self) -> None:
+        """Wait until no rebuild is under way."""
+        while (rebuild := self._rebuild) is not None:
+            rebuild.join()
 
     def describe(self) -> dict[str, Any]:
-        built = self._ready()
+        parts = self._ready()
+        built = [part.segment.built for part in parts]
         return {
             "kind": "keyed",
             "queries": len(self),
             "positions": len(self._ids),
-            "clusters": len(built.clusters.start) - 1,
-            "entries": len(built.clusters.query),
-            "bitmaps": int((built.leaves.of_cluster >= 0).sum()),
-            "without_key": built.unkeyed,
-            "never_true": built.never,
-            "bytes": built.bytes,
+            "parts": [len(part.segment) for part in parts],
+            "removed": sum(part.dead for part in parts),
+            "clusters": sum(one.clusters_filed for one in built),
+            "entries": sum(one.entries for one in built),
+            "bitmaps": sum(one.bitmaps for one in built),
+            "in_bitmaps": sum(one.in_bitmaps for one in built),
+            "without_key": sum(len(one.clusters.unkeyed) for one in built),
+            "never_true": sum(one.never for one in built),
+            "bytes": sum(one.bytes for one in built),
         }
 
 
 def _with_errors(
-    batch: EventBatch, chunks: Iterator[tuple[int, Any, Any]], ids: Sequence[str]
+    batch: EventBatch, chunks: Iterator[Found], ids: Sequence[str]
 ) -> Iterator[Matches]:
     """Chunks over all events, the unreadable ones among them, which have a reason and no match."""
     errors = {letter.event: letter.reason for letter in batch.dead}
@@ -204,14 +164,14 @@ def _with_errors(
     total = len(numbers) + len(batch.dead)
     origin = min([*errors, *numbers[:1].tolist()], default=0)
     first = origin
-    for row, taken, positions in chunks:
-        stop = row + len(taken) - 1
+    for found in chunks:
+        stop = found.end
         end = origin + total if stop == len(numbers) else int(numbers[stop])
         counts = np.zeros(end - first, np.int64)
-        counts[numbers[row:stop] - first] = np.diff(taken)
+        counts[numbers[found.row : stop] - first] = np.diff(found.offsets)
         yield Matches(
             np.concatenate(([0], np.cumsum(counts))),
-            positions,
+            found.positions,
             ids,
             {event: errors[event] for event in range(first, end) if event in errors},
             first,

@@ -6,79 +6,100 @@ import numpy as np
 
 from headgate.encoding.atoms import COMPARE, CONSTANT, MATCHES, WITHIN
 from headgate.matching.keyed.arrays import NULL, TRUE
-from headgate.matching.keyed.bits import put_in_order
-from headgate.matching.keyed.compiled import kernel
-from headgate.matching.keyed.leaves import match_leaf
+from headgate.matching.keyed.compiled import kernel, part_of_kernel
+from headgate.matching.keyed.intrinsics import lowest_bit, prefetch
+from headgate.matching.keyed.records import (
+    BY_PROGRAM_ONCE,
+    HALF,
+    HEAD,
+    HEADER,
+    INTERVAL,
+    LEAF_COLUMN,
+    LINE,
+    LINE_WORDS,
+    MASKED,
+)
+
+AHEAD = 3  # records that are being loaded while one is read
 
 
 @kernel
-def match(
-    conditions, clusters, leaves, events, begin, alive, stamp, seen, stack, bitmap, out, offsets
-):
-    """Match events from `begin` on until `out` might not hold the next one; how far it got.
+def match(conditions, clusters, events, begin, stop, scratch, alive, out, offsets):
+    """Match events from `begin` on, up to `stop` or until `out` might not hold the next one.
 
-    `offsets[e - begin]` is where the matches of event e begin. `stamp` is by pattern slot, `seen`
-    by query: the number of the last event that it stands for, plus one.
+    Gives how far it got. `offsets[e - begin]` is where the matches of event e begin, which are in
+    no particular order. `alive` has a bit for each query, or nothing if all are.
     """
     used = 0
-    count = len(seen)
-    rows = np.empty(events.codes.shape[1], np.int64)
-    span = np.empty(2, np.int64)
-    met = np.empty(_most_met(clusters), np.int64)
+    count = len(conditions.offsets) - 1
+    codes = scratch.codes
     e = begin
-    while e < len(events.codes):
+    while e < stop:
         if len(out) - used < count:
             break
         offsets[e - begin] = used
-        now = e + 1
-        span[0], span[1] = len(bitmap), -1
-        codes = events.codes[e]
-        present = _present(codes)
-        _stamp_patterns(events, e, codes, stamp, now)
-        for i in range(_clusters_met(conditions, clusters, events, e, codes, met)):
-            used = _visit(
-                conditions,
-                clusters,
-                leaves,
-                events,
-                e,
-                codes,
-                present,
-                met[i],
-                stamp,
-                seen,
-                now,
-                stack,
-                rows,
-                bitmap,
-                span,
-                out,
-                used,
-            )
+        present = _take(events, e, codes)
+        _stamp_patterns(events, e, codes, scratch.stamp)
+        met = _lines_met(conditions, clusters, events, e, codes, scratch.met)
+        waiting = 0
+        for i in range(met):
+            prefetch(clusters.records, scratch.met[min(i + AHEAD, met - 1)] * LINE)
+            prefetch(clusters.records, scratch.met[min(i + AHEAD, met - 1)] * LINE + LINE)
+            base = scratch.met[i] * LINE
+            if clusters.records[base] > 0:
+                used = _match_bitmap(
+                    clusters.records, clusters.bits, base, codes, scratch.rows, out, used
+                )
+            head, end = _heads(clusters.records, base)
+            while head < end:
+                head, waiting = _gather(
+                    clusters.records, base, head, end, present, scratch.waiting, waiting
+                )
+                if head < end or waiting > len(scratch.waiting) // 2:
+                    used = _check(conditions, clusters, events, e, scratch, waiting, out, used)
+                    waiting = 0
+        used = _check(conditions, clusters, events, e, scratch, waiting, out, used)
         for q in clusters.unkeyed:
-            if _program_holds(conditions, events.bits[e], q, codes, stamp, now, stack):
+            if _program_holds(
+                conditions, events.bits[e], q, codes, scratch.stamp, e + 1, scratch.stack
+            ):
                 out[used] = q
                 used += 1
-        used = put_in_order(out, offsets[e - begin], used, bitmap, span, alive)
+        if len(alive):
+            used = _living(out, offsets[e - begin], used, alive)
+        for k in range(events.start[e], events.start[e + 1]):
+            codes[events.column[k]] = 0
         e += 1
     offsets[e - begin] = used
     return e
 
 
-@kernel
-def _present(codes):
-    """The columns that are not NULL, as bits; of 64 columns and more some share one."""
-    present = np.uint64(0)
-    for c in range(len(codes)):
-        if codes[c] != 0:
-            present |= np.uint64(1) << np.uint64(c & 63)
+@part_of_kernel
+def _take(events, e, codes):
+    """Spread an event's codes; the columns that it has, as bits, of which several may share one."""
+    present = np.int64(0)
+    for k in range(events.start[e], events.start[e + 1]):
+        column = events.column[k]
+        codes[column] = events.code[k]
+        present |= np.int64(1) << (column % MASKED)
     return present
 
 
 @kernel
-def _most_met(clusters):
-    """How many clusters an event can lead to at most."""
-    most = 2 * len(clusters.plain_cluster) + len(clusters.compared)
+def _living(out, begin, end, alive):
+    """Drop the queries that were removed; gives where the others end."""
+    place = begin
+    for i in range(begin, end):
+        number = out[i]
+        out[place] = number
+        place += np.int64(alive[number >> 6] >> np.uint64(number & 63) & np.uint64(1))
+    return place
+
+
+@kernel
+def most_met(clusters):
+    """How many records an event can lead to at most."""
+    most = 2 * len(clusters.plain_line) + len(clusters.compared)
     for width in clusters.width:
         node = width
         while node >= 1:
@@ -87,98 +108,153 @@ def _most_met(clusters):
     return most
 
 
-@kernel
-def _clusters_met(conditions, clusters, events, e, codes, met):
-    """The clusters that an event's codes, texts and comparisons lead to; gives their number."""
+@part_of_kernel
+def _lines_met(conditions, clusters, events, e, codes, met):
+    """The records that an event's codes, texts and comparisons lead to; gives their number."""
     count = 0
-    for c in range(len(codes)):
-        if codes[c] == 0 and not clusters.null_keyed[c]:
-            continue
-        node = clusters.width[c] + codes[c]
-        while node >= 1:
-            cluster = clusters.cluster_of[clusters.node_base[c] + node]
-            if cluster >= 0:
-                met[count] = cluster
-                count += 1
-            node >>= 1
+    for k in range(events.start[e], events.start[e + 1]):
+        count = _path(clusters, events.column[k], events.code[k], met, count)
+    for c in clusters.null_keyed:
+        if codes[c] == 0:
+            count = _path(clusters, c, 0, met, count)
     for p in range(events.ranks.shape[1]):
         if codes[events.pattern_column[p]] != 0:
             text = events.first_text[p] + events.ranks[e, p]
             for i in range(events.matched_start[text], events.matched_start[text + 1]):
                 slot = events.matched[i]
-                for cluster in (clusters.plain_cluster[slot], clusters.negated_cluster[slot]):
-                    if cluster >= 0:
-                        met[count] = cluster
+                for line in (clusters.plain_line[slot], clusters.negated_line[slot]):
+                    if line >= 0:
+                        met[count] = line
                         count += 1
     for atom in clusters.compared:
         truth = events.bits[e, conditions.slot[atom]]
-        cluster = clusters.cluster_of[clusters.bit_base + 3 * atom + truth]
-        if cluster >= 0:
-            met[count] = cluster
+        line = clusters.line_of[clusters.bit_base + 3 * atom + truth]
+        if line >= 0:
+            met[count] = line
             count += 1
     return count
 
 
-@kernel
-def _stamp_patterns(events, e, codes, stamp, now):
+@part_of_kernel
+def _path(clusters, column, code, met, count):
+    """The records on the way from a code up to the root of its column."""
+    node = clusters.width[column] + code
+    while node >= 1:
+        line = clusters.line_of[clusters.node_base[column] + node]
+        if line >= 0:
+            met[count] = line
+            count += 1
+        node >>= 1
+    return count
+
+
+@part_of_kernel
+def _stamp_patterns(events, e, codes, stamp):
     for p in range(events.ranks.shape[1]):
         if codes[events.pattern_column[p]] != 0:
             text = events.first_text[p] + events.ranks[e, p]
             for i in range(events.matched_start[text], events.matched_start[text + 1]):
-                stamp[events.matched[i]] = now
+                stamp[events.matched[i]] = e + 1
 
 
-@kernel
-def _visit(
-    conditions,
-    clusters,
-    leaves,
-    events,
-    e,
-    codes,
-    present,
-    cluster,
-    stamp,
-    seen,
-    now,
-    stack,
-    rows,
-    bitmap,
-    span,
-    out,
-    used,
-):
-    start = clusters.start[cluster]
-    leaf, size = leaves.of_cluster[cluster], leaves.size[cluster]
-    if leaf >= 0:
-        queries = clusters.query[start : start + size]
-        match_leaf(leaves, leaf, queries, size, codes, rows, bitmap, span)
-    for i in range(start + size, clusters.start[cluster + 1]):
-        if clusters.mask[i] & ~present:
-            continue
-        q = clusters.query[i]
-        if clusters.whole[i]:
-            holds = True
-            for k in range(clusters.row[i], clusters.row[i + 1]):
-                code = codes[clusters.column[k]]
-                if code < clusters.low[k] or code > clusters.high[k]:
-                    holds = False
-                    break
-            if not holds:
-                continue
-        if clusters.repeated[q]:
-            if seen[q] == now:
-                continue
-            seen[q] = now
-        if clusters.whole[i] or _program_holds(
-            conditions, events.bits[e], q, codes, stamp, now, stack
-        ):
+@part_of_kernel
+def _heads(records, base):
+    """Where the heads of a record begin and end."""
+    begin = base + records[base + 4]
+    return begin, begin + HEAD * records[base + 3]
+
+
+@part_of_kernel
+def _gather(records, base, head, end, present, waiting, count):
+    """Put the heads whose columns are all present into `waiting`, and begin to load what they ask.
+
+    Gives the head before which there was no more room, and how many are waiting.
+    """
+    absent_low, absent_high = ~present & HALF, ~(present >> 31) & HALF
+    while head < end and count < len(waiting):
+        waiting[count, 0], waiting[count, 1] = base, head
+        if not (records[head + 2] & absent_low or records[head + 3] & absent_high):
+            prefetch(records, base + max(0, records[head + 1]))
+            prefetch(records, base + max(0, records[head + 1]) + LINE)
+            count += 1
+        head += HEAD
+    return head, count
+
+
+@part_of_kernel
+def _check(conditions, clusters, events, e, scratch, count, out, used):
+    """Append the waiting queries that hold for an event."""
+    records, codes, now = clusters.records, scratch.codes, e + 1
+    for i in range(count):
+        base, head = scratch.waiting[i, 0], scratch.waiting[i, 1]
+        q, how = records[head], records[head + 1]
+        if how >= 0:
+            holds = _intervals_hold(records, base + how, codes)
+        elif how == BY_PROGRAM_ONCE and scratch.seen[q] == now:
+            holds = False
+        else:
+            if how == BY_PROGRAM_ONCE:
+                scratch.seen[q] = now
+            holds = _program_holds(
+                conditions, events.bits[e], q, codes, scratch.stamp, now, scratch.stack
+            )
+        if holds:
             out[used] = q
             used += 1
     return used
 
 
-@kernel
+@part_of_kernel
+def _intervals_hold(records, k, codes):
+    for _ in range(records[k]):
+        code = codes[records[k + 1]]
+        if code < records[k + 2] or code > records[k + 3]:
+            return False
+        k += INTERVAL
+    return True
+
+
+@part_of_kernel
+def _match_bitmap(records, bits, base, codes, rows, out, used):
+    """Append the queries of a bitmap that accept an event's codes; `rows` is scratch room."""
+    size, columns = records[base], records[base + 1]
+    width = (size + 63) >> 6
+    first_word = np.int64(records[base + 2]) * LINE_WORDS
+    about = base + HEADER
+    for k in range(columns):
+        code = codes[records[about]]
+        left = base + records[about + 1]
+        right = left + records[about + 2]
+        row = records[about + 3] - left
+        while left < right:  # how many bounds are not above the code
+            middle = (left + right) >> 1
+            if records[middle] <= code:
+                left = middle + 1
+            else:
+                right = middle
+        rows[k] = first_word + (row + left) * width
+        about += LEAF_COLUMN
+    query = base + records[base + 4] - size
+    w = 0
+    while w < width:
+        word = ~np.uint64(0)
+        for k in range(columns):
+            word &= bits[rows[k] + w]
+        used = _append(word, records, query + (w << 6), out, used)
+        w += 1
+    return used
+
+
+@part_of_kernel
+def _append(word, records, first, out, used):
+    while word != 0:
+        out[used] = records[first + lowest_bit(word)]
+        used += 1
+        word &= word - np.uint64(1)
+    return used
+
+
+@part_of_kernel
 def _program_holds(conditions, bits, q, codes, stamp, now, stack):
     """The truth of a condition for one event: a stack machine over the program."""
     depth = 0
@@ -206,7 +282,7 @@ def _program_holds(conditions, bits, q, codes, stamp, now, stack):
     return stack[0] == TRUE
 
 
-@kernel
+@part_of_kernel
 def _atom(conditions, bits, atom, codes, stamp, now):
     what = conditions.kind[atom]
     if what in (COMPARE, CONSTANT):

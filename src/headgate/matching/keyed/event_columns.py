@@ -1,0 +1,56 @@
+"""The columns of a batch as codes, each encoded once, however many segments ask for it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.encoding import CodedColumn, encode_column
+from headgate.events import EventBatch
+from headgate.predicate import Column
+
+Rows = npt.NDArray[np.int64]
+
+
+class EventColumns:
+    """The values of a batch, by column."""
+
+    def __init__(self, batch: EventBatch) -> None:
+        self._batch = batch
+        self._whole: dict[str, CodedColumn] = {}
+        self._present: dict[str, tuple[Rows, CodedColumn]] = {}
+
+    def __len__(self) -> int:
+        """The number of events."""
+        return len(self._batch.events)
+
+    def whole(self, about: Column) -> CodedColumn:
+        """A column with its NULLs."""
+        known = self._whole.get(about.name)
+        if known is None:
+            known = self._whole[about.name] = encode_column(self._array(about), about.type)
+        return known
+
+    def present(self, about: Column) -> tuple[Rows, CodedColumn]:
+        """The rows in which a column is not NULL, and its values there."""
+        known = self._present.get(about.name)
+        if known is None:
+            known = self._present[about.name] = self._not_null(about)
+        return known
+
+    def _not_null(self, about: Column) -> tuple[Rows, CodedColumn]:
+        array = self._array(about)
+        if array.null_count == 0:
+            return self._all_rows, self.whole(about)
+        rows = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
+        return rows, encode_column(array.drop_null(), about.type)
+
+    def _array(self, about: Column) -> Any:
+        return self._batch.table.column(about.name)
+
+    @cached_property
+    def _all_rows(self) -> Rows:
+        return np.arange(len(self))

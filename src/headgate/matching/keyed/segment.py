@@ -1,0 +1,196 @@
+"""Queries that were filed together, and how events are matched against them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.encoding import EncodedQueries
+from headgate.encoding.atoms import atoms_from
+from headgate.encoding.trees import TRUTH_VALUES
+from headgate.matching.keyed.arrays import Events, Scratch
+from headgate.matching.keyed.build import Built, build
+from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching.keyed.match import match, most_met
+from headgate.matching.keyed.text_search import TextSearch
+from headgate.matching.scan import compared
+from headgate.predicate import Column, Compare, Constant
+from headgate.predicate import Matches as TextMatches
+from headgate.schema import Schema
+
+OUTPUT = 1 << 21  # matches that a thread collects, unless a single event may have more
+WAITING = 1024  # entries that are being loaded
+
+Numbers = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPatterns:
+    """The patterns on one column: number i of the search is slot `slots[i]`."""
+
+    column: Column
+    slots: Numbers
+    search: TextSearch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """Query n of the encoded ones has the position `positions[n]`, ascending."""
+
+    encoded: EncodedQueries = field(repr=False)
+    positions: Numbers
+    built: Built = field(repr=False)
+    bit_atoms: tuple[Compare | Constant, ...]
+    patterns: tuple[ColumnPatterns, ...]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @property
+    def columns(self) -> list[Column]:
+        return [regions.column for regions in self.built.book.regions]
+
+    def events(self, columns: EventColumns) -> Events:
+        """A batch as the kernels read it."""
+        codes = self.built.book.codes(columns)
+        return Events(*codes, self._bits(columns), *self._texts(columns))
+
+    def _bits(self, columns: EventColumns) -> npt.NDArray[np.uint8]:
+        """The truth of comparisons and constants."""
+        bits = np.zeros((len(columns), len(self.bit_atoms)), np.uint8)
+        for slot, atom in enumerate(self.bit_atoms):
+            if isinstance(atom, Constant):
+                bits[:, slot] = TRUTH_VALUES.index(atom.value)
+                continue
+            left, right = columns.whole(atom.left), columns.whole(atom.right)
+            truth = compared(atom, left, right).astype(np.uint8)
+            for side in (left, right):
+                if side.valid is not None:
+                    truth[~side.valid] = 2
+            bits[:, slot] = truth
+        return bits
+
+    def _texts(self, columns: EventColumns) -> tuple[Any, ...]:
+        """Which slots the distinct texts of each column matched."""
+        ranks = np.zeros((len(columns), len(self.patterns)), np.int64)
+        numbers = {column: number for number, column in enumerate(self.columns)}
+        first_text, starts, matched = [], [np.zeros(1, np.int64)], [np.empty(0, np.int64)]
+        texts = found = 0
+        for place, patterns in enumerate(self.patterns):
+            column = columns.whole(patterns.column)
+            ranks[:, place] = column.codes
+            ends, hits = patterns.search.matched(column.ranked or [])
+            first_text.append(texts)
+            starts.append(ends[1:] + found)
+            matched.append(patterns.slots[hits])
+            texts, found = texts + len(ends) - 1, found + len(hits)
+        return (
+            ranks,
+            np.array([numbers[patterns.column] for patterns in self.patterns], np.int64),
+            np.array(first_text, np.int64),
+            np.concatenate(starts),
+            np.concatenate(matched),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A segment without the queries that were removed: `alive` has a bit for each query, or nothing
+    where all are alive."""
+
+    segment: Segment
+    alive: Bits = field(default_factory=lambda: np.empty(0, np.uint64))
+    dead: int = 0
+
+    def without(self, gone: Numbers) -> Part:
+        """The part without the queries at some positions, as far as it has them."""
+        positions = self.segment.positions
+        places = np.searchsorted(positions, gone)
+        places = places[places < len(positions)]
+        places = places[np.isin(positions[places], gone)]
+        living = self._living()
+        living[places] = False
+        dead = len(living) - int(living.sum())
+        if dead == self.dead:
+            return self
+        return Part(self.segment, _packed(living), dead)
+
+    def living(self) -> Numbers:
+        """The numbers of the queries that are alive."""
+        return np.flatnonzero(self._living())
+
+    def _living(self) -> npt.NDArray[np.bool_]:
+        if not len(self.alive):
+            return np.ones(len(self.segment), np.bool_)
+        bits = np.unpackbits(self.alive.view(np.uint8), bitorder="little")
+        return bits[: len(self.segment)].astype(np.bool_)
+
+    def matched(self, events: Events, row: int, stop: int, room: Room) -> tuple[Numbers, Numbers]:
+        """The matches of rows from `row` on, at most up to `stop`: their offsets and positions.
+
+        The positions of an event are in no particular order. Fewer rows are matched where there is
+        no room for more, but at least one.
+        """
+        built = self.segment.built
+        arrays = (built.conditions, built.clusters, events)
+        end = match(*arrays, row, stop, room.scratch, self.alive, room.out, room.offsets)
+        offsets = room.offsets[: end - row + 1].copy()
+        numbers = room.out[: offsets[-1]]
+        positions = self.segment.positions
+        if positions[-1] == len(positions) - 1:
+            return offsets, numbers.astype(np.int64)
+        return offsets, positions[numbers]
+
+
+class Room:
+    """Where one thread works on one segment."""
+
+    def __init__(self, segment: Segment, rows: int) -> None:
+        built = segment.built
+        self.out = np.empty(max(OUTPUT, len(segment)), np.int32)
+        self.offsets = np.empty(rows + 1, np.int64)
+        self.scratch = Scratch(
+            codes=np.zeros(len(built.book.regions), np.int32),
+            stamp=np.zeros(len(built.pattern_slots), np.int64),
+            seen=np.zeros(len(segment), np.int64),
+            stack=np.empty(built.depth + 1, np.int64),
+            rows=np.empty(len(built.book.regions), np.int64),
+            met=np.empty(most_met(built.clusters), np.int64),
+            waiting=np.empty((WAITING, 2), np.int64),
+        )
+
+
+def segment_of(encoded: EncodedQueries, positions: Numbers, schema: Schema) -> Segment:
+    """File queries, which have the given positions."""
+    built = build(encoded, schema)
+    bit_atoms = atoms_from(encoded.atoms, schema, built.bit_atoms)
+    pattern_atoms = atoms_from(encoded.atoms, schema, built.pattern_slots)
+    return Segment(
+        encoded,
+        positions,
+        built,
+        tuple(atom for atom in bit_atoms if isinstance(atom, Compare | Constant)),
+        _by_column([atom for atom in pattern_atoms if isinstance(atom, TextMatches)]),
+    )
+
+
+def _by_column(atoms: list[TextMatches]) -> tuple[ColumnPatterns, ...]:
+    slots: dict[Column, list[int]] = {}
+    for slot, atom in enumerate(atoms):
+        slots.setdefault(atom.column, []).append(slot)
+    return tuple(
+        ColumnPatterns(
+            column, np.array(numbers, np.int64), TextSearch([atoms[n].pattern for n in numbers])
+        )
+        for column, numbers in slots.items()
+    )
+
+
+def _packed(bits: npt.NDArray[np.bool_]) -> Bits:
+    padded = np.zeros((len(bits) // 64 + 1) * 64, np.bool_)
+    padded[: len(bits)] = bits
+    return np.packbits(padded, bitorder="little").view(np.uint64)

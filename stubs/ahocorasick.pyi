@@ -1,0 +1,9 @@
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+class Automaton(Generic[T]):
+    def add_word(self, key: str, value: T) -> bool: ...
+    def make_automaton(self) -> None: ...
+    def iter(self, string: str) -> Iterator[tuple[int, T]]: ...
