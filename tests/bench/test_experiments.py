@@ -75,9 +75,10 @@ def test_unknown_experiment() -> None:
 
 
 def test_import_is_light() -> None:
-    """Listing the experiments brings in neither matplotlib nor DuckDB."""
+    """Listing the experiments brings in neither matplotlib, DuckDB nor Numba."""
     program = (
-        "import sys, headgate.bench; print({'matplotlib', 'duckdb'} & set(sys.modules) or 'none')"
+        "import sys, headgate.bench; "
+        "print({'matplotlib', 'duckdb', 'numba'} & set(sys.modules) or 'none')"
     )
     printed = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

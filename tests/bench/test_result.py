@@ -45,6 +45,27 @@ def test_ratio(unit: Unit) -> None:
     assert result.ratio(second) == Spread(median=4.0, low=2.0, high=8.0)
 
 
+def left_out() -> Result:
+    """B alone at a second size, and compared with C, too."""
+    track = Track()
+    trio = [track.contestant(name, [float(n)] * 2) for n, name in enumerate("ABC", 1)]
+    result = run(replace(experiment(*trio), against=("C",)), clock=track.clock)
+    alone = replace(result.measurements[1], size=10_000)
+    return replace(result, measurements=(*result.measurements, alone))
+
+
+def test_several_baselines() -> None:
+    """There may be further baselines; one that was left out has no ratio."""
+    result = left_out()
+    first, alone = result.measurements[1], result.measurements[-1]
+    assert result.ratio(first) == Spread(0.5, 0.5, 0.5)
+    assert result.ratio(first, "C") == Spread(1.5, 1.5, 1.5)
+    assert result.ratio(alone) is None
+    found = [result.as_json()["measurements"][place] for place in (1, -1)]
+    assert [m["ratio"] and m["ratio"]["median"] for m in found] == [0.5, None]
+    assert [m["ratio to C"] and m["ratio to C"]["median"] for m in found] == [1.5, None]
+
+
 def test_drift() -> None:
     """What slows the whole machine leaves the ratios alone."""
     track = Track()
@@ -65,6 +86,15 @@ def test_table() -> None:
     assert "a fact: 1,000" in text
 
 
+def test_table_of_several_baselines() -> None:
+    """There is a column for each baseline, empty where it was left out."""
+    table = left_out().table()
+    cells = [list(column.cells) for column in table.columns]
+    assert [len(column) for column in cells] == [4] * 5
+    assert [column[1] for column in cells[3:]] == ["0.5 (0.5–0.5)", "1.50 (1.50–1.50)"]
+    assert [column[3] for column in cells[3:]] == ["", ""]
+
+
 def test_json() -> None:
     """JSON holds every turn, and the machine without its name."""
     found = json.loads(json.dumps(measured().as_json()))
@@ -80,7 +110,7 @@ def test_plot(tmp_path: Path) -> None:
     bars = measured()
     larger = [replace(m, size=10 * m.size) for m in bars.measurements]
     lines = replace(bars, measurements=(*bars.measurements, *larger))
-    for name, result in (("bars", bars), ("lines", lines)):
+    for name, result in (("bars", bars), ("lines", lines), ("gaps", left_out())):
         result.plot(tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 

@@ -11,15 +11,19 @@ from pathlib import Path
 
 from headgate.bench.experiment import Contestant, Experiment, Round, Unit
 from headgate.bench.load import LOAD
+from headgate.bench.match import MATCHING
 from headgate.bench.plot import require_matplotlib
 from headgate.bench.result import Result
 from headgate.bench.route import ROUTE
 from headgate.bench.run import Disagreement, Progress, run
 from headgate.bench.scan import SCAN
+from headgate.bench.updates import UPDATES
 from headgate.bench.write import write
 from headgate.errors import UsageError, did_you_mean
 
-EXPERIMENTS: dict[str, Experiment] = {found.name: found for found in (LOAD, SCAN, ROUTE)}
+EXPERIMENTS: dict[str, Experiment] = {
+    found.name: found for found in (LOAD, SCAN, ROUTE, *MATCHING, UPDATES)
+}
 RESULTS = Path("bench-results")
 
 __all__ = [

@@ -75,7 +75,8 @@ Prepare = Callable[[int, float, int], AbstractContextManager[Round]]
 class Experiment:
     """What is compared, at which sizes, in which unit, and against whom.
 
-    `prepare(size, scale, seed)` opens a round, with less work where the scale is below 1.
+    `prepare(size, scale, seed)` opens a round, with less work where the scale is below 1. A round
+    may leave out contestants that would take too long. `against` has further baselines.
     """
 
     name: str
@@ -86,3 +87,4 @@ class Experiment:
     baseline: str
     prepare: Prepare = field(repr=False)
     repeats: int = 5
+    against: tuple[str, ...] = ()

@@ -72,7 +72,8 @@ def _bars(axes: Axes, result: Result) -> None:
     )
     for place, (row, figure) in enumerate(zip(rows, figures, strict=True)):
         ratio = result.ratio(row)
-        times = "" if row.contestant == result.baseline else f"   {digits(ratio.median)}×"
+        itself = row.contestant == result.baseline
+        times = "" if itself or ratio is None else f"   {digits(ratio.median)}×"
         axes.annotate(
             f"{digits(figure.median)}{times}",
             (figure.high, place),
@@ -85,6 +86,7 @@ def _bars(axes: Axes, result: Result) -> None:
     axes.set_yticks(range(len(rows)), labels, fontsize=9)
     axes.invert_yaxis()
     axes.set_xlim(0, 1.25 * max(figure.high for figure in figures))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     axes.set_xlabel(f"{result.unit.label}   (× = times as fast as {result.baseline})")
     axes.grid(axis="x", alpha=0.3)
     axes.set_axisbelow(True)
@@ -95,11 +97,11 @@ def _lines(axes: Axes, result: Result) -> None:
     from matplotlib.ticker import LogLocator
 
     for number, contestant in enumerate(result.contestants):
-        measured = [result.measured(contestant, size) for size in result.sizes]
+        measured = [m for m in result.measurements if m.contestant == contestant]
         figures = [m.figure(result.unit) for m in measured]
         aside = DODGE ** (number - (len(result.contestants) - 1) / 2)
         axes.errorbar(
-            [aside * size for size in result.sizes],
+            [aside * m.size for m in measured],
             [figure.median for figure in figures],
             yerr=_whiskers(figures),
             label=contestant,

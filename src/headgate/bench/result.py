@@ -78,6 +78,12 @@ class Result:
     measurements: tuple[Measurement, ...]
     facts: Mapping[str, Fact]
     machine: Mapping[str, Any]
+    against: tuple[str, ...] = ()
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """Whom all are compared with."""
+        return (self.baseline, *self.against)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -87,16 +93,20 @@ class Result:
     def contestants(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(m.contestant for m in self.measurements))
 
-    def measured(self, contestant: str, size: int) -> Measurement:
-        return next(m for m in self.measurements if (m.contestant, m.size) == (contestant, size))
+    def measured(self, contestant: str, size: int) -> Measurement | None:
+        """None where the contestant was left out."""
+        found = (m for m in self.measurements if (m.contestant, m.size) == (contestant, size))
+        return next(found, None)
 
-    def ratio(self, measurement: Measurement) -> Spread:
-        """How many times as fast as the baseline, per piece of work.
+    def ratio(self, measurement: Measurement, baseline: str | None = None) -> Spread | None:
+        """How many times as fast as the baseline, per piece of work; None where that was left out.
 
         Each turn is divided by the baseline's turn of the same repeat, so that what slows the whole
         machine for a while slows both.
         """
-        base = self.measured(self.baseline, measurement.size)
+        base = self.measured(baseline or self.baseline, measurement.size)
+        if base is None:
+            return None
         pairs = zip(base.seconds, measurement.seconds, strict=True)
         return Spread.of((theirs / base.work) / (ours / measurement.work) for theirs, ours in pairs)
 
@@ -136,5 +146,9 @@ class Result:
             "note": measurement.note,
             "seconds": list(measurement.seconds),
             "figure": measurement.figure(self.unit).as_json(),
-            "ratio": self.ratio(measurement).as_json(),
-        }
+            "ratio": self._ratio(measurement, self.baseline),
+        } | {f"ratio to {name}": self._ratio(measurement, name) for name in self.against}
+
+    def _ratio(self, measurement: Measurement, baseline: str) -> dict[str, float] | None:
+        ratio = self.ratio(measurement, baseline)
+        return ratio.as_json() if ratio else None

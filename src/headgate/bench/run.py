@@ -58,6 +58,7 @@ def run(
         measurements=tuple(measurements),
         facts=facts,
         machine=machine(),
+        against=experiment.against,
     )
 
 

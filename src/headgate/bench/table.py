@@ -16,26 +16,31 @@ def table(result: Result) -> Table:
     found.add_column(result.size_label, justify="right")
     found.add_column("contestant")
     found.add_column(f"{result.unit.label}\n(min–max)", justify="right")
-    found.add_column(f"times as fast as\n{result.baseline} (min–max)", justify="right")
+    for baseline in result.baselines:
+        found.add_column(f"times as fast as\n{escape(baseline)} (min–max)", justify="right")
     if noted:
         found.add_column("note")
     for size in result.sizes:
         rows = [m for m in result.measurements if m.size == size]
         for number, measurement in enumerate(rows):
             cells = _cells(result, measurement, first=number == 0)
-            found.add_row(*cells[: 5 if noted else 4], end_section=number == len(rows) - 1)
+            note = [measurement.note] if noted else []
+            found.add_row(*cells, *note, end_section=number == len(rows) - 1)
     return found
 
 
 def _cells(result: Result, measurement: Measurement, *, first: bool) -> tuple[str, ...]:
-    ratio = result.ratio(measurement)
     return (
         f"{measurement.size:,}" if first else "",
         escape(measurement.contestant),
         str(measurement.figure(result.unit)),
-        "1" if measurement.contestant == result.baseline else str(ratio),
-        measurement.note,
+        *(_ratio(result, measurement, baseline) for baseline in result.baselines),
     )
+
+
+def _ratio(result: Result, measurement: Measurement, baseline: str) -> str:
+    ratio = result.ratio(measurement, baseline)
+    return "1" if measurement.contestant == baseline else str(ratio or "")
 
 
 def _caption(result: Result) -> str:

@@ -51,6 +51,25 @@ def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
     return types.void(array, place), generate
 
 
+@intrinsic
+def _unchecked(typing_context: Any, array: Any, place: Any) -> Any:
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        about = signature.args[0]
+        structure = context.make_array(about)(context, builder, arguments[0])
+        pointer = _llvm.get_item_pointer(
+            context, builder, about, structure, [arguments[1]], wraparound=False
+        )
+        return context.unpack_value(builder, about.dtype, pointer)
+
+    return array.dtype(array, place), generate
+
+
+def _plain_unchecked(array: Any, place: Any) -> Any:
+    return array[place]
+
+
 def _plain_lowest_bit(word: Any) -> int:
     number = int(word)
     return (number & -number).bit_length() - 1
@@ -67,3 +86,6 @@ lowest_bit: Any = _plain_lowest_bit if _plain else _lowest_bit
 
 # Begin to load the cache line of an array's item, which need not exist.
 prefetch: Any = _plain_prefetch if _plain else _prefetch
+
+# An item of an array at a place that is known not to be negative.
+unchecked: Any = _plain_unchecked if _plain else _unchecked

@@ -7,7 +7,7 @@ import numpy as np
 from headgate.encoding.atoms import COMPARE, CONSTANT, MATCHES, WITHIN
 from headgate.matching.keyed.arrays import NULL, TRUE
 from headgate.matching.keyed.compiled import kernel, part_of_kernel
-from headgate.matching.keyed.intrinsics import lowest_bit, prefetch
+from headgate.matching.keyed.intrinsics import lowest_bit, prefetch, unchecked
 from headgate.matching.keyed.records import (
     BY_PROGRAM_ONCE,
     HALF,
@@ -20,7 +20,7 @@ from headgate.matching.keyed.records import (
     MASKED,
 )
 
-AHEAD = 3  # records that are being loaded while one is read
+AHEAD = 4  # records that are being loaded while one is read
 
 
 @kernel
@@ -207,8 +207,8 @@ def _check(conditions, clusters, events, e, scratch, count, out, used):
 @part_of_kernel
 def _intervals_hold(records, k, codes):
     for _ in range(records[k]):
-        code = codes[records[k + 1]]
-        if code < records[k + 2] or code > records[k + 3]:
+        code = unchecked(codes, unchecked(records, k + 1))
+        if code < unchecked(records, k + 2) or code > unchecked(records, k + 3):
             return False
         k += INTERVAL
     return True
@@ -228,7 +228,7 @@ def _match_bitmap(records, bits, base, codes, rows, out, used):
         row = records[about + 3] - left
         while left < right:  # how many bounds are not above the code
             middle = (left + right) >> 1
-            if records[middle] <= code:
+            if unchecked(records, middle) <= code:
                 left = middle + 1
             else:
                 right = middle
@@ -239,7 +239,7 @@ def _match_bitmap(records, bits, base, codes, rows, out, used):
     while w < width:
         word = ~np.uint64(0)
         for k in range(columns):
-            word &= bits[rows[k] + w]
+            word &= unchecked(bits, unchecked(rows, k) + w)
         used = _append(word, records, query + (w << 6), out, used)
         w += 1
     return used
@@ -248,7 +248,7 @@ def _match_bitmap(records, bits, base, codes, rows, out, used):
 @part_of_kernel
 def _append(word, records, first, out, used):
     while word != 0:
-        out[used] = records[first + lowest_bit(word)]
+        out[used] = unchecked(records, first + lowest_bit(word))
         used += 1
         word &= word - np.uint64(1)
     return used

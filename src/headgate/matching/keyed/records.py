@@ -32,7 +32,7 @@ BY_PROGRAM, BY_PROGRAM_ONCE = -1, -2  # instead of where a head's intervals are
 MASKED = 62  # bits of a mask; columns with the same remainder share one
 HALF = (1 << 31) - 1
 
-FEWEST = 64  # queries that are worth a bitmap
+FEWEST = 32  # queries that are worth a bitmap
 TIMES_LARGER = 10  # than the rows that it stands for, at most
 
 
@@ -55,7 +55,7 @@ def plan_records(start, fit, row, column, low, high):
             size = (edges + here) * ((n + 63) >> 6)
             conditions = row[start[c] + n] - row[start[c]]
             if (
-                here * (2 + n / 128) < 5 * n
+                here * (2 + n / 128) < 2 * n
                 and 8 * size <= TIMES_LARGER * 4 * INTERVAL * conditions
             ):
                 columns[c], bounds[c], words = here, edges, size

@@ -1,0 +1,136 @@
+"""The experiments about matching, tiny; counting and NumPy against the definition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from headgate.bench import EXPERIMENTS, Disagreement, Result, counting, match, matchers, run
+from headgate.bench.counting import CountingIndex
+from headgate.bench.matchers import Matcher, numpy_columns
+from headgate.errors import UsageError
+from headgate.workloads import Conjunctions, begen, range_queries
+from headgate.workloads.integer_events import ABSENT, Numbers
+
+
+def tiny(name: str, *sizes: int) -> Result:
+    return run(replace(EXPERIMENTS[name], sizes=sizes), repeats=1)
+
+
+@pytest.mark.parametrize("name", ["match", "match-zipf", "match-rare", "match-ranges"])
+def test_integers(name: str) -> None:
+    """Four contestants agree where events are integers."""
+    found = tiny(name, 300)
+    assert found.contestants == (match.AUTO, match.COUNTING, match.NUMPY, match.SCAN)
+    assert EXPERIMENTS[name].baseline in found.contestants
+    assert {m.work for m in found.measurements} == {match.EVENTS}
+    assert [fact.rpartition(", ")[2] for fact in found.facts] == [
+        "seconds to build from arrays",
+        "bytes a query",
+    ]
+    assert all(isinstance(fact, int | float) and fact > 0 for fact in found.facts.values())
+
+
+@pytest.mark.parametrize("name", ["match-boxes", "match-patterns"])
+def test_others(name: str) -> None:
+    """Other queries are for Headgate's own indexes."""
+    assert tiny(name, 50).contestants == (match.AUTO, match.SCAN)
+
+
+def test_updates() -> None:
+    """An updated index agrees with one that was built anew; the updates' time is a fact."""
+    found = tiny("match-updates", 500)
+    assert found.contestants == ("updated", "built anew")
+    (fact,) = found.facts
+    assert fact == "seconds for 5 inserts and 5 deletes, at 500"
+
+
+def test_scale() -> None:
+    """The scale shrinks the queries; what a batch costs is still shared by as many events."""
+    found = run(replace(EXPERIMENTS["match"], sizes=(100_000,)), repeats=1, scale=0.001)
+    assert found.sizes == (100,)
+    assert found.measurements[0].work == match.EVENTS
+
+
+def test_slow_contestants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slow get fewer events, down to a least number, and the scan none of very many queries."""
+    monkeypatch.setattr(match, "COMPARED", 500_000)
+    monkeypatch.setattr(match, "MOST_SCANNED", 500)
+    found = tiny("match", 400, 1_000)
+    work = {(m.contestant, m.size): m.work for m in found.measurements}
+    assert work[match.NUMPY, 400] == work[match.SCAN, 400] == 1_250
+    assert work[match.NUMPY, 1_000] == match.FEWEST
+    assert work[match.AUTO, 1_000] == match.EVENTS
+    assert (match.SCAN, 1_000) not in work
+
+
+def test_wrong_contestant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that knows nothing of the last query is found out."""
+    right = matchers.counting
+
+    def wrong(queries: Conjunctions, events: Numbers) -> Matcher:
+        return right(queries.part(0, len(queries) - 1), events)
+
+    monkeypatch.setattr(matchers, "counting", wrong)
+    with pytest.raises(Disagreement, match=r"answer \d+ of Headgate auto .* of counting"):
+        tiny("match", 100)
+
+
+def naive(queries: Conjunctions, events: Numbers) -> list[list[int]]:
+    """Every predicate of every query on every event."""
+    ends = queries.offsets.tolist()
+    return [
+        [
+            q
+            for q in range(len(queries))
+            if all(
+                event[queries.attribute[k]] != ABSENT
+                and queries.low[k] <= event[queries.attribute[k]] <= queries.high[k]
+                for k in range(ends[q], ends[q + 1])
+            )
+        ]
+        for event in events
+    ]
+
+
+def listed(match: Matcher, count: int) -> list[list[int]]:
+    """The queries of each event, in order."""
+    return [
+        sorted(positions[start:stop].tolist())
+        for offsets, positions in match(count)
+        for start, stop in pairwise(offsets.tolist())
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 511, 512, 513])
+def test_naive(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counting and NumPy give what the definition gives, also in chunks and for absent values."""
+    monkeypatch.setattr(counting, "OUTPUT", 1)
+    queries = range_queries(count, attributes=6, constrained=3, matching=0.2, seed=count)
+    events = queries.events(40, seed=1).dense()
+    events[::3, 2] = ABSENT
+    events[5] = ABSENT
+    expected = naive(queries, events)
+    assert sum(map(len, expected)) > 2 * count
+    assert expected[5] == []
+    assert listed(matchers.counting(queries, events), 40) == expected
+    assert listed(numpy_columns(queries, events), 40) == expected
+    chunks = list(CountingIndex(queries).match_chunks(events))
+    assert len(chunks) > 1
+
+
+def test_no_events() -> None:
+    """No events have no matches."""
+    queries = range_queries(3, seed=1)
+    assert list(CountingIndex(queries).match_chunks(np.empty((0, 20), np.int32))) == []
+
+
+def test_counting_refuses() -> None:
+    """Counting is only for what its counters can count."""
+    with pytest.raises(UsageError, match="here is IN, NOT IN or <>"):
+        CountingIndex(begen(50, operators="high", seed=1))
+    with pytest.raises(UsageError, match="fewer than 255 predicates"):
+        CountingIndex(range_queries(1, attributes=300, constrained=260, seed=1))
