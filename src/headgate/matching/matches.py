@@ -68,22 +68,6 @@ class Matches:
         return replace(self, positions=np.sort(events * width + self.positions) - events * width)
 
 
-def from_pairs(
-    count: int,
-    events: npt.NDArray[np.int64],
-    positions: npt.NDArray[np.int64],
-    known_ids: Sequence[str],
-    *,
-    errors: Mapping[int, str] | None = None,
-    first: int = 0,
-) -> Matches:
-    """Matches from pairs of an event and a query's position, in ascending order of position."""
-    order = np.argsort(events, kind="stable")
-    counts = np.bincount(events, minlength=count) if len(events) else np.zeros(count, np.int64)
-    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    return Matches(offsets, positions[order], known_ids, errors or {}, first)
-
-
 def joined(chunks: Sequence[Matches], known_ids: Sequence[str]) -> Matches:
     """Consecutive chunks as one."""
     counts = [np.diff(chunk.offsets) for chunk in chunks]

@@ -18,7 +18,8 @@ from headgate.encoding import CodedColumn, encode_column
 from headgate.encoding.columns import Mask
 from headgate.events import EventBatch, from_rows
 from headgate.matching.admission import check_held, check_new, check_update
-from headgate.matching.matches import Matches, from_pairs, joined
+from headgate.matching.found import Found, from_pairs, of_events
+from headgate.matching.matches import Matches, joined
 from headgate.predicate import (
     And,
     Atom,
@@ -111,12 +112,10 @@ class ScanIndex:
             else from_rows(events, self.stream, columns=used)
         )
         coded = {name: _coded(batch, name, self.stream[name].type) for name in used}
-        yield from _with_errors(batch, self._blocks(coded, len(batch.events)), self._ids)
+        yield from of_events(batch, self._blocks(coded, len(batch.events)), self._ids)
 
-    def _blocks(
-        self, coded: Mapping[str, CodedColumn], rows: int
-    ) -> Iterator[tuple[slice, list[tuple[Any, int]]]]:
-        """For each block of rows: the rows that match each query, and its position."""
+    def _blocks(self, coded: Mapping[str, CodedColumn], rows: int) -> Iterator[Found]:
+        """The matches of one block of rows after the other."""
         kept = {atom for atom, uses in self._uses.items() if uses > 1}
         size = min(LARGEST_BLOCK, max(SMALLEST_BLOCK, KEPT_BYTES // (len(kept) + 1)))
         for start in range(0, rows, size):
@@ -126,11 +125,14 @@ class ScanIndex:
                 block.stop - start,
                 kept,
             )
-            found = [
-                (np.flatnonzero(evaluation.true(where)), position)
-                for position, where in self._live.values()
-            ]
-            yield block, found
+            found = [np.flatnonzero(evaluation.true(where)) for _, where in self._live.values()]
+            positions = [position for position, _ in self._live.values()]
+            yield from_pairs(
+                start,
+                block.stop - start,
+                np.concatenate([np.empty(0, np.int64), *found]),
+                np.repeat(np.array(positions, np.int64), [len(rows) for rows in found]),
+            )
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -144,36 +146,6 @@ class ScanIndex:
 
 def _coded(batch: EventBatch, name: str, type_: Type) -> CodedColumn:
     return encode_column(batch.table.column(name), type_)
-
-
-def _with_errors(
-    batch: EventBatch,
-    blocks: Iterator[tuple[slice, list[tuple[Any, int]]]],
-    ids: Sequence[str],
-) -> Iterator[Matches]:
-    """Chunks over all events, the unreadable ones among them, which have a reason and no match."""
-    errors = {letter.event: letter.reason for letter in batch.dead}
-    numbers = batch.events
-    total = len(numbers) + len(batch.dead)
-    origin = min([*errors, *numbers[:1].tolist()], default=0)
-    first = origin
-    for block, found in blocks:
-        last = block.stop == len(numbers)
-        end = origin + total if last else int(numbers[block.stop])
-        rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in found)])
-        positions = np.array([position for _, position in found], np.int64)
-        yield from_pairs(
-            end - first,
-            numbers[block][rows] - first,
-            np.repeat(positions, [len(rows) for rows, _ in found]),
-            ids,
-            errors={event: errors[event] for event in range(first, end) if event in errors},
-            first=first,
-        )
-        first = end
-    if first < origin + total:
-        nothing = np.empty(0, np.int64)
-        yield from_pairs(total, nothing, nothing, ids, errors=errors, first=first)
 
 
 def interned(predicate: Predicate, known: dict[Atom, Atom]) -> Predicate:

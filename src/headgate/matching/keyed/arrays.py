@@ -32,6 +32,7 @@ class Clusters(NamedTuple):
 
     node_base: Any
     width: Any
+    filed: Any  # by column: is any query filed under it?
     null_keyed: Any  # the columns of which an absent value leads somewhere
     line_of: Any
     records: Any
@@ -41,6 +42,24 @@ class Clusters(NamedTuple):
     negated_line: Any
     compared: Any  # the atoms of comparisons under which something is filed
     bit_base: Any
+
+
+class Grid(NamedTuple):
+    """The queries that are found by one bitmap (`grid`), in its order. The row of `columns[k]` for a
+    code is `row_of[table_start[k] + code]`, and has `width` words. Query i is `query[i]`, and its
+    intervals from `start[i]` to `start[i + 1]` are left to check, unless the grid is exact."""
+
+    columns: Any
+    query: Any
+    table_start: Any
+    row_of: Any
+    bits: Any
+    width: Any
+    exact: Any
+    start: Any
+    column: Any
+    low: Any
+    high: Any
 
 
 class Events(NamedTuple):
@@ -70,3 +89,5 @@ class Scratch(NamedTuple):
     rows: Any
     met: Any
     waiting: Any
+    block: Any
+    full: Any

@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from headgate.encoding import EncodedQueries
 from headgate.encoding.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN, EncodedAtoms
-from headgate.matching.keyed.arrays import FALSE, NULL, TRUE, Clusters, Conditions
+from headgate.matching.keyed.arrays import FALSE, NULL, TRUE, Clusters, Conditions, Grid
 from headgate.matching.keyed.code_book import CodeBook, Intervals, code_book
 from headgate.matching.keyed.entries import key_entries, rows, rows_alone
+from headgate.matching.keyed.grid import asked_about, fill_grid, z_order
 from headgate.matching.keyed.keys import choose_keys
 from headgate.matching.keyed.records import fill_records, plan_records
 from headgate.schema import Schema
@@ -26,6 +27,10 @@ NULLS = 0.5  # how often an attribute is taken to be NULL where a condition asks
 RARE = 1e-9
 PATTERN, COMPARISON = 0.01, 0.5  # how often they are taken to be TRUE
 
+# nanoseconds: of a column and a word of the grid, and of a query that a key leads to
+COLUMN, WORD, CANDIDATE = 6.0, 0.12, 12.0
+GRID_BITS = 16 << 20  # that stay in a core's cache
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Built:
@@ -34,6 +39,7 @@ class Built:
     book: CodeBook
     conditions: Conditions
     clusters: Clusters
+    grid: Grid
     pattern_slots: npt.NDArray[np.int64]  # the atom that stands for each slot
     bit_atoms: npt.NDArray[np.int64]  # the atom of each column of `bits`
     entries: int
@@ -45,7 +51,7 @@ class Built:
 
     @property
     def bytes(self) -> int:
-        arrays = [*self.conditions, *self.clusters]
+        arrays = [*self.conditions, *self.clusters, *self.grid]
         return sum(one.nbytes for one in arrays if isinstance(one, np.ndarray))
 
 
@@ -70,6 +76,10 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
     width = 1 << np.ceil(np.log2(greatest + 1)).astype(np.int64)
     node_base = np.concatenate(([0], np.cumsum(2 * width)))
     bit_base = int(node_base[-1])
+    repeated = np.diff(key_start) > 1
+    fits = rows_alone(conditions) & ~repeated
+    grid = _grid(conditions, np.flatnonzero(fits), weight, greatest)
+    key_start, key_atom, key_target = _without(grid.query, key_start, key_atom, key_target)
     nodes, queries, literals = key_entries(
         key_start,
         key_atom,
@@ -84,8 +94,6 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         width,
         bit_base,
     )
-    repeated = np.diff(key_start) > 1
-    fits = rows_alone(conditions) & ~repeated
     order = np.lexsort((queries, ~fits[queries], nodes))
     nodes, queries, literals = nodes[order], queries[order], literals[order]
     heads, first = np.unique(nodes, return_index=True)
@@ -107,6 +115,7 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
     clusters = Clusters(
         node_base[:-1],
         width,
+        _filed(line_of, node_base),
         _null_keyed(line_of, node_base[:-1], width),
         line_of,
         records,
@@ -123,6 +132,7 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         book,
         conditions,
         clusters,
+        grid,
         pattern_slots,
         bit_atoms,
         len(nodes),
@@ -132,6 +142,49 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         never,
         depth,
     )
+
+
+def _grid(
+    conditions: Conditions,
+    numbers: npt.NDArray[np.int64],
+    weight: npt.NDArray[np.float64],
+    greatest: npt.NDArray[np.int64],
+) -> Grid:
+    """The grid of those queries, or an empty one where keys lead to fewer of them."""
+    counts = asked_about(conditions, numbers, len(greatest))
+    columns = np.flatnonzero(counts)
+    columns = columns[np.argsort(-counts[columns], kind="stable")].astype(np.int32)
+    words = len(numbers) / 64
+    by_grid = COLUMN * len(columns) + WORD * words * len(columns)
+    by_keys = CANDIDATE * weight[numbers].sum()
+    if by_grid > by_keys or not len(columns):
+        columns, numbers = columns[:0], numbers[:0]
+    buckets = int(np.clip(GRID_BITS / (1 + len(numbers) * len(columns)), 32, 1024))
+    numbers = numbers[z_order(conditions, numbers, columns[:3], greatest)].astype(np.int32)
+    return Grid(columns, numbers, *fill_grid(conditions, numbers, columns, greatest, buckets))
+
+
+def _without(
+    taken: npt.NDArray[np.int32],
+    start: npt.NDArray[np.int64],
+    atom: npt.NDArray[np.int32],
+    target: npt.NDArray[np.uint8],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    """The keys without those of the queries that are found otherwise."""
+    lengths = np.diff(start)
+    kept = np.ones(len(lengths), np.bool_)
+    kept[taken] = False
+    literals = np.repeat(kept, lengths)
+    starts = np.concatenate(([0], np.cumsum(np.where(kept, lengths, 0))))
+    return starts, atom[literals], target[literals]
+
+
+def _filed(
+    line_of: npt.NDArray[np.int32], node_base: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """By column: is any query filed under it?"""
+    filed = np.concatenate(([0], np.cumsum(line_of >= 0)))
+    return np.diff(filed[node_base]) > 0
 
 
 def _null_keyed(

@@ -13,8 +13,9 @@ from headgate.encoding import EncodedQueries
 from headgate.encoding.texts import unpack
 from headgate.events import EventBatch, from_rows
 from headgate.matching.admission import check_held, check_new, check_update
+from headgate.matching.found import of_events
 from headgate.matching.keyed.changes import Parts, put_together, stale, with_new, without
-from headgate.matching.keyed.run import Found, match_parts
+from headgate.matching.keyed.run import match_parts
 from headgate.matching.keyed.segment import Part, segment_of
 from headgate.matching.matches import Matches, joined
 from headgate.query import Query
@@ -105,7 +106,7 @@ class KeyedIndex:
             if isinstance(events, EventBatch)
             else from_rows(events, self.stream, columns=used)
         )
-        yield from _with_errors(batch, match_parts(parts, batch, self.threads), self._ids)
+        yield from of_events(batch, match_parts(parts, batch, self.threads), self._ids)
 
     def _ready(self) -> Parts:
         """The parts with all changes so far."""
@@ -149,33 +150,8 @@ class KeyedIndex:
             "entries": sum(one.entries for one in built),
             "bitmaps": sum(one.bitmaps for one in built),
             "in_bitmaps": sum(one.in_bitmaps for one in built),
+            "in_grid": sum(len(one.grid.query) for one in built),
             "without_key": sum(len(one.clusters.unkeyed) for one in built),
             "never_true": sum(one.never for one in built),
             "bytes": sum(one.bytes for one in built),
         }
-
-
-def _with_errors(
-    batch: EventBatch, chunks: Iterator[Found], ids: Sequence[str]
-) -> Iterator[Matches]:
-    """Chunks over all events, the unreadable ones among them, which have a reason and no match."""
-    errors = {letter.event: letter.reason for letter in batch.dead}
-    numbers = batch.events
-    total = len(numbers) + len(batch.dead)
-    origin = min([*errors, *numbers[:1].tolist()], default=0)
-    first = origin
-    for found in chunks:
-        stop = found.end
-        end = origin + total if stop == len(numbers) else int(numbers[stop])
-        counts = np.zeros(end - first, np.int64)
-        counts[numbers[found.row : stop] - first] = np.diff(found.offsets)
-        yield Matches(
-            np.concatenate(([0], np.cumsum(counts))),
-            found.positions,
-            ids,
-            {event: errors[event] for event in range(first, end) if event in errors},
-            first,
-        )
-        first = end
-    if first < origin + total:
-        yield Matches(np.zeros(total + 1, np.int64), np.empty(0, np.int64), ids, errors, first)

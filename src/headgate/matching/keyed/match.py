@@ -7,6 +7,7 @@ import numpy as np
 from headgate.encoding.atoms import COMPARE, CONSTANT, MATCHES, WITHIN
 from headgate.matching.keyed.arrays import NULL, TRUE
 from headgate.matching.keyed.compiled import kernel, part_of_kernel
+from headgate.matching.keyed.grid import match_grid
 from headgate.matching.keyed.intrinsics import lowest_bit, prefetch, unchecked
 from headgate.matching.keyed.records import (
     BY_PROGRAM_ONCE,
@@ -24,7 +25,7 @@ AHEAD = 4  # records that are being loaded while one is read
 
 
 @kernel
-def match(conditions, clusters, events, begin, stop, scratch, alive, out, offsets):
+def match(conditions, clusters, grid, events, begin, stop, scratch, alive, out, offsets):
     """Match events from `begin` on, up to `stop` or until `out` might not hold the next one.
 
     Gives how far it got. `offsets[e - begin]` is where the matches of event e begin, which are in
@@ -40,6 +41,8 @@ def match(conditions, clusters, events, begin, stop, scratch, alive, out, offset
         offsets[e - begin] = used
         present = _take(events, e, codes)
         _stamp_patterns(events, e, codes, scratch.stamp)
+        if len(grid.columns):
+            used = match_grid(grid, codes, scratch.rows, scratch.block, scratch.full, out, used)
         met = _lines_met(conditions, clusters, events, e, codes, scratch.met)
         waiting = 0
         for i in range(met):
@@ -113,7 +116,8 @@ def _lines_met(conditions, clusters, events, e, codes, met):
     """The records that an event's codes, texts and comparisons lead to; gives their number."""
     count = 0
     for k in range(events.start[e], events.start[e + 1]):
-        count = _path(clusters, events.column[k], events.code[k], met, count)
+        if clusters.filed[events.column[k]]:
+            count = _path(clusters, events.column[k], events.code[k], met, count)
     for c in clusters.null_keyed:
         if codes[c] == 0:
             count = _path(clusters, c, 0, met, count)

@@ -5,29 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from threading import local
 
 from headgate.events import EventBatch
+from headgate.matching.found import Found
 from headgate.matching.keyed.arrays import Events
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.keyed.interleave import interleaved
 from headgate.matching.keyed.segment import Numbers, Part, Room
 
 FEWEST_ROWS, MOST_ROWS = 128, 4096  # of the block that a thread takes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """The matches of the rows from `row` on: the offsets of their positions."""
-
-    row: int
-    offsets: Numbers
-    positions: Numbers
-
-    @property
-    def end(self) -> int:
-        return self.row + len(self.offsets) - 1
 
 
 def match_parts(parts: Sequence[Part], batch: EventBatch, threads: int) -> Iterator[Found]:

@@ -14,6 +14,7 @@ from headgate.encoding.trees import TRUTH_VALUES
 from headgate.matching.keyed.arrays import Events, Scratch
 from headgate.matching.keyed.build import Built, build
 from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching.keyed.grid import BLOCK, TOGETHER
 from headgate.matching.keyed.match import match, most_met
 from headgate.matching.keyed.text_search import TextSearch
 from headgate.matching.scan import compared
@@ -136,13 +137,14 @@ class Part:
         no room for more, but at least one.
         """
         built = self.segment.built
-        arrays = (built.conditions, built.clusters, events)
-        end = match(*arrays, row, stop, room.scratch, self.alive, room.out, room.offsets)
+        arrays = (built.conditions, built.clusters, built.grid, events)
+        out = np.empty(max(OUTPUT, len(self.segment)), np.int64)  # pages are taken when written to
+        end = match(*arrays, row, stop, room.scratch, self.alive, out, room.offsets)
         offsets = room.offsets[: end - row + 1].copy()
-        numbers = room.out[: offsets[-1]]
+        numbers = out[: offsets[-1]]
         positions = self.segment.positions
         if positions[-1] == len(positions) - 1:
-            return offsets, numbers.astype(np.int64)
+            return offsets, numbers
         return offsets, positions[numbers]
 
 
@@ -151,16 +153,17 @@ class Room:
 
     def __init__(self, segment: Segment, rows: int) -> None:
         built = segment.built
-        self.out = np.empty(max(OUTPUT, len(segment)), np.int32)
         self.offsets = np.empty(rows + 1, np.int64)
         self.scratch = Scratch(
             codes=np.zeros(len(built.book.regions), np.int32),
             stamp=np.zeros(len(built.pattern_slots), np.int64),
             seen=np.zeros(len(segment), np.int64),
             stack=np.empty(built.depth + 1, np.int64),
-            rows=np.empty(len(built.book.regions), np.int64),
+            rows=np.empty(len(built.book.regions) + TOGETHER, np.int64),
             met=np.empty(most_met(built.clusters), np.int64),
             waiting=np.empty((WAITING, 2), np.int64),
+            block=np.empty(BLOCK, np.uint64),
+            full=np.empty(BLOCK, np.int64),
         )
 
 
