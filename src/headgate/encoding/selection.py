@@ -38,10 +38,8 @@ def selected(encoded: EncodedQueries, places: Numbers, schema: Schema) -> Encode
     starts, ends = trees.offsets[places], trees.offsets[places + 1]
     program = trees.program[ranges(starts, ends)]
     used = np.unique(program[program >= 0]).astype(np.int64)
-    number = np.full(len(encoded.atoms), -1, np.int32)
-    number[used] = np.arange(len(used))
-    of_atoms = program >= 0
-    program[of_atoms] = number[program[of_atoms]]
+    numbers = np.zeros(len(encoded.atoms), np.int64)
+    numbers[used] = np.arange(len(used))
     return EncodedQueries(
         ids=taken(encoded.ids, places),
         metadata=taken(encoded.metadata, places),
@@ -49,7 +47,7 @@ def selected(encoded: EncodedQueries, places: Numbers, schema: Schema) -> Encode
         stream=encoded.stream[places],
         frame=encoded.frame[places],
         frames=encoded.frames,
-        trees=Trees(_starts(ends - starts), program),
+        trees=Trees(_starts(ends - starts), _renumbered(program, numbers)),
         atoms=_atoms_at(encoded.atoms, used, schema),
     )
 
@@ -57,12 +55,12 @@ def selected(encoded: EncodedQueries, places: Numbers, schema: Schema) -> Encode
 def concatenated(parts: Sequence[EncodedQueries], schema: Schema) -> EncodedQueries:
     """The queries of all parts, one part behind the other.
 
-    Equal columns, patterns and frames of different parts become one; equal atoms may stay apart.
+    What is equal in different parts becomes one, except for conditions on constants.
     """
-    atoms = [part.atoms for part in parts]
-    before = np.cumsum([0, *map(len, atoms)])
+    atoms, numbers = _distinct(_joined_atoms([part.atoms for part in parts], schema), schema)
+    before = np.cumsum([0, *(len(part.atoms) for part in parts)])
     programs = [
-        np.where(part.trees.program >= 0, part.trees.program + shift, part.trees.program)
+        _renumbered(part.trees.program, numbers[shift : shift + len(part.atoms)])
         for part, shift in zip(parts, before.tolist(), strict=False)
     ]
     sizes = [np.diff(part.trees.offsets) for part in parts]
@@ -77,7 +75,7 @@ def concatenated(parts: Sequence[EncodedQueries], schema: Schema) -> EncodedQuer
         ),
         frames=pack(frames),
         trees=Trees(_starts(_joined(sizes, np.int64)), _joined(programs, np.int32)),
-        atoms=_joined_atoms(atoms, schema),
+        atoms=atoms,
     )
 
 
@@ -126,6 +124,25 @@ def _atoms_at(atoms: EncodedAtoms, places: Numbers, schema: Schema) -> EncodedAt
             taken(atoms.patterns.escape, patterns),
         ),
     )
+
+
+def _distinct(atoms: EncodedAtoms, schema: Schema) -> tuple[EncodedAtoms, Numbers]:
+    """The atoms without repetition, and the new number of each; WITHIN may still be repeated."""
+    others = np.flatnonzero(atoms.kind != WITHIN)
+    fields = (atoms.kind, atoms.column, atoms.second, atoms.code, atoms.negated, atoms.start)
+    keys = np.stack([field[others].astype(np.int64) for field in fields], axis=1)
+    _, first, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    stands_for = np.arange(len(atoms))
+    stands_for[others] = others[first[same.reshape(-1)]]
+    kept, numbers = np.unique(stands_for, return_inverse=True)
+    return _atoms_at(atoms, kept, schema), numbers.astype(np.int64)
+
+
+def _renumbered(program: npt.NDArray[np.int32], numbers: Numbers) -> npt.NDArray[np.int32]:
+    found = program.copy()
+    of_atoms = found >= 0
+    found[of_atoms] = numbers[found[of_atoms]]
+    return found
 
 
 def _joined_atoms(parts: Sequence[EncodedAtoms], schema: Schema) -> EncodedAtoms:

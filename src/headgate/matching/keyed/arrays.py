@@ -45,8 +45,8 @@ class Clusters(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """The queries that are found by one bitmap (`grid`), in its order. The row of `columns[k]` for a
-    code is `row_of[table_start[k] + code]`, and has `width` words. Query i is `query[i]`, and its
+    """The queries that are found by one bitmap (`grid`), in its order. The row of `columns[k]` for
+    a code is `row_of[table_start[k] + code]`, and has `width` words. Query i is `query[i]`, and its
     intervals from `start[i]` to `start[i + 1]` are left to check, unless the grid is exact."""
 
     columns: Any
@@ -80,8 +80,9 @@ class Events(NamedTuple):
 
 class Scratch(NamedTuple):
     """Room that one thread works in. `codes` is by column and all 0 between events; `stamp` is by
-    pattern slot and `seen` by query: the last event that it stood for, plus one."""
+    pattern slot and `seen` by query: when it was last met, by `clock`, which no event repeats."""
 
+    clock: Any
     codes: Any
     stamp: Any
     seen: Any

@@ -51,12 +51,17 @@ def with_new(parts: Parts, new: Mapping[int, Query], schema: Schema, settled: in
         older, their_positions = living(swallowed, schema)
         encoded = concatenated([older, encoded], schema)
         positions = np.concatenate([their_positions, positions])
-    return (*parts, Part(segment_of(encoded, positions, schema)))
+    return parts + filed(encoded, positions, schema)
 
 
-def put_together(parts: Sequence[Part], schema: Schema) -> Part:
-    """One part that holds the living queries of all."""
-    return Part(segment_of(*living(parts, schema), schema))
+def put_together(parts: Sequence[Part], schema: Schema) -> Parts:
+    """One part that holds the living queries of all, or none if there are none."""
+    return filed(*living(parts, schema), schema)
+
+
+def filed(encoded: EncodedQueries, positions: Numbers, schema: Schema) -> Parts:
+    """A part of these queries, or none if there are none."""
+    return (Part(segment_of(encoded, positions, schema)),) if len(encoded) else ()
 
 
 def living(parts: Sequence[Part], schema: Schema) -> tuple[EncodedQueries, Numbers]:

@@ -14,9 +14,8 @@ from headgate.encoding.texts import unpack
 from headgate.events import EventBatch, from_rows
 from headgate.matching.admission import check_held, check_new, check_update
 from headgate.matching.found import of_events
-from headgate.matching.keyed.changes import Parts, put_together, stale, with_new, without
+from headgate.matching.keyed.changes import Parts, filed, put_together, stale, with_new, without
 from headgate.matching.keyed.run import match_parts
-from headgate.matching.keyed.segment import Part, segment_of
 from headgate.matching.matches import Matches, joined
 from headgate.query import Query
 from headgate.schema import Schema, Stream
@@ -67,7 +66,7 @@ class KeyedIndex:
         index = cls(stream)
         index._ids = unpack(encoded.ids)
         index._live = {name: position for position, name in enumerate(index._ids)}
-        index._parts = (Part(segment_of(encoded, np.arange(len(encoded)), index._schema)),)
+        index._parts = filed(encoded, np.arange(len(encoded)), index._schema)
         return index
 
     def insert(self, query: Query) -> int:
@@ -127,7 +126,7 @@ class KeyedIndex:
         try:
             whole = put_together(parts, self._schema)
             with self._lock:
-                self._parts = without((whole,), self._gone_since) + self._parts[len(parts) :]
+                self._parts = without(whole, self._gone_since) + self._parts[len(parts) :]
         finally:
             with self._lock:
                 self._rebuild, self._settled = None, 0

@@ -39,8 +39,10 @@ def match(conditions, clusters, grid, events, begin, stop, scratch, alive, out, 
         if len(out) - used < count:
             break
         offsets[e - begin] = used
+        scratch.clock[0] += 1
+        now = scratch.clock[0]
         present = _take(events, e, codes)
-        _stamp_patterns(events, e, codes, scratch.stamp)
+        _stamp_patterns(events, e, codes, scratch.stamp, now)
         if len(grid.columns):
             used = match_grid(grid, codes, scratch.rows, scratch.block, scratch.full, out, used)
         met = _lines_met(conditions, clusters, events, e, codes, scratch.met)
@@ -59,12 +61,12 @@ def match(conditions, clusters, grid, events, begin, stop, scratch, alive, out, 
                     clusters.records, base, head, end, present, scratch.waiting, waiting
                 )
                 if head < end or waiting > len(scratch.waiting) // 2:
-                    used = _check(conditions, clusters, events, e, scratch, waiting, out, used)
+                    used = _check(conditions, clusters, events, e, now, scratch, waiting, out, used)
                     waiting = 0
-        used = _check(conditions, clusters, events, e, scratch, waiting, out, used)
+        used = _check(conditions, clusters, events, e, now, scratch, waiting, out, used)
         for q in clusters.unkeyed:
             if _program_holds(
-                conditions, events.bits[e], q, codes, scratch.stamp, e + 1, scratch.stack
+                conditions, events.bits[e], q, codes, scratch.stamp, now, scratch.stack
             ):
                 out[used] = q
                 used += 1
@@ -153,12 +155,12 @@ def _path(clusters, column, code, met, count):
 
 
 @part_of_kernel
-def _stamp_patterns(events, e, codes, stamp):
+def _stamp_patterns(events, e, codes, stamp, now):
     for p in range(events.ranks.shape[1]):
         if codes[events.pattern_column[p]] != 0:
             text = events.first_text[p] + events.ranks[e, p]
             for i in range(events.matched_start[text], events.matched_start[text + 1]):
-                stamp[events.matched[i]] = e + 1
+                stamp[events.matched[i]] = now
 
 
 @part_of_kernel
@@ -186,9 +188,9 @@ def _gather(records, base, head, end, present, waiting, count):
 
 
 @part_of_kernel
-def _check(conditions, clusters, events, e, scratch, count, out, used):
+def _check(conditions, clusters, events, e, now, scratch, count, out, used):
     """Append the waiting queries that hold for an event."""
-    records, codes, now = clusters.records, scratch.codes, e + 1
+    records, codes = clusters.records, scratch.codes
     for i in range(count):
         base, head = scratch.waiting[i, 0], scratch.waiting[i, 1]
         q, how = records[head], records[head + 1]

@@ -155,6 +155,7 @@ class Room:
         built = segment.built
         self.offsets = np.empty(rows + 1, np.int64)
         self.scratch = Scratch(
+            clock=np.zeros(1, np.int64),
             codes=np.zeros(len(built.book.regions), np.int32),
             stamp=np.zeros(len(built.pattern_slots), np.int64),
             seen=np.zeros(len(segment), np.int64),
