@@ -101,17 +101,25 @@ def _atoms_at(atoms: EncodedAtoms, places: Numbers, schema: Schema) -> EncodedAt
     texts = kind == MATCHES
     patterns, numbers = np.unique(start[texts], return_inverse=True)
     start[texts], end[texts] = numbers, numbers + 1
-    cuts = atoms.cuts
+    cuts, columns = atoms.cuts, atoms.columns
+    column, second = atoms.column[places], atoms.second[places]
+    mentioned = np.union1d(column[column >= 0], second[second >= 0]).astype(np.int64)
+    column_of = np.full(len(columns) + 1, -1, np.int32)  # the last is for −1, which stays
+    column_of[mentioned] = np.arange(len(mentioned))
     return EncodedAtoms(
         kind=kind,
-        column=atoms.column[places],
-        second=atoms.second[places],
+        column=column_of[column],
+        second=column_of[second],
         code=atoms.code[places],
         negated=atoms.negated[places],
         starts_inside=atoms.starts_inside[places],
         start=start,
         end=end,
-        columns=atoms.columns,
+        columns=ColumnTable(
+            columns.stream[mentioned],
+            columns.attribute[mentioned],
+            taken(columns.alias, mentioned),
+        ),
         cuts=Cuts(
             cuts.numbers[taken_cuts[NUMBERS]],
             cuts.wide_high[taken_cuts[WIDE]],

@@ -7,28 +7,31 @@ tests run it against `scan`.
 from __future__ import annotations
 
 from headgate.errors import UsageError, did_you_mean
+from headgate.matching.auto import AutoIndex
+from headgate.matching.filing import Filing
 from headgate.matching.matches import Matches
 from headgate.matching.protocol import Index
 from headgate.matching.scan import ScanIndex
 from headgate.queries import QuerySet
 
-KINDS = ("scan", "keyed")
-BEST = "scan"
+KINDS = ("auto", "scan", "keyed")
 
-__all__ = ["KINDS", "Index", "Matches", "ScanIndex", "index", "kind_of_index"]
+__all__ = ["KINDS", "Filing", "Index", "Matches", "ScanIndex", "index", "kind_of_index"]
 
 
-def index(queries: QuerySet, kind: str = "auto", *, stream: str | None = None) -> Index:
+def index(
+    queries: QuerySet, kind: str = "auto", *, stream: str | None = None, threads: int | None = None
+) -> Index:
     """An index over the filters of one stream; joins and aggregates are left out.
 
     `kind` is "auto" for the best there is, or the name of an index. `stream` may be left out where
-    the schema has only one.
+    the schema has only one. A match uses as many `threads` as there are cores, or as many as said.
     """
     chosen = queries.schema.the_stream(stream)
-    name = BEST if kind == "auto" else kind
-    if name not in KINDS:
-        raise UsageError(f"no index `{kind}`; {did_you_mean(kind, ['auto', *KINDS])}")
-    return kind_of_index(name).build(chosen, queries.filters(chosen.name))
+    found = kind_of_index(kind).build(chosen, queries.filters(chosen.name))
+    if threads is not None:
+        found.threads = threads
+    return found
 
 
 def kind_of_index(name: str) -> type[Index]:
@@ -37,4 +40,6 @@ def kind_of_index(name: str) -> type[Index]:
         from headgate.matching.keyed.index import KeyedIndex
 
         return KeyedIndex
-    return ScanIndex
+    if name not in KINDS:
+        raise UsageError(f"no index `{name}`; {did_you_mean(name, KINDS)}")
+    return AutoIndex if name == "auto" else ScanIndex

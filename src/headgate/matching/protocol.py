@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, Self
 
+from headgate.matching.filing import Filing
 from headgate.matching.matches import Matches
 from headgate.query import Query
 from headgate.schema import Stream
@@ -21,6 +22,7 @@ class Index(Protocol):
     """
 
     stream: Stream
+    threads: int  # that a match may use, if the index can use more than one
 
     @classmethod
     def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
@@ -40,6 +42,9 @@ class Index(Protocol):
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         """The same in consecutive pieces, so that memory stays bounded."""
+
+    def filing(self, query_id: str) -> Filing:
+        """Where a query is kept, and which events lead to it."""
 
     def describe(self) -> dict[str, Any]:
         """What the index holds and how: `kind`, `queries`, and its own figures."""

@@ -18,6 +18,7 @@ from headgate.encoding import CodedColumn, encode_column
 from headgate.encoding.columns import Mask
 from headgate.events import EventBatch, from_rows
 from headgate.matching.admission import check_held, check_new, check_update
+from headgate.matching.filing import Filing
 from headgate.matching.found import Found, from_pairs, of_events
 from headgate.matching.matches import Matches, joined
 from headgate.predicate import (
@@ -64,6 +65,7 @@ class ScanIndex:
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
+        self.threads = 1
         self._ids: list[str] = []
         self._live: dict[str, tuple[int, Predicate]] = {}
         self._atoms: dict[Atom, Atom] = {}
@@ -133,6 +135,10 @@ class ScanIndex:
                 np.concatenate([np.empty(0, np.int64), *found]),
                 np.repeat(np.array(positions, np.int64), [len(rows) for rows in found]),
             )
+
+    def filing(self, query_id: str) -> Filing:
+        check_held(query_id, self._live)
+        return Filing("scan", "looked at for every event")
 
     def describe(self) -> dict[str, Any]:
         return {

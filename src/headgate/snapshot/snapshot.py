@@ -22,6 +22,12 @@ from headgate.snapshot.segments import (
     segment_flaw,
 )
 
+Identity = tuple[int, int, int, str]
+REMEMBERED = 1_000  # files that are not verified again while they stay as they are
+
+# versions share their files, which are linked from one to the next
+_verified: dict[Identity, None] = {}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
@@ -87,24 +93,32 @@ def open_snapshot(directory: str | Path, *, verify: bool = True) -> Snapshot:
 
 def _segment(directory: Path, entry: Entry, schema: Schema, verify: bool) -> Segment:
     path = directory / entry.file
-    _check_file(path, entry, verify)
+    identity = _identity(path, entry)
+    verify = verify and identity not in _verified
+    if verify and checksum(path) != entry.blake2b:
+        raise SnapshotError(f"{path}: its checksum is another; it was changed or damaged")
     segment = read_segment(path, entry.kind)
     wrong = segment_flaw(segment, schema) if verify else None
     if wrong is None and len(segment) != entry.count:
         wrong = f"holds {len(segment):,} entries, the manifest says {entry.count:,}"
     if wrong is not None:
         raise SnapshotError(f"{path}: {wrong}")
+    if verify:
+        _verified[identity] = None
+        while len(_verified) > REMEMBERED:
+            del _verified[next(iter(_verified))]
     return segment
 
 
-def _check_file(path: Path, entry: Entry, verify: bool) -> None:
+def _identity(path: Path, entry: Entry) -> Identity:
+    """A file as it is now, of the size that it should have."""
     try:
         if not path.is_file():
             raise SnapshotError(f"{path}: is missing")
-        size = path.stat().st_size
-        if size != entry.size:
-            raise SnapshotError(f"{path}: has {size:,} bytes, the manifest says {entry.size:,}")
-        if verify and checksum(path) != entry.blake2b:
-            raise SnapshotError(f"{path}: its checksum is another; it was changed or damaged")
+        status = path.stat()
     except OSError as error:
         raise SnapshotError(f"{path}: cannot be read ({error.strerror})") from None
+    if status.st_size != entry.size:
+        size = f"{status.st_size:,} bytes, the manifest says {entry.size:,}"
+        raise SnapshotError(f"{path}: has {size}")
+    return status.st_dev, status.st_ino, status.st_mtime_ns, entry.blake2b

@@ -108,7 +108,7 @@ def _queries(table: Table) -> Queries:
         files,
         table.flag("strict") if files else False,
         table.optional_text("stream"),
-        table.choice("index", ("auto", *INDEXES), "auto"),
+        table.choice("index", INDEXES, "auto"),
     )
     table.end()
     return found

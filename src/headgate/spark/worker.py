@@ -7,7 +7,7 @@ versions push it out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,14 +19,17 @@ import pyarrow as pa
 
 from headgate.events import EventBatch, Piece, read_piece
 from headgate.matching import Index, index
+from headgate.matching.auto import FEW
 from headgate.predicate import columns
 from headgate.queries import query_version
 from headgate.query import Query
 from headgate.schema import Stream
-from headgate.snapshot import fingerprint, open_snapshot
+from headgate.snapshot import Snapshot, fingerprint, open_snapshot
 
 KEPT = 2  # the version in use, and the one that takes over
 BATCH_ROWS = 16_384
+
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,21 +59,19 @@ class Loaded:
 class Versions:
     """The versions of queries by their positions, each computed when it is first asked for."""
 
-    def __init__(self, queries: Sequence[Query]) -> None:
-        self._queries = queries
+    def __init__(self, queries_at: Callable[[Numbers], Iterable[Query]]) -> None:
+        self._queries_at = queries_at
         self._known: dict[int, str] = {}
 
-    def of(self, positions: npt.NDArray[np.int64]) -> pa.Array[Any]:
+    def of(self, positions: Numbers) -> pa.Array[Any]:
         distinct, places = np.unique(positions, return_inverse=True)
-        found: Any = pa.array([self._of(position) for position in distinct.tolist()], pa.string())
+        new = np.array([p for p in distinct.tolist() if p not in self._known], np.int64)
+        if len(new):
+            for position, query in zip(new.tolist(), self._queries_at(new), strict=True):
+                self._known[position] = query_version(query)
+        found: Any = pa.array([self._known[p] for p in distinct.tolist()], pa.string())
         taken: pa.Array[Any] = found.take(pa.array(places))
         return taken
-
-    def _of(self, position: int) -> str:
-        version = self._known.get(position)
-        if version is None:
-            version = self._known[position] = query_version(self._queries[position])
-        return version
 
 
 def loaded(directory: str, stream: str, kind: str = "auto") -> Loaded:
@@ -83,13 +84,31 @@ def loaded(directory: str, stream: str, kind: str = "auto") -> Loaded:
 
 @lru_cache(maxsize=KEPT)
 def _loaded(directory: str, _: str, stream: str, kind: str) -> Loaded:
-    queries = open_snapshot(directory).query_set()
-    chosen = queries.schema.the_stream(stream)
+    snapshot = open_snapshot(directory)
+    chosen = snapshot.schema.the_stream(stream)
+    if kind == "keyed" or (kind == "auto" and len(snapshot) >= FEW):
+        return _keyed(snapshot, chosen)
+    queries = snapshot.query_set()
     filters = queries.filters(chosen.name)
     names = {column.name for query in filters for column in columns(query.where)}
-    return Loaded(
-        index(queries, kind, stream=chosen.name),
-        chosen.checked_on(names),
-        tuple(attribute.name for attribute in chosen if attribute.name in names),
-        Versions(filters),
-    )
+    built = index(queries, kind, stream=chosen.name, threads=1)  # a task keeps to its core
+    return _ready(built, chosen, names, lambda positions: [filters[p] for p in positions.tolist()])
+
+
+def _keyed(snapshot: Snapshot, stream: Stream) -> Loaded:
+    """Straight from the arrays: a query is an object only where its version is asked for."""
+    from headgate.matching.keyed.of_snapshot import index_of_snapshot
+
+    built = index_of_snapshot(snapshot, stream)
+    built.threads = 1
+    return _ready(built, stream, built.columns, built.queries_at)
+
+
+def _ready(
+    built: Index,
+    stream: Stream,
+    names: Collection[str],
+    queries_at: Callable[[Numbers], Iterable[Query]],
+) -> Loaded:
+    used = tuple(attribute.name for attribute in stream if attribute.name in names)
+    return Loaded(built, stream.checked_on(names), used, Versions(queries_at))

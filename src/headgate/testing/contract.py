@@ -157,10 +157,13 @@ def an_error_is_not_a_miss(kind: type[Index]) -> None:
 
 
 def describes_itself(kind: type[Index]) -> None:
-    """`describe` names the kind and counts the queries."""
-    described = kind.build(SMALL, [query(SMALL, "p", "a = 1")]).describe()
+    """`describe` names the kind and counts the queries; `filing` says how one of them is found."""
+    index = kind.build(SMALL, [query(SMALL, "p", "a = 1")])
+    described = index.describe()
     assert described["queries"] == 1
     assert isinstance(described["kind"], str)
+    assert index.filing("p").index == described["kind"]
+    fails(lambda: index.filing("nobody"), "nobody")
 
 
 CONTRACT: tuple[Claim, ...] = (

@@ -8,6 +8,7 @@ All queries at a node form a cluster, and an event looks only into the clusters 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,18 +62,20 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
     greatest = np.array([one.greatest for one in book.regions], np.int64)
     slot, pattern_slots, bit_atoms = _slots(atoms)
     conditions = Conditions(
-        atoms.kind,
-        atoms.column,
+        _own(atoms.kind),
+        _own(atoms.column),
         intervals.start,
         intervals.low,
         intervals.high,
-        atoms.negated,
+        _own(atoms.negated),
         slot,
-        trees.offsets,
-        trees.program,
+        _own(trees.offsets),
+        _own(trees.program),
     )
     cost = costs(encoded, intervals, greatest)
-    key_start, key_atom, key_target, weight = choose_keys(trees.offsets, trees.program, cost)
+    key_start, key_atom, key_target, weight = choose_keys(
+        conditions.offsets, conditions.program, cost
+    )
     width = 1 << np.ceil(np.log2(greatest + 1)).astype(np.int64)
     node_base = np.concatenate(([0], np.cumsum(2 * width)))
     bit_base = int(node_base[-1])
@@ -84,8 +87,8 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         key_start,
         key_atom,
         key_target,
-        atoms.kind,
-        atoms.column,
+        conditions.kind,
+        conditions.column,
         intervals.start,
         intervals.low,
         intervals.high,
@@ -142,6 +145,11 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         never,
         depth,
     )
+
+
+def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """An array that may be written to: for one that may not, Numba would compile all anew."""
+    return array if array.flags.writeable else array.copy()
 
 
 def _grid(
@@ -212,6 +220,14 @@ def _slots(
     bit_atoms = np.flatnonzero((atoms.kind == COMPARE) | (atoms.kind == CONSTANT))
     slot[bit_atoms] = np.arange(len(bit_atoms))
     return slot, texts[standing], bit_atoms
+
+
+def key_costs(encoded: EncodedQueries, built: Built) -> npt.NDArray[np.float64]:
+    """The costs by which the keys of these queries were chosen."""
+    conditions = built.conditions
+    intervals = Intervals(conditions.starts, conditions.low, conditions.high)
+    greatest = np.array([one.greatest for one in built.book.regions], np.int64)
+    return costs(encoded, intervals, greatest)
 
 
 def costs(

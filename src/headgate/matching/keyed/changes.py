@@ -61,7 +61,7 @@ def put_together(parts: Sequence[Part], schema: Schema) -> Parts:
 
 def filed(encoded: EncodedQueries, positions: Numbers, schema: Schema) -> Parts:
     """A part of these queries, or none if there are none."""
-    return (Part(segment_of(encoded, positions, schema)),) if len(encoded) else ()
+    return (Part.of(segment_of(encoded, positions, schema)),) if len(encoded) else ()
 
 
 def living(parts: Sequence[Part], schema: Schema) -> tuple[EncodedQueries, Numbers]:

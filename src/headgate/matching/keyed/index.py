@@ -9,13 +9,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from headgate.encoding import EncodedQueries
+from headgate.encoding import EncodedQueries, decode_queries
+from headgate.encoding.selection import selected
 from headgate.encoding.texts import unpack
 from headgate.events import EventBatch, from_rows
 from headgate.matching.admission import check_held, check_new, check_update
+from headgate.matching.filing import Filing
 from headgate.matching.found import of_events
 from headgate.matching.keyed.changes import Parts, filed, put_together, stale, with_new, without
+from headgate.matching.keyed.filing import filing
 from headgate.matching.keyed.run import match_parts
+from headgate.matching.keyed.segment import Numbers
 from headgate.matching.matches import Matches, joined
 from headgate.query import Query
 from headgate.schema import Schema, Stream
@@ -63,10 +67,25 @@ class KeyedIndex:
     @classmethod
     def from_encoded(cls, stream: Stream, encoded: EncodedQueries) -> Self:
         """An index over queries that are arrays already, all filters on the stream."""
+        schema = Schema((stream,))
+        parts = filed(encoded, np.arange(len(encoded)), schema)
+        return cls.of_parts(stream, schema, parts, unpack(encoded.ids))
+
+    @classmethod
+    def of_parts(cls, stream: Stream, schema: Schema, parts: Parts, ids: list[str]) -> Self:
+        """An index over parts that are filed already, and the ids of all their positions."""
         index = cls(stream)
-        index._ids = unpack(encoded.ids)
-        index._live = {name: position for position, name in enumerate(index._ids)}
-        index._parts = filed(encoded, np.arange(len(encoded)), index._schema)
+        index._schema, index._parts, index._ids = schema, parts, ids
+        index._live = {name: position for position, name in enumerate(ids)}
+        return index
+
+    @classmethod
+    def taking_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
+        """An index in which positions are given out already, some of them to these queries."""
+        index = cls(stream)
+        index._ids = list(ids)
+        index._live = {query.id: position for position, query in queries.items()}
+        index._new = queries
         return index
 
     def insert(self, query: Query) -> int:
@@ -94,12 +113,27 @@ class KeyedIndex:
     def __len__(self) -> int:
         return len(self._live)
 
+    @property
+    def columns(self) -> set[str]:
+        """The attributes that the queries mention."""
+        return _mentioned(self._ready())
+
+    def queries_at(self, positions: Numbers) -> list[Query]:
+        """The queries at some positions, all of which must be held."""
+        found: dict[int, Query] = {}
+        for part in self._ready():
+            numbers = part.numbers(positions)
+            queries = selected(part.segment.encoded, numbers, self._schema)
+            places = part.segment.positions[numbers].tolist()
+            found.update(zip(places, decode_queries(queries, self._schema), strict=True))
+        return [found[position] for position in positions.tolist()]
+
     def match(self, events: Any) -> Matches:
         return joined(list(self.match_chunks(events)), self._ids)
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         parts = self._ready()
-        used = {column.name for part in parts for column in part.segment.columns}
+        used = _mentioned(parts)
         batch = (
             events
             if isinstance(events, EventBatch)
@@ -136,6 +170,14 @@ class KeyedIndex:
         while (rebuild := self._rebuild) is not None:
             rebuild.join()
 
+    def filing(self, query_id: str) -> Filing:
+        check_held(query_id, self._live)
+        position = self._live[query_id]
+        for part in self._ready():
+            for number in part.numbers(np.array([position])).tolist():
+                return filing(part.segment, number, self._schema)
+        raise AssertionError(f"`{query_id}` is in no part")
+
     def describe(self) -> dict[str, Any]:
         parts = self._ready()
         built = [part.segment.built for part in parts]
@@ -154,3 +196,7 @@ class KeyedIndex:
             "never_true": sum(one.never for one in built),
             "bytes": sum(one.bytes for one in built),
         }
+
+
+def _mentioned(parts: Parts) -> set[str]:
+    return {column.name for part in parts for column in part.segment.columns}

@@ -104,21 +104,28 @@ class Part:
     where all are alive."""
 
     segment: Segment
-    alive: Bits = field(default_factory=lambda: np.empty(0, np.uint64))
-    dead: int = 0
+    alive: Bits
+    dead: int
+    in_place: bool  # are the numbers of queries their positions?
+
+    @classmethod
+    def of(cls, segment: Segment, living: npt.NDArray[np.bool_] | None = None) -> Part:
+        """The part of a segment that is alive, by number; all of it if not said otherwise."""
+        dead = 0 if living is None else len(living) - int(living.sum())
+        alive = np.empty(0, np.uint64) if living is None or not dead else _packed(living)
+        in_place = bool(np.array_equal(segment.positions, np.arange(len(segment))))
+        return cls(segment, alive, dead, in_place)
 
     def without(self, gone: Numbers) -> Part:
         """The part without the queries at some positions, as far as it has them."""
-        positions = self.segment.positions
-        places = np.searchsorted(positions, gone)
-        places = places[places < len(positions)]
-        places = places[np.isin(positions[places], gone)]
         living = self._living()
-        living[places] = False
-        dead = len(living) - int(living.sum())
-        if dead == self.dead:
-            return self
-        return Part(self.segment, _packed(living), dead)
+        living[self.numbers(gone)] = False
+        return Part.of(self.segment, living)
+
+    def numbers(self, positions: Numbers) -> Numbers:
+        """The numbers of the living queries at some positions, as far as they are here."""
+        mine = np.flatnonzero(np.isin(self.segment.positions, positions))
+        return mine[self._living()[mine]]
 
     def living(self) -> Numbers:
         """The numbers of the queries that are alive."""
@@ -142,10 +149,7 @@ class Part:
         end = match(*arrays, row, stop, room.scratch, self.alive, out, room.offsets)
         offsets = room.offsets[: end - row + 1].copy()
         numbers = out[: offsets[-1]]
-        positions = self.segment.positions
-        if positions[-1] == len(positions) - 1:
-            return offsets, numbers
-        return offsets, positions[numbers]
+        return offsets, numbers if self.in_place else self.segment.positions[numbers]
 
 
 class Room:

@@ -1,0 +1,51 @@
+"""Where a query was filed, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headgate.encoding.atoms import atoms_from
+from headgate.matching.filing import Filing
+from headgate.matching.keyed.arrays import FALSE, TRUE
+from headgate.matching.keyed.build import NEVER, UNKNOWN, key_costs
+from headgate.matching.keyed.keys import choose_keys
+from headgate.matching.keyed.segment import Segment
+from headgate.predicate import Atom, Not, Predicate, Truth
+from headgate.schema import Schema
+from headgate.sql import render_predicate
+
+KIND = "keyed"
+
+
+def filing(segment: Segment, number: int, schema: Schema) -> Filing:
+    """How events find a query of a segment."""
+    if number in segment.built.grid.query:
+        columns = len(segment.built.grid.columns)
+        how = f"in one bitmap over all queries, because they ask about only {columns} attributes"
+        return Filing(KIND, how)
+    encoded, trees = segment.encoded, segment.built.conditions
+    begin, end = trees.offsets[number : number + 2]
+    program = trees.program[begin:end]
+    _, atoms, targets, weight = choose_keys(
+        np.array([0, len(program)]), program, key_costs(encoded, segment.built)
+    )
+    if weight[0] == NEVER:
+        return Filing(KIND, "looked at for no event, because it cannot match")
+    if weight[0] == UNKNOWN:
+        return Filing(KIND, "looked at for every event, because no condition leads to it")
+    literals = sorted(set(zip(atoms.tolist(), targets.tolist(), strict=True)))
+    numbers = np.array([atom for atom, _ in literals], np.int64)
+    found = atoms_from(encoded.atoms, schema, numbers)
+    conditions = [
+        render_predicate(_with(atom, target))
+        for atom, (_, target) in zip(found, literals, strict=True)
+    ]
+    how = "looked at for events that meet one of these conditions"
+    return Filing(KIND, how, tuple(conditions), min(1.0, float(weight[0])))
+
+
+def _with(atom: Atom, target: int) -> Predicate:
+    """The condition that an atom has a truth value."""
+    if target == TRUE:
+        return atom
+    return Not(atom) if target == FALSE else Truth(atom, frozenset({None}))
