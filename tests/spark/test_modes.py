@@ -20,6 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headgate as hg
+from headgate.matching.auto import FEW
 from headgate.queries import QuerySet
 from headgate.snapshot import publish
 from headgate.spark.java import java_home
@@ -41,7 +42,10 @@ CREATE STREAM sales (qty INT, price DECIMAL(10, 2) CHECK (price >= 0), shop.city
 CREATE QUERY many AS SELECT * FROM sales WHERE qty > 30;
 CREATE QUERY berlin AS SELECT * FROM sales WHERE shop.city = 'Berlin';
 CREATE QUERY nowhere AS SELECT * FROM sales WHERE shop.city IS NULL AND price < 9.5;
-"""
+""" + "".join(  # so many that they are keyed
+    f"CREATE QUERY q{n} AS SELECT * FROM sales WHERE qty = {n} AND shop.city LIKE '%erl%';"
+    for n in range(FEW)
+)
 
 
 @pytest.fixture

@@ -1,0 +1,82 @@
+"""Run with NUMBA_DISABLE_JIT=1: the index `keyed` against the contract and against `scan`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pyarrow as pa
+
+from headgate.matching import ScanIndex
+from headgate.matching.keyed.index import KeyedIndex
+from headgate.matching.keyed.match import match
+from headgate.query import Query
+from headgate.schema import Stream
+from headgate.testing import check_index
+from headgate.workloads import begen, box_events, boxes, mixed, mixed_events, pattern_rules
+from tests.matching.ways import found_by
+
+Workload = tuple[Stream, list[Query], pa.Table]
+
+
+def dense() -> Workload:
+    """Few attributes and values, so that many queries meet in a cluster."""
+    drawn = begen(2_500, seed=1, matching=0.4, dimensions=20, cardinality=8, attributes=10)
+    return drawn.stream, drawn.queries(), drawn.events(25, seed=2).table()
+
+
+def sparse() -> Workload:
+    drawn = begen(800, seed=3, matching=0.02, extra=3, operators="high")
+    return drawn.stream, drawn.queries(), drawn.events(30, seed=4).table()
+
+
+def patterns() -> Workload:
+    rules = pattern_rules(30, seed=1)
+    return rules.stream, rules.queries(), rules.events(200, matching=0.5, seed=2)
+
+
+def shapes() -> Workload:
+    drawn = mixed(200, matching=0.05, seed=1)
+    return drawn.stream, drawn.queries(), mixed_events(60, seed=2)
+
+
+def ranges() -> Workload:
+    drawn = boxes(500, attributes=3, constrained=3, matching=0.02, seed=1)
+    return drawn.stream, drawn.queries(), box_events(60, attributes=3, seed=2)
+
+
+def same_as_scan(workload: Workload, way: str) -> tuple[int, Counter[str]]:
+    """The matches, and where the queries are; with several parts and removed queries too."""
+    stream, queries, events = workload
+    with found_by(way):
+        index, scan = KeyedIndex.build(stream, queries[:-40]), ScanIndex.build(stream, queries)
+        index.match(events)
+        for late in queries[-40:]:
+            index.insert(late)
+        for gone in queries[::7]:
+            index.remove(gone.id)
+            scan.remove(gone.id)
+        found, expected = index.match(events).in_order(), scan.match(events)
+    assert found.offsets.tolist() == expected.offsets.tolist()
+    assert found.positions.tolist() == expected.positions.tolist()
+    described = index.describe()
+    return found.total, Counter({name: described[name] for name in ("in_bitmaps", "in_grid")})
+
+
+def main() -> None:
+    assert os.environ["NUMBA_DISABLE_JIT"] == "1"
+    assert not hasattr(match, "py_func"), "the kernel is compiled"
+    check_index(KeyedIndex)
+    places: Counter[str] = Counter()
+    for workload in (dense, sparse, patterns, shapes, ranges):
+        for way in ("grid", "clusters"):
+            matches, there = same_as_scan(workload(), way)
+            assert matches > 50, workload
+            places += there
+    assert places["in_bitmaps"] >= 64, places
+    assert places["in_grid"] >= 64, places
+    print("done")
+
+
+if __name__ == "__main__":
+    main()

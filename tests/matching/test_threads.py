@@ -1,0 +1,110 @@
+"""Several threads, small rooms and several parts change nothing about the answer."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from headgate.matching import Matches, ScanIndex
+from headgate.matching.keyed import segment
+from headgate.matching.keyed.index import KeyedIndex
+from headgate.query import Query
+from headgate.schema import Stream
+from headgate.testing.contract import SMALL, lists, query
+from headgate.workloads import begen, mixed, mixed_events
+from tests.matching.ways import found_by
+
+LATE = 150  # queries that come after the others were filed
+
+
+@lru_cache(maxsize=2)
+def workload(name: str) -> tuple[Stream, list[Query], pa.Table]:
+    if name == "mixed":
+        shapes = mixed(900, matching=0.05, long_lists=0.0, seed=5)
+        return shapes.stream, shapes.queries(), mixed_events(2_500, seed=6)
+    drawn = begen(1_500, seed=5, matching=0.2, dimensions=20, cardinality=8, attributes=10)
+    return drawn.stream, drawn.queries(), drawn.events(2_500, seed=6).table()
+
+
+@lru_cache(maxsize=2)
+def expected(name: str) -> Matches:
+    stream, queries, events = workload(name)
+    scan = ScanIndex.build(stream, queries)
+    for gone in queries[::9]:
+        scan.remove(gone.id)
+    return scan.match(events)
+
+
+def in_parts(name: str) -> KeyedIndex:
+    """A base, a delta, and removed queries in both."""
+    stream, queries, events = workload(name)
+    index = KeyedIndex.build(stream, queries[:-LATE])
+    index.match(events.slice(0, 1))
+    for late in queries[-LATE:]:
+        index.insert(late)
+    index.match(events.slice(0, 1))
+    for gone in queries[::9]:
+        index.remove(gone.id)
+    assert index.describe()["parts"] == [len(queries) - LATE, LATE]
+    assert index.describe()["removed"] == len(queries[::9])
+    return index
+
+
+@pytest.mark.parametrize("output", [1, 4_000, segment.OUTPUT])
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize(
+    ("name", "way"), [("mixed", "chosen"), ("dense", "grid"), ("dense", "clusters")]
+)
+def test_agree_threads(
+    name: str, way: str, threads: int, output: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many threads match, and however little room they have, the answer is that of scan."""
+    monkeypatch.setattr(segment, "OUTPUT", output)
+    events = workload(name)[2]
+    with found_by(way):
+        index = in_parts(name)
+    index.threads = threads
+    chunks = list(index.match_chunks(events))
+    firsts = np.cumsum([0, *map(len, chunks)]).tolist()
+    assert [chunk.first for chunk in chunks] == firsts[:-1]
+    assert firsts[-1] == events.num_rows
+    assert len(chunks) > (1 if output < segment.OUTPUT or threads > 1 else 0)
+    found = index.match(events).in_order()
+    assert found.total > 10_000
+    assert np.array_equal(found.offsets, expected(name).offsets)
+    assert np.array_equal(found.positions, expected(name).positions)
+    together = np.concatenate([chunk.in_order().positions for chunk in chunks])
+    assert np.array_equal(together, found.positions)
+
+
+def test_room_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No chunk is larger than the room, unless a single event has more matches than that."""
+    output = 5_000
+    monkeypatch.setattr(segment, "OUTPUT", output)
+    index = in_parts("dense")
+    index.threads = 1
+    sizes = [(chunk.total, len(chunk)) for chunk in index.match_chunks(workload("dense")[2])]
+    parts = len(index.describe()["parts"])
+    assert len(sizes) > 10
+    assert all(total <= parts * output or rows == 1 for total, rows in sizes)
+
+
+def test_a_later_part_has_less_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a later part gets less far, the first sees events again, and finds the same in them."""
+    monkeypatch.setattr(segment, "OUTPUT", 50)
+    queries = [query(SMALL, f"q{n}", f"a = {n} OR b = 'v{n}'") for n in range(10)]
+    late = [query(SMALL, f"late{n}", "a >= 0") for n in range(4)]
+    events = [{"a": n % 10, "b": "v3"} for n in range(40)]
+    index = KeyedIndex.build(SMALL, queries)
+    index.threads = 1
+    index.match(events)
+    for one in late:
+        index.insert(one)
+    assert index.describe()["parts"] == [10, 4]
+    chunks = list(index.match_chunks(events))
+    assert len(chunks) > 2
+    found = [ids for chunk in chunks for ids in lists(chunk)]
+    assert found == lists(ScanIndex.build(SMALL, queries + late).match(events))
