@@ -18,7 +18,6 @@ from headgate.matching.keyed import build, records
 from headgate.matching.keyed.by_row import by_row
 from headgate.matching.keyed.entries import key_entries
 from headgate.matching.keyed.index import KeyedIndex
-from headgate.matching.keyed.interleave import interleaved
 from headgate.matching.keyed.keys import choose_keys
 from headgate.query import Query
 from headgate.schema import INT, Attribute, Stream
@@ -219,7 +218,7 @@ def check_records(random: Random) -> int:
     queries = np.array(random.sample(range(10 * total), total), np.int32)
     mask = np.array([random.getrandbits(62) for _ in range(total)], np.int64)
     plan = records.plan_records(start, fit, row, column, low, high)
-    filled, bits = records.fill_records(
+    filled, bits, _ = records.fill_records(
         start, fit, queries, mask, how, row, column, low, high, plan
     )
     lines = plan[2]
@@ -267,7 +266,7 @@ def in_bitmap(record: list[int], bits: Any, event: list[int]) -> set[int]:
         return set()
     words = (size + 63) // 64
     found = set(range(size))
-    for about in range(5, 5 + 4 * columns, 4):
+    for about in range(6, 6 + 4 * columns, 4):
         column, first, count, row = record[about : about + 4]
         region = sum(bound <= event[column] for bound in record[first : first + count])
         begin = 8 * line + (row + region) * words
@@ -343,22 +342,3 @@ def test_oracle_by_row() -> None:
             mine = [i for i, of in enumerate(rows) if of == r]
             assert column[start[r] : start[r + 1]].tolist() == [columns[i] for i in mine]
             assert code[start[r] : start[r + 1]].tolist() == [codes[i] for i in mine]
-
-
-def test_oracle_interleaved() -> None:
-    """Each event has first what the one part found for it, and then what the other found."""
-    random = Random(seed(9))
-    for _ in range(many(500)):
-        events = random.randint(0, 6)
-        one, other = (
-            [[random.randrange(99) for _ in range(random.randint(0, 4))] for _ in range(events)]
-            for _ in range(2)
-        )
-        found = interleaved(*flat_lists(one), *flat_lists(other))
-        expected = [n for mine, more in zip(one, other, strict=True) for n in mine + more]
-        assert found.tolist() == expected
-
-
-def flat_lists(lists: list[list[int]]) -> tuple[Any, Any]:
-    offsets = np.cumsum([0, *map(len, lists)])
-    return offsets, np.array([n for one in lists for n in one], np.int64)

@@ -144,6 +144,7 @@ def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
     encoded = workload.encoded()
     started = time.perf_counter()
     index = KeyedIndex.from_encoded(workload.stream, encoded)
+    index.threads = 1
     size = index.describe()["bytes"]
     seconds = time.perf_counter() - started
     facts = {

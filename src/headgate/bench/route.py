@@ -86,7 +86,7 @@ def routed(frame: Any, rules: Boxes) -> Any:
     from headgate.spark import route
 
     queries = QuerySet(Schema((rules.stream,)), rules.queries())
-    pairs = frame.transform(route(queries, output="pairs", keep=["number"], index="scan"))
+    pairs = frame.transform(route(queries, output="pairs", keep=["number"]))
     rule = F.substring("query_id", len("box") + 1, 10).cast("bigint").alias("rule")
     return pairs.select(F.col("number").alias("event"), rule)
 

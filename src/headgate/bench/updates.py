@@ -50,6 +50,7 @@ def _built(queries: Conjunctions, events: pa.Table) -> KeyedIndex:
     from headgate.matching.keyed.index import KeyedIndex
 
     index = KeyedIndex.from_encoded(queries.stream, queries.encoded())
+    index.threads = 1
     index.match(events.slice(0, 1))
     return index
 

@@ -75,7 +75,7 @@ class AtomNumbers:
         self._columns = ColumnNumbers(schema)
         self._cuts = CutPools()
         self._patterns = PatternNumbers()
-        self._numbers: dict[tuple[tuple[int, ...], Atom], int] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
         self._rows: list[_Row] = []
         self._alive: list[Atom] = []
 
@@ -90,21 +90,31 @@ class AtomNumbers:
         else. So an object that was seen is known by its address, and kept alive for that.
         """
         known: dict[int, int] = {}
+        known_columns: dict[int, int] = {}
+
+        def column_of(column: Column) -> int:
+            number = known_columns.get(id(column))
+            if number is None:
+                number = known_columns[id(column)] = self._columns.number(column, sources)
+            return number
 
         def number_of(atom: Atom) -> int:
             number = known.get(id(atom))
             if number is None:
-                number = known[id(atom)] = self._number(atom, sources)
                 self._alive.append(atom)
+                columns = tuple(map(column_of, columns_of(atom)))
+                number = known[id(atom)] = self._number(atom, columns)
             return number
 
         return number_of
 
-    def _number(self, atom: Atom, sources: tuple[Source, ...]) -> int:
-        columns = tuple(self._columns.number(column, sources) for column in columns_of(atom))
-        number = self._numbers.get((columns, atom))
+    def _number(self, atom: Atom, columns: tuple[int, ...]) -> int:
+        key: tuple[object, ...] = (columns, atom)
+        if isinstance(atom, Within):  # most are, and hashing them whole takes twice as long
+            key = (columns, atom.values.cuts, atom.values.starts_inside)
+        number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[columns, atom] = len(self._rows)
+            number = self._numbers[key] = len(self._rows)
             self._rows.append(self._row(atom, columns))
         return number
 

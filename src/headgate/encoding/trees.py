@@ -45,6 +45,14 @@ def postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[int]
     >>> postfix(And((TRUE, Not(FALSE), TRUE)), [FALSE, TRUE].index)
     [1, 0, -1, 1, -22]
     """
+    if isinstance(predicate, And):
+        atoms = [part for part in predicate.parts if not isinstance(part, And | Or | Not | Truth)]
+        if len(atoms) == len(predicate.parts):  # as most are
+            return [*map(number_of, atoms), AND - 2 * len(atoms)]
+    return _postfix(predicate, number_of)
+
+
+def _postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[int]:
     entries: list[int] = []
     pending: list[Predicate | int] = [predicate]  # an operator waits here below its parts
     while pending:
@@ -53,7 +61,7 @@ def postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[int]
             entries.append(node)
         elif isinstance(node, And):
             pending.append(AND - 2 * len(node.parts))
-            pending.extend(reversed(node.parts))
+            pending.extend(node.parts[::-1])
         elif isinstance(node, Or):
             pending.append(OR - 2 * len(node.parts))
             pending.extend(reversed(node.parts))

@@ -91,8 +91,8 @@ def pieces(matches: Matches, most: int) -> Iterator[Matches]:
 
 
 def lists(piece: Matches, ids: Array) -> Array:
-    """The ids of the queries that want each event."""
-    return _lists(piece.offsets, ids.take(piece.positions))
+    """The ids of the queries that want each event, in order of position."""
+    return _lists(piece.offsets, ids.take(piece.in_order().positions))
 
 
 def counts(piece: Matches) -> Array:

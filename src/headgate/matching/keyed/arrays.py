@@ -78,6 +78,24 @@ class Events(NamedTuple):
     matched: Any
 
 
+class Living(NamedTuple):
+    """Which queries are alive, a bit for each: by number, in the order of all bitmaps, and in that
+    of the grid. All are empty where every query is alive."""
+
+    numbers: Any
+    bitmaps: Any
+    grid: Any
+
+
+class Appended(NamedTuple):
+    """What the kernel gives out: the position of each number, or nothing where they are the same;
+    and the positions that were found elsewhere, those of event e from `offsets[e]` on."""
+
+    position: Any
+    offsets: Any
+    found: Any
+
+
 class Scratch(NamedTuple):
     """Room that one thread works in. `codes` is by column and all 0 between events; `stamp` is by
     pattern slot and `seen` by query: when it was last met, by `clock`, which no event repeats."""

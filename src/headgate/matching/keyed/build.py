@@ -45,7 +45,8 @@ class Built:
     bit_atoms: npt.NDArray[np.int64]  # the atom of each column of `bits`
     entries: int
     clusters_filed: int
-    bitmaps: int
+    bitmap_lines: npt.NDArray[np.int64]  # the records that have a bitmap
+    words_of_living: int
     in_bitmaps: int
     never: int
     depth: int  # of the stack that the longest program needs
@@ -106,7 +107,9 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         conditions, queries, key_atom[literals], fits, repeated
     )
     plan = plan_records(start, fit, row, column, low, high)
-    records, bits = fill_records(start, fit, queries, mask, how, row, column, low, high, plan)
+    records, bits, words_of_living = fill_records(
+        start, fit, queries, mask, how, row, column, low, high, plan
+    )
     line_of = np.full(bit_base + 3 * len(atoms), -1, np.int32)
     line_of[heads] = plan[2][:-1]
     at = np.arange(len(pattern_slots))
@@ -140,7 +143,8 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         bit_atoms,
         len(nodes),
         len(heads),
-        int((plan[0] > 0).sum()),
+        plan[2][:-1][plan[0] > 0],
+        words_of_living,
         int(fit[plan[0] > 0].sum()),
         never,
         depth,

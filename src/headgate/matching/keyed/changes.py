@@ -66,7 +66,7 @@ def filed(encoded: EncodedQueries, positions: Numbers, schema: Schema) -> Parts:
 
 def living(parts: Sequence[Part], schema: Schema) -> tuple[EncodedQueries, Numbers]:
     """The living queries of some parts, and their positions."""
-    numbers = [part.living() for part in parts]
+    numbers = [np.flatnonzero(part.living) for part in parts]
     encoded = [
         selected(part.segment.encoded, alive, schema)
         for part, alive in zip(parts, numbers, strict=True)

@@ -7,7 +7,10 @@ directory is named after the source of all of them; the CPU is Numba's own care.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
+import shutil
+import time
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
@@ -16,6 +19,9 @@ from typing import Any
 
 import numba
 from numba import njit
+
+PREFIX = "kernels-"
+FORGOTTEN = 30 * 24 * 3600  # seconds
 
 _settings: Any = numba.config
 
@@ -28,12 +34,32 @@ def cache_directory() -> Path | None:
     for source in sorted(files(__package__).iterdir(), key=lambda file: file.name):
         if source.name.endswith(".py"):
             digest.update(source.read_bytes())
-    directory = home / "headgate" / f"kernels-{digest.hexdigest()}"
+    directory = home / "headgate" / f"{PREFIX}{digest.hexdigest()}"
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        os.utime(directory)
+        _forget_old(directory.parent)
     except OSError:
         return None
     return directory if os.access(directory, os.W_OK) else None
+
+
+def _forget_old(home: Path) -> None:
+    """Delete the kernels of versions that nobody has used for a month."""
+    for other in home.glob(f"{PREFIX}*"):
+        if time.time() - other.stat().st_mtime > FORGOTTEN:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+@cache
+def announce() -> None:
+    """Say so, once in a process, if the kernels have to be compiled first."""
+    directory = cache_directory()
+    if not _settings.DISABLE_JIT and (directory is None or not any(directory.rglob("*.nbc"))):
+        where = "no place to keep them" if directory is None else "kept for the next time"
+        logging.getLogger("headgate").warning(
+            "compiling the matching kernels, which takes about half a minute; %s", where
+        )
 
 
 def kernel(function: Callable[..., Any]) -> Any:

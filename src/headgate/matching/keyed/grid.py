@@ -117,8 +117,9 @@ def _clear(bits, width, i, begin, end):
 
 
 @part_of_kernel
-def match_grid(grid, codes, rows, block, full, out, used):
-    """Append the queries of a grid that accept an event's codes; `rows` to `full` are scratch."""
+def match_grid(grid, alive, codes, scratch, out, used):
+    """Append the queries of a grid that accept an event's codes."""
+    rows, block, full = scratch.rows, scratch.block, scratch.full
     count = len(grid.columns)
     for k in range(count):
         row = grid.row_of[grid.table_start[k] + codes[grid.columns[k]]]
@@ -127,7 +128,7 @@ def match_grid(grid, codes, rows, block, full, out, used):
         rows[k] = rows[count - 1]
     for begin in range(0, grid.width, BLOCK):
         size = min(BLOCK, grid.width - begin)
-        words = _and_rows(grid.bits, rows, count, begin, size, block, full)
+        words = _and_rows(grid.bits, alive, rows, count, begin, size, block, full)
         for j in range(words):
             word, base = block[full[j]], (begin + full[j]) << 6
             while word != 0:
@@ -139,13 +140,13 @@ def match_grid(grid, codes, rows, block, full, out, used):
 
 
 @part_of_kernel
-def _and_rows(bits, rows, count, begin, size, block, full):
+def _and_rows(bits, alive, rows, count, begin, size, block, full):
     """The AND of parts of some rows in `block`; which of its words are not zero; and how many.
 
     Listing these words first saves a branch that the processor cannot foresee.
     """
     for w in range(size):
-        block[w] = ~np.uint64(0)
+        block[w] = alive[begin + w] if len(alive) else ~np.uint64(0)
     for k in range(0, count, TOGETHER):
         a, b, c, d = rows[k] + begin, rows[k + 1] + begin, rows[k + 2] + begin, rows[k + 3] + begin
         for w in range(size):

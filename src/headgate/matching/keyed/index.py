@@ -189,7 +189,7 @@ class KeyedIndex:
             "removed": sum(part.dead for part in parts),
             "clusters": sum(one.clusters_filed for one in built),
             "entries": sum(one.entries for one in built),
-            "bitmaps": sum(one.bitmaps for one in built),
+            "bitmaps": sum(len(one.bitmap_lines) for one in built),
             "in_bitmaps": sum(one.in_bitmaps for one in built),
             "in_grid": sum(len(one.grid.query) for one in built),
             "without_key": sum(len(one.clusters.unkeyed) for one in built),

@@ -25,18 +25,21 @@ AHEAD = 4  # records that are being loaded while one is read
 
 
 @kernel
-def match(conditions, clusters, grid, events, begin, stop, scratch, alive, out, offsets):
+def match(conditions, clusters, grid, events, begin, stop, scratch, living, given, out, offsets):
     """Match events from `begin` on, up to `stop` or until `out` might not hold the next one.
 
     Gives how far it got. `offsets[e - begin]` is where the matches of event e begin, which are in
-    no particular order. `alive` has a bit for each query, or nothing if all are.
+    no particular order. `living` and `given` are described in `arrays`.
     """
     used = 0
     count = len(conditions.offsets) - 1
     codes = scratch.codes
     e = begin
     while e < stop:
-        if len(out) - used < count:
+        more = 0
+        if len(given.offsets):
+            more = given.offsets[e - begin + 1] - given.offsets[e - begin]
+        if len(out) - used < count + more:
             break
         offsets[e - begin] = used
         scratch.clock[0] += 1
@@ -44,7 +47,7 @@ def match(conditions, clusters, grid, events, begin, stop, scratch, alive, out, 
         present = _take(events, e, codes)
         _stamp_patterns(events, e, codes, scratch.stamp, now)
         if len(grid.columns):
-            used = match_grid(grid, codes, scratch.rows, scratch.block, scratch.full, out, used)
+            used = match_grid(grid, living.grid, codes, scratch, out, used)
         met = _lines_met(conditions, clusters, events, e, codes, scratch.met)
         waiting = 0
         for i in range(met):
@@ -52,26 +55,30 @@ def match(conditions, clusters, grid, events, begin, stop, scratch, alive, out, 
             prefetch(clusters.records, scratch.met[min(i + AHEAD, met - 1)] * LINE + LINE)
             base = scratch.met[i] * LINE
             if clusters.records[base] > 0:
-                used = _match_bitmap(
-                    clusters.records, clusters.bits, base, codes, scratch.rows, out, used
-                )
+                used = _match_bitmap(clusters, base, living.bitmaps, scratch, out, used)
             head, end = _heads(clusters.records, base)
             while head < end:
                 head, waiting = _gather(
                     clusters.records, base, head, end, present, scratch.waiting, waiting
                 )
                 if head < end or waiting > len(scratch.waiting) // 2:
-                    used = _check(conditions, clusters, events, e, now, scratch, waiting, out, used)
+                    used = _check(
+                        conditions, clusters, events, e, now, scratch, waiting, living, out, used
+                    )
                     waiting = 0
-        used = _check(conditions, clusters, events, e, now, scratch, waiting, out, used)
+        used = _check(conditions, clusters, events, e, now, scratch, waiting, living, out, used)
         for q in clusters.unkeyed:
             if _program_holds(
                 conditions, events.bits[e], q, codes, scratch.stamp, now, scratch.stack
             ):
                 out[used] = q
-                used += 1
-        if len(alive):
-            used = _living(out, offsets[e - begin], used, alive)
+                used += _lives(living.numbers, q)
+        if len(given.position):
+            for i in range(offsets[e - begin], used):
+                out[i] = given.position[out[i]]
+        for i in range(more):
+            out[used + i] = given.found[given.offsets[e - begin] + i]
+        used += more
         for k in range(events.start[e], events.start[e + 1]):
             codes[events.column[k]] = 0
         e += 1
@@ -90,15 +97,12 @@ def _take(events, e, codes):
     return present
 
 
-@kernel
-def _living(out, begin, end, alive):
-    """Drop the queries that were removed; gives where the others end."""
-    place = begin
-    for i in range(begin, end):
-        number = out[i]
-        out[place] = number
-        place += np.int64(alive[number >> 6] >> np.uint64(number & 63) & np.uint64(1))
-    return place
+@part_of_kernel
+def _lives(alive, number):
+    """1 for a query that is alive, 0 for one that was removed."""
+    if len(alive) == 0:
+        return np.int64(1)
+    return np.int64(alive[number >> 6] >> np.uint64(number & 63) & np.uint64(1))
 
 
 @kernel
@@ -188,7 +192,7 @@ def _gather(records, base, head, end, present, waiting, count):
 
 
 @part_of_kernel
-def _check(conditions, clusters, events, e, now, scratch, count, out, used):
+def _check(conditions, clusters, events, e, now, scratch, count, living, out, used):
     """Append the waiting queries that hold for an event."""
     records, codes = clusters.records, scratch.codes
     for i in range(count):
@@ -206,7 +210,7 @@ def _check(conditions, clusters, events, e, now, scratch, count, out, used):
             )
         if holds:
             out[used] = q
-            used += 1
+            used += _lives(living.numbers, q)
     return used
 
 
@@ -221,8 +225,10 @@ def _intervals_hold(records, k, codes):
 
 
 @part_of_kernel
-def _match_bitmap(records, bits, base, codes, rows, out, used):
-    """Append the queries of a bitmap that accept an event's codes; `rows` is scratch room."""
+def _match_bitmap(clusters, base, alive, scratch, out, used):
+    """Append the queries of a bitmap that accept an event's codes."""
+    records, bits = clusters.records, clusters.bits
+    codes, rows = scratch.codes, scratch.rows
     size, columns = records[base], records[base + 1]
     width = (size + 63) >> 6
     first_word = np.int64(records[base + 2]) * LINE_WORDS
@@ -243,7 +249,7 @@ def _match_bitmap(records, bits, base, codes, rows, out, used):
     query = base + records[base + 4] - size
     w = 0
     while w < width:
-        word = ~np.uint64(0)
+        word = alive[records[base + 5] + w] if len(alive) else ~np.uint64(0)
         for k in range(columns):
             word &= unchecked(bits, unchecked(rows, k) + w)
         used = _append(word, records, query + (w << 6), out, used)

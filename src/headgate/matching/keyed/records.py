@@ -3,7 +3,7 @@
 A record begins at a multiple of LINE numbers and consists of
 
     a header       queries in the bitmap, its columns, where its bits begin, entries in rows, where
-                   their heads begin
+                   their heads begin, the first word of its living queries
     columns        of the bitmap: column, where its bounds begin, their number, its first row
     bounds         of these columns, in order
     queries        of the bitmap
@@ -27,7 +27,7 @@ import numpy as np
 from headgate.matching.keyed.compiled import kernel
 
 LINE, LINE_WORDS = 16, 8  # numbers and words in 64 bytes
-HEADER, LEAF_COLUMN, HEAD, INTERVAL = 5, 4, 4, 3
+HEADER, LEAF_COLUMN, HEAD, INTERVAL = 6, 4, 4, 3
 BY_PROGRAM, BY_PROGRAM_ONCE = -1, -2  # instead of where a head's intervals are
 MASKED = 62  # bits of a mask; columns with the same remainder share one
 HALF = (1 << 31) - 1
@@ -94,8 +94,9 @@ def _distinct(keys):
 
 @kernel
 def fill_records(start, fit, queries, mask, how, row, column, low, high, plan):
-    """The records and the bits."""
+    """The records and the bits; and how many words the queries of all bitmaps need."""
     columns, bounds, line, bits_line = plan
+    words_of_living = 0
     records = np.zeros(line[-1] * LINE, np.int32)
     bits = np.zeros(bits_line[-1] * LINE_WORDS, np.uint64)
     for c in range(len(columns)):
@@ -103,6 +104,8 @@ def fill_records(start, fit, queries, mask, how, row, column, low, high, plan):
         begin, end = start[c], start[c + 1]
         if columns[c] > 0:
             record[0], record[1], record[2] = fit[c], columns[c], bits_line[c]
+            record[5] = words_of_living
+            words_of_living += (fit[c] + 63) >> 6
             words = bits[bits_line[c] * LINE_WORDS : bits_line[c + 1] * LINE_WORDS]
             _fill_leaf(record, words, begin, begin + fit[c], queries, row, column, low, high)
             begin += fit[c]
@@ -110,7 +113,21 @@ def fill_records(start, fit, queries, mask, how, row, column, low, high, plan):
         place = HEADER + LEAF_COLUMN * columns[c] + bounds[c] + record[0]
         record[4] = place
         _fill_heads(record, place, begin, end, queries, mask, how, row, column, low, high)
-    return records, bits
+    return records, bits, words_of_living
+
+
+@kernel
+def living_words(records, lines, words_of_living, alive):
+    """A bit for each query of each bitmap, whose records are at these lines: is it alive?"""
+    found = np.zeros(words_of_living, np.uint64)
+    for line in lines:
+        record = records[line * LINE :]
+        first = record[4] - record[0]
+        for i in range(record[0]):
+            number = record[first + i]
+            bit = alive[number >> 6] >> np.uint64(number & 63) & np.uint64(1)
+            found[record[5] + (i >> 6)] |= bit << np.uint64(i & 63)
+    return found
 
 
 @kernel

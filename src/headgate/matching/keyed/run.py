@@ -5,27 +5,42 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
 from threading import local
+
+import numpy as np
 
 from headgate.events import EventBatch
 from headgate.matching.found import Found
 from headgate.matching.keyed.arrays import Events
 from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.keyed.interleave import interleaved
 from headgate.matching.keyed.segment import Numbers, Part, Room
 
-FEWEST_ROWS, MOST_ROWS = 128, 4096  # of the block that a thread takes
+FEWEST_ROWS, MOST_ROWS = 128, 4096  # of a block, which is one thread's work
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """The rows from `row` up to `stop`, with what all parts but the largest found for them."""
+
+    row: int
+    stop: int
+    offsets: Numbers
+    positions: Numbers
 
 
 def match_parts(parts: Sequence[Part], batch: EventBatch, threads: int) -> Iterator[Found]:
     """The matches of a batch, in order of rows."""
-    columns = EventColumns(batch)
-    work = _Work([(part, part.segment.events(columns)) for part in parts], len(columns))
-    size = min(MOST_ROWS, max(FEWEST_ROWS, -(-work.rows // (4 * threads))))
     if not parts:
         return
+    columns = EventColumns(batch)
+    largest_last = sorted(parts, key=lambda part: len(part.segment))
+    work = _Work([(part, part.segment.events(columns)) for part in largest_last], len(columns))
+    size = min(MOST_ROWS, max(FEWEST_ROWS, -(-work.rows // (4 * threads))))
     if threads == 1 or work.rows <= size:
-        yield from _to_end(work, work.found(0, work.rows), work.rows)
+        for row in range(0, work.rows, MOST_ROWS):
+            yield from work.pieces(row, min(row + MOST_ROWS, work.rows))
     else:
         yield from _on_threads(work, size, threads)
 
@@ -34,61 +49,62 @@ class _Work:
     """What all threads share, and a room for each of them."""
 
     def __init__(self, parts: list[tuple[Part, Events]], rows: int) -> None:
-        self.parts = parts
+        self.others, self.largest = parts[:-1], parts[-1]
         self.rows = rows
         self._own = local()
 
-    def found(self, row: int, stop: int) -> Found:
-        """The matches of rows from `row` on, of as many as there is room for, up to `stop`."""
-        pieces: list[tuple[Numbers, Numbers]] = []
-        for (part, events), room in zip(self.parts, self._rooms(), strict=True):
-            offsets, positions = part.matched(events, row, stop, room)
-            stop = row + len(offsets) - 1
-            pieces.append((offsets, positions))
-        offsets, positions = _first(pieces[0], stop - row)
-        for piece in pieces[1:]:
-            others, more = _first(piece, stop - row)
-            if len(more):
-                positions = interleaved(offsets, positions, others, more)
-                offsets = offsets + others
-        return Found(row, offsets, positions)
+    def pieces(self, row: int, stop: int) -> Iterator[Found]:
+        """The matches of these rows, in as many pieces as there is room for."""
+        while row < stop:
+            block = self._begun(row, stop)
+            while block.row < block.stop:
+                found, block = self._continued(block)
+                yield found
+            row = block.stop
+
+    def _begun(self, row: int, stop: int) -> Block:
+        """A block of as many of these rows as there is room for."""
+        found = np.empty(0, np.int64), np.empty(0, np.int64)
+        for (part, events), room in zip(self.others, self._rooms()[:-1], strict=True):
+            found = part.matched(events, row, stop, room, found)
+            stop = row + len(found[0]) - 1
+        return Block(row, stop, *found)
+
+    def _continued(self, block: Block) -> tuple[Found, Block]:
+        """The first matches of a block, and the rest of it."""
+        part, events = self.largest
+        others = block.offsets, block.positions
+        offsets, positions = part.matched(events, block.row, block.stop, self._rooms()[-1], others)
+        found = Found(block.row, offsets, positions)
+        rest = block.offsets[len(offsets) - 1 :]
+        return found, Block(found.end, block.stop, rest, block.positions)
 
     def _rooms(self) -> list[Room]:
         rooms: list[Room] | None = getattr(self._own, "rooms", None)
         if rooms is None:
-            rooms = self._own.rooms = [Room(part.segment, self.rows) for part, _ in self.parts]
+            parts = (*self.others, self.largest)
+            rooms = self._own.rooms = [Room(part.segment, self.rows) for part, _ in parts]
         return rooms
 
 
-def _first(piece: tuple[Numbers, Numbers], rows: int) -> tuple[Numbers, Numbers]:
-    offsets, positions = piece
-    return offsets[: rows + 1], positions[: offsets[rows]]
-
-
-def _to_end(work: _Work, found: Found, stop: int) -> Iterator[Found]:
-    """What was found, and what is left of its rows."""
-    yield found
-    while found.end < stop:
-        found = work.found(found.end, stop)
-        yield found
-
-
 def _on_threads(work: _Work, size: int, threads: int) -> Iterator[Found]:
-    """Blocks of rows are taken by threads; never more of them are under way than threads."""
+    """Blocks of rows are taken by threads; never more of them are under way than threads.
+
+    A thread finds only the first piece of its block ahead of time, so that few are held at once.
+    """
     starts = iter(range(0, work.rows, size))
+
+    def begun(start: int) -> tuple[Found, Iterator[Found]]:
+        pieces = work.pieces(start, min(start + size, work.rows))
+        return next(pieces), pieces
+
     with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[tuple[Future[Found], int]] = deque()
-
-        def submit() -> None:
-            start = next(starts, None)
-            if start is not None:
-                stop = min(start + size, work.rows)
-                waiting.append((pool.submit(work.found, start, stop), stop))
-
-        for _ in range(threads):
-            submit()
+        waiting: deque[Future[tuple[Found, Iterator[Found]]]] = deque()
+        for start in starts:
+            waiting.append(pool.submit(begun, start))
+            if len(waiting) >= threads:
+                first, rest = waiting.popleft().result()
+                yield from chain([first], rest)
         while waiting:
-            first, stop = waiting.popleft()
-            found = first.result()
-            submit()
-            yield from _to_end(work, found, stop)
+            first, rest = waiting.popleft().result()
+            yield from chain([first], rest)

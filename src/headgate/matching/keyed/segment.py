@@ -11,11 +11,13 @@ import numpy.typing as npt
 from headgate.encoding import EncodedQueries
 from headgate.encoding.atoms import atoms_from
 from headgate.encoding.trees import TRUTH_VALUES
-from headgate.matching.keyed.arrays import Events, Scratch
+from headgate.matching.keyed.arrays import Appended, Events, Living, Scratch
 from headgate.matching.keyed.build import Built, build
+from headgate.matching.keyed.compiled import announce
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.keyed.grid import BLOCK, TOGETHER
 from headgate.matching.keyed.match import match, most_met
+from headgate.matching.keyed.records import living_words
 from headgate.matching.keyed.text_search import TextSearch
 from headgate.matching.scan import compared
 from headgate.predicate import Column, Compare, Constant
@@ -40,7 +42,7 @@ class ColumnPatterns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """Query n of the encoded ones has the position `positions[n]`, ascending."""
+    """Query n of the encoded ones has the position `positions[n]`."""
 
     encoded: EncodedQueries = field(repr=False)
     positions: Numbers
@@ -100,56 +102,61 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A segment without the queries that were removed: `alive` has a bit for each query, or nothing
-    where all are alive."""
+    """A segment without the queries that were removed."""
 
     segment: Segment
-    alive: Bits
-    dead: int
-    in_place: bool  # are the numbers of queries their positions?
+    living: npt.NDArray[np.bool_]  # by number
+    bits: Living
+    position: Numbers  # by number; empty where numbers are positions
 
     @classmethod
     def of(cls, segment: Segment, living: npt.NDArray[np.bool_] | None = None) -> Part:
         """The part of a segment that is alive, by number; all of it if not said otherwise."""
-        dead = 0 if living is None else len(living) - int(living.sum())
-        alive = np.empty(0, np.uint64) if living is None or not dead else _packed(living)
-        in_place = bool(np.array_equal(segment.positions, np.arange(len(segment))))
-        return cls(segment, alive, dead, in_place)
+        alive = np.ones(len(segment), np.bool_) if living is None else living
+        same = np.array_equal(segment.positions, np.arange(len(segment)))
+        position = segment.positions[:0] if same else segment.positions
+        return cls(segment, alive, _bits(segment.built, alive), position)
+
+    @property
+    def dead(self) -> int:
+        return len(self.living) - int(self.living.sum())
 
     def without(self, gone: Numbers) -> Part:
         """The part without the queries at some positions, as far as it has them."""
-        living = self._living()
+        living = self.living.copy()
         living[self.numbers(gone)] = False
         return Part.of(self.segment, living)
 
     def numbers(self, positions: Numbers) -> Numbers:
         """The numbers of the living queries at some positions, as far as they are here."""
-        mine = np.flatnonzero(np.isin(self.segment.positions, positions))
-        return mine[self._living()[mine]]
+        return np.flatnonzero(np.isin(self.segment.positions, positions) & self.living)
 
-    def living(self) -> Numbers:
-        """The numbers of the queries that are alive."""
-        return np.flatnonzero(self._living())
-
-    def _living(self) -> npt.NDArray[np.bool_]:
-        if not len(self.alive):
-            return np.ones(len(self.segment), np.bool_)
-        bits = np.unpackbits(self.alive.view(np.uint8), bitorder="little")
-        return bits[: len(self.segment)].astype(np.bool_)
-
-    def matched(self, events: Events, row: int, stop: int, room: Room) -> tuple[Numbers, Numbers]:
+    def matched(
+        self, events: Events, row: int, stop: int, room: Room, others: tuple[Numbers, Numbers]
+    ) -> tuple[Numbers, Numbers]:
         """The matches of rows from `row` on, at most up to `stop`: their offsets and positions.
 
-        The positions of an event are in no particular order. Fewer rows are matched where there is
-        no room for more, but at least one.
+        To the positions of each event, which are in no particular order, those that others found
+        are added. Fewer rows are matched where there is no room for more, but at least one.
         """
         built = self.segment.built
-        arrays = (built.conditions, built.clusters, built.grid, events)
-        out = np.empty(max(OUTPUT, len(self.segment)), np.int64)  # pages are taken when written to
-        end = match(*arrays, row, stop, room.scratch, self.alive, out, room.offsets)
+        most = int(np.diff(others[0]).max(initial=0))
+        out = np.empty(max(OUTPUT, len(self.segment) + most), np.int64)  # mapped when written to
+        end = match(
+            built.conditions,
+            built.clusters,
+            built.grid,
+            events,
+            row,
+            stop,
+            room.scratch,
+            self.bits,
+            Appended(self.position, *others),
+            out,
+            room.offsets,
+        )
         offsets = room.offsets[: end - row + 1].copy()
-        numbers = out[: offsets[-1]]
-        return offsets, numbers if self.in_place else self.segment.positions[numbers]
+        return offsets, out[: offsets[-1]]
 
 
 class Room:
@@ -174,6 +181,7 @@ class Room:
 
 def segment_of(encoded: EncodedQueries, positions: Numbers, schema: Schema) -> Segment:
     """File queries, which have the given positions."""
+    announce()
     built = build(encoded, schema)
     bit_atoms = atoms_from(encoded.atoms, schema, built.bit_atoms)
     pattern_atoms = atoms_from(encoded.atoms, schema, built.pattern_slots)
@@ -196,6 +204,15 @@ def _by_column(atoms: list[TextMatches]) -> tuple[ColumnPatterns, ...]:
         )
         for column, numbers in slots.items()
     )
+
+
+def _bits(built: Built, living: npt.NDArray[np.bool_]) -> Living:
+    if living.all():
+        nothing = np.empty(0, np.uint64)
+        return Living(nothing, nothing, nothing)
+    numbers = _packed(living)
+    arrays = (built.clusters.records, built.bitmap_lines, built.words_of_living, numbers)
+    return Living(numbers, living_words(*arrays), _packed(living[built.grid.query]))
 
 
 def _packed(bits: npt.NDArray[np.bool_]) -> Bits:
