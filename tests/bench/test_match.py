@@ -22,9 +22,10 @@ def tiny(name: str, *sizes: int) -> Result:
 
 @pytest.mark.parametrize("name", ["match", "match-zipf", "match-rare", "match-ranges"])
 def test_integers(name: str) -> None:
-    """Four contestants agree where events are integers."""
+    """Five contestants agree where events are integers."""
     found = tiny(name, 300)
-    assert found.contestants == (match.AUTO, match.COUNTING, match.NUMPY, match.SCAN)
+    rivals = (match.COUNTING, match.BY_STEPS, match.NUMPY, match.SCAN)
+    assert found.contestants == (match.AUTO, *rivals)
     assert EXPERIMENTS[name].baseline in found.contestants
     assert {m.work for m in found.measurements} == {match.EVENTS}
     assert [fact.rpartition(", ")[2] for fact in found.facts] == [

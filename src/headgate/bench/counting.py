@@ -11,7 +11,7 @@ that carry the event's number, and a test after each step up were slower, by 25 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -86,11 +86,24 @@ class CountingIndex:
         Events are rows of values; those below 0 or beyond the cardinality are absent.
         """
         counters = np.zeros(len(self._lists.needed), np.uint8)
-        out = np.empty(max(OUTPUT, len(counters)), np.int32)
+        return self._chunks(events, lambda *place: match(self._lists, events, counters, *place))
+
+    def match_by_steps(self, events: Numbers) -> Iterator[tuple[Offsets, npt.NDArray[np.int32]]]:
+        """The same, as the paper tells it: each step up is followed by a test."""
+        count = np.zeros(len(self._lists.needed), np.int32)
+        last = np.zeros(len(self._lists.needed), np.int64)
+        return self._chunks(
+            events, lambda *place: by_steps(self._lists, events, count, last, *place)
+        )
+
+    def _chunks(
+        self, events: Numbers, matched: Callable[..., int]
+    ) -> Iterator[tuple[Offsets, npt.NDArray[np.int32]]]:
+        out = np.empty(max(OUTPUT, len(self._lists.needed)), np.int32)
         offsets = np.empty(len(events) + 1, np.int64)
         row = 0
         while row < len(events):
-            end = match(self._lists, events, row, counters, out, offsets)
+            end = matched(row, out, offsets)
             yield offsets[: end - row + 1], out[: offsets[end - row]]
             row = end
 
@@ -117,7 +130,7 @@ def inverted(offsets, attribute, low, high, cardinality, count):
 
 
 @kernel
-def match(lists, events, begin, counters, out, offsets):
+def match(lists, events, counters, begin, out, offsets):
     """Match events from `begin` on until `out` might not hold the next one; how far it got."""
     words, needed = counters.view(np.uint64), lists.needed.view(np.uint64)
     equal = np.empty(BLOCK // 8, np.uint64)
@@ -127,6 +140,29 @@ def match(lists, events, begin, counters, out, offsets):
         offsets[e - begin] = used
         count_up(lists, events[e], counters)
         used = take(words, needed, equal, out, used)
+        e += 1
+    offsets[e - begin] = used
+    return e
+
+
+@kernel
+def by_steps(lists, events, count, last, begin, out, offsets):
+    """As `match`; a counter that was last used for another event, by `last`, begins at 0."""
+    used = 0
+    e = begin
+    while e < len(events) and len(out) - used >= len(count):
+        offsets[e - begin] = used
+        for attribute in range(events.shape[1]):
+            if np.uint32(events[e, attribute]) < lists.cardinality:
+                place = attribute * lists.cardinality + events[e, attribute]
+                for k in range(np.uint64(lists.start[place]), np.uint64(lists.start[place + 1])):
+                    q = np.uint32(lists.query[k])
+                    if last[q] != e + 1:
+                        last[q], count[q] = e + 1, 0
+                    count[q] += 1
+                    if count[q] == lists.needed[q]:
+                        out[used] = q
+                        used += 1
         e += 1
     offsets[e - begin] = used
     return e

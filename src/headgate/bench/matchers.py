@@ -42,6 +42,12 @@ def counting(queries: Conjunctions, events: Numbers) -> Matcher:
     return lambda count: index.match_chunks(events[:count])
 
 
+def counting_by_steps(queries: Conjunctions, events: Numbers) -> Matcher:
+    """The same lists, with a test after each step up, as the paper tells it."""
+    index = CountingIndex(queries)
+    return lambda count: index.match_by_steps(events[:count])
+
+
 def numpy_columns(queries: Conjunctions, events: Numbers) -> Matcher:
     """By hand: the conditions on each attribute as columns, compared with the value of an event.
 
