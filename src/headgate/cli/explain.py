@@ -26,6 +26,7 @@ from headgate.events import parse_json_lines
 from headgate.events.json_text import as_json
 from headgate.explain import Explanation
 from headgate.explain import explain as explained
+from headgate.matching import Filing, index
 from headgate.predicate import Row, columns
 from headgate.query import Query
 from headgate.schema import Schema, Stream
@@ -58,7 +59,8 @@ def explain(
         show_refused(found.report)
     query = found[id]
     row = None if event is None else _row(query, found.schema, event)
-    explanation = explained(query, found.schema, row)
+    filing = index(found, stream=query.stream).filing(id) if query.kind == "filter" else None
+    explanation = explained(query, found.schema, row, filing)
     if format is Format.json:
         typer.echo(as_json(explanation.as_json()))
     else:
@@ -104,6 +106,8 @@ def _show(explanation: Explanation) -> None:
     out.print(f"  {escape(plan['sql'])}")
     out.print(f"TRUE when  {escape(plan['true_when'])}")
     out.print(f"reads      {escape(', '.join(plan['attributes'])) or 'nothing'}")
+    if explanation.filing is not None:
+        out.print(f"found      {escape(_found(explanation.filing))}")
     if explanation.row is None:
         return
     out.print()
@@ -111,6 +115,14 @@ def _show(explanation: Explanation) -> None:
     out.print()
     out.print("[bold green]it matches[/]" if explanation.matched else "[bold red]no match[/]")
     out.print(_flip(explanation))
+
+
+def _found(filing: Filing) -> str:
+    """How an index finds the query."""
+    text = f"by {filing.index}: {filing.how}"
+    if filing.share is not None:
+        text += f", about {100 * filing.share:.2g} % of them"
+    return "\n             ".join([text, *filing.conditions])
 
 
 def _tree(explanation: Explanation) -> Tree:

@@ -1,7 +1,7 @@
 """Queries and events as dense arrays."""
 
 from headgate.encoding.atoms import EncodedAtoms
-from headgate.encoding.columns import CodedColumn, double_ranks, encode_column
+from headgate.encoding.columns import CodedColumn, double_ranks, encode_column, encode_present
 from headgate.encoding.queries import EncodedQueries, decode_queries, encode_queries
 from headgate.encoding.texts import Texts
 from headgate.encoding.trees import Trees
@@ -16,6 +16,7 @@ __all__ = [
     "decode_queries",
     "double_ranks",
     "encode_column",
+    "encode_present",
     "encode_queries",
     "flaw",
 ]

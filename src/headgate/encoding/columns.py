@@ -93,6 +93,44 @@ def encode_column(column: pa.Array[Any], type_: Type) -> CodedColumn:
     return CodedColumn(type_, _filled(column, pa.int64(), 0).astype(np.int64, copy=False), valid)
 
 
+def encode_present(column: pa.Array[Any], type_: Type) -> tuple[Codes, CodedColumn]:
+    """The rows in which a column is not NULL, and its values there alone.
+
+    The same as `encode_column` of what is left without NULLs, and faster where few are left:
+    numbers are taken from Arrow's buffers as they lie there.
+    """
+    rows = _present_rows(column)
+    width = _NUMBERS.get(column.type)
+    if width is None:
+        return rows, encode_column(column.drop_null() if column.null_count else column, type_)
+    buffer = column.buffers()[1]
+    values = np.frombuffer(memoryview(buffer) if buffer else b"", width)
+    taken = values[column.offset : column.offset + len(column)][rows]
+    codes = double_ranks(taken) if width == np.float64 else taken.astype(np.int64)
+    return rows, CodedColumn(type_, codes, None)
+
+
+_NUMBERS: dict[pa.DataType, Any] = {
+    pa.int8(): np.int8,
+    pa.int16(): np.int16,
+    pa.int32(): np.int32,
+    pa.int64(): np.int64,
+    pa.float64(): np.float64,
+    pa.date32(): np.int32,
+    pa.timestamp("us", tz="UTC"): np.int64,
+}
+
+
+def _present_rows(column: pa.Array[Any]) -> Codes:
+    validity = column.buffers()[0]
+    if column.null_count == 0 or validity is None:
+        return np.arange(len(column))
+    offset = column.offset
+    whole = np.frombuffer(memoryview(validity), np.uint8)[offset // 8 :]
+    bits = np.unpackbits(whole[: (offset % 8 + len(column) + 7) // 8], bitorder="little")
+    return np.flatnonzero(bits[offset % 8 : offset % 8 + len(column)].view(np.bool_))
+
+
 def double_ranks(doubles: npt.NDArray[np.float64]) -> Codes:
     """The ordinals of doubles, as `Double.ordinal` gives them one by one."""
     bits = (doubles + 0.0).view(np.int64)  # adding zero turns −0.0 into 0.0

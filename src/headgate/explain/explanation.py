@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.explain.flip import Flip, find_flip
+from headgate.matching import Filing
 from headgate.predicate import (
     And,
     Column,
@@ -48,6 +49,7 @@ class Explanation:
     truth: bool | None = None
     atoms: tuple[AtomTruth, ...] = ()
     flip: Flip | None = None
+    filing: Filing | None = None
 
     @property
     def matched(self) -> bool:
@@ -64,6 +66,7 @@ class Explanation:
             "true_when": self.needs,
             "attributes": list(self.attributes),
             "atoms": len(set(atoms(self.query.where))),
+            "found": self.filing.as_json() if self.filing else None,
         }
         if self.row is None:
             return plan
@@ -83,12 +86,17 @@ class Explanation:
         return list(_nodes(self.query.where, self.row or {}, 0))
 
 
-def explain(query: Query, schema: Schema, row: Row | None = None) -> Explanation:
-    """The plan of a query; with a row, the truth of each atom and a change that flips it."""
+def explain(
+    query: Query, schema: Schema, row: Row | None = None, filing: Filing | None = None
+) -> Explanation:
+    """The plan of a query; with a row, the truth of each atom and a change that flips it.
+
+    `filing` is where an index keeps the query, if there is one.
+    """
     needed = render_predicate(holding(query.where))
     names = tuple(dict.fromkeys(column.key for column in _columns_read(query)))
     if row is None:
-        return Explanation(query, needed, names)
+        return Explanation(query, needed, names, filing=filing)
     return Explanation(
         query,
         needed,
@@ -97,6 +105,7 @@ def explain(query: Query, schema: Schema, row: Row | None = None) -> Explanation
         evaluate(query.where, row),
         _atom_truths(query.where, row),
         find_flip(query, schema, row),
+        filing,
     )
 
 

@@ -78,6 +78,10 @@ class CodeBook:
             regions.codes(values) for regions, (_, values) in zip(self.regions, parts, strict=True)
         ]
         sizes = [len(rows) for rows, _ in parts]
+        if min(sizes, default=0) == len(columns):  # nothing is NULL
+            start = np.arange(len(columns) + 1) * len(parts)
+            column = np.tile(np.arange(len(parts), dtype=np.int32), len(columns))
+            return start, column, np.stack(codes, axis=1).ravel()
         found: tuple[Rows, Codes, Codes] = by_row(
             len(columns),
             np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in parts)]),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from headgate.encoding import CodedColumn, encode_column
+from headgate.encoding import CodedColumn, encode_column, encode_present
 from headgate.events import EventBatch
 from headgate.predicate import Column
 
@@ -38,19 +37,8 @@ class EventColumns:
         """The rows in which a column is not NULL, and its values there."""
         known = self._present.get(about.name)
         if known is None:
-            known = self._present[about.name] = self._not_null(about)
+            known = self._present[about.name] = encode_present(self._array(about), about.type)
         return known
-
-    def _not_null(self, about: Column) -> tuple[Rows, CodedColumn]:
-        array = self._array(about)
-        if array.null_count == 0:
-            return self._all_rows, self.whole(about)
-        rows = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
-        return rows, encode_column(array.drop_null(), about.type)
 
     def _array(self, about: Column) -> Any:
         return self._batch.table.column(about.name)
-
-    @cached_property
-    def _all_rows(self) -> Rows:
-        return np.arange(len(self))

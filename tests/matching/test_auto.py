@@ -1,0 +1,74 @@
+"""The index `auto`: few queries are scanned, many are keyed, and nobody notices the change."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import headgate as hg
+from headgate.errors import UsageError
+from headgate.matching import ScanIndex, kind_of_index
+from headgate.matching.auto import FEW, AutoIndex
+from headgate.queries import QuerySet
+from headgate.query import Query
+from headgate.schema import Schema
+from headgate.testing.contract import lists, query
+from headgate.testing.generate import every_type, random_rows, random_where
+
+STREAM = every_type()
+
+
+def queries(count: int) -> list[Query]:
+    random = Random(1)
+    return [query(STREAM, f"q{n}", random_where(random, STREAM)) for n in range(count)]
+
+
+@pytest.mark.parametrize("count", [FEW - 1, FEW, FEW + 1])
+def test_the_number_of_queries_decides(count: int) -> None:
+    """From a certain number on they are keyed; `describe` says why, `filing` how."""
+    index = AutoIndex.build(STREAM, queries(count))
+    kind = "scan" if count < FEW else "keyed"
+    assert index.describe()["kind"] == kind
+    assert str(FEW) in index.describe()["chosen_because"]
+    assert index.filing("q0").index == kind
+
+
+def test_positions_outlive_the_change() -> None:
+    """Removed and updated queries before, between and after: ids and positions are those of scan."""
+    drawn = queries(FEW + 40)
+    rows = random_rows(Random(2), STREAM, 50)
+    auto, scan = AutoIndex(STREAM), ScanIndex(STREAM)
+    kinds = set()
+    for n, one in enumerate(drawn):
+        assert auto.insert(one) == scan.insert(one)
+        for index in (auto, scan):
+            if n % 5 == 4:
+                index.remove(f"q{n - 2}")
+        if n % 7 == 6:
+            changed = query(STREAM, f"q{n}", "TRUE")
+            assert auto.update(changed) == scan.update(changed)
+        if n % 10 == 0:
+            assert lists(auto.match(rows)) == lists(scan.match(rows))
+            kinds.add(auto.describe()["kind"])
+    assert kinds == {"scan", "keyed"}
+    assert len(auto) == len(scan)
+    found, expected = auto.match(rows).in_order(), scan.match(rows)
+    assert found.positions.tolist() == expected.positions.tolist()
+
+
+def test_threads_are_kept() -> None:
+    """How many threads a match may use is said once, before or after the change."""
+    index = hg.index(QuerySet(Schema((STREAM,)), queries(3)), threads=1)
+    for one in queries(FEW + 3)[3:]:
+        index.insert(one)
+    assert index.describe()["kind"] == "keyed"
+    assert index.threads == 1
+    index.threads = 3
+    assert index.threads == 3
+
+
+def test_an_unknown_kind_is_named() -> None:
+    """With what there is, and a guess at what was meant."""
+    with pytest.raises(UsageError, match=r"no index `keyd`; did you mean `keyed`"):
+        kind_of_index("keyd")
