@@ -35,7 +35,7 @@ def test_the_number_of_queries_decides(count: int) -> None:
 
 
 def test_positions_outlive_the_change() -> None:
-    """Removed and updated queries before, between and after: ids and positions are those of scan."""
+    """Whatever is removed and updated before and after, ids and positions are those of scan."""
     drawn = queries(FEW + 40)
     rows = random_rows(Random(2), STREAM, 50)
     auto, scan = AutoIndex(STREAM), ScanIndex(STREAM)

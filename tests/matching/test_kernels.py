@@ -206,12 +206,9 @@ def check_records(random: Random) -> int:
     for c, size in enumerate(sizes):
         for i in range(size):
             if i >= fit[c]:
-                how[start[c] + i] = random.choice((-2, -1))
-                rows.append([])
-            else:
-                rows.append(
-                    [random_interval(random, columns, codes) for _ in range(random.randint(0, 4))]
-                )
+                how[start[c] + i] = random.choice((1, 2))
+            intervals = random.randint(0, 4)
+            rows.append([random_interval(random, columns, codes) for _ in range(intervals)])
     row = np.cumsum([0, *map(len, rows)])
     flat = [interval for one in rows for interval in one]
     column, low, high = (np.array([one[n] for one in flat], np.int32) for n in range(3))
@@ -250,12 +247,9 @@ def check_heads(
     for entry in entries[in_leaf:]:
         number, at, lower, upper = record[place : place + 4]
         assert (number, lower + (upper << 31)) == (queries[entry], mask[entry])
-        if how[entry] < 0:
-            assert at == how[entry]
-        else:
-            size = record[at]
-            asked = [tuple(record[at + 1 + 3 * k : at + 4 + 3 * k]) for k in range(size)]
-            assert asked == rows[entry]
+        size, then = record[at : at + 2]
+        assert then == how[entry]
+        assert [tuple(record[at + 2 + 3 * k : at + 5 + 3 * k]) for k in range(size)] == rows[entry]
         place += 4
 
 

@@ -24,6 +24,7 @@ class Conditions(NamedTuple):
     slot: Any  # of a comparison or constant its column in `bits`; of a pattern its stamp
     offsets: Any
     program: Any
+    deciding: Any  # by entry of a program: may it be the last that is looked at?
 
 
 class Clusters(NamedTuple):

@@ -20,6 +20,7 @@ from headgate.matching.keyed.code_book import CodeBook, Intervals, code_book
 from headgate.matching.keyed.entries import key_entries, rows, rows_alone
 from headgate.matching.keyed.grid import asked_about, fill_grid, z_order
 from headgate.matching.keyed.keys import choose_keys
+from headgate.matching.keyed.programs import deciding
 from headgate.matching.keyed.records import fill_records, plan_records
 from headgate.schema import Schema
 
@@ -62,6 +63,7 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
     book, intervals = code_book(atoms, schema)
     greatest = np.array([one.greatest for one in book.regions], np.int64)
     slot, pattern_slots, bit_atoms = _slots(atoms)
+    offsets, program = _own(trees.offsets), _own(trees.program)
     conditions = Conditions(
         _own(atoms.kind),
         _own(atoms.column),
@@ -70,8 +72,9 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         intervals.high,
         _own(atoms.negated),
         slot,
-        _own(trees.offsets),
-        _own(trees.program),
+        offsets,
+        program,
+        deciding(offsets, program),
     )
     cost = costs(encoded, intervals, greatest)
     key_start, key_atom, key_target, weight = choose_keys(
@@ -103,12 +106,11 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
     heads, first = np.unique(nodes, return_index=True)
     start = np.append(first, len(nodes))
     fit = np.diff(np.concatenate(([0], np.cumsum(fits[queries])))[start])
-    mask, row, how, column, low, high = rows(
-        conditions, queries, key_atom[literals], fits, repeated
-    )
+    key = np.where(repeated[queries] | (key_target[literals] != TRUE), -1, key_atom[literals])
+    mask, row, then, column, low, high = rows(conditions, queries, key, fits, repeated)
     plan = plan_records(start, fit, row, column, low, high)
     records, bits, words_of_living = fill_records(
-        start, fit, queries, mask, how, row, column, low, high, plan
+        start, fit, queries, mask, then, row, column, low, high, plan
     )
     line_of = np.full(bit_base + 3 * len(atoms), -1, np.int32)
     line_of[heads] = plan[2][:-1]

@@ -78,7 +78,7 @@ class CodeBook:
             regions.codes(values) for regions, (_, values) in zip(self.regions, parts, strict=True)
         ]
         sizes = [len(rows) for rows, _ in parts]
-        if min(sizes, default=0) == len(columns):  # nothing is NULL
+        if parts and min(sizes) == len(columns):  # nothing is NULL
             start = np.arange(len(columns) + 1) * len(parts)
             column = np.tile(np.arange(len(parts), dtype=np.int32), len(columns))
             return start, column, np.stack(codes, axis=1).ravel()

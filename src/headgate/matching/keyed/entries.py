@@ -7,7 +7,9 @@ import numpy as np
 from headgate.encoding.atoms import IS_NULL, MATCHES, WITHIN
 from headgate.matching.keyed.arrays import NULL, TRUE
 from headgate.matching.keyed.compiled import kernel
-from headgate.matching.keyed.records import BY_PROGRAM, BY_PROGRAM_ONCE, MASKED
+from headgate.matching.keyed.records import MASKED, PROGRAM, PROGRAM_ONCE
+
+FEW_INTERVALS = 8  # of a condition in a row; one of more is looked up in its program
 
 
 @kernel
@@ -97,62 +99,75 @@ def _cover(low, high, base, width, nodes, used):
 
 @kernel
 def rows(conditions, queries, key_atom, alone, repeated):
-    """What is left to check of each entry: a row of intervals where the query is `alone` such.
+    """What is left to check of each entry: a row of intervals that must hold, and then the program.
 
-    The literal that it is filed under holds wherever it is met, and is left out. `how` is 0, or
-    says that the program decides, and whether the query may be met more than once for an event.
+    Intervals are the conditions on one column that the whole is an AND of. One of several intervals
+    is the interval from the first to the last of them without the gaps between: the column c of a
+    gap is written as −1 − c. The literal that an entry is filed under (`key_atom`, or −1 where
+    there are several) holds wherever it is met, and is left out. What is `alone` such intervals
+    needs no program; what is `repeated` may be met more than once for an event.
     """
     count = len(queries)
     mask = np.zeros(count, np.int64)
     row = np.zeros(count + 1, np.int64)
-    how = np.zeros(count, np.int32)
-    total = 0
+    then = np.zeros(count, np.int32)
     for i in range(count):
         q = queries[i]
-        if alone[q]:
-            total += conditions.offsets[q + 1] - conditions.offsets[q]
-        else:
-            how[i] = BY_PROGRAM_ONCE if repeated[q] else BY_PROGRAM
-    column = np.empty(total, np.int32)
-    low, high = np.empty(total, np.int32), np.empty(total, np.int32)
+        row[i + 1] = row[i]
+        for k in range(conditions.offsets[q], conditions.offsets[q + 1]):
+            if _in_row(conditions, q, k) and conditions.program[k] != key_atom[i]:
+                atom = conditions.program[k]
+                row[i + 1] += conditions.starts[atom + 1] - conditions.starts[atom]
+        if not alone[q]:
+            then[i] = PROGRAM_ONCE if repeated[q] else PROGRAM
+    column = np.empty(row[-1], np.int32)
+    low, high = np.empty(row[-1], np.int32), np.empty(row[-1], np.int32)
     used = 0
     for i in range(count):
         q = queries[i]
-        if alone[q]:
-            for k in range(conditions.offsets[q], conditions.offsets[q + 1]):
+        for k in range(conditions.offsets[q], conditions.offsets[q + 1]):
+            if _in_row(conditions, q, k) and conditions.program[k] != key_atom[i]:
                 atom = conditions.program[k]
-                if atom >= 0 and atom != key_atom[i]:
-                    c, first = conditions.column[atom], conditions.starts[atom]
-                    column[used] = c
-                    low[used], high[used] = conditions.low[first], conditions.high[first]
-                    if low[used] > 0:
-                        mask[i] |= np.int64(1) << (c % MASKED)
-                    used += 1
-        row[i + 1] = used
-    return mask, row, how, column[:used].copy(), low[:used].copy(), high[:used].copy()
+                if conditions.low[conditions.starts[atom]] > 0:
+                    mask[i] |= np.int64(1) << (conditions.column[atom] % MASKED)
+                used = row_of_atom(conditions, atom, column, low, high, used)
+    return mask, row, then, column, low, high
+
+
+@kernel
+def _in_row(conditions, q, k):
+    """Is an entry of a program a condition that must hold, and that is a few intervals of codes?"""
+    whole = conditions.offsets[q + 1] - conditions.offsets[q] == 1
+    return (whole or conditions.deciding[k]) and _is_few(conditions, conditions.program[k])
+
+
+@kernel
+def _is_few(conditions, atom):
+    if atom < 0 or (conditions.kind[atom] != WITHIN and conditions.kind[atom] != IS_NULL):
+        return False
+    return 1 <= conditions.starts[atom + 1] - conditions.starts[atom] <= FEW_INTERVALS
+
+
+@kernel
+def row_of_atom(conditions, atom, column, low, high, used):
+    """Append the interval of an atom and the gaps in it; gives where they end."""
+    first, last = conditions.starts[atom], conditions.starts[atom + 1] - 1
+    c = conditions.column[atom]
+    column[used], low[used], high[used] = c, conditions.low[first], conditions.high[last]
+    for i in range(first, last):
+        used += 1
+        column[used], low[used] = -1 - c, conditions.high[i] + 1
+        high[used] = conditions.low[i + 1] - 1
+    return used + 1
 
 
 @kernel
 def rows_alone(conditions):
-    """By query: is it the AND of conditions that are one interval of codes each?"""
+    """By query: is it the AND of conditions that are a few intervals of codes each?"""
     found = np.zeros(len(conditions.offsets) - 1, np.bool_)
     for q in range(len(found)):
-        found[q] = _is_row(conditions, conditions.offsets[q], conditions.offsets[q + 1])
+        begin, end = conditions.offsets[q], conditions.offsets[q + 1]
+        found[q] = end > begin
+        for k in range(begin, end - 1 if end - begin > 1 else end):
+            found[q] = found[q] and _in_row(conditions, q, k)
     return found
-
-
-@kernel
-def _is_row(conditions, begin, end):
-    """Is a condition the AND of conditions that are one interval of codes each?"""
-    atoms = 0
-    for k in range(begin, end):
-        entry = conditions.program[k]
-        if entry >= 0:
-            if conditions.kind[entry] != WITHIN and conditions.kind[entry] != IS_NULL:
-                return False
-            if conditions.starts[entry + 1] - conditions.starts[entry] != 1:
-                return False
-            atoms += 1
-        elif entry > -16 or entry % 2 != 0:
-            return False
-    return atoms > 0

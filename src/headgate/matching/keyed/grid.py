@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from headgate.matching.keyed.compiled import kernel, part_of_kernel
+from headgate.matching.keyed.entries import row_of_atom
 from headgate.matching.keyed.intrinsics import lowest_bit, unchecked
 
 BLOCK = 128  # words that are ANDed before the next
@@ -46,7 +47,10 @@ def fill_grid(conditions, numbers, columns, greatest, most_buckets):
     start = np.zeros(len(numbers) + 1, np.int64)
     room = 0
     for q in numbers:
-        room += conditions.offsets[q + 1] - conditions.offsets[q]
+        for p in range(conditions.offsets[q], conditions.offsets[q + 1]):
+            atom = conditions.program[p]
+            if atom >= 0:
+                room += conditions.starts[atom + 1] - conditions.starts[atom]
     column, low, high = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
     used = 0
     for i in range(len(numbers)):
@@ -55,14 +59,18 @@ def fill_grid(conditions, numbers, columns, greatest, most_buckets):
             atom = conditions.program[p]
             if atom < 0:
                 continue
-            c, interval = conditions.column[atom], conditions.starts[atom]
+            end = row_of_atom(conditions, atom, column, low, high, used)
+            c = conditions.column[atom]
             k = place_of[c]
-            least, most = conditions.low[interval], conditions.high[interval]
-            _clear(bits, width, i, first_row[k], row_of[table_start[k] + least])
-            _clear(bits, width, i, row_of[table_start[k] + most] + 1, first_row[k + 1])
+            rows = row_of[table_start[k] : table_start[k + 1]]
+            _clear(bits, width, i, first_row[k], rows[low[used]])
+            _clear(bits, width, i, rows[high[used]] + 1, first_row[k + 1])
+            for gap in range(used + 1, end):  # rows that reach out of the gap stay
+                begin = rows[low[gap]] + (rows[low[gap] - 1] == rows[low[gap]])
+                behind = rows[high[gap]] + (rows[high[gap] + 1] != rows[high[gap]])
+                _clear(bits, width, i, begin, behind)
             if greatest[c] >= most_buckets:
-                column[used], low[used], high[used] = c, least, most
-                used += 1
+                used = end
         start[i + 1] = used
     return (
         table_start,
@@ -167,7 +175,8 @@ def _and_rows(bits, alive, rows, count, begin, size, block, full):
 def _accepts(grid, i, codes):
     """Does a query hold in the columns that have fewer buckets than codes?"""
     for k in range(grid.start[i], grid.start[i + 1]):
-        code = codes[grid.column[k]]
-        if code < grid.low[k] or code > grid.high[k]:
+        column = grid.column[k]
+        code = codes[column if column >= 0 else -1 - column]
+        if (grid.low[k] <= code <= grid.high[k]) != (column >= 0):
             return 0
     return 1

@@ -10,7 +10,6 @@ from headgate.matching.keyed.compiled import kernel, part_of_kernel
 from headgate.matching.keyed.grid import match_grid
 from headgate.matching.keyed.intrinsics import lowest_bit, prefetch, unchecked
 from headgate.matching.keyed.records import (
-    BY_PROGRAM_ONCE,
     HALF,
     HEAD,
     HEADER,
@@ -19,6 +18,8 @@ from headgate.matching.keyed.records import (
     LINE,
     LINE_WORDS,
     MASKED,
+    PROGRAM_ONCE,
+    ROW,
 )
 
 AHEAD = 4  # records that are being loaded while one is read
@@ -184,8 +185,8 @@ def _gather(records, base, head, end, present, waiting, count):
     while head < end and count < len(waiting):
         waiting[count, 0], waiting[count, 1] = base, head
         if not (records[head + 2] & absent_low or records[head + 3] & absent_high):
-            prefetch(records, base + max(0, records[head + 1]))
-            prefetch(records, base + max(0, records[head + 1]) + LINE)
+            prefetch(records, base + records[head + 1])
+            prefetch(records, base + records[head + 1] + LINE)
             count += 1
         head += HEAD
     return head, count
@@ -197,15 +198,14 @@ def _check(conditions, clusters, events, e, now, scratch, count, living, out, us
     records, codes = clusters.records, scratch.codes
     for i in range(count):
         base, head = scratch.waiting[i, 0], scratch.waiting[i, 1]
-        q, how = records[head], records[head + 1]
-        if how >= 0:
-            holds = _intervals_hold(records, base + how, codes)
-        elif how == BY_PROGRAM_ONCE and scratch.seen[q] == now:
-            holds = False
-        else:
-            if how == BY_PROGRAM_ONCE:
+        q, row = records[head], base + records[head + 1]
+        holds = _intervals_hold(records, row, codes)
+        then = records[row + 1]
+        if holds and then != 0:
+            if then == PROGRAM_ONCE:
+                holds = scratch.seen[q] != now
                 scratch.seen[q] = now
-            holds = _program_holds(
+            holds = holds and _program_holds(
                 conditions, events.bits[e], q, codes, scratch.stamp, now, scratch.stack
             )
         if holds:
@@ -215,12 +215,15 @@ def _check(conditions, clusters, events, e, now, scratch, count, living, out, us
 
 
 @part_of_kernel
-def _intervals_hold(records, k, codes):
-    for _ in range(records[k]):
-        code = unchecked(codes, unchecked(records, k + 1))
-        if code < unchecked(records, k + 2) or code > unchecked(records, k + 3):
+def _intervals_hold(records, row, codes):
+    place = row + ROW
+    for _ in range(records[row]):
+        column = unchecked(records, place)
+        code = unchecked(codes, column if column >= 0 else -1 - column)
+        inside = unchecked(records, place + 1) <= code <= unchecked(records, place + 2)
+        if inside != (column >= 0):
             return False
-        k += INTERVAL
+        place += INTERVAL
     return True
 
 
@@ -291,6 +294,8 @@ def _program_holds(conditions, bits, q, codes, stamp, now, stack):
                     result = NULL
             depth -= arity - 1
             stack[depth - 1] = result
+        if conditions.deciding[i] and stack[depth - 1] != TRUE:
+            return False
     return stack[0] == TRUE
 
 

@@ -26,7 +26,7 @@ from headgate.snapshot.segments import Tombstones
 
 KEPT = 2  # bases that are kept
 
-_bases: OrderedDict[tuple[str, str], Segment] = OrderedDict()
+_bases: OrderedDict[tuple[str, str, str], Segment] = OrderedDict()
 _lock = Lock()
 
 
@@ -58,7 +58,8 @@ def _base_part(
     """What is left of the base; its dead queries keep a place, but are never given out."""
     if not len(numbers):
         return ()
-    key = snapshot.manifest.segments[0].blake2b, stream.name
+    manifest = snapshot.manifest  # a base names attributes by their numbers in the schema
+    key = manifest.segments[0].blake2b, manifest.schema, stream.name
     with _lock:
         known = _bases.get(key)
         if known is None:

@@ -7,9 +7,10 @@ A record begins at a multiple of LINE numbers and consists of
     columns        of the bitmap: column, where its bounds begin, their number, its first row
     bounds         of these columns, in order
     queries        of the bitmap
-    heads          of the entries in rows: query, how it is checked, and two halves of a mask of the
-                   columns that must be present; how is where its intervals are, or by its program
-    intervals      their number, and for each of them column, low, high
+    heads          of the entries in rows: query, where its row is, and two halves of a mask of the
+                   columns that must be present
+    rows           the number of intervals, what decides then, and for each interval column, low,
+                   high; of column c the code must be inside, or outside if that is written −1 − c
 
 All places are relative to the record. Those of bits are in the array of words, in lines of them.
 
@@ -27,8 +28,8 @@ import numpy as np
 from headgate.matching.keyed.compiled import kernel
 
 LINE, LINE_WORDS = 16, 8  # numbers and words in 64 bytes
-HEADER, LEAF_COLUMN, HEAD, INTERVAL = 6, 4, 4, 3
-BY_PROGRAM, BY_PROGRAM_ONCE = -1, -2  # instead of where a head's intervals are
+HEADER, LEAF_COLUMN, HEAD, ROW, INTERVAL = 6, 4, 4, 2, 3
+PROGRAM, PROGRAM_ONCE = 1, 2  # decides when all intervals hold; or if it has not done so yet
 MASKED = 62  # bits of a mask; columns with the same remainder share one
 HALF = (1 << 31) - 1
 
@@ -62,7 +63,7 @@ def plan_records(start, fit, row, column, low, high):
         in_leaf = n if words else 0
         intervals = row[start[c + 1]] - row[start[c] + in_leaf]
         numbers = HEADER + LEAF_COLUMN * columns[c] + bounds[c] + in_leaf
-        numbers += (HEAD + 1) * (entries - in_leaf) + INTERVAL * intervals
+        numbers += (HEAD + ROW) * (entries - in_leaf) + INTERVAL * intervals
         line[c + 1] = line[c] + (numbers + LINE - 1) // LINE
         bits_line[c + 1] = bits_line[c] + (words + LINE_WORDS - 1) // LINE_WORDS
     return columns, bounds, line, bits_line
@@ -74,8 +75,8 @@ def _edges(begin, end, row, column, low, high):
     keys = np.empty(2 * (row[end] - row[begin]), np.int64)
     used = 0
     for k in range(row[begin], row[end]):
-        keys[used] = (np.int64(column[k]) << 32) + low[k]
-        keys[used + 1] = (np.int64(column[k]) << 32) + high[k] + 1
+        c = np.int64(column[k] if column[k] >= 0 else -1 - column[k])
+        keys[used], keys[used + 1] = (c << 32) + low[k], (c << 32) + high[k] + 1
         used += 2
     keys.sort()
     return keys
@@ -93,7 +94,7 @@ def _distinct(keys):
 
 
 @kernel
-def fill_records(start, fit, queries, mask, how, row, column, low, high, plan):
+def fill_records(start, fit, queries, mask, then, row, column, low, high, plan):
     """The records and the bits; and how many words the queries of all bitmaps need."""
     columns, bounds, line, bits_line = plan
     words_of_living = 0
@@ -112,7 +113,7 @@ def fill_records(start, fit, queries, mask, how, row, column, low, high, plan):
         record[3] = end - begin
         place = HEADER + LEAF_COLUMN * columns[c] + bounds[c] + record[0]
         record[4] = place
-        _fill_heads(record, place, begin, end, queries, mask, how, row, column, low, high)
+        _fill_heads(record, place, begin, end, queries, mask, then, row, column, low, high)
     return records, bits, words_of_living
 
 
@@ -131,21 +132,17 @@ def living_words(records, lines, words_of_living, alive):
 
 
 @kernel
-def _fill_heads(record, place, begin, end, queries, mask, how, row, column, low, high):
+def _fill_heads(record, place, begin, end, queries, mask, then, row, column, low, high):
     at = place + HEAD * (end - begin)
     for i in range(begin, end):
-        record[place] = queries[i]
-        record[place + 1] = how[i]
-        record[place + 2] = mask[i] & HALF
-        record[place + 3] = mask[i] >> 31
+        record[place], record[place + 1] = queries[i], at
+        record[place + 2], record[place + 3] = mask[i] & HALF, mask[i] >> 31
         place += HEAD
-        if how[i] == 0:
-            record[place - HEAD + 1] = at
-            record[at] = row[i + 1] - row[i]
-            at += 1
-            for k in range(row[i], row[i + 1]):
-                record[at], record[at + 1], record[at + 2] = column[k], low[k], high[k]
-                at += INTERVAL
+        record[at], record[at + 1] = row[i + 1] - row[i], then[i]
+        at += ROW
+        for k in range(row[i], row[i + 1]):
+            record[at], record[at + 1], record[at + 2] = column[k], low[k], high[k]
+            at += INTERVAL
 
 
 @kernel
@@ -183,11 +180,11 @@ def _fill_leaf(record, words, begin, end, queries, row, column, low, high):
 def _clear(record, words, width, i, column, low, high):
     """Take a query's bit out of the rows of the regions that it does not accept."""
     about = HEADER
-    while record[about] != column:
+    while record[about] != (column if column >= 0 else -1 - column):
         about += LEAF_COLUMN
     word, bit = i >> 6, ~(np.uint64(1) << np.uint64(i & 63))
     bound, rows = record[about + 1], record[about + 3]
     for region in range(record[about + 2] + 1):
         begins = record[bound + region - 1] if region else np.int32(-1)
-        if begins < low or begins > high:
+        if (low <= begins <= high) != (column >= 0):
             words[(rows + region) * width + word] &= bit
