@@ -31,6 +31,7 @@ def test_integers(name: str) -> None:
     assert [fact.rpartition(", ")[2] for fact in found.facts] == [
         "seconds to build from arrays",
         "bytes a query",
+        "MB beside it for 65,536 events",
     ]
     assert all(isinstance(fact, int | float) and fact > 0 for fact in found.facts.values())
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headgate.bench.experiment import Contestant, Experiment, Fact, Round, Unit
+from headgate.bench.memory import traced_megabytes
 from headgate.encoding import EncodedQueries, decode_queries, encode_queries
 from headgate.matching import ScanIndex
 from headgate.query import Query
@@ -40,6 +41,7 @@ FEWEST = 800  # what the scan takes at a time of a million queries; fewer would 
 COUNTED, COMPARED = 5_000_000_000, 790_000_000
 MOST_SCANNED = 1_000_000  # queries that are scanned: objects, of which more would not fit
 EVERYTHING = 1 << 62
+MANY = 65_536  # events that are matched once, to see what memory that takes
 PER_EVENT = Unit("µs per event", "cost", 1e6)
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 5_000_000)
 AUTO, SCAN, NUMPY = "Headgate auto", "Headgate scan", "NumPy"
@@ -148,10 +150,14 @@ def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
     index.threads = 1
     size = index.describe()["bytes"]
     seconds = time.perf_counter() - started
-    facts = {
+    facts: dict[str, Fact] = {
         f"{AUTO} at {count:,}, seconds to build from arrays": round(seconds, 3),
         f"{AUTO} at {count:,}, bytes a query": round(size / count),
     }
+    if workload.integers is not None and count <= MOST_SCANNED:
+        events = workload.integers[0].events(MANY, seed=1).table()
+        megabytes = traced_megabytes(lambda: sum(m.total for m in index.match_chunks(events)))
+        facts[f"{AUTO} at {count:,}, MB beside it for {MANY:,} events"] = megabytes
     return Entrant(AUTO, EVERYTHING, indexed(index, workload.events)), facts
 
 

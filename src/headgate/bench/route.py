@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
     Array = pa.Array  # Spark evaluates the hints of its UDFs
 
-EVENTS = {100: 200_000, 1_000: 100_000, 10_000: 20_000}
+EVENTS = {100: 200_000, 1_000: 100_000, 10_000: 60_000}
 FEWEST = 50
 CROSSINGS = 3
 
