@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from threading import Event
 
 import pytest
 
 import headgate as hg
 from headgate.errors import UsageError
-from headgate.matching import ScanIndex, kind_of_index
+from headgate.matching import KINDS, ScanIndex, kind_of_index
 from headgate.matching.auto import FEW, AutoIndex
 from headgate.queries import QuerySet
 from headgate.query import Query
@@ -72,3 +74,32 @@ def test_an_unknown_kind_is_named() -> None:
     """With what there is, and a guess at what was meant."""
     with pytest.raises(UsageError, match=r"no index `keyd`; did you mean `keyed`"):
         kind_of_index("keyd")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_readers_beside_a_writer(kind: str) -> None:
+    """While queries come, change and go, one that stays is in every answer, and nothing fails."""
+    index = kind_of_index(kind).build(STREAM, [query(STREAM, "stays", "TRUE"), *queries(60)])
+    rows = random_rows(Random(2), STREAM, 30)
+    answers: list[bool] = []
+    done = Event()
+
+    def read() -> None:
+        while not done.is_set():
+            matches = index.match(rows)
+            answers.append(all("stays" in matches[n] for n in range(len(rows))))
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        try:
+            for n, one in enumerate(queries(160)[60:]):
+                index.insert(one)
+                index.update(query(STREAM, one.id, "TRUE"))
+                if n % 2:
+                    index.remove(one.id)
+        finally:
+            done.set()
+        for reader in readers:
+            reader.result(60)
+    assert answers
+    assert all(answers)

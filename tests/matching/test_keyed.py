@@ -17,7 +17,7 @@ from headgate.matching.keyed.code_book import code_book
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.predicate import IsNull, Within, evaluate
 from headgate.query import Query
-from headgate.schema import Schema, Stream
+from headgate.schema import INT, Attribute, Schema, Stream
 from headgate.testing.contract import query
 from headgate.testing.generate import every_type, random_rows, random_where
 from headgate.workloads import begen, box_events, boxes, mixed, mixed_events, pattern_rules
@@ -82,3 +82,18 @@ def test_agree_with_scan(name: str) -> None:
         index.remove(gone.id)
     left = index.match(events).in_order()
     assert np.array_equal(left.positions, scan.positions[scan.positions % 7 != 0])
+
+
+@pytest.mark.parametrize("levels", [1, 7])
+def test_a_literal_is_asked_for_once(levels: int) -> None:
+    """Each IS NOT FALSE asks its part for two truths, but each of them once."""
+    stream = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
+    where = "(a = 5) IS TRUE"
+    for level in range(levels):
+        where = f"({where} AND b < {level}) IS NOT FALSE"
+    excluded = ", ".join(map(str, range(10, 5_000)))
+    odd = query(stream, "odd", f"{where} AND a NOT IN ({excluded})")
+    rows = [{"a": a, "b": b} for a in (None, 4, 5, 11) for b in (None, -1, 0, 70)]
+    index = kind_of_index("keyed").build(stream, [odd])
+    assert index.match(rows).ids() == ScanIndex.build(stream, [odd]).match(rows).ids()
+    assert index.describe()["entries"] < 20

@@ -1,8 +1,8 @@
 """Who matches in the experiments `match…`: each gives the matches of the first so many events.
 
-All of Headgate's work is on its clock: reading the Arrow table, the codes of its values, the
-matches in order. The others get the events as a matrix of integers that they need not look into any
-further, and may give the matches in any order: all of that is in their favour.
+All of Headgate's work is on its clock: reading the Arrow table, the codes of its values, and
+matching. The others get the events as a matrix of integers that they need not look into any
+further, which is in their favour.
 """
 
 from __future__ import annotations

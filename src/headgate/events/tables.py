@@ -209,8 +209,8 @@ def _from_dicts(
 
 def _is_pandas(data: object) -> TypeGuard[pd.DataFrame]:
     """Is it a DataFrame? Nobody has one without having imported pandas, so we need not."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(data, pandas.DataFrame)
+    frame = getattr(sys.modules.get("pandas"), "DataFrame", None)  # it may be on its way in
+    return frame is not None and isinstance(data, frame)
 
 
 def _from_pandas(

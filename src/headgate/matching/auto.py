@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from threading import RLock
 from typing import Any, Self
 
 from headgate.matching.filing import Filing
@@ -29,6 +30,7 @@ class AutoIndex:
         self._threads: int | None = None
         self._few: dict[str, tuple[int, Query]] | None = {}  # by id, as long as they are few
         self._ids: list[str] = []  # by position, for as long
+        self._lock = RLock()  # held while any of these changes
 
     @classmethod
     def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
@@ -46,10 +48,12 @@ class AutoIndex:
         self._threads = self._index.threads = threads
 
     def insert(self, query: Query) -> int:
-        return self._take(query, self._index.insert(query))
+        with self._lock:
+            return self._take(query, self._index.insert(query))
 
     def update(self, query: Query) -> int:
-        return self._take(query, self._index.update(query))
+        with self._lock:
+            return self._take(query, self._index.update(query))
 
     def _take(self, query: Query, position: int) -> int:
         if self._few is not None:
@@ -68,9 +72,10 @@ class AutoIndex:
             self._index.threads = self._threads
 
     def remove(self, query_id: str) -> None:
-        self._index.remove(query_id)
-        if self._few is not None:
-            del self._few[query_id]
+        with self._lock:
+            self._index.remove(query_id)
+            if self._few is not None:
+                del self._few[query_id]
 
     def match(self, events: Any) -> Matches:
         return self._index.match(events)

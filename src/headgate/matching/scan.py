@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -71,6 +72,7 @@ class ScanIndex:
         self._atoms: dict[Atom, Atom] = {}
         self._uses: Counter[int] = Counter()  # by the identity of the one object for each atom
         self._columns: Counter[str] = Counter()
+        self._lock = RLock()  # held while any of these is changed or copied
 
     @classmethod
     def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
@@ -80,25 +82,28 @@ class ScanIndex:
         return index
 
     def insert(self, query: Query) -> int:
-        check_new(query, self.stream, self._live)
-        position = len(self._ids)
-        self._ids.append(query.id)
-        where = interned(query.where, self._atoms)
-        self._live[query.id] = (position, where)
-        self._uses.update(map(id, atoms(where)))
-        self._columns.update(column.name for column in columns(where))
-        return position
+        with self._lock:
+            check_new(query, self.stream, self._live)
+            position = len(self._ids)
+            self._ids.append(query.id)
+            where = interned(query.where, self._atoms)
+            self._live[query.id] = (position, where)
+            self._uses.update(map(id, atoms(where)))
+            self._columns.update(column.name for column in columns(where))
+            return position
 
     def remove(self, query_id: str) -> None:
-        check_held(query_id, self._live)
-        _, where = self._live.pop(query_id)
-        self._uses.subtract(map(id, atoms(where)))
-        self._columns.subtract(column.name for column in columns(where))
+        with self._lock:
+            check_held(query_id, self._live)
+            _, where = self._live.pop(query_id)
+            self._uses.subtract(map(id, atoms(where)))
+            self._columns.subtract(column.name for column in columns(where))
 
     def update(self, query: Query) -> int:
-        check_update(query, self.stream, self._live)
-        self.remove(query.id)
-        return self.insert(query)
+        with self._lock:
+            check_update(query, self.stream, self._live)
+            self.remove(query.id)
+            return self.insert(query)
 
     def __len__(self) -> int:
         return len(self._live)
@@ -107,34 +112,17 @@ class ScanIndex:
         return joined(list(self.match_chunks(events)), self._ids)
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
-        used = [attribute.name for attribute in self.stream if self._columns[attribute.name] > 0]
+        with self._lock:
+            used = [one.name for one in self.stream if self._columns[one.name] > 0]
+            live = list(self._live.values())
+            kept = {atom for atom, uses in self._uses.items() if uses > 1}
         batch = (
             events
             if isinstance(events, EventBatch)
             else from_rows(events, self.stream, columns=used)
         )
         coded = {name: _coded(batch, name, self.stream[name].type) for name in used}
-        yield from of_events(batch, self._blocks(coded, len(batch.events)), self._ids)
-
-    def _blocks(self, coded: Mapping[str, CodedColumn], rows: int) -> Iterator[Found]:
-        """The matches of one block of rows after the other."""
-        kept = {atom for atom, uses in self._uses.items() if uses > 1}
-        size = min(LARGEST_BLOCK, max(SMALLEST_BLOCK, KEPT_BYTES // (len(kept) + 1)))
-        for start in range(0, rows, size):
-            block = slice(start, min(start + size, rows))
-            evaluation = _Evaluation(
-                {name: column[block] for name, column in coded.items()},
-                block.stop - start,
-                kept,
-            )
-            found = [np.flatnonzero(evaluation.true(where)) for _, where in self._live.values()]
-            positions = [position for position, _ in self._live.values()]
-            yield from_pairs(
-                start,
-                block.stop - start,
-                np.concatenate([np.empty(0, np.int64), *found]),
-                np.repeat(np.array(positions, np.int64), [len(rows) for rows in found]),
-            )
+        yield from of_events(batch, _blocks(live, kept, coded, len(batch.events)), self._ids)
 
     def filing(self, query_id: str) -> Filing:
         check_held(query_id, self._live)
@@ -148,6 +136,29 @@ class ScanIndex:
             "distinct_atoms": sum(uses > 0 for uses in self._uses.values()),
             "attributes": sum(uses > 0 for uses in self._columns.values()),
         }
+
+
+def _blocks(
+    live: list[tuple[int, Predicate]],
+    kept: set[int],
+    coded: Mapping[str, CodedColumn],
+    rows: int,
+) -> Iterator[Found]:
+    """The matches of one block of rows after the other."""
+    size = min(LARGEST_BLOCK, max(SMALLEST_BLOCK, KEPT_BYTES // (len(kept) + 1)))
+    positions = np.array([position for position, _ in live], np.int64)
+    for start in range(0, rows, size):
+        block = slice(start, min(start + size, rows))
+        evaluation = _Evaluation(
+            {name: column[block] for name, column in coded.items()}, block.stop - start, kept
+        )
+        found = [np.flatnonzero(evaluation.true(where)) for _, where in live]
+        yield from_pairs(
+            start,
+            block.stop - start,
+            np.concatenate([np.empty(0, np.int64), *found]),
+            np.repeat(positions, [len(rows) for rows in found]),
+        )
 
 
 def _coded(batch: EventBatch, name: str, type_: Type) -> CodedColumn:

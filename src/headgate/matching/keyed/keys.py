@@ -27,6 +27,7 @@ def choose_keys(offsets, program, cost):
     first = np.empty(longest, np.int64)
     costs = np.empty((longest, 3))
     todo = np.empty(4 * longest + 4, np.int64)
+    asked = np.empty(longest, np.uint8)
     start = np.zeros(count + 1, np.int64)
     weight = np.empty(count)
     atoms = np.empty(max(16, 2 * count), np.int32)
@@ -43,7 +44,10 @@ def choose_keys(offsets, program, cost):
                 more_atoms, more_targets = np.empty(room, np.int32), np.empty(room, np.uint8)
                 more_atoms[:used], more_targets[:used] = atoms[:used], targets[:used]
                 atoms, targets = more_atoms, more_targets
-            used = _collect(program, begin, size, first, costs, todo, atoms, targets, used)
+            used = _collect(program, begin, size, first, costs, todo, asked, atoms, targets, used)
+            weight[q] = 0.0
+            for i in range(start[q], used):
+                weight[q] += cost[atoms[i], targets[i]]
         start[q + 1] = used
     return start, atoms[:used].copy(), targets[:used].copy(), weight
 
@@ -86,10 +90,13 @@ def _node_cost(program, begin, i, first, costs, cost):
 
 
 @kernel
-def _collect(program, begin, size, first, costs, todo, atoms, targets, used):
-    """The literals of the cheapest set, from the root down; `todo` holds 4 · node + truth."""
-    depth = 1
-    todo[0] = 4 * (size - 1) + TRUE
+def _collect(program, begin, size, first, costs, todo, asked, atoms, targets, used):
+    """The literals of the cheapest set, from the root down; `todo` holds 4 · node + truth.
+
+    `asked` remembers by node which truths were asked of it, so that each is asked for once.
+    """
+    asked[:size] = 0
+    depth = _ask(size - 1, TRUE, todo, asked, 0)
     while depth > 0:
         depth -= 1
         i, t = todo[depth] >> 2, todo[depth] & 3
@@ -100,30 +107,31 @@ def _collect(program, begin, size, first, costs, todo, atoms, targets, used):
             atoms[used], targets[used] = entry, t
             used += 1
         elif entry == -1:
-            todo[depth] = 4 * (i - 1) + (t if t == NULL else 1 - t)
-            depth += 1
+            depth = _ask(i - 1, t if t == NULL else 1 - t, todo, asked, depth)
         elif entry > -16:
             mask = -8 - entry
             for v in range(3):
                 if (mask >> v) & 1 == t:
-                    todo[depth] = 4 * (i - 1) + v
-                    depth += 1
+                    depth = _ask(i - 1, v, todo, asked, depth)
         else:
-            depth = _collect_parts(entry, i, t, first, costs, todo, depth)
+            depth = _ask_parts(entry, i, t, first, costs, todo, asked, depth)
     return used
 
 
 @kernel
-def _collect_parts(entry, i, t, first, costs, todo, depth):
+def _ask(node, truth, todo, asked, depth):
+    """Put a node on the list, unless this truth was asked of it already."""
+    if asked[node] >> truth & 1:
+        return depth
+    asked[node] |= 1 << truth
+    todo[depth] = 4 * node + truth
+    return depth + 1
+
+
+@kernel
+def _ask_parts(entry, i, t, first, costs, todo, asked, depth):
     arity, wins = (-16 - entry) // 2, (-16 - entry) % 2
     loses = 1 - wins
-    if t == wins:
-        child = i - 1
-        for _ in range(arity):
-            todo[depth] = 4 * child + wins
-            depth += 1
-            child = first[child] - 1
-        return depth
     best, best_child, any_null = np.inf, i - 1, 0.0
     child = i - 1
     for _ in range(arity):
@@ -132,16 +140,13 @@ def _collect_parts(entry, i, t, first, costs, todo, depth):
         if weight < best:
             best, best_child = weight, child
         child = first[child] - 1
-    if t == NULL and any_null <= best:
+    if t == wins or (t == NULL and any_null <= best):
         child = i - 1
         for _ in range(arity):
-            todo[depth] = 4 * child + NULL
-            depth += 1
+            depth = _ask(child, t, todo, asked, depth)
             child = first[child] - 1
         return depth
-    todo[depth] = 4 * best_child + loses
-    depth += 1
+    depth = _ask(best_child, loses, todo, asked, depth)
     if t == NULL:
-        todo[depth] = 4 * best_child + NULL
-        depth += 1
+        depth = _ask(best_child, NULL, todo, asked, depth)
     return depth

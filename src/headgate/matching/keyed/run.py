@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
 from threading import local
 
 import numpy as np
@@ -15,7 +14,7 @@ from headgate.events import EventBatch
 from headgate.matching.found import Found
 from headgate.matching.keyed.arrays import Events
 from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.keyed.segment import Numbers, Part, Room
+from headgate.matching.keyed.segment import OUTPUT, Numbers, Part, Room
 
 FEWEST_ROWS, MOST_ROWS = 128, 4096  # of a block, which is one thread's work
 
@@ -62,6 +61,10 @@ class _Work:
                 yield found
             row = block.stop
 
+    def first(self, row: int, stop: int) -> Found:
+        """The first of these pieces."""
+        return next(self.pieces(row, stop))
+
     def _begun(self, row: int, stop: int) -> Block:
         """A block of as many of these rows as there is room for."""
         found = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -88,23 +91,26 @@ class _Work:
 
 
 def _on_threads(work: _Work, size: int, threads: int) -> Iterator[Found]:
-    """Blocks of rows are taken by threads; never more of them are under way than threads.
+    """Blocks of rows are taken by threads, a piece of each; few pieces are held at once.
 
-    A thread finds only the first piece of its block ahead of time, so that few are held at once.
+    Blocks grow to `size` rows as long as there is room for the matches of twice as many.
     """
-    starts = iter(range(0, work.rows, size))
-
-    def begun(start: int) -> tuple[Found, Iterator[Found]]:
-        pieces = work.pieces(start, min(start + size, work.rows))
-        return next(pieces), pieces
-
+    most, size = size, FEWEST_ROWS
+    waiting: deque[tuple[int, int]] = deque([(0, work.rows)])  # from row to row
+    started: deque[tuple[int, Future[Found]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[tuple[Found, Iterator[Found]]]] = deque()
-        for start in starts:
-            waiting.append(pool.submit(begun, start))
-            if len(waiting) >= threads:
-                first, rest = waiting.popleft().result()
-                yield from chain([first], rest)
-        while waiting:
-            first, rest = waiting.popleft().result()
-            yield from chain([first], rest)
+        while waiting or started:
+            while waiting and len(started) <= threads:
+                row, stop = waiting.popleft()
+                end = min(row + size, stop)
+                started.append((end, pool.submit(work.first, row, end)))
+                if end < stop:
+                    waiting.appendleft((end, stop))
+            end, future = started.popleft()
+            found = future.result()
+            yield found
+            if found.end < end:
+                size = found.end - found.row
+                yield from work.pieces(found.end, end)
+            elif 2 * len(found.positions) <= OUTPUT:
+                size = min(most, 2 * size)
