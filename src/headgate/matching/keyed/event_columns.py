@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from headgate.encoding import CodedColumn, encode_column, encode_present
-from headgate.events import EventBatch
 from headgate.predicate import Column
 
 Rows = npt.NDArray[np.int64]
@@ -17,14 +17,15 @@ Rows = npt.NDArray[np.int64]
 class EventColumns:
     """The values of a batch, by column."""
 
-    def __init__(self, batch: EventBatch) -> None:
-        self._batch = batch
+    def __init__(self, table: pa.RecordBatch, rows: int) -> None:
+        self._table = table
+        self._rows = rows  # a table without columns does not know
         self._whole: dict[str, CodedColumn] = {}
         self._present: dict[str, tuple[Rows, CodedColumn]] = {}
 
     def __len__(self) -> int:
         """The number of events."""
-        return len(self._batch.events)
+        return self._rows
 
     def whole(self, about: Column) -> CodedColumn:
         """A column with its NULLs."""
@@ -41,4 +42,4 @@ class EventColumns:
         return known
 
     def _array(self, about: Column) -> Any:
-        return self._batch.table.column(about.name)
+        return self._table.column(about.name)

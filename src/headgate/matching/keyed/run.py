@@ -17,6 +17,7 @@ from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.keyed.segment import OUTPUT, Numbers, Part, Room
 
 FEWEST_ROWS, MOST_ROWS = 128, 4096  # of a block, which is one thread's work
+KNOWN = 1 << 21  # truths of patterns and comparisons that are held at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +34,20 @@ def match_parts(parts: Sequence[Part], batch: EventBatch, threads: int) -> Itera
     """The matches of a batch, in order of rows."""
     if not parts:
         return
-    columns = EventColumns(batch)
+    rows, step = len(batch.events), _rows_at_once(parts)
+    for start in range(0, rows, step):
+        columns = EventColumns(batch.table.slice(start, step), min(step, rows - start))
+        for found in _match_columns(parts, columns, threads):
+            yield Found(start + found.row, found.offsets, found.positions)
+
+
+def _rows_at_once(parts: Sequence[Part]) -> int:
+    """So many rows that what is known of their patterns and comparisons stays small."""
+    known = sum(len(p.segment.bit_atoms) + len(p.segment.built.pattern_slots) for p in parts)
+    return max(FEWEST_ROWS, KNOWN // max(1, known))
+
+
+def _match_columns(parts: Sequence[Part], columns: EventColumns, threads: int) -> Iterator[Found]:
     largest_last = sorted(parts, key=lambda part: len(part.segment))
     work = _Work([(part, part.segment.events(columns)) for part in largest_last], len(columns))
     size = min(MOST_ROWS, max(FEWEST_ROWS, -(-work.rows // (4 * threads))))
