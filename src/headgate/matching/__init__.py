@@ -27,6 +27,8 @@ def index(
     `kind` is "auto" for the best there is, or the name of an index. `stream` may be left out where
     the schema has only one. A match uses as many `threads` as there are cores, or as many as said.
     """
+    if threads is not None and threads < 1:
+        raise UsageError(f"{threads} threads match nothing; ask for at least 1")
     chosen = queries.schema.the_stream(stream)
     found = kind_of_index(kind).build(chosen, queries.filters(chosen.name))
     if threads is not None:

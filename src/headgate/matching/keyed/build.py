@@ -27,7 +27,7 @@ from headgate.schema import Schema
 NEVER, UNKNOWN = 0.0, np.inf
 NULLS = 0.5  # how often an attribute is taken to be NULL where a condition asks for it
 RARE = 1e-9
-PATTERN, COMPARISON = 0.01, 0.5  # how often they are taken to be TRUE
+PATTERN, COMPARISON = (0.001, 0.5), 0.5  # how often they are taken to be TRUE
 
 # nanoseconds: of a column and a word of the grid, and of a query that a key leads to
 COLUMN, WORD, CANDIDATE = 6.0, 0.12, 12.0
@@ -49,6 +49,7 @@ class Built:
     bitmap_lines: npt.NDArray[np.int64]  # the records that have a bitmap
     words_of_living: int
     in_bitmaps: int
+    estimates: tuple[float, float]  # nanoseconds an event, by the grid and by keys
     never: int
     depth: int  # of the stack that the longest program needs
 
@@ -85,7 +86,7 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
     bit_base = int(node_base[-1])
     repeated = np.diff(key_start) > 1
     fits = rows_alone(conditions) & ~repeated
-    grid = _grid(conditions, np.flatnonzero(fits), weight, greatest)
+    grid, estimates = _grid(conditions, np.flatnonzero(fits), weight, greatest)
     key_start, key_atom, key_target = _without(grid.query, key_start, key_atom, key_target)
     nodes, queries, literals = key_entries(
         key_start,
@@ -148,6 +149,7 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         plan[2][:-1][plan[0] > 0],
         words_of_living,
         int(fit[plan[0] > 0].sum()),
+        estimates,
         never,
         depth,
     )
@@ -163,8 +165,8 @@ def _grid(
     numbers: npt.NDArray[np.int64],
     weight: npt.NDArray[np.float64],
     greatest: npt.NDArray[np.int64],
-) -> Grid:
-    """The grid of those queries, or an empty one where keys lead to fewer of them."""
+) -> tuple[Grid, tuple[float, float]]:
+    """The grid of those queries, or an empty one where keys are faster; what was estimated."""
     counts = asked_about(conditions, numbers, len(greatest))
     columns = np.flatnonzero(counts)
     columns = columns[np.argsort(-counts[columns], kind="stable")].astype(np.int32)
@@ -175,7 +177,8 @@ def _grid(
         columns, numbers = columns[:0], numbers[:0]
     buckets = int(np.clip(GRID_BITS / (1 + len(numbers) * len(columns)), 32, 1024))
     numbers = numbers[z_order(conditions, numbers, columns[:3], greatest)].astype(np.int32)
-    return Grid(columns, numbers, *fill_grid(conditions, numbers, columns, greatest, buckets))
+    filled = fill_grid(conditions, numbers, columns, greatest, buckets)
+    return Grid(columns, numbers, *filled), (float(by_grid), float(by_keys))
 
 
 def _without(
@@ -242,7 +245,8 @@ def costs(
     """How often each atom is FALSE, TRUE and NULL, as far as the queries themselves tell.
 
     Where many queries ask about an attribute, many events are taken to have it; its values are
-    taken to be spread evenly over its regions.
+    taken to be spread evenly over its regions. Patterns that many queries ask for, and short ones,
+    are taken to match often.
     """
     atoms, program = encoded.atoms, encoded.trees.program
     cost = np.full((len(atoms), 3), UNKNOWN)
@@ -264,9 +268,11 @@ def costs(
     cost[null, NULL] = NEVER
     compare = atoms.kind == COMPARE
     cost[compare, TRUE] = cost[compare, FALSE] = COMPARISON
-    texts = atoms.kind == MATCHES
-    cost[texts & (atoms.negated == 0), TRUE] = PATTERN
-    cost[texts & (atoms.negated == 1), FALSE] = PATTERN
+    texts = np.flatnonzero(atoms.kind == MATCHES)
+    letters = np.diff(atoms.patterns.text.offsets)[atoms.start[texts]]
+    asked_for = uses[texts] / max(1, len(encoded))
+    matched = np.clip(np.maximum(asked_for, 0.5 ** (letters / 2)), *PATTERN)
+    cost[texts, np.where(atoms.negated[texts] == 0, TRUE, FALSE)] = matched
     cost[texts, NULL] = NULLS
     constant = np.flatnonzero(atoms.kind == CONSTANT)
     cost[constant] = NEVER

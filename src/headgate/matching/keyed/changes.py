@@ -18,8 +18,10 @@ from headgate.query import Query
 from headgate.schema import Schema
 
 SWALLOWED = 2  # times as large as what comes, at most
-LARGE = 20_000  # queries of a part that are filed anew only in the background
+LARGE = 5_000  # queries of a part that are filed anew only in the background
 STALE = 0.05  # removed queries, and those in other parts, as a share of the largest part
+
+FEWEST_STALE = 1_000  # of them, that are worth a rebuild
 
 Parts = tuple[Part, ...]
 
@@ -82,4 +84,4 @@ def stale(parts: Sequence[Part]) -> bool:
     largest = max(len(part.segment) for part in parts)
     dead = sum(part.dead for part in parts)
     elsewhere = sum(len(part.segment) for part in parts) - largest
-    return dead + elsewhere > STALE * max(largest, LARGE)
+    return dead + elsewhere > max(STALE * largest, FEWEST_STALE)

@@ -31,7 +31,8 @@ def cache_directory() -> Path | None:
     """Where compiled kernels are kept; None where nothing can be written."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~"), ".cache"))
     digest = hashlib.blake2b(digest_size=8)
-    for source in sorted(files(__package__).iterdir(), key=lambda file: file.name):
+    kernels = sorted(files(__package__).iterdir(), key=lambda file: file.name)
+    for source in (*kernels, files("headgate.encoding") / "atoms.py"):
         if source.name.endswith(".py"):
             digest.update(source.read_bytes())
     directory = home / "headgate" / f"{PREFIX}{digest.hexdigest()}"

@@ -152,15 +152,20 @@ class KeyedIndex:
                 self._gone, self._new = [], {}
                 if self._rebuild is None and stale(self._parts):
                     self._settled, self._gone_since = len(self._parts), []
-                    self._rebuild = Thread(target=self._put_together, args=(self._parts,))
+                    self._rebuild = Thread(target=self._put_together)
                     self._rebuild.start()
             return self._parts
 
-    def _put_together(self, parts: Parts) -> None:
+    def _put_together(self) -> None:
+        """Put the first parts together, and again if by then too much has come in behind them."""
         try:
-            whole = put_together(parts, self._schema)
-            with self._lock:
-                self._parts = without(whole, self._gone_since) + self._parts[len(parts) :]
+            while self._settled:
+                parts = self._parts[: self._settled]
+                whole = put_together(parts, self._schema)
+                with self._lock:
+                    self._parts = without(whole, self._gone_since) + self._parts[len(parts) :]
+                    self._gone_since = []
+                    self._settled = len(self._parts) if stale(self._parts) else 0
         finally:
             with self._lock:
                 self._rebuild, self._settled = None, 0
@@ -192,6 +197,10 @@ class KeyedIndex:
             "bitmaps": sum(len(one.bitmap_lines) for one in built),
             "in_bitmaps": sum(one.in_bitmaps for one in built),
             "in_grid": sum(len(one.grid.query) for one in built),
+            "estimated_us": [
+                {"by_grid": round(grid / 1000, 2), "by_keys": round(keys / 1000, 2)}
+                for grid, keys in (one.estimates for one in built)
+            ],
             "without_key": sum(len(one.clusters.unkeyed) for one in built),
             "never_true": sum(one.never for one in built),
             "bytes": sum(one.bytes for one in built),

@@ -12,12 +12,12 @@ import numpy as np
 
 from headgate.events import EventBatch
 from headgate.matching.found import Found
-from headgate.matching.keyed.arrays import Events
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.keyed.segment import OUTPUT, Numbers, Part, Room
 
 FEWEST_ROWS, MOST_ROWS = 128, 4096  # of a block, which is one thread's work
-KNOWN = 1 << 21  # truths of patterns and comparisons that are held at once
+KNOWN = 1 << 21  # matched patterns and truths of comparisons that are held at once, about
+ROWS_WITH_PATTERNS, ALL_ROWS = 1024, 1 << 62  # that are begun with
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,22 +34,28 @@ def match_parts(parts: Sequence[Part], batch: EventBatch, threads: int) -> Itera
     """The matches of a batch, in order of rows."""
     if not parts:
         return
-    rows, step = len(batch.events), _rows_at_once(parts)
-    for start in range(0, rows, step):
-        columns = EventColumns(batch.table.slice(start, step), min(step, rows - start))
-        for found in _match_columns(parts, columns, threads):
+    rows, start, step = len(batch.events), 0, _rows_at_first(parts)
+    while start < rows:
+        size = min(step, rows - start)
+        columns = EventColumns(batch.table.slice(start, size), size)
+        work = _Work(parts, columns)
+        for found in _match(work, threads):
             yield Found(start + found.row, found.offsets, found.positions)
+        start += size
+        if work.known > KNOWN:
+            step = max(1, size // 2)
+        elif 4 * work.known < KNOWN:
+            step = 2 * step
 
 
-def _rows_at_once(parts: Sequence[Part]) -> int:
-    """So many rows that what is known of their patterns and comparisons stays small."""
-    known = sum(len(p.segment.bit_atoms) + len(p.segment.built.pattern_slots) for p in parts)
-    return max(FEWEST_ROWS, KNOWN // max(1, known))
+def _rows_at_first(parts: Sequence[Part]) -> int:
+    """All where there are no patterns and comparisons; else few, until it is seen how many hold."""
+    patterns = any(part.segment.patterns for part in parts)
+    compared = sum(len(part.segment.bit_atoms) for part in parts)
+    return min(ROWS_WITH_PATTERNS if patterns else ALL_ROWS, max(1, KNOWN // max(1, compared)))
 
 
-def _match_columns(parts: Sequence[Part], columns: EventColumns, threads: int) -> Iterator[Found]:
-    largest_last = sorted(parts, key=lambda part: len(part.segment))
-    work = _Work([(part, part.segment.events(columns)) for part in largest_last], len(columns))
+def _match(work: _Work, threads: int) -> Iterator[Found]:
     size = min(MOST_ROWS, max(FEWEST_ROWS, -(-work.rows // (4 * threads))))
     if threads == 1 or work.rows <= size:
         for row in range(0, work.rows, MOST_ROWS):
@@ -61,9 +67,12 @@ def _match_columns(parts: Sequence[Part], columns: EventColumns, threads: int) -
 class _Work:
     """What all threads share, and a room for each of them."""
 
-    def __init__(self, parts: list[tuple[Part, Events]], rows: int) -> None:
-        self.others, self.largest = parts[:-1], parts[-1]
-        self.rows = rows
+    def __init__(self, parts: Sequence[Part], columns: EventColumns) -> None:
+        largest_last = sorted(parts, key=lambda part: len(part.segment))
+        prepared = [(part, part.segment.events(columns)) for part in largest_last]
+        self.others, self.largest = prepared[:-1], prepared[-1]
+        self.rows = len(columns)
+        self.known = sum(len(events.matched) + events.bits.size for _, events in prepared)
         self._own = local()
 
     def pieces(self, row: int, stop: int) -> Iterator[Found]:
