@@ -271,7 +271,7 @@ def costs(
     texts = np.flatnonzero(atoms.kind == MATCHES)
     letters = np.diff(atoms.patterns.text.offsets)[atoms.start[texts]]
     asked_for = uses[texts] / max(1, len(encoded))
-    matched = np.clip(np.maximum(asked_for, 0.5 ** (letters / 2)), *PATTERN)
+    matched = np.clip(np.maximum(asked_for, 0.5**letters), *PATTERN)
     cost[texts, np.where(atoms.negated[texts] == 0, TRUE, FALSE)] = matched
     cost[texts, NULL] = NULLS
     constant = np.flatnonzero(atoms.kind == CONSTANT)
