@@ -6,7 +6,7 @@ import numpy as np
 
 from headgate.encoding.atoms import IS_NULL, MATCHES, WITHIN
 from headgate.matching.keyed.arrays import NULL, TRUE
-from headgate.matching.keyed.compiled import kernel
+from headgate.matching.keyed.compiled import kernel, part_of_kernel
 from headgate.matching.keyed.records import MASKED, PROGRAM, PROGRAM_ONCE
 
 FEW_INTERVALS = 8  # of a condition in a row; one of more is looked up in its program
@@ -107,48 +107,49 @@ def rows(conditions, queries, key_atom, alone, repeated):
     there are several) holds wherever it is met, and is left out. What is `alone` such intervals
     needs no program; what is `repeated` may be met more than once for an event.
     """
-    count = len(queries)
+    longest = np.zeros(len(alone), np.int64)  # a row, before its literal is left out
+    for q in range(len(alone)):
+        for k in range(conditions.offsets[q], conditions.offsets[q + 1]):
+            if _in_row(conditions, q, k):
+                atom = conditions.program[k]
+                longest[q] += conditions.starts[atom + 1] - conditions.starts[atom]
+    count, room = len(queries), 0
+    for q in queries:
+        room += longest[q]
+    column, low, high = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
     mask = np.zeros(count, np.int64)
     row = np.zeros(count + 1, np.int64)
     then = np.zeros(count, np.int32)
-    for i in range(count):
-        q = queries[i]
-        row[i + 1] = row[i]
-        for k in range(conditions.offsets[q], conditions.offsets[q + 1]):
-            if _in_row(conditions, q, k) and conditions.program[k] != key_atom[i]:
-                atom = conditions.program[k]
-                row[i + 1] += conditions.starts[atom + 1] - conditions.starts[atom]
-        if not alone[q]:
-            then[i] = PROGRAM_ONCE if repeated[q] else PROGRAM
-    column = np.empty(row[-1], np.int32)
-    low, high = np.empty(row[-1], np.int32), np.empty(row[-1], np.int32)
     used = 0
     for i in range(count):
         q = queries[i]
+        if not alone[q]:
+            then[i] = PROGRAM_ONCE if repeated[q] else PROGRAM
         for k in range(conditions.offsets[q], conditions.offsets[q + 1]):
             if _in_row(conditions, q, k) and conditions.program[k] != key_atom[i]:
                 atom = conditions.program[k]
                 if conditions.low[conditions.starts[atom]] > 0:
                     mask[i] |= np.int64(1) << (conditions.column[atom] % MASKED)
                 used = row_of_atom(conditions, atom, column, low, high, used)
-    return mask, row, then, column, low, high
+        row[i + 1] = used
+    return mask, row, then, column[:used].copy(), low[:used].copy(), high[:used].copy()
 
 
-@kernel
+@part_of_kernel
 def _in_row(conditions, q, k):
     """Is an entry of a program a condition that must hold, and that is a few intervals of codes?"""
     whole = conditions.offsets[q + 1] - conditions.offsets[q] == 1
     return (whole or conditions.deciding[k]) and _is_few(conditions, conditions.program[k])
 
 
-@kernel
+@part_of_kernel
 def _is_few(conditions, atom):
     if atom < 0 or (conditions.kind[atom] != WITHIN and conditions.kind[atom] != IS_NULL):
         return False
     return 1 <= conditions.starts[atom + 1] - conditions.starts[atom] <= FEW_INTERVALS
 
 
-@kernel
+@part_of_kernel
 def row_of_atom(conditions, atom, column, low, high, used):
     """Append the interval of an atom and the gaps in it; gives where they end."""
     first, last = conditions.starts[atom], conditions.starts[atom + 1] - 1
