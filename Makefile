@@ -44,6 +44,8 @@ bench: $(READY) ## the benchmarks: tables, JSON and plots in bench-results/
 	$(BIN)/headgate bench load
 	$(BIN)/headgate bench scan
 	$(BIN)/headgate bench route
+	$(BIN)/headgate bench match
+	for one in zipf rare boxes ranges patterns updates; do $(BIN)/headgate bench match-$$one; done
 
 soak: $(READY) ## the property tests with fifty times the cases
 	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property
