@@ -60,23 +60,12 @@ class Built:
 
 
 def build(encoded: EncodedQueries, schema: Schema) -> Built:
-    atoms, trees = encoded.atoms, encoded.trees
+    """File each query under its key, or in the grid."""
+    atoms = encoded.atoms
     book, intervals = code_book(atoms, schema)
     greatest = np.array([one.greatest for one in book.regions], np.int64)
     slot, pattern_slots, bit_atoms = _slots(atoms)
-    offsets, program = _own(trees.offsets), _own(trees.program)
-    conditions = Conditions(
-        _own(atoms.kind),
-        _own(atoms.column),
-        intervals.start,
-        intervals.low,
-        intervals.high,
-        _own(atoms.negated),
-        slot,
-        offsets,
-        program,
-        deciding(offsets, program),
-    )
+    conditions = _conditions(encoded, intervals, slot)
     cost = costs(encoded, intervals, greatest)
     key_start, key_atom, key_target, weight = choose_keys(
         conditions.offsets, conditions.program, cost
@@ -115,12 +104,8 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
     )
     line_of = np.full(bit_base + 3 * len(atoms), -1, np.int32)
     line_of[heads] = plan[2][:-1]
-    at = np.arange(len(pattern_slots))
-    plain, negated = np.full(len(at), -1, np.int32), np.full(len(at), -1, np.int32)
-    for atom in np.flatnonzero(atoms.kind == MATCHES).tolist():
-        wanted, found = (FALSE, negated) if atoms.negated[atom] else (TRUE, plain)
-        found[slot[atom]] = line_of[bit_base + 3 * atom + wanted]
-    filed = line_of[bit_base:].reshape(-1, 3) >= 0
+    of_literals = line_of[bit_base:].reshape(-1, 3)
+    plain, negated = _pattern_lines(atoms, slot, len(pattern_slots), of_literals)
     clusters = Clusters(
         node_base[:-1],
         width,
@@ -132,11 +117,11 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         np.flatnonzero(weight == UNKNOWN),
         plain,
         negated,
-        np.flatnonzero((atoms.kind == COMPARE) & filed.any(axis=1)),
+        np.flatnonzero((atoms.kind == COMPARE) & (of_literals >= 0).any(axis=1)),
         bit_base,
     )
     never = int((weight == NEVER).sum())
-    depth = int(np.diff(trees.offsets).max(initial=1))
+    depth = int(np.diff(conditions.offsets).max(initial=1))
     return Built(
         book,
         conditions,
@@ -153,6 +138,41 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         never,
         depth,
     )
+
+
+def _conditions(
+    encoded: EncodedQueries, intervals: Intervals, slot: npt.NDArray[np.int64]
+) -> Conditions:
+    """The atoms and programs as the kernels read them."""
+    atoms, trees = encoded.atoms, encoded.trees
+    offsets, program = _own(trees.offsets), _own(trees.program)
+    return Conditions(
+        _own(atoms.kind),
+        _own(atoms.column),
+        intervals.start,
+        intervals.low,
+        intervals.high,
+        _own(atoms.negated),
+        slot,
+        offsets,
+        program,
+        deciding(offsets, program),
+    )
+
+
+def _pattern_lines(
+    atoms: EncodedAtoms,
+    slot: npt.NDArray[np.int64],
+    slots: int,
+    of_literals: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """By slot: the line of what is filed under a match, for LIKE and for NOT LIKE; −1 for none."""
+    plain, negated = np.full(slots, -1, np.int32), np.full(slots, -1, np.int32)
+    texts = np.flatnonzero(atoms.kind == MATCHES)
+    refusing = atoms.negated[texts] == 1
+    plain[slot[texts[~refusing]]] = of_literals[texts[~refusing], TRUE]
+    negated[slot[texts[refusing]]] = of_literals[texts[refusing], FALSE]
+    return plain, negated
 
 
 def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -79,7 +79,6 @@ def kernel(function: Callable[..., Any]) -> Any:
 def part_of_kernel(function: Callable[..., Any]) -> Any:
     """A function that becomes part of each kernel that calls it.
 
-    A call hands over every array of every group, two kilobytes of them; in the innermost loop that
-    took four times as long as all the rest.
+    A call would hand over every array of every group, two kilobytes of them, in the innermost loop.
     """
     return njit(inline="always")(function)

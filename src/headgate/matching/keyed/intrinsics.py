@@ -27,16 +27,21 @@ def _lowest_bit(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
+def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Where an item of an array lies; its place is taken as it is."""
+    array = signature.args[0]
+    structure = context.make_array(array)(context, builder, arguments[0])
+    return _llvm.get_item_pointer(
+        context, builder, array, structure, [arguments[1]], wraparound=False
+    )
+
+
 @intrinsic
 def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
     del typing_context
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        about = signature.args[0]
-        structure = context.make_array(about)(context, builder, arguments[0])
-        pointer = _llvm.get_item_pointer(
-            context, builder, about, structure, [arguments[1]], wraparound=False
-        )
+        pointer = _pointer(context, builder, signature, arguments)
         number = ir.IntType(32)
         byte_pointer = ir.IntType(8).as_pointer()
         called = _llvm.get_or_insert_function(
@@ -56,12 +61,8 @@ def _unchecked(typing_context: Any, array: Any, place: Any) -> Any:
     del typing_context
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        about = signature.args[0]
-        structure = context.make_array(about)(context, builder, arguments[0])
-        pointer = _llvm.get_item_pointer(
-            context, builder, about, structure, [arguments[1]], wraparound=False
-        )
-        return context.unpack_value(builder, about.dtype, pointer)
+        pointer = _pointer(context, builder, signature, arguments)
+        return context.unpack_value(builder, signature.args[0].dtype, pointer)
 
     return array.dtype(array, place), generate
 
