@@ -1,0 +1,93 @@
+"""What can be chosen about a BE-Tree; the defaults are the paper's, where it has one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
+
+from headgate.errors import UsageError, did_you_mean
+
+Directory = Literal["generic", "specialised", "hybrid", "ranked"]
+Evaluation = Literal["direct", "lazy", "bitmap", "hybrid"]
+Leaf = Literal["rows", "references"]
+Construction = Literal["dynamic", "batch"]
+Scoring = Literal["popularity", "histogram"]
+Absent = Literal["strong", "weak"]
+Bloom = Literal[0, 16, 32, 64]
+
+_CHOICES = {
+    "directory": Directory,
+    "evaluation": Evaluation,
+    "leaf": Leaf,
+    "construction": Construction,
+    "scoring": Scoring,
+    "absent": Absent,
+    "bloom": Bloom,
+}
+_SHARES = ("alpha", "beta", "window", "exploit", "reinserted")
+
+
+@dataclass(frozen=True, slots=True)
+class BeTreeOptions:
+    """The parameters of "Analysis and optimization for Boolean expression indexing".
+
+    | option         | section      | meaning                                                     |
+    |----------------|--------------|-------------------------------------------------------------|
+    | `directory`    | 4.4, 8.5     | how the values of an attribute are clustered; `ranked` is   |
+    |                |              | hybrid, with equality predicates used up first              |
+    | `evaluation`   | 6.1          | how predicates are evaluated in leaves                      |
+    | `leaf`         | 6.1          | predicates lie in the leaf (`rows`) or are referred to      |
+    | `capacity`     | 4.2, Table VI| expressions of a leaf before it is cut; None: by the        |
+    |                |              | matching rate                                               |
+    | `fewest`       | 4.2          | expressions that a partition must be worth (min_size)       |
+    | `construction` | 8.3          | `batch` sees all queries of a build before it cuts          |
+    | `scoring`      | 5.1          | loss of a new partition: 0, or from a histogram             |
+    | `alpha`        | 5.1          | weight of loss against gain                                 |
+    | `beta`         | 5.1          | weight of covered against subsumed predicates; None: by     |
+    |                |              | Equation 15, from the false candidates seen                 |
+    | `adapt`        | 5.2          | count false candidates, and recycle what ranks below        |
+    |                |              | `threshold`                                                 |
+    | `window`       | 5.2, 8.1     | operations before a node is judged, as a share of its size  |
+    | `exploit`      | 5.2          | how often an insertion takes the best partition, not any    |
+    | `reinserted`   | 5.2          | share of a full leaf that is inserted anew before a cut     |
+    | `bloom`        | 6.2          | bits of the filter on an expression's attributes; 0: none   |
+    | `absent`       | 8.3          | whether `<>` and NOT IN hold for an absent attribute (weak) |
+
+    Only `absent="weak"` changes what matches.
+    """
+
+    directory: Directory = "ranked"
+    evaluation: Evaluation = "hybrid"
+    leaf: Leaf = "rows"
+    capacity: int | None = None
+    fewest: int = 3
+    construction: Construction = "dynamic"
+    scoring: Scoring = "popularity"
+    alpha: float = 0.5
+    beta: float | None = 0.5
+    adapt: bool = False
+    threshold: float = 0.0
+    window: float = 0.1
+    exploit: float = 1.0
+    reinserted: float = 0.0
+    bloom: Bloom = 0
+    absent: Absent = "strong"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, kind in _CHOICES.items():
+            value, known = getattr(self, name), get_args(kind)
+            if value not in known:
+                hint = did_you_mean(str(value), [str(one) for one in known])
+                raise UsageError(f"no {name} `{value}` of a BE-Tree; {hint}")
+        for name in _SHARES:
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise UsageError(f"{name} of a BE-Tree is a share, from 0 to 1, not {value}")
+        for name in ("capacity", "fewest"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} of a BE-Tree is 1 or more, not {value}")
+
+    def as_json(self) -> dict[str, object]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
