@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
-from headgate.bench import EXPERIMENTS, Disagreement, Result, counting, match, matchers, run
-from headgate.bench.counting import CountingIndex
-from headgate.bench.matchers import Matcher, numpy_columns
-from headgate.errors import UsageError
-from headgate.workloads import Conjunctions, begen, range_queries
-from headgate.workloads.integer_events import ABSENT, Numbers
+from headgate.bench import EXPERIMENTS, Disagreement, Result, match, matchers, run
+from headgate.bench.matchers import Matcher, indexed, numpy_columns
+from headgate.bench.rivals.sift import SiftByStepsIndex, SiftIndex
+from headgate.workloads import Conjunctions, range_queries
+from headgate.workloads.integer_events import ABSENT, IntegerEvents, Numbers
 
 
 def tiny(name: str, *sizes: int) -> Result:
@@ -71,13 +69,12 @@ def test_slow_contestants(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_wrong_contestant(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that knows nothing of the last query is found out."""
-    right = matchers.counting
 
     def wrong(queries: Conjunctions, events: Numbers) -> Matcher:
-        return right(queries.part(0, len(queries) - 1), events)
+        return numpy_columns(queries.part(0, len(queries) - 1), events)
 
-    monkeypatch.setattr(matchers, "counting", wrong)
-    with pytest.raises(Disagreement, match=r"answer \d+ of Headgate auto .* of counting"):
+    monkeypatch.setattr(matchers, "numpy_columns", wrong)
+    with pytest.raises(Disagreement, match=r"answer \d+ of Headgate auto .* of NumPy"):
         tiny("match", 100)
 
 
@@ -108,9 +105,8 @@ def listed(match: Matcher, count: int) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("count", [1, 511, 512, 513])
-def test_naive(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counting and NumPy give what the definition gives, also in chunks and for absent values."""
-    monkeypatch.setattr(counting, "OUTPUT", 1)
+def test_naive(count: int) -> None:
+    """Counting and NumPy give what the definition gives, also for absent values."""
     queries = range_queries(count, attributes=6, constrained=3, matching=0.2, seed=count)
     events = queries.events(40, seed=1).dense()
     events[::3, 2] = ABSENT
@@ -118,21 +114,8 @@ def test_naive(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = naive(queries, events)
     assert sum(map(len, expected)) > 2 * count
     assert expected[5] == []
-    assert listed(matchers.counting(queries, events), 40) == expected
     assert listed(numpy_columns(queries, events), 40) == expected
-    chunks = list(CountingIndex(queries).match_chunks(events))
-    assert len(chunks) > 1
-
-
-def test_no_events() -> None:
-    """No events have no matches."""
-    queries = range_queries(3, seed=1)
-    assert list(CountingIndex(queries).match_chunks(np.empty((0, 20), np.int32))) == []
-
-
-def test_counting_refuses() -> None:
-    """Counting is only for what its counters can count."""
-    with pytest.raises(UsageError, match="here is IN, NOT IN or <>"):
-        CountingIndex(begen(50, operators="high", seed=1))
-    with pytest.raises(UsageError, match="fewer than 255 predicates"):
-        CountingIndex(range_queries(1, attributes=300, constrained=260, seed=1))
+    table = IntegerEvents.from_dense(events).table()
+    for kind in (SiftIndex, SiftByStepsIndex):
+        index = kind.from_encoded(queries.stream, queries.encoded())
+        assert listed(indexed(index, table), 40) == expected

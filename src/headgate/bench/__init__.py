@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headgate.bench.be_tree import BE_TREE
 from headgate.bench.experiment import Contestant, Experiment, Round, Unit
 from headgate.bench.load import LOAD
 from headgate.bench.match import MATCHING
@@ -22,7 +23,7 @@ from headgate.bench.write import write
 from headgate.errors import UsageError, did_you_mean
 
 EXPERIMENTS: dict[str, Experiment] = {
-    found.name: found for found in (LOAD, SCAN, ROUTE, *MATCHING, UPDATES)
+    found.name: found for found in (LOAD, SCAN, ROUTE, *MATCHING, UPDATES, *BE_TREE)
 }
 RESULTS = Path("bench-results")
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from headgate.bench.result import Result
 
 Answer = tuple[object, ...]
 Fact = str | int | float
@@ -68,6 +71,15 @@ class Round:
     facts: Callable[[], Mapping[str, Fact]] = no_facts
 
 
+class Claim(Protocol):
+    """What a source says of the contestants, and how that compares with a result."""
+
+    @property
+    def source(self) -> str: ...
+
+    def verdict(self, result: Result) -> str: ...
+
+
 Prepare = Callable[[int, float, int], AbstractContextManager[Round]]
 
 
@@ -76,7 +88,8 @@ class Experiment:
     """What is compared, at which sizes, in which unit, and against whom.
 
     `prepare(size, scale, seed)` opens a round, with less work where the scale is below 1. A round
-    may leave out contestants that would take too long. `against` has further baselines.
+    may leave out contestants that would take too long. `against` has further baselines. What
+    becomes of the `claims` is among the facts of the result.
     """
 
     name: str
@@ -88,3 +101,4 @@ class Experiment:
     prepare: Prepare = field(repr=False)
     repeats: int = 5
     against: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()

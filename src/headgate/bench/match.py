@@ -162,14 +162,15 @@ def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
 
 
 def _rivals(workload: Workload, count: int, scale: float) -> Iterator[Entrant]:
-    from headgate.bench.matchers import counting, counting_by_steps, indexed, numpy_columns
+    from headgate.bench.matchers import indexed, numpy_columns
+    from headgate.bench.rivals.sift import SiftByStepsIndex, SiftIndex
 
     if workload.integers is not None:
         queries, events = workload.integers
-        dense = events.dense()
-        yield Entrant(COUNTING, round(COUNTED * scale), counting(queries, dense))
-        yield Entrant(BY_STEPS, round(COUNTED * scale), counting_by_steps(queries, dense))
-        yield Entrant(NUMPY, round(COMPARED * scale), numpy_columns(queries, dense))
+        for name, kind in ((COUNTING, SiftIndex), (BY_STEPS, SiftByStepsIndex)):
+            counting = kind.from_encoded(workload.stream, workload.encoded())
+            yield Entrant(name, round(COUNTED * scale), indexed(counting, workload.events))
+        yield Entrant(NUMPY, round(COMPARED * scale), numpy_columns(queries, events.dense()))
     if count <= MOST_SCANNED:
         objects = list(decode_queries(workload.encoded(), Schema((workload.stream,))))
         index = ScanIndex.build(workload.stream, objects)

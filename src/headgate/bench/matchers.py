@@ -1,8 +1,9 @@
 """Who matches in the experiments `match…`: each gives the matches of the first so many events.
 
-All of Headgate's work is on its clock: reading the Arrow table, the codes of its values, and
-matching. The others get the events as a matrix of integers that they need not look into any
-further, which is in their favour.
+What an index does is all on its clock: reading the Arrow table, the codes of its values, and
+matching. That goes for the rivals of `headgate.bench.rivals` too, which read events as Headgate's
+own index does. NumPy alone gets the events as a matrix of integers that it need not look into any
+further, which is in its favour.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.bench.counting import CountingIndex
 from headgate.bench.experiment import Answer
 from headgate.bench.scan import checksum
 from headgate.matching import Index
@@ -27,25 +27,13 @@ Matcher = Callable[[int], Iterator[Found]]
 
 
 def indexed(index: Index, events: pa.Table, shift: int = 0) -> Matcher:
-    """An index of Headgate; the query at position p has the number p + shift."""
+    """An index under the protocol; the query at position p has the number p + shift."""
 
     def match(count: int) -> Iterator[Found]:
         for chunk in index.match_chunks(events.slice(0, count)):
             yield chunk.offsets, chunk.positions + shift if shift else chunk.positions
 
     return match
-
-
-def counting(queries: Conjunctions, events: Numbers) -> Matcher:
-    """Lists of queries for each attribute and value."""
-    index = CountingIndex(queries)
-    return lambda count: index.match_chunks(events[:count])
-
-
-def counting_by_steps(queries: Conjunctions, events: Numbers) -> Matcher:
-    """The same lists, with a test after each step up, as the paper tells it."""
-    index = CountingIndex(queries)
-    return lambda count: index.match_by_steps(events[:count])
 
 
 def numpy_columns(queries: Conjunctions, events: Numbers) -> Matcher:

@@ -12,8 +12,11 @@ from headgate.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLORS = ("#1f6f8b", "#d1793b", "#6a994e", "#8d5a97", "#b5838d", "#777777")
-MARKERS = "osD^vP"
+COLORS = (
+    *("#1f6f8b", "#d1793b", "#6a994e", "#8d5a97", "#b5838d"),
+    *("#777777", "#c1121f", "#e0a800", "#3a3a3a", "#5fa8d3"),
+)
+MARKERS = "osD^vPX<>*"
 GREY = "#666666"
 DODGE = 1.04  # so that whiskers of two contestants do not cover each other
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from headgate.bench.experiment import Answer, Contestant, Experiment, Fact, Round
 from headgate.bench.machine import machine
@@ -46,7 +47,7 @@ def run(
         with experiment.prepare(size, scale, seed) as round_:
             measurements += _play(round_, repeats, tell, clock)
             facts |= round_.facts()
-    return Result(
+    result = Result(
         experiment=experiment.name,
         title=experiment.title,
         size_label=experiment.size_label,
@@ -60,6 +61,8 @@ def run(
         machine=machine(),
         against=experiment.against,
     )
+    verdicts = {claim.source: claim.verdict(result) for claim in experiment.claims}
+    return replace(result, facts=facts | verdicts)
 
 
 def turns(count: int, repeats: int) -> Iterator[list[int]]:

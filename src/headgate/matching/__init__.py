@@ -14,7 +14,7 @@ from headgate.matching.protocol import Index
 from headgate.matching.scan import ScanIndex
 from headgate.queries import QuerySet
 
-KINDS = ("auto", "scan", "keyed")
+KINDS = ("auto", "scan", "keyed", "be_tree")
 
 __all__ = ["KINDS", "Filing", "Index", "Matches", "ScanIndex", "index", "kind_of_index"]
 
@@ -42,6 +42,10 @@ def kind_of_index(name: str) -> type[Index]:
         from headgate.matching.keyed.index import KeyedIndex
 
         return KeyedIndex
+    if name == "be_tree":
+        from headgate.matching.be_tree.index import BeTreeIndex
+
+        return BeTreeIndex
     if name not in KINDS:
         raise UsageError(f"no index `{name}`; {did_you_mean(name, KINDS)}")
     return AutoIndex if name == "auto" else ScanIndex

@@ -4,6 +4,8 @@
 |------------------|------------------------------------------------------------------------------|
 | `rules`          | WHERE clauses like those of alert rules, on many attributes of all types     |
 | `begen`          | a few of 400 attributes each, as in the BE-Tree paper; a million in a second |
+| `begen_of_names` | the same, derived from the letters of real names                             |
+| `q_grams`        | a name each, by the letters that follow each other in it                     |
 | `range_queries`  | ranges on some of 20 integers that every event has, as in the ASC paper      |
 | `boxes`          | ranges on a few attributes, spread over the whole space                      |
 | `covering_boxes` | boxes that tile and overlap a part of it, as in the stream-sharing paper     |
@@ -11,17 +13,21 @@
 | `mixed`          | ANDs, ORs and NOTs of everything that WHERE has                              |
 | `flights`        | what people might want to know about flights, with real flights              |
 
-All but the first and the last come with events that match as often as was asked for.
+`rules`, `q_grams` and `flights` leave it to chance how often an event matches; all others come with
+events that match as often as was asked for.
 """
 
 from headgate.workloads.begen import begen
+from headgate.workloads.begen_of_names import begen_of_names
 from headgate.workloads.boxes import Boxes, box_events, boxes
+from headgate.workloads.city_names import city_names, city_texts
 from headgate.workloads.conjunctions import Conjunctions
 from headgate.workloads.covering_boxes import covering_boxes
 from headgate.workloads.flights import flight_lines, flight_queries, flights
 from headgate.workloads.integer_events import IntegerEvents
 from headgate.workloads.mixed import Mixed, mixed, mixed_events
 from headgate.workloads.pattern_rules import PatternRules, pattern_rules
+from headgate.workloads.q_grams import gram_events, q_grams
 from headgate.workloads.range_queries import range_queries
 from headgate.workloads.rules import rule_stream, where_clauses
 
@@ -32,15 +38,20 @@ __all__ = [
     "Mixed",
     "PatternRules",
     "begen",
+    "begen_of_names",
     "box_events",
     "boxes",
+    "city_names",
+    "city_texts",
     "covering_boxes",
     "flight_lines",
     "flight_queries",
     "flights",
+    "gram_events",
     "mixed",
     "mixed_events",
     "pattern_rules",
+    "q_grams",
     "range_queries",
     "rule_stream",
     "where_clauses",

@@ -111,11 +111,13 @@ def begen(
     shape = Shape(predicates, fewest, attributes, extra)
     space = Space(dimensions, cardinality, zipf)
     rules = Rules(cardinality, equality, range_size, EXPRESSIVENESS[operators])
-    _check(shape, space, matching)
-    return _Generator(shape, space, rules, np.random.default_rng([seed, 0])).run(count, matching)
+    check(shape, space, matching)
+    random = np.random.default_rng([seed, 0])
+    return Generator(shape, space, rules, random).run(count, matching)
 
 
-def _check(shape: Shape, space: Space, matching: float) -> None:
+def check(shape: Shape, space: Space, matching: float) -> None:
+    """Refuses what cannot be."""
     if not 0 < matching <= MOST:
         raise UsageError(f"a matching probability of {matching}; it must be above 0, up to {MOST}")
     if not 1 <= shape.fewest <= shape.predicates <= shape.base:
@@ -130,7 +132,9 @@ def _check(shape: Shape, space: Space, matching: float) -> None:
 
 
 @dataclass(frozen=True)
-class _Generator:
+class Generator:
+    """Draws base expressions, and derives queries from them."""
+
     shape: Shape
     space: Space
     rules: Rules

@@ -120,7 +120,7 @@ def code_book(atoms: EncodedAtoms, schema: Schema) -> tuple[CodeBook, Intervals]
         pool = pool_of(column.type)
         if pool == NUMBERS:
             cuts, ranks = np.unique(atoms.cuts.numbers[places[mine]], return_inverse=True)
-            regions.append(Regions(column, cuts, _table(cuts)))
+            regions.append(Regions(column, cuts, look_up_table(cuts)))
         else:
             ordinals = [pools[pool][place] for place in places[mine].tolist()]
             listed = sorted(set(ordinals))
@@ -159,7 +159,7 @@ def _intervals(
     return Intervals(start // 2, flat[0::2].copy(), flat[1::2] - 1)
 
 
-def _table(cuts: npt.NDArray[np.int64]) -> Codes | None:
+def look_up_table(cuts: npt.NDArray[np.int64]) -> Codes | None:
     """The code of every integer from one below the least cut to the greatest."""
     if not len(cuts) or int(cuts[-1]) - int(cuts[0]) > WIDEST_TABLE:
         return None

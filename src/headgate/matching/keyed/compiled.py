@@ -1,7 +1,8 @@
 """Kernels compiled once for all processes: kept in the user's cache, for this very source and CPU.
 
 Numba notices a change in a kernel's own file, but not in a file whose kernels it calls. So the
-directory is named after the source of all of them; the CPU is Numba's own care.
+directory of a package's kernels is named after its source and that of this package, which all
+others call; the CPU is Numba's own care.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +29,12 @@ _settings: Any = numba.config
 
 
 @cache
-def cache_directory() -> Path | None:
-    """Where compiled kernels are kept; None where nothing can be written."""
+def cache_directory(package: str = __package__) -> Path | None:
+    """Where the compiled kernels of a package are kept; None where nothing can be written."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~"), ".cache"))
     digest = hashlib.blake2b(digest_size=8)
-    kernels = sorted(files(__package__).iterdir(), key=lambda file: file.name)
+    packages = sorted({__package__, package})
+    kernels = [source for one in packages for source in _sources(one)]
     for source in (*kernels, files("headgate.encoding") / "atoms.py"):
         if source.name.endswith(".py"):
             digest.update(source.read_bytes())
@@ -45,6 +48,10 @@ def cache_directory() -> Path | None:
     return directory if os.access(directory, os.W_OK) else None
 
 
+def _sources(package: str) -> list[Traversable]:
+    return sorted(files(package).iterdir(), key=lambda file: file.name)
+
+
 def _forget_old(home: Path) -> None:
     """Delete the kernels of versions that nobody has used for a month."""
     for other in home.glob(f"{PREFIX}*"):
@@ -53,9 +60,9 @@ def _forget_old(home: Path) -> None:
 
 
 @cache
-def announce() -> None:
-    """Say so, once in a process, if the kernels have to be compiled first."""
-    directory = cache_directory()
+def announce(package: str = __package__) -> None:
+    """Say so, once in a process, if the kernels of a package have to be compiled first."""
+    directory = cache_directory(package)
     if not _settings.DISABLE_JIT and (directory is None or not any(directory.rglob("*.nbc"))):
         where = "no place to keep them" if directory is None else "kept for the next time"
         logging.getLogger("headgate").warning(
@@ -65,7 +72,7 @@ def announce() -> None:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """A function for Numba, which holds no lock of Python while it runs."""
-    directory = cache_directory()
+    directory = cache_directory(function.__module__.rpartition(".")[0] or __package__)
     if directory is None:
         return njit(nogil=True)(function)
     before = _settings.CACHE_DIR  # Numba reads it when a function is declared

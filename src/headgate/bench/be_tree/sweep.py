@@ -1,0 +1,132 @@
+"""A sweep: one parameter of a workload takes several values, and all contestants match at each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+
+import pyarrow as pa
+
+from headgate.bench.be_tree.contestants import AUTO, Kind
+from headgate.bench.be_tree.enumeration import enumerated
+from headgate.bench.experiment import Claim, Contestant, Experiment, Fact, Round, Unit
+from headgate.encoding import encode_queries
+from headgate.errors import HeadgateError, shorten
+from headgate.matching import Index
+from headgate.schema import Schema, Stream
+from headgate.workloads import Conjunctions
+from headgate.workloads.bound import bound_queries
+
+QUERIES = 50_000  # where their number is not what varies
+MOST_ENTRIES = 50_000_000  # of lists
+FEWEST = 400  # queries, at any scale
+COMPARED = 800  # events on which all must agree
+TURNS = 3  # of reading events and nothing else
+PER_EVENT = Unit("µs per event", "cost", 1e6)
+
+Make = Callable[[int, int, int], Conjunctions]  # from a value, the number of queries, and a seed
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What varies, over which values, in a workload that `make` makes of each.
+
+    Where `queries` is None, their number is what varies, and the scale shrinks the values;
+    otherwise it shrinks this number. It does not shrink the number of events.
+    """
+
+    name: str
+    title: str
+    label: str
+    values: tuple[int, ...]
+    make: Make
+    kinds: tuple[Kind, ...]
+    claims: tuple[Claim, ...] = ()
+    queries: int | None = QUERIES
+
+    def experiment(self) -> Experiment:
+        return Experiment(
+            name=f"be-tree-{self.name}",
+            title=self.title,
+            sizes=self.values,
+            size_label=self.label,
+            unit=PER_EVENT,
+            baseline=self.kinds[0].name,
+            prepare=self.prepare,
+            repeats=3,
+            claims=self.claims,
+        )
+
+    @contextmanager
+    def prepare(self, size: int, scale: float, seed: int) -> Iterator[Round]:
+        count = scaled(size if self.queries is None else self.queries, scale)
+        queries = self.make(size, count, seed)
+        most = max(kind.events for kind in self.kinds)
+        events = queries.events(most, seed=seed + 1).table()
+        shown = count if self.queries is None else size
+        indexes, left_out = built(self.kinds, queries)
+        contestants = tuple(matching(kind, index, events) for kind, index in indexes)
+        facts = {f"{name} left out at {shown:,}": reason for name, reason in left_out.items()}
+        facts[f"µs at {shown:,} to read and encode an event, in all figures"] = reading(
+            queries.stream, events
+        )
+        yield Round(shown, contestants, lambda: facts)
+
+
+def scaled(number: int, scale: float) -> int:
+    return max(FEWEST, round(number * scale))
+
+
+def built(
+    kinds: Sequence[Kind], queries: Conjunctions
+) -> tuple[list[tuple[Kind, Index]], dict[str, Fact]]:
+    """The indexes; and why, of those that cannot express a query or would not fit, by name."""
+    indexes: list[tuple[Kind, Index]] = []
+    left_out: dict[str, Fact] = {}
+    encoded = queries.encoded()
+    entries = enumerated(queries)
+    for kind in kinds:
+        if kind.enumerates and entries > MOST_ENTRIES:
+            left_out[kind.name] = f"its lists would have {entries:,} entries"
+            continue
+        try:
+            index = kind.build(queries.stream, encoded)
+        except HeadgateError as error:
+            left_out[kind.name] = shorten(str(error), 120)
+        else:
+            index.threads = 1
+            indexes.append((kind, index))
+    return indexes, left_out
+
+
+def matching(kind: Kind, index: Index, events: pa.Table) -> Contestant:
+    """An index that matches as many of these events as are enough for it."""
+    from headgate.bench.matchers import answers, indexed, total
+
+    match = indexed(index, events)
+    count = min(kind.events, events.num_rows)
+    return Contestant(
+        kind.name,
+        count,
+        answer=lambda: answers(match(min(count, COMPARED))),
+        run=lambda: total(match(count)),
+        note=f"{count:,} events",
+    )
+
+
+def reading(stream: Stream, events: pa.Table) -> float:
+    """Microseconds an event, for queries on all attributes that no event leads to."""
+    clauses = (f"{name} = -1" for name in stream.names)
+    queries = encode_queries(bound_queries(stream, clauses, "q"), Schema((stream,)))
+    index = AUTO.build(stream, queries)
+    index.threads = 1
+    index.match(events.slice(0, 1))
+    seconds = []
+    for _ in range(TURNS):
+        started = time.perf_counter()
+        index.match(events)
+        seconds.append(time.perf_counter() - started)
+    return round(1e6 * median(seconds) / events.num_rows, 2)

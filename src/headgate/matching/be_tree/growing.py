@@ -1,0 +1,393 @@
+"""The tree with its pools, which grow as needed: what changes is kept until somebody matches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.encoding.selection import ranges
+from headgate.matching.be_tree.adapt import covered_rate, recycle_attributes, recycle_low
+from headgate.matching.be_tree.change import buckets_from, insert_all, remove_all
+from headgate.matching.be_tree.directory import rehashed
+from headgate.matching.be_tree.domain import LEAST, MOST, widened
+from headgate.matching.be_tree.leaves import packed
+from headgate.matching.be_tree.match import CANDIDATES, EVENTS, TRUE_ONES, Events, Room, match
+from headgate.matching.be_tree.nodes import new_bucket
+from headgate.matching.be_tree.options import BeTreeOptions
+from headgate.matching.be_tree.pools import (
+    ALWAYS,
+    BUCKETS,
+    COUNT,
+    CUTTABLE,
+    LIVE,
+    NONE,
+    PENDING,
+    RANDOM,
+    ROOT,
+    TOGETHER,
+    USED,
+    USED_PARTITIONS,
+    Expressions,
+    Policy,
+    empty_tree,
+    filled_up,
+    grown,
+)
+from headgate.matching.be_tree.predicates import PredicatePool
+from headgate.matching.be_tree.renumber import compacted, in_order, renumber_records
+from headgate.matching.filing import Filing
+from headgate.predicate.conjunctions import Conjunction
+from headgate.schema import Stream
+
+OUTPUT = 1 << 21  # matches that are collected, unless a single event may have more
+SPREAD = 66  # buckets on the way to a point, and a hashed one
+DIRECTORIES = ("generic", "specialised", "hybrid", "ranked")
+# Table VI: the capacity of a leaf below each matching rate
+CAPACITIES = ((0.01, 5), (0.1, 20), (2.0, 160))
+FEWEST_EVENTS = 1_000  # before the matching rate says anything
+
+Numbers = npt.NDArray[np.int64]
+
+
+class GrowingTree:
+    """Expressions of queries, by the position of the query."""
+
+    def __init__(self, stream: Stream, options: BeTreeOptions) -> None:
+        self.stream = stream
+        self.options = options
+        self.pool = PredicatePool(options)
+        self.tree = empty_tree()
+        self.tree.state[RANDOM] = 88172645463325252 + options.seed
+        self.expressions = Expressions(
+            np.zeros(0, np.int64),
+            np.zeros(0, np.int32),
+            np.zeros(0, np.int32),
+            np.zeros(0, np.uint8),
+            np.zeros(0, np.int32),
+            np.zeros(0, np.int32),
+        )
+        self._used = 0  # numbers of expressions given out
+        self._stored = 0  # predicates of expressions stored
+        self._garbage = 0
+        self._free: list[int] = []
+        self._of_position: dict[int, range | list[int]] = {}
+        self._new: list[int] = []
+        self._new_rows: list[tuple[int, int, int, bool]] = []  # number, size, position, several
+        self._new_predicates: list[int] = []
+        self._gone: list[int] = []
+        self._longest = 1
+        self._positions = 0
+        self.beta = 0.5 if options.beta is None else options.beta
+        self._seen = np.zeros(3, np.int64)
+        self._room: Room | None = None
+        self._room_shape: tuple[int, ...] = ()
+        self.capacity = options.capacity or 20
+        new_bucket(self.tree, NONE, NONE, LEAST, MOST, self.capacity)
+
+    # -- changes, kept until `settle`
+
+    def add(self, position: int, parts: tuple[Conjunction, ...]) -> None:
+        """Take in the expressions of a query."""
+        several = len(parts) > 1
+        self._positions = position + 1
+        numbers = []
+        for part in parts:
+            number = self._free.pop() if self._free else self._used
+            self._used = max(self._used, number + 1)
+            numbers.append(number)
+            listed = [self.pool.number(atom) for atom in part]
+            self._new.append(number)
+            self._new_rows.append((number, len(listed), position, several))
+            self._new_predicates += listed
+            self._new_predicates += [ALWAYS] * (-len(listed) % TOGETHER)
+        self._of_position[position] = numbers
+
+    def drop(self, position: int) -> None:
+        """Take out the expressions of a query."""
+        self._gone += self._of_position.pop(position)
+
+    def settle(self, *, batch: bool = False) -> None:
+        """Make the tree what it should be by now.
+
+        What came and went since is inserted and deleted one by one; with `batch`, all that came is
+        put into the root first, and then cut.
+        """
+        self._write_new()
+        self._remove_gone()
+        changed = self.pool.ready()
+        if changed is not None:
+            moved = changed.astype(np.int32)
+            renumber_records(self.tree, self.expressions, moved, self._used, self.options.bloom)
+        if batch:
+            self._cut_all()
+
+    def _write_new(self) -> None:
+        if not self._new:
+            return
+        new_predicates = self.pool.flush()
+        rows = np.array(self._new_rows, np.int64).reshape(-1, 4)
+        listed = np.array(self._new_predicates, np.int32)
+        self._new_rows, self._new_predicates = [], []
+        numbers, sizes = rows[:, 0], rows[:, 1]
+        arrays = self.expressions._asdict()
+        for name in ("start", "count", "position", "several", "leaf"):
+            arrays[name] = grown(arrays[name], self._used)
+        arrays["predicate"] = grown(arrays["predicate"], self._stored + len(listed))
+        arrays["predicate"][self._stored : self._stored + len(listed)] = listed
+        places = filled_up(sizes)
+        arrays["start"][numbers] = self._stored + np.cumsum(places) - places
+        arrays["count"][numbers], arrays["position"][numbers] = sizes, rows[:, 2]
+        arrays["several"][numbers], arrays["leaf"][numbers] = rows[:, 3], NONE
+        self.expressions = Expressions(**arrays)
+        self._stored += len(listed)
+        self._longest = max(self._longest, int(sizes.max(initial=1)))
+        self._count_uses(numbers, 1)
+        in_order(self.expressions, self.pool.arrays, numbers)
+        self._widen(new_predicates)
+        added, self._new = np.array(self._new, np.int64), []
+        self._insert(added)
+
+    def _widen(self, new: Numbers) -> None:
+        """Let the domains hold the ends of new predicates, and recycle what they have cut."""
+        columns = len(self.pool.columns)
+        low, high = self.tree.domain_low, self.tree.domain_high
+        known = len(low)
+        if columns > known:
+            low = np.concatenate((low, np.ones(columns - known, np.int64)))
+            high = np.concatenate((high, np.zeros(columns - known, np.int64)))
+            self.tree = self.tree._replace(domain_low=low, domain_high=high)
+        arrays = self.pool.arrays
+        column, least, most = arrays.column[new], arrays.least[new], arrays.most[new]
+        inside = (arrays.flags[new] & CUTTABLE) > 0
+        ends = np.concatenate((least[inside], most[inside]))
+        owner = np.concatenate((column[inside], column[inside]))
+        finite = (ends != LEAST) & (ends != MOST)
+        ends, owner = ends[finite], owner[finite]
+        lowest, highest = np.full(columns, MOST), np.full(columns, LEAST)
+        np.minimum.at(lowest, owner, ends)
+        np.maximum.at(highest, owner, ends)
+        outside = (lowest <= highest) & ((lowest < low) | (highest > high) | (low > high))
+        if not outside.any():
+            return
+        again = recycle_attributes(self.tree, self.expressions, outside)
+        for c in np.flatnonzero(outside).tolist():
+            low[c], high[c] = widened(int(low[c]), int(high[c]), int(lowest[c]), int(highest[c]))
+        self._insert(again)
+
+    def _insert(self, numbers: Numbers, *, cutting: bool = True) -> None:
+        done = 0
+        if self.options.construction == "batch" and not self.tree.state[LIVE]:
+            cutting = False
+        while True:
+            done = insert_all(
+                self.tree,
+                self.expressions,
+                self.pool.arrays,
+                self._policy(),
+                numbers,
+                done,
+                cutting,
+            )
+            if done == len(numbers) and not (cutting and self.tree.state[PENDING]):
+                return
+            self._grow()
+
+    def _cut_all(self) -> None:
+        """Cut the root, which holds everything so far."""
+        state = self.tree.state
+        self.tree.pending[state[PENDING]] = ROOT
+        state[PENDING] += 1
+        nothing = np.empty(0, np.int64)
+        while state[PENDING]:
+            insert_all(
+                self.tree, self.expressions, self.pool.arrays, self._policy(), nothing, 0, True
+            )
+            if state[PENDING]:
+                self._grow()
+
+    def _remove_gone(self) -> None:
+        if not self._gone:
+            return
+        gone = np.array(self._gone, np.int64)
+        done = 0
+        while done < len(gone) or self.tree.state[PENDING]:
+            done = remove_all(
+                self.tree, self.expressions, self.pool.arrays, self._policy(), gone, done
+            )
+            if done < len(gone) or self.tree.state[PENDING]:
+                self._grow()
+        self._count_uses(gone, -1)
+        self._garbage += int(filled_up(self.expressions.count[gone]).sum())
+        self._free += self._gone
+        self._gone = []
+        if self._garbage > self._stored // 2 + 1024:
+            self.expressions, self._stored = compacted(self.expressions, self._used)
+            self._garbage = 0
+
+    def _count_uses(self, numbers: Numbers, change: int) -> None:
+        """Count the predicates of expressions, or discount them."""
+        starts = self.expressions.start[numbers]
+        places = ranges(starts, starts + self.expressions.count[numbers])
+        uses = np.bincount(self.expressions.predicate[places], minlength=len(self.pool.uses))
+        self.pool.uses += (change * uses).astype(np.int32)
+
+    def _grow(self) -> None:
+        """Larger pools: twice as large where half is used, and records without gaps."""
+        tree = self.tree
+        state = tree.state
+        longest_leaf = int(tree.bucket[: state[BUCKETS], USED].max(initial=0))
+        order = buckets_from(tree, ROOT)
+        live = int(tree.bucket[order, USED].sum())
+        room = 2 * live + 24 * longest_leaf + 512 * len(order) // 64 + (1 << 14)
+        records = packed(tree, order, room + 128 * self._longest_count())
+        buckets = int(state[BUCKETS]) + self._longest_count() + 64
+        bucket, fact = grown(tree.bucket, buckets), grown(tree.fact, buckets)
+        partition = grown(tree.partition, int(state[USED_PARTITIONS]) + 64)
+        penalty = grown(tree.penalty, len(partition))
+        pending = grown(tree.pending, int(state[PENDING]) + self._longest_count() + 64)
+        table, wanted = tree.table, 2 * (len(bucket) + len(partition))
+        if len(table) < wanted:
+            table = rehashed(table, 1 << (wanted - 1).bit_length())
+        self.tree = tree._replace(
+            bucket=bucket,
+            fact=fact,
+            partition=partition,
+            penalty=penalty,
+            records=records,
+            pending=pending,
+            table=table,
+        )
+
+    def _longest_count(self) -> int:
+        """The expressions of the fullest leaf."""
+        return int(self.tree.fact[: self.tree.state[BUCKETS], COUNT].max(initial=0))
+
+    def _policy(self) -> Policy:
+        options = self.options
+        return Policy(
+            DIRECTORIES.index(options.directory),
+            self.capacity,
+            options.fewest,
+            options.scoring == "histogram",
+            options.alpha,
+            self.beta,
+            options.exploit,
+            options.reinserted,
+            int(options.bloom),
+            options.adapt,
+        )
+
+    # -- matching
+
+    def match(self, events: Events, row: int) -> tuple[Numbers, Numbers]:
+        """The matches of the events from a row on, as many as there is room for."""
+        rows = len(events.start) - 1
+        room = self._room_for(events)
+        out = np.empty(max(OUTPUT, int(self.tree.state[LIVE])), np.int64)
+        offsets = np.empty(rows - row + 1, np.int64)
+        end = match(
+            self.tree,
+            self.expressions,
+            self.pool.arrays,
+            self.pool.bits,
+            events,
+            room,
+            int(self.options.bloom),
+            self.options.evaluation != "direct",
+            self.options.leaf == "rows",
+            self.options.adapt or self.options.beta is None,
+            row,
+            out,
+            offsets,
+        )
+        offsets = offsets[: end - row + 1]
+        return offsets, out[: offsets[-1]]
+
+    def _room_for(self, events: Events) -> Room:
+        widest = int(np.diff(events.start).max(initial=0))
+        tail = (len(self.pool) - self.pool.bits.end) // 64 + 1
+        positions = self._positions
+        shape = (
+            len(self.pool.columns),
+            self.pool.bits.end // 64 + 1,
+            tail,
+            SPREAD * (widest + 1) * (self._longest + 1) + 64,
+            positions,
+        )
+        if self._room is None or any(
+            have < need for have, need in zip(self._room_shape, shape, strict=True)
+        ):
+            self._room = Room(
+                np.full(shape[0], NONE, np.int64),
+                np.zeros(shape[1], np.uint64),
+                np.zeros(2 * tail, np.uint64),
+                np.zeros(2 * tail, np.uint64),
+                np.zeros(2 * tail, np.int64),
+                np.zeros(shape[3], np.int64),
+                np.zeros(2 * positions, np.int64),
+                self._seen,
+            )
+            self._room_shape = (shape[0], shape[1], 2 * tail, shape[3], 2 * positions)
+        return self._room
+
+    def adapt(self) -> None:
+        """Learn from the events so far: Table VI, Equation 15, and recycling."""
+        events, matches = int(self._seen[EVENTS]), int(self._seen[TRUE_ONES])
+        live = int(self.tree.state[LIVE])
+        if self.options.capacity is None and events >= FEWEST_EVENTS and live:
+            rate = matches / events / live
+            self.capacity = next(size for below, size in CAPACITIES if rate < below)
+        if self.options.beta is None:
+            self.beta = 0.5 - covered_rate(self.tree) / 2
+        if self.options.adapt:
+            again = recycle_low(
+                self.tree,
+                self.expressions,
+                self.pool.arrays,
+                self._policy(),
+                self.options.threshold,
+                self.options.window,
+            )
+            self._insert(again)
+
+    # -- what there is to see
+
+    def filing(self, position: int) -> Filing:
+        """The leaf of a query, or of each of its expressions."""
+        from headgate.matching.be_tree.draw import path_of
+
+        numbers = self._of_position[position]
+        if not numbers:
+            return Filing("be_tree", "never: no event can match it")
+        leaves = sorted({int(self.expressions.leaf[number]) for number in numbers})
+        paths = [" → ".join(path_of(self, b)) for b in leaves]
+        if paths == ["root"]:
+            return Filing("be_tree", "at the root: every event looks at it")
+        return Filing("be_tree", "by attribute and value, from the root to a leaf", tuple(paths))
+
+    def describe(self) -> dict[str, Any]:
+        from headgate.matching.be_tree.draw import shape_of
+
+        candidates, matched = int(self._seen[CANDIDATES]), int(self._seen[TRUE_ONES])
+        pool, tree = self.pool, self.tree
+        arrays = [*self.expressions, *pool.arrays, *pool.bits[1:], pool.uses]
+        live_records = int(tree.bucket[: tree.state[BUCKETS], USED].sum())
+        return {
+            "expressions": int(tree.state[LIVE]),
+            "predicates": pool.live,
+            "in_bitmap": sum(len(block.predicates) for block in pool.blocks.values()),
+            "bitmap_bytes": int(pool.bits.bits.nbytes),
+            **shape_of(self),
+            "capacity": self.capacity,
+            "beta": self.beta,
+            "events": int(self._seen[EVENTS]),
+            "candidates": candidates,
+            "false_candidates": round(1 - matched / candidates, 4) if candidates else None,
+            "bytes": 4 * live_records
+            + sum(one.nbytes for one in arrays)
+            + int(tree.state[BUCKETS]) * 8 * (8 + 13)
+            + tree.table.nbytes
+            + tree.partition.nbytes,
+        }

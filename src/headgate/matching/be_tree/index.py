@@ -1,0 +1,222 @@
+"""BE-Tree as an index of Headgate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.encoding import EncodedQueries, decode_queries
+from headgate.errors import ExpansionTooLarge
+from headgate.events import EventBatch, from_rows
+from headgate.matching.admission import check_held, check_new, check_update
+from headgate.matching.be_tree.events import EventReader
+from headgate.matching.be_tree.growing import GrowingTree
+from headgate.matching.be_tree.options import BeTreeOptions
+from headgate.matching.filing import Filing
+from headgate.matching.found import Found, of_events
+from headgate.matching.keyed.compiled import announce
+from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching.matches import Matches, joined
+from headgate.matching.scan import ScanIndex
+from headgate.predicate import And, columns
+from headgate.predicate.conjunctions import Conjunction, conjunctions
+from headgate.query import Query
+from headgate.schema import Schema, Stream
+
+ROWS = 4096  # events that are read at a time
+
+Numbers = npt.NDArray[np.int64]
+
+
+class BeTreeIndex:
+    """A tree that tells expressions apart by one attribute after the other, and adapts itself.
+
+    "Analysis and optimization for Boolean expression indexing" (BE-Tree), sections 4 to 7. A query
+    with OR is an expression for each conjunction; one of more than `conjunctions.CAP` of them is
+    scanned instead, because nothing exponential is ever expanded.
+
+    Guarantee: that of `scan`, unless `absent="weak"` was chosen. Cost of a change: O(k log N) for k
+    predicates and N points of a domain, apart from cuts. One thread at a time, by a lock.
+
+    >>> from headgate.schema import INT, Attribute
+    >>> from headgate.sql import parse_where
+    >>> from headgate.query import Source
+    >>> s = Stream("s", (Attribute("a", INT),))
+    >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
+    >>> index = BeTreeIndex.build(s, [big])
+    >>> index.match([{"a": 11}, {"a": 3}, {"a": None}]).ids().to_pylist()
+    [['big'], [], []]
+    """
+
+    def __init__(self, stream: Stream, options: BeTreeOptions | None = None) -> None:
+        self.stream = stream
+        self.options = options or BeTreeOptions()
+        self.threads = 1
+        self._ids: list[str] = []
+        self._live: dict[str, int] = {}
+        self._queries: dict[int, Query] = {}
+        self._scanned = ScanIndex(stream)  # the queries whose OR is too large
+        self._scanned_at: dict[str, int] = {}
+        self._tree = GrowingTree(stream, self.options)
+        self._others: set[str] = set()  # attributes that no predicate of the tree need mention
+        self._reader: EventReader | None = None
+        self._lock = RLock()
+
+    @classmethod
+    def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
+        return cls.of(stream, queries)
+
+    @classmethod
+    def of(
+        cls, stream: Stream, queries: Iterable[Query], options: BeTreeOptions | None = None
+    ) -> Self:
+        """An index with options of its own."""
+        announce(__package__)
+        index = cls(stream, options)
+        for query in queries:
+            index.insert(query)
+        index._tree.settle(batch=index.options.construction == "batch")
+        return index
+
+    @classmethod
+    def from_encoded(
+        cls, stream: Stream, encoded: EncodedQueries, options: BeTreeOptions | None = None
+    ) -> Self:
+        """An index over queries that are arrays already, all filters on the stream."""
+        return cls.of(stream, decode_queries(encoded, Schema((stream,))), options)
+
+    def insert(self, query: Query) -> int:
+        with self._lock:
+            check_new(query, self.stream, self._live)
+            position = len(self._ids)
+            parts = self._conjunctions(query)
+            if parts != (query.where.parts if isinstance(query.where, And) else None,):
+                self._others |= {column.name for column in columns(query.where)}
+            if parts is None:
+                self._scanned_at[query.id] = position
+                self._scanned.insert(query)
+            else:
+                self._tree.add(position, parts)
+            self._ids.append(query.id)
+            self._live[query.id] = position
+            self._queries[position] = query
+            return position
+
+    @staticmethod
+    def _conjunctions(query: Query) -> tuple[Conjunction, ...] | None:
+        try:
+            return conjunctions(query.where)
+        except ExpansionTooLarge:
+            return None
+
+    def remove(self, query_id: str) -> None:
+        with self._lock:
+            check_held(query_id, self._live)
+            position = self._live.pop(query_id)
+            del self._queries[position]
+            if self._scanned_at.pop(query_id, None) is None:
+                self._tree.drop(position)
+            else:
+                self._scanned.remove(query_id)
+
+    def update(self, query: Query) -> int:
+        with self._lock:
+            check_update(query, self.stream, self._live)
+            self.remove(query.id)
+            return self.insert(query)
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def match(self, events: Any) -> Matches:
+        return joined(list(self.match_chunks(events)), self._ids)
+
+    def match_chunks(self, events: Any) -> Iterator[Matches]:
+        with self._lock:
+            self._tree.settle()
+            used = {column.name for column in self._tree.pool.columns} | self._others
+            batch = (
+                events
+                if isinstance(events, EventBatch)
+                else from_rows(events, self.stream, columns=used)
+            )
+            found = self._found(batch)
+            if self._scanned_at:
+                found = self._with_scanned(found, batch)
+        yield from of_events(batch, self._locked(found), self._ids)
+
+    def _locked(self, found: Iterator[Found]) -> Iterator[Found]:
+        """Each piece is found under the lock, so that no change falls into one."""
+        while True:
+            with self._lock:
+                piece = next(found, None)
+            if piece is None:
+                return
+            yield piece
+
+    def _found(self, batch: EventBatch) -> Iterator[Found]:
+        rows = len(batch.events)
+        for start in range(0, rows, ROWS):
+            size = min(ROWS, rows - start)
+            pool = self._tree.pool
+            self._tree.settle()
+            if self._reader is None or self._reader.generation != pool.generation:
+                self._reader = EventReader(pool)
+            events = self._reader.read(EventColumns(batch.table.slice(start, size), size))
+            row = 0
+            while row < size:
+                offsets, positions = self._tree.match(events, row)
+                yield Found(start + row, offsets, positions)
+                row += len(offsets) - 1
+            self._tree.adapt()
+
+    def _with_scanned(self, found: Iterator[Found], batch: EventBatch) -> Iterator[Found]:
+        """What the tree finds, and what the scan does."""
+        scanned = self._scanned.match(batch.table)
+        at = np.array([self._scanned_at.get(name, -1) for name in scanned.known_ids], np.int64)
+        for piece in found:
+            first, last = scanned.offsets[piece.row], scanned.offsets[piece.end]
+            counts = np.diff(scanned.offsets[piece.row : piece.end + 1])
+            rows = np.concatenate(
+                (
+                    np.repeat(np.arange(len(counts)), np.diff(piece.offsets)),
+                    np.repeat(np.arange(len(counts)), counts),
+                )
+            )
+            positions = np.concatenate((piece.positions, at[scanned.positions[first:last]]))
+            order = np.argsort(rows, kind="stable")
+            offsets = piece.offsets + (scanned.offsets[piece.row : piece.end + 1] - first)
+            yield replace(piece, offsets=offsets, positions=positions[order])
+
+    def filing(self, query_id: str) -> Filing:
+        with self._lock:
+            check_held(query_id, self._live)
+            if query_id in self._scanned_at:
+                return Filing("be_tree", "scanned: too many alternatives for a tree")
+            self._tree.settle()
+            return self._tree.filing(self._live[query_id])
+
+    def check(self) -> list[str]:
+        """What is wrong with the tree, rule by rule; nothing, if all is well."""
+        from headgate.matching.be_tree.check import violations
+
+        with self._lock:
+            self._tree.settle()
+            return list(violations(self._tree))
+
+    def describe(self) -> dict[str, Any]:
+        with self._lock:
+            self._tree.settle()
+            return {
+                "kind": "be_tree",
+                "queries": len(self),
+                "positions": len(self._ids),
+                "scanned": len(self._scanned_at),
+                **self._tree.describe(),
+                "options": self.options.as_json(),
+            }

@@ -1,0 +1,320 @@
+"""The distinct predicates of a tree: numbered, counted, and given up when nobody has them any more.
+
+"Analysis and optimization for Boolean expression indexing", section 6.1. Numbers below `end` are in
+the bitmap, those of one column side by side; what came later is numbered behind, and evaluated
+when it is asked for. Now and then all are numbered anew (`renumber`), which is the paper's merging
+of both sets, and its compaction.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.matching.be_tree.bitmap import Block, block_of, filled, with_columns
+from headgate.matching.be_tree.domain import LEAST, MOST, is_exact, key_of, point_of
+from headgate.matching.be_tree.options import BeTreeOptions
+from headgate.matching.be_tree.pools import (
+    ALWAYS_TRUE,
+    CUTTABLE,
+    EQUALITY,
+    EXACT,
+    GIVEN,
+    NONE,
+    Predicates,
+    grown,
+)
+from headgate.predicate import Atom, Column, Compare, IsNull, Within
+from headgate.schema import ValueSet
+
+WORD = 64
+FEWEST_NEW, SHARE_NEW = 256, 0.25  # predicates before the bitmap is made anew
+BITMAP_BYTES = 64 << 20
+
+Numbers = npt.NDArray[np.int64]
+Fresh = tuple[int, int, int, int, int, int, int]  # column, first, last, least, most, key, flags
+
+
+class PredicatePool:
+    """Numbers the predicates of one tree.
+
+    Guarantee: predicates that hold for the same rows of a column have one number as long as an
+    expression uses them.
+    """
+
+    def __init__(self, options: BeTreeOptions) -> None:
+        self._options = options
+        self.columns: list[Column] = []
+        self._column_numbers: dict[str, int] = {}
+        self._numbers: dict[object, int] = {}
+        self._known: dict[int, int] = {}  # by the address of an atom, which is kept alive
+        self._alive: dict[int, Atom] = {}
+        self.atoms: list[Atom | None] = [None] * ALWAYS_TRUE  # by number
+        self.uses: npt.NDArray[np.int32] = np.zeros(ALWAYS_TRUE, np.int32)
+        empty: list[Any] = [np.zeros(ALWAYS_TRUE, np.int64) for _ in range(7)]
+        column = np.full(ALWAYS_TRUE, NONE, np.int32)
+        self.arrays = Predicates(column, *empty, np.zeros(ALWAYS_TRUE, np.uint8))
+        self._intervals = 0
+        self._fresh: list[Fresh] = []
+        self._fresh_intervals: list[tuple[int, int]] = []
+        self._recoded: dict[int, list[Any]] = {}  # cuts of predicates that are not in the bitmap
+        self._to_recode: set[int] = set()
+        self.blocks: dict[int, Block] = {}  # of the columns in the bitmap
+        self.bits = filled({}, 0, ALWAYS_TRUE)
+        self._settled = ALWAYS_TRUE  # numbers when all were numbered last
+        self.generation = 0  # changes when the predicates that are given do
+
+    def __len__(self) -> int:
+        """The numbers that are in use, or were since all were numbered last."""
+        return len(self.atoms)
+
+    @property
+    def live(self) -> int:
+        """The predicates that some expression uses."""
+        return int((self.uses[: len(self)] > 0).sum())
+
+    def number(self, atom: Atom) -> int:
+        """The number of a predicate; a new one if nobody has it yet."""
+        number = self._known.get(id(atom))
+        if number is None:
+            number = self._number(atom)
+            self._known[id(atom)], self._alive[id(atom)] = number, atom
+        return number
+
+    def _number(self, atom: Atom) -> int:
+        key: object = atom
+        if isinstance(atom, Within):
+            key = (atom.column.name, atom.values.cuts, atom.values.starts_inside)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.atoms)
+            self.atoms.append(atom)
+            self._fresh.append(self._row(atom))
+        return number
+
+    def _row(self, atom: Atom) -> Fresh:
+        first = self._intervals + len(self._fresh_intervals)
+        if not isinstance(atom, Within):
+            self.generation += 1
+            column = NONE if isinstance(atom, Compare) else self._column(_only_column(atom))
+            if isinstance(atom, IsNull):
+                return (column, first, first, 0, 0, 0, GIVEN)
+            return (NONE, first, first, 0, 0, 0, GIVEN)
+        column = self._column(atom.column)
+        exact = is_exact(atom.column.type)
+        values = atom.values
+        if exact:
+            self._fresh_intervals += _closed(values)
+        else:
+            self._fresh_intervals += [(0, 0)] * len(values.intervals)
+            self._to_recode.add(column)
+        last = self._intervals + len(self._fresh_intervals)
+        least, most = _hull(values)
+        flags, key = CUTTABLE, 0
+        intervals = values.intervals
+        if len(intervals) == 1 and intervals[0].is_point:
+            flags |= EQUALITY | (EXACT if exact else 0)
+            key = key_of(intervals[0].low)
+        if self.is_weak(atom):
+            flags = 0
+            self.generation += 1
+        return (column, first, last, least, most, key, flags)
+
+    def is_weak(self, atom: Atom) -> bool:
+        """Does a predicate hold for an absent attribute, by the weak semantics of section 8.3?
+
+        So do `<>`, NOT IN and NOT BETWEEN: all that refuse some values in the middle.
+        """
+        if self._options.absent == "strong" or not isinstance(atom, Within):
+            return False
+        cuts = atom.values.cuts
+        return atom.values.starts_inside and len(cuts) > 0 and len(cuts) % 2 == 0
+
+    def _column(self, column: Column) -> int:
+        number = self._column_numbers.get(column.name)
+        if number is None:
+            number = self._column_numbers[column.name] = len(self.columns)
+            self.columns.append(column)
+        return number
+
+    def column_number(self, column: Column) -> int:
+        """The number of a column, or NONE where no predicate mentions it."""
+        return self._column_numbers.get(column.name, NONE)
+
+    def flush(self) -> Numbers:
+        """Write what is new into the arrays; gives the new numbers."""
+        count, fresh = len(self.atoms), len(self._fresh)
+        new = np.arange(count - fresh, count)
+        if not fresh:
+            return new
+        rows = np.array(self._fresh, np.int64).T
+        low_high = np.array(self._fresh_intervals, np.int64).reshape(-1, 2).T
+        start, end = self._intervals, self._intervals + low_high.shape[1]
+        arrays = self.arrays._asdict()
+        for name, row in zip(
+            ("column", "first", "last", "least", "most", "key", "flags"), rows, strict=True
+        ):
+            arrays[name] = grown(arrays[name], count)
+            arrays[name][count - fresh : count] = row
+        for name, row in zip(("low", "high"), low_high, strict=True):
+            arrays[name] = grown(arrays[name], end)
+            arrays[name][start:end] = row
+        self.arrays = Predicates(**arrays)
+        self.uses = grown(self.uses, count)
+        self._intervals = end
+        self._fresh, self._fresh_intervals = [], []
+        return new
+
+    def ready(self) -> Numbers | None:
+        """Get ready to evaluate; gives the new number of each old one where they have changed."""
+        self.flush()
+        evaluation, new = self._options.evaluation, len(self) - self._settled
+        orphans = len(self) - ALWAYS_TRUE - self.live if len(self) > 2 * FEWEST_NEW else 0
+        changed = None
+        if (
+            (evaluation == "bitmap" and new)
+            or (evaluation == "hybrid" and new > max(FEWEST_NEW, SHARE_NEW * self._settled))
+            or orphans > len(self) // 2
+        ):
+            changed = self.renumber()
+        self.bits = with_columns(self.bits, len(self.columns))
+        for column in sorted(self._to_recode):
+            self._recode(column)
+        self._to_recode.clear()
+        return changed
+
+    def renumber(self) -> Numbers:
+        """Number the predicates anew, by column, without those that nobody has; make the bitmap.
+
+        Gives the new number of each old one, NONE for those that are given up.
+        """
+        self.flush()
+        count = len(self)
+        alive = np.flatnonzero(self.uses[:count] > 0)
+        given = (self.arrays.flags[alive] & GIVEN) > 0
+        group = np.where(given, NONE, self.arrays.column[alive])
+        with_bitmap = self._options.evaluation in ("bitmap", "hybrid")
+        blocks = dict(self._blocks(alive)) if with_bitmap else {}
+        home = np.full(len(self.columns) + 1, len(self.columns) + 1)  # the last entry is for NONE
+        home[sorted(blocks)] = np.arange(len(blocks))
+        order = alive[np.argsort(home[group], kind="stable")]
+        sizes = np.array([len(blocks[c].predicates) for c in sorted(blocks)], np.int64)
+        aligned = -(-sizes // WORD) * WORD
+        starts = ALWAYS_TRUE + np.concatenate(([0], np.cumsum(aligned)))
+        inside = int(sizes.sum())
+        place = np.repeat(starts[:-1] - (np.cumsum(sizes) - sizes), sizes) + np.arange(inside)
+        new = np.full(count, NONE, np.int64)
+        new[:ALWAYS_TRUE] = np.arange(ALWAYS_TRUE)
+        new[order] = np.concatenate((place, starts[-1] + np.arange(len(order) - inside)))
+        self._move(new, int(starts[-1]) + len(order) - inside)
+        self.blocks = {c: blocks[c].moved(new) for c in blocks}
+        self.bits = filled(self.blocks, len(self.columns), int(starts[-1]))
+        self._settled = len(self)
+        self._to_recode |= {c for c, one in enumerate(self.columns) if not is_exact(one.type)}
+        self.generation += 1
+        return new
+
+    def _blocks(self, alive: Numbers) -> Iterator[tuple[int, Block]]:
+        """The columns whose predicates are worth a bitmap: the smallest first, while there is room."""
+        sets = alive[(self.arrays.flags[alive] & GIVEN) == 0]
+        order = sets[np.argsort(self.arrays.column[sets], kind="stable")]
+        bounds = np.searchsorted(self.arrays.column[order], np.arange(len(self.columns) + 1))
+        found = []
+        for c, column in enumerate(self.columns):
+            mine = order[bounds[c] : bounds[c + 1]]
+            if len(mine):
+                atoms = [self.atoms[n] for n in mine.tolist()]
+                found.append((c, block_of(column, mine, atoms, self.arrays)))
+        left = BITMAP_BYTES
+        for c, block in sorted(found, key=lambda one: one[1].bytes):
+            left -= block.bytes
+            if left < 0:
+                return
+            yield c, block
+
+    def _move(self, new: Numbers, count: int) -> None:
+        """Give each predicate its new number; there are `count`, and some belong to nobody."""
+        kept = np.flatnonzero(new != NONE)
+        to = new[kept]
+        arrays = self.arrays._asdict()
+        for name in ("column", "first", "last", "least", "most", "key", "flags"):
+            moved = np.zeros(count, arrays[name].dtype)
+            moved[to] = arrays[name][kept]
+            arrays[name] = moved
+        self.arrays = Predicates(**arrays)
+        uses = np.zeros(count, np.int32)
+        uses[to] = self.uses[kept]
+        self.uses = uses
+        atoms: list[Atom | None] = [None] * count
+        for old, number in zip(kept.tolist(), to.tolist(), strict=True):
+            atoms[number] = self.atoms[old]
+        self.atoms = atoms
+        known = new.tolist()
+        self._numbers = {k: known[n] for k, n in self._numbers.items() if known[n] != NONE}
+        self._known = {k: known[n] for k, n in self._known.items() if known[n] != NONE}
+        self._alive = {k: self._alive[k] for k in self._known}
+
+    def _recode(self, column: int) -> None:
+        """Number the values that predicates outside the bitmap tell apart, where ordinals do not
+        fit into 64 bits."""
+        flags, end = self.arrays.flags, self.bits.end
+        mine = [
+            n
+            for n in np.flatnonzero(self.arrays.column[: len(self)] == column).tolist()
+            if n >= end and not flags[n] & GIVEN
+        ]
+        sets = [self._values(n) for n in mine]
+        cuts = sorted({cut for values in sets for cut in values.cuts})
+        self._recoded[column] = cuts
+        for number, values in zip(mine, sets, strict=True):
+            first = int(self.arrays.first[number])
+            for i, interval in enumerate(values.intervals):
+                low, high = interval.low, interval.high
+                least = LEAST if low is None else bisect_left(cuts, low) + 1
+                most = MOST if high is None else bisect_left(cuts, high)
+                self.arrays.low[first + i], self.arrays.high[first + i] = least, most
+
+    def _values(self, number: int) -> ValueSet:
+        atom = self.atoms[number]
+        assert isinstance(atom, Within)
+        return atom.values
+
+    def recoded(self, column: int, ordinals: list[Any]) -> Numbers:
+        """The values of ordinals that do not fit into 64 bits, as predicates are evaluated."""
+        cuts = self._recoded.get(column, [])
+        return np.array([bisect_right(cuts, ordinal) for ordinal in ordinals], np.int64)
+
+    def numbered(self, accepted: Callable[[Atom], bool]) -> list[tuple[int, Atom]]:
+        """The predicates of some kind, with their numbers."""
+        return [
+            (n, atom) for n, atom in enumerate(self.atoms) if atom is not None and accepted(atom)
+        ]
+
+
+def _only_column(atom: Any) -> Column:
+    column: Column = atom.column
+    return column
+
+
+def _closed(values: ValueSet) -> list[tuple[int, int]]:
+    """The intervals of ordinals that fit into 64 bits, both ends included."""
+    return [
+        (
+            LEAST if one.low is None else int(one.low),
+            MOST if one.high is None else int(one.high) - 1,
+        )
+        for one in values.intervals
+    ]
+
+
+def _hull(values: ValueSet) -> tuple[int, int]:
+    """The points of the least and of the greatest value."""
+    low, high = values.intervals[0].low, values.intervals[-1].high
+    most = MOST
+    if high is not None:
+        most = point_of(high) if isinstance(high, str) else point_of(high - 1)
+    return LEAST if low is None else point_of(low), most

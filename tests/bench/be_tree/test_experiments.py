@@ -1,0 +1,70 @@
+"""The BE-Tree paper's experiments, tiny: they run, all agree, and claims have verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from headgate.bench import EXPERIMENTS, Result, run, run_experiment
+from headgate.bench.be_tree import BE_TREE, sweep
+from headgate.bench.be_tree.contestants import AUTO, EVERYBODY, SIFT
+from headgate.bench.experiment import Experiment
+
+TINY = 0.0005
+REFUSED = {"k-index"}  # at high expressiveness
+
+
+@pytest.fixture(autouse=True)
+def _small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The matching probability need not be exact here, nor the times."""
+    monkeypatch.setattr(import_module("headgate.workloads.begen"), "SAMPLED_QUERIES", 1_000)
+    monkeypatch.setattr(IntegerEvents, "table", lambda events: whole(events).slice(0, 800))
+
+
+def ends(experiment: Experiment) -> Result:
+    """The experiment at its first and its last size."""
+    few = replace(experiment, sizes=(experiment.sizes[0], experiment.sizes[-1]))
+    return run(few, repeats=1, scale=TINY, seed=3)
+
+
+@pytest.mark.parametrize("experiment", BE_TREE, ids=lambda experiment: experiment.name)
+def test_runs(experiment: Experiment) -> None:
+    """Every contestant gives the same matches, and every claim has a verdict."""
+    found = ends(experiment)
+    assert found.baseline in found.contestants
+    assert AUTO.name in found.contestants or "expressions" in experiment.name
+    assert {claim.source for claim in experiment.claims} <= set(found.facts)
+    assert len({claim.source for claim in experiment.claims}) == len(experiment.claims) > 0
+    others = found.facts.keys() - {claim.source for claim in experiment.claims}
+    left_out = {fact.split(" left out")[0] for fact in others if " left out" in fact}
+    assert left_out <= (REFUSED if "-high" in experiment.name else set())
+
+
+def test_lists_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who enumerates is left out where its lists would not fit, and the result says so."""
+    monkeypatch.setattr(sweep, "MOST_ENTRIES", 100)
+    found = ends(EXPERIMENTS["be-tree-cardinality"])
+    assert SIFT.name not in found.contestants
+    assert AUTO.name in found.contestants
+    assert "entries" in str(found.facts["SIFT left out at 48"])
+
+
+def test_everybody() -> None:
+    """Where the paper compares algorithms, all of them are there, and Headgate's own index."""
+    found = ends(EXPERIMENTS["be-tree-size"])
+    assert found.contestants == tuple(kind.name for kind in EVERYBODY)
+    assert found.sizes == (400,)
+
+
+def test_files(tmp_path: Path) -> None:
+    """An experiment leaves its table, its plot and its numbers."""
+    result = run_experiment("be-tree-scoring", repeats=1, scale=TINY, out=tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "be-tree-scoring.json",
+        "be-tree-scoring.png",
+    ]
+    assert "paper: popularity < histogram" in str(result.facts["section 8.5, Figure 8"])
+    assert result.table().caption is not None

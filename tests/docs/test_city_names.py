@@ -1,0 +1,70 @@
+"""The example of the city names prints what its page says, and finds what it says it finds."""
+
+from __future__ import annotations
+
+import doctest
+import random
+import re
+import runpy
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headgate as hg
+from headgate.workloads import city_names
+from headgate.workloads.letters import LETTERS, normalised
+from headgate.workloads.q_grams import grams
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "city_names"
+COMMAND = re.compile(r"^\$ python examples/city_names/find.py (.*)\n((?:.+\n)*?)```", re.MULTILINE)
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.fixture(scope="module")
+def find() -> dict[str, Any]:
+    return runpy.run_path(str(EXAMPLE / "find.py"))
+
+
+def test_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page's command prints what stands below it."""
+    (found,) = COMMAND.findall((EXAMPLE / "README.md").read_text(encoding="utf-8"))
+    arguments, expected = found
+    monkeypatch.setattr(sys, "argv", ["find.py", *shlex.split(arguments)])
+    runpy.run_path(str(EXAMPLE / "find.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert doctest.OutputChecker().check_output(expected, printed, FLAGS), printed
+
+
+def test_where(find: dict[str, Any]) -> None:
+    """A city's grams are in up to three parts, and a repeated pair accepts both letters."""
+    assert find["where"]("Oslo") == "(g_os = 'l' AND g_sl = 'o')"
+    assert find["where"]("Paris") == "(g_pa = 'r' AND g_ar = 'i' AND g_ri = 's')"
+    assert find["where"]("Manhattan E").count(" OR ") == 2
+    assert "g_an IN ('h', '_')" in find["where"]("Manhattan E")
+
+
+def test_one_letter(find: dict[str, Any]) -> None:
+    """Of names with six grams or more and a letter changed, 99 in 100 lead to their city."""
+    cities = [city for city in city_names()[:4_000] if len(grams(city)) >= 6]
+    index = hg.index(find["standing_queries"](cities))
+    dice = random.Random(1)
+    found = index.match([find["event"](changed(city, dice)) for city in cities])
+    hits = sum(city in found[i] for i, city in enumerate(cities))
+    assert hits / len(cities) > 0.99
+    assert found.total / len(cities) < 20
+
+
+def changed(city: str, dice: random.Random) -> str:
+    """With a letter replaced, left out or put in."""
+    text, letter = normalised(city), dice.choice(LETTERS[:-1])
+    at = dice.randrange(len(text))
+    return dice.choice(
+        (
+            text[:at] + letter + text[at + 1 :],
+            text[:at] + text[at + 1 :],
+            text[:at] + letter + text[at:],
+        )
+    )
