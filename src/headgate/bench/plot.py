@@ -19,6 +19,7 @@ COLORS = (
 MARKERS = "osD^vPX<>*"
 GREY = "#666666"
 DODGE = 1.04  # so that whiskers of two contestants do not cover each other
+FARTHEST = 2  # times that, from where they stand
 
 
 def require_matplotlib() -> None:
@@ -99,10 +100,12 @@ def _lines(axes: Axes, result: Result) -> None:
     """A line for each contestant over the sizes, on logarithmic axes, points a little apart."""
     from matplotlib.ticker import LogLocator
 
+    middle = (len(result.contestants) - 1) / 2
+    step = min(1.0, FARTHEST / middle) if middle else 0.0
     for number, contestant in enumerate(result.contestants):
         measured = [m for m in result.measurements if m.contestant == contestant]
         figures = [m.figure(result.unit) for m in measured]
-        aside = DODGE ** (number - (len(result.contestants) - 1) / 2)
+        aside = DODGE ** (step * (number - middle))
         axes.errorbar(
             [aside * m.size for m in measured],
             [figure.median for figure in figures],

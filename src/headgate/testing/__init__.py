@@ -6,6 +6,9 @@ from headgate.testing import CONTRACT
 @pytest.mark.parametrize("claim", CONTRACT, ids=lambda claim: claim.__name__)
 def test_contract(claim):
     claim(MyIndex)
+
+An index for a part of the language has a class method `refusal`, which says of a query why it is
+not taken, or None. Such an index is held to every claim for the queries that it takes.
 """
 
 from headgate.testing.contract import CONTRACT, check_index

@@ -31,7 +31,7 @@ def check_index(kind: type[Index]) -> None:
 def answers_as_each_query_alone(kind: type[Index]) -> None:
     """An event matches a query exactly when its WHERE is TRUE for that row."""
     rng, stream = Random(1), every_type()
-    queries = [query(stream, f"q{n}", random_where(rng, stream)) for n in range(150)]
+    queries = drawn(kind, rng, stream, 150)
     rows = random_rows(rng, stream, 60)
     expected = [[q.id for q in queries if evaluate(q.where, row) is True] for row in rows]
     assert lists(kind.build(stream, queries).match(rows)) == expected
@@ -40,7 +40,7 @@ def answers_as_each_query_alone(kind: type[Index]) -> None:
 def answers_as_scan(kind: type[Index]) -> None:
     """On many more pairs, the answer is that of the reference index."""
     rng, stream = Random(2), every_type()
-    queries = [query(stream, f"q{n}", random_where(rng, stream)) for n in range(800)]
+    queries = drawn(kind, rng, stream, 800)
     rows = random_rows(rng, stream, 400)
     expected = ScanIndex.build(stream, queries).match(rows)
     assert lists(kind.build(stream, queries).match(rows)) == lists(expected)
@@ -57,8 +57,8 @@ def is_empty_at_first(kind: type[Index]) -> None:
 
 def null_is_not_true(kind: type[Index]) -> None:
     """An absent attribute is NULL; a condition on NULL is not TRUE, and neither is its negation."""
-    index = kind.build(
-        SMALL,
+    queries = taken(
+        kind,
         [
             query(SMALL, "small", "a < 5"),
             query(SMALL, "not small", "NOT a < 5"),
@@ -67,12 +67,16 @@ def null_is_not_true(kind: type[Index]) -> None:
             query(SMALL, "never", "a > 3 AND a < 2"),
         ],
     )
-    assert lists(index.match(EVENTS)) == [
+    held = {one.id for one in queries}
+    expected = [
         ["small", "always"],
         ["not small", "always"],
         ["unknown", "always"],
         ["unknown", "always"],
         ["not small", "always"],
+    ]
+    assert lists(kind.build(SMALL, queries).match(EVENTS)) == [
+        [name for name in names if name in held] for names in expected
     ]
 
 
@@ -89,7 +93,7 @@ def positions_are_never_reused(kind: type[Index]) -> None:
 def grows_as_if_built_at_once(kind: type[Index]) -> None:
     """Inserting one by one, with some removed again, equals building from what is left."""
     rng, stream = Random(3), every_type()
-    queries = [query(stream, f"q{n}", random_where(rng, stream)) for n in range(120)]
+    queries = drawn(kind, rng, stream, 120)
     rows = random_rows(rng, stream, 60)
     grown = kind.build(stream, queries[:40])
     for added in queries[40:]:
@@ -124,7 +128,7 @@ def updates_what_it_holds(kind: type[Index]) -> None:
 def chunks_add_up(kind: type[Index]) -> None:
     """Chunks are consecutive, and together they are the whole answer."""
     rng = Random(4)
-    index = kind.build(SMALL, [query(SMALL, f"q{n}", f"a <> {n} OR b = 'x'") for n in range(6)])
+    index = kind.build(SMALL, [query(SMALL, f"q{n}", f"a >= {n} OR b = 'x'") for n in range(6)])
     rows = rng.choices(EVENTS, k=100_000)
     rows[0] = rows[50_000] = rows[-1] = {"a": "unreadable"}
     chunks = list(index.match_chunks(rows))
@@ -150,7 +154,7 @@ def an_error_is_not_a_miss(kind: type[Index]) -> None:
     """An event that cannot be read has a reason, and the others their matches."""
     domain = ValueSet.of(Interval(0, None))
     stream = Stream("s", (Attribute("a", INT, domain), Attribute("b", STRING)))
-    index = kind.build(stream, [query(stream, "p", "a <> 5 OR a = 5")])
+    index = kind.build(stream, [query(stream, "p", "a < 5 OR a >= 5")])
     matches = index.match([{"a": 1}, {"a": "one"}, {"a": -1}, {"a": 2}])
     assert lists(matches) == [["p"], [], [], ["p"]]
     assert sorted(matches.errors) == [1, 2]
@@ -185,6 +189,21 @@ CONTRACT: tuple[Claim, ...] = (
 def query(stream: Stream, query_id: str, where: str) -> Query:
     """A filter on a stream."""
     return Query(query_id, (Source(stream.name, stream.name),), parse_where(where, stream))
+
+
+def drawn(kind: type[Index], rng: Random, stream: Stream, count: int) -> list[Query]:
+    """Random queries, so many that the index takes."""
+    found: list[Query] = []
+    while len(found) < count:
+        number = len(found)
+        found += taken(kind, [query(stream, f"q{number}", random_where(rng, stream))])
+    return found
+
+
+def taken(kind: type[Index], queries: list[Query]) -> list[Query]:
+    """Without those that the index refuses: all, unless it has a `refusal`."""
+    refusal = getattr(kind, "refusal", None)
+    return [one for one in queries if refusal is None or refusal(one) is None]
 
 
 def lists(matches: Matches) -> Sequence[list[str]]:

@@ -19,9 +19,8 @@ REFUSED = {"k-index"}  # at high expressiveness
 
 @pytest.fixture(autouse=True)
 def _small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The matching probability need not be exact here, nor the times."""
+    """The matching probability need not be exact here."""
     monkeypatch.setattr(import_module("headgate.workloads.begen"), "SAMPLED_QUERIES", 1_000)
-    monkeypatch.setattr(IntegerEvents, "table", lambda events: whole(events).slice(0, 800))
 
 
 def ends(experiment: Experiment) -> Result:
@@ -35,7 +34,7 @@ def test_runs(experiment: Experiment) -> None:
     """Every contestant gives the same matches, and every claim has a verdict."""
     found = ends(experiment)
     assert found.baseline in found.contestants
-    assert AUTO.name in found.contestants or "expressions" in experiment.name
+    assert AUTO.name in found.contestants
     assert {claim.source for claim in experiment.claims} <= set(found.facts)
     assert len({claim.source for claim in experiment.claims}) == len(experiment.claims) > 0
     others = found.facts.keys() - {claim.source for claim in experiment.claims}

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headgate.bench.be_tree.contestants import AUTO, Kind, be_tree
 from headgate.bench.be_tree.macro import order
-from headgate.bench.be_tree.sweep import COMPARED, PER_EVENT, scaled
+from headgate.bench.be_tree.sweep import COMPARED, PER_EVENT, event_count, scaled
 from headgate.bench.be_tree.workloads import ZIPF, synthetic
 from headgate.bench.claims import Growth
 from headgate.bench.experiment import Answer, Contestant, Experiment, Fact, Round
@@ -41,9 +41,10 @@ def changing_queries(name: str, what: str, *, back: bool) -> Experiment:
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         count = scaled(QUERIES, scale)
         sets = [synthetic(zipf=z, matching=0.001)(0, count, seed) for z in (0.0, ZIPF)]
-        events = pa.concat_tables(
-            [one.events(AUTO.events // 2, seed=seed + 1).table() for one in sets]
-        )
+        number = event_count(scale)
+        halves = [one.events(number // 2, seed=seed + 1).table() for one in sets]
+        by_turns = np.arange(number).reshape(2, -1).T.ravel()
+        events = pa.concat_tables(halves).take(by_turns)
         first, second = (one.queries() for one in (reversed(sets) if back else sets))
         second = [replace(query, id=f"other {query.id}") for query in second]
         stream = sets[0].stream
@@ -122,7 +123,7 @@ def false_candidates(percent: int) -> Experiment:
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         count = scaled(size, scale)
         queries = synthetic(matching=0.001)(0, count, seed)
-        drawn = queries.events(AUTO.events, seed=seed + 1)
+        drawn = queries.events(event_count(scale), seed=seed + 1)
         events = just_missing(drawn, percent / 100, queries.cardinality, seed + 2).table()
         contestants = []
         for kind in (TUNED, UNTUNED, AUTO):

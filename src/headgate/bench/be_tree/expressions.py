@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headgate.bench.be_tree.contestants import BE_TREE, PROPAGATION, SCAN, be_tree
 from headgate.bench.be_tree.macro import less, order
 from headgate.bench.be_tree.overlap_scan import OverlapScan
-from headgate.bench.be_tree.sweep import PER_EVENT, Make, scaled
+from headgate.bench.be_tree.sweep import PER_EVENT, QUICK, Make, scaled
 from headgate.bench.be_tree.workloads import ZIPF, names, synthetic, texts
 from headgate.bench.experiment import Contestant, Experiment, Round
 from headgate.workloads import Conjunctions
@@ -21,7 +21,7 @@ from headgate.workloads.event_expressions import event_expressions
 if TYPE_CHECKING:
     from headgate.bench.matchers import Found
 
-EVENTS = 500
+EVENTS, FEWEST = 500, 50
 GENERIC = be_tree(BE_TREE.name, directory="generic")  # as the paper has it for such events
 SEMANTICS = "stabbing_subscription"
 DATA: dict[str, tuple[str, tuple[int, ...], Make, float]] = {
@@ -39,11 +39,11 @@ def experiment(
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         count = scaled(size, scale)
         queries = make(size, count, seed)
-        events = event_expressions(queries, EVENTS, seed=seed + 1)
+        events = event_expressions(queries, EVENTS if scale >= QUICK else FEWEST, seed=seed + 1)
         runs = {
-            BE_TREE.name: _be_tree(queries, events),
-            PROPAGATION.name: _propagation(queries, events),
-            SCAN.name: _scan(queries, events),
+            BE_TREE.name: by_be_tree(queries, events),
+            PROPAGATION.name: propagation(queries, events),
+            SCAN.name: scan(queries, events),
         }
         contestants = (_contestant(name, len(events), run) for name, run in runs.items())
         yield Round(count, tuple(contestants))
@@ -71,7 +71,7 @@ def _contestant(name: str, work: int, run: Callable[[], Found]) -> Contestant:
     return Contestant(name, work, answer=lambda: answers([run()]), run=run)
 
 
-def _be_tree(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]:
+def by_be_tree(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]:
     index = GENERIC.build(queries.stream, queries.encoded())
     predicates = [query.where for query in events.queries()]
 
@@ -82,7 +82,7 @@ def _be_tree(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]
     return run
 
 
-def _propagation(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]:
+def propagation(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]:
     index = PROPAGATION.build(queries.stream, queries.encoded())
     predicates = [query.where for query in events.queries()]
 
@@ -93,7 +93,7 @@ def _propagation(queries: Conjunctions, events: Conjunctions) -> Callable[[], Fo
     return run
 
 
-def _scan(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]:
+def scan(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]:
     index = OverlapScan(queries)
     return lambda: index.match(events)
 

@@ -23,7 +23,9 @@ from headgate.workloads.bound import bound_queries
 QUERIES = 50_000  # where their number is not what varies
 MOST_ENTRIES = 50_000_000  # of lists
 FEWEST = 400  # queries, at any scale
+EVENTS = 10_000
 COMPARED = 800  # events on which all must agree
+QUICK = 0.01  # the scale of a quick look
 TURNS = 3  # of reading events and nothing else
 PER_EVENT = Unit("µs per event", "cost", 1e6)
 
@@ -35,7 +37,7 @@ class Sweep:
     """What varies, over which values, in a workload that `make` makes of each.
 
     Where `queries` is None, their number is what varies, and the scale shrinks the values;
-    otherwise it shrinks this number. It does not shrink the number of events.
+    otherwise it shrinks this number.
     """
 
     name: str
@@ -64,8 +66,7 @@ class Sweep:
     def prepare(self, size: int, scale: float, seed: int) -> Iterator[Round]:
         count = scaled(size if self.queries is None else self.queries, scale)
         queries = self.make(size, count, seed)
-        most = max(kind.events for kind in self.kinds)
-        events = queries.events(most, seed=seed + 1).table()
+        events = queries.events(event_count(scale), seed=seed + 1).table()
         shown = count if self.queries is None else size
         indexes, left_out = built(self.kinds, queries)
         contestants = tuple(matching(kind, index, events) for kind, index in indexes)
@@ -78,6 +79,11 @@ class Sweep:
 
 def scaled(number: int, scale: float) -> int:
     return max(FEWEST, round(number * scale))
+
+
+def event_count(scale: float) -> int:
+    """Many, since what a batch costs is shared by them; few below the scale of a quick look."""
+    return EVENTS if scale >= QUICK else COMPARED
 
 
 def built(
@@ -103,11 +109,11 @@ def built(
 
 
 def matching(kind: Kind, index: Index, events: pa.Table) -> Contestant:
-    """An index that matches as many of these events as are enough for it."""
+    """An index that matches these events, or as many of them as are enough for it."""
     from headgate.bench.matchers import answers, indexed, total
 
     match = indexed(index, events)
-    count = min(kind.events, events.num_rows)
+    count = min(kind.events or EVENTS, events.num_rows)
     return Contestant(
         kind.name,
         count,

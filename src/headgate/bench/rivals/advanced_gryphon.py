@@ -1,10 +1,13 @@
 """Advanced Gryphon (ADGR): Gryphon's tree over intervals, where covering prunes.
 
-Each predicate becomes an interval by Table I of the BE-Tree paper: `<>` and NOT IN the whole domain,
-IN what lies between its ends. More entries share an edge then, and the edges of a node that an event
-takes are found without testing all: single values by halving; intervals in the order of their lower
-ends, a covering one before those that it covers, so that where it fails they are skipped. An entry
-with a predicate that is narrower than its interval is checked where it is found.
+Each predicate becomes an interval by Table I of the BE-Tree paper: `<>` and NOT IN the whole
+domain, IN what lies between its ends. More entries share an edge then, and the edges of a node that
+an event takes are found without testing all of them: single values by halving; intervals in the
+order of their lower ends, a covering one before those that it covers, so that where it fails they
+are skipped. An entry with a predicate that is narrower than its interval is checked at last.
+
+A domain is what the queries tell apart: `<>` of its least value leaves that out. Attributes are
+tested in the order of `gryphon`.
 """
 
 from __future__ import annotations
@@ -15,8 +18,10 @@ import numpy as np
 
 from headgate.bench.rivals.entries import Entries
 from headgate.bench.rivals.static import Filed, StaticIndex
-from headgate.bench.rivals.tree import no_codes, tree_of
+from headgate.bench.rivals.tree import Packed, no_codes, tree_of
 from headgate.matching.keyed.compiled import kernel, part_of_kernel
+
+ONE = np.uint64(1)
 
 
 class AdvancedGryphonIndex(StaticIndex):
@@ -40,31 +45,29 @@ class AdvancedGryphonIndex(StaticIndex):
         _, column, _, low, high = labels
         high = -high
         tree = tree_of(entries, label.reshape(-1)[entries.atom], column)
-        ends = np.stack([low[tree.label], high[tree.label], tree.ahead], axis=1)
-        edges = ends.astype(np.int32)
+        packed = Packed.of(tree, low, high)
         tail = np.stack([column, low, high], axis=1)[tree.tail].astype(np.int32)
-        arrangement = arranged(tree.edges, edges)
+        arrangement = arranged(tree.edges, low[tree.label], high[tree.label])
         narrow = entries.spelt_out(entries.narrow)
-        codes = no_codes(entries)
-        queue = np.empty(len(tree.groups), np.int64)
+        room = no_codes(entries), np.empty(len(tree.groups), np.int64)
         return Filed(
-            (*tree, edges, tail, *arrangement, *narrow),
-            partial(walked, tree, edges, tail, arrangement, narrow, codes, queue),
+            (*packed, tail, *arrangement, *narrow),
+            partial(walked, packed, tail, arrangement, narrow, room),
         )
 
 
 @kernel
-def arranged(groups, edges):
+def arranged(groups, low, high):
     """Where the intervals of each group begin, behind the single values; and for each interval the
     next that it does not cover."""
-    intervals = groups[1:].copy()
-    beyond = np.empty(len(edges), np.int64)
+    intervals = groups[1:].astype(np.int32)
+    beyond = np.empty(len(low), np.int32)
     for g in range(len(groups) - 1):
         for i in range(groups[g + 1] - 1, groups[g] - 1, -1):
             beyond[i] = i + 1
-            if edges[i, 0] != edges[i, 1]:
+            if low[i] != high[i]:
                 intervals[g] = i
-                while beyond[i] < groups[g + 1] and edges[beyond[i], 1] <= edges[i, 1]:
+                while beyond[i] < groups[g + 1] and high[beyond[i]] <= high[i]:
                     beyond[i] = beyond[beyond[i]]
     return intervals, beyond
 
@@ -88,14 +91,14 @@ def checked(narrow, codes, out, used, found):
 
 
 @part_of_kernel
-def rest_holds(tree, tail, codes, i):
+def rest_holds(edges, tail, codes, i):
     """Do the intervals hold that no edge has tested?"""
-    k, stop = np.uint64(tree.rest[i]), np.uint64(tree.rest[i + np.uint64(1)])
+    k, stop = np.uint64(edges[i, 2]), np.uint64(edges[i + ONE, 2])
     while k < stop:
         code = codes[np.uint32(tail[k, 0])]
         if code < tail[k, 1] or tail[k, 2] < code:
             break
-        k += np.uint64(1)
+        k += ONE
     return k == stop
 
 
@@ -104,18 +107,19 @@ def equal_edge(edges, begin, end, code):
     """The edge of this very value among single values that ascend, or `end`."""
     at, stop = begin, end
     while at < stop:
-        middle = (at + stop) >> np.uint64(1)
-        if edges[middle, 0] < code:
-            at = middle + np.uint64(1)
+        middle = (at + stop) >> ONE
+        if edges[middle, 3] < code:
+            at = middle + ONE
         else:
             stop = middle
-    return at if at < end and edges[at, 0] == code else end
+    return at if at < end and edges[at, 3] == code else end
 
 
 @kernel
-def walked(tree, edges, tail, arrangement, narrow, codes, queue, events, row, stop, out, offsets):
+def walked(tree, tail, arrangement, narrow, room, events, row, stop, out, offsets):
+    nodes, groups, edges, ended = tree
     intervals, beyond = arrangement
-    one = np.uint64(1)
+    codes, queue = room
     used = 0
     e = row
     while e < stop and len(out) - used >= len(narrow[0]) - 1:
@@ -125,30 +129,28 @@ def walked(tree, edges, tail, arrangement, narrow, codes, queue, events, row, st
         while first < last:
             node = np.uint64(queue[first])
             first += 1
-            for k in range(tree.ends[node], tree.ends[node + one]):
-                out[found] = tree.ended[k]
+            for k in range(np.uint64(nodes[node, 1]), np.uint64(nodes[node + ONE, 1])):
+                out[found] = ended[k]
                 found += 1
-            for g in range(np.uint64(tree.groups[node]), np.uint64(tree.groups[node + one])):
-                code = codes[np.uint32(tree.column[g])]
+            for g in range(np.uint64(nodes[node, 0]), np.uint64(nodes[node + ONE, 0])):
+                code = codes[np.uint32(groups[g, 0])]
                 if code == 0:
                     continue
-                ranges_from, end = np.uint64(intervals[g]), np.uint64(tree.edges[g + one])
-                equal = equal_edge(edges, np.uint64(tree.edges[g]), ranges_from, code)
-                i = equal
-                while i < end and edges[i, 0] <= code:
-                    if code <= edges[i, 1]:
-                        child = tree.child[i]
-                        if codes[np.uint32(edges[i, 2])] == 0:
-                            pass
-                        elif child >= 0:
+                covering, end = np.uint64(intervals[g]), np.uint64(groups[g + ONE, 1])
+                i = equal_edge(edges, np.uint64(groups[g, 1]), covering, code)
+                while i < end and edges[i, 3] <= code:
+                    if edges[i, 4] < code:
+                        i = np.uint64(beyond[i])
+                        continue
+                    child = edges[i, 0]
+                    if codes[np.uint32(edges[i, 1])] != 0:
+                        if child >= 0:
                             queue[last] = child
                             last += 1
-                        elif rest_holds(tree, tail, codes, i):
+                        elif rest_holds(edges, tail, codes, i):
                             out[found] = -1 - child
                             found += 1
-                        i = ranges_from if i < ranges_from else i + one
-                    else:
-                        i = np.uint64(beyond[i])
+                    i = covering if i < covering else i + ONE
         used = checked(narrow, codes, out, used, found)
         for i in range(events.start[e], events.start[e + 1]):
             codes[events.column[i]] = 0

@@ -5,7 +5,7 @@ A query with OR has an entry for each of its conjunctions, and any other has one
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,13 @@ from headgate.encoding import EncodedQueries
 from headgate.encoding.atoms import WITHIN
 from headgate.encoding.selection import ranges
 from headgate.encoding.trees import AND
-from headgate.matching.keyed.code_book import CodeBook, code_book
+from headgate.matching.keyed.code_book import CodeBook, Codes, code_book
 from headgate.matching.keyed.compiled import kernel
 from headgate.schema import Schema
 
 Numbers = npt.NDArray[np.int64]
 Shares = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 
 class Entries(NamedTuple):
@@ -30,14 +31,14 @@ class Entries(NamedTuple):
     for NULL, and code x of it is number `base[c] + x` of all values.
     """
 
-    start: Any
-    atom: Any
-    column: Any
-    interval: Any
-    low: Any
-    high: Any
-    greatest: Any
-    base: Any
+    start: Numbers
+    atom: Codes
+    column: Codes
+    interval: Numbers
+    low: Codes
+    high: Codes
+    greatest: Numbers
+    base: Numbers
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -47,16 +48,16 @@ class Entries(NamedTuple):
         return int(self.base[-1])
 
     @property
-    def hull(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def hull(self) -> tuple[Codes, Codes]:
         """The least and the greatest code of each predicate (Table I, in codes)."""
         return self.low[self.interval[:-1]], self.high[self.interval[1:] - 1]
 
     @property
-    def is_hull(self) -> npt.NDArray[np.bool_]:
+    def is_hull(self) -> Mask:
         """Does the predicate accept all codes from its least to its greatest?"""
-        return np.diff(self.interval) == 1
+        return np.asarray(np.diff(self.interval) == 1)
 
-    def spelt_out(self, chosen: npt.NDArray[np.bool_]) -> tuple[Numbers, npt.NDArray[np.int32]]:
+    def spelt_out(self, chosen: Mask) -> tuple[Numbers, Codes]:
         """The intervals of the predicates that are chosen, by entry and predicate.
 
         Entry e has those from `start[e]` to `start[e + 1]`: column, low and high.
@@ -69,7 +70,7 @@ class Entries(NamedTuple):
         return start, np.stack([column, self.low[places], self.high[places]], axis=1)
 
     @property
-    def narrow(self) -> npt.NDArray[np.bool_]:
+    def narrow(self) -> Mask:
         """Which predicates of entries accept less than what lies between their ends?"""
         return ~self.is_hull[self.atom]
 
@@ -124,7 +125,7 @@ def entries_of(encoded: EncodedQueries, schema: Schema) -> tuple[CodeBook, Entri
     )
 
 
-def _predicates(encoded: EncodedQueries) -> tuple[Numbers, npt.NDArray[np.int32]]:
+def _predicates(encoded: EncodedQueries) -> tuple[Numbers, Codes]:
     offsets, program = encoded.trees.offsets, encoded.trees.program
     predicates = program >= 0
     return np.concatenate(([0], np.cumsum(predicates)))[offsets], program[predicates]

@@ -22,7 +22,8 @@ from headgate.schema import ValueSet
 def expression_events(predicates: Iterable[Predicate], book: CodeBook) -> Events:
     """The codes of which each expression has a value, column by column."""
     numbers = {regions.column: number for number, regions in enumerate(book.regions)}
-    start, found = [0], []
+    start = [0]
+    found: list[tuple[int, int, int]] = []
     for event, predicate in enumerate(predicates):
         for atom in _single(event, predicate):
             assert isinstance(atom, Within)

@@ -23,8 +23,10 @@ from headgate.bench.rivals.listing import lists_of
 from headgate.bench.rivals.static import Filed, StaticIndex
 from headgate.matching.keyed.compiled import kernel
 from headgate.predicate import Atom, Within
+from headgate.schema import ValueSet
 
 END = np.uint64((1 << 64) - 1)  # the current entry of a list that was walked to its end
+ONE = np.uint64(1)
 LIST = np.uint64(16)  # bits for the number of a list, below those of its current entry
 MOST_LISTS = 1 << 16
 
@@ -47,12 +49,11 @@ class KIndex(StaticIndex):
 
     @classmethod
     def _flaw(cls, atom: Atom) -> str | None:
-        if isinstance(atom, Within) and atom.values.starts_inside and atom.values.cuts:
-            if len(atom.values.cuts) % 2 == 0:
-                return (
-                    f"<>, NOT IN or NOT BETWEEN on `{atom.column.name}`; {cls.title} would take "
-                    "it to hold for an absent attribute"
-                )
+        if isinstance(atom, Within) and _all_but_some(atom.values):
+            return (
+                f"<>, NOT IN or NOT BETWEEN on `{atom.column.name}`; {cls.title} would take it "
+                "to hold for an absent attribute"
+            )
         return super()._flaw(atom)
 
     def _file(self, entries: Entries) -> Filed:
@@ -67,6 +68,11 @@ class KIndex(StaticIndex):
                 walked, lists.entry, partitions, entries.base, order, int(sizes.max(initial=0))
             ),
         )
+
+
+def _all_but_some(values: ValueSet) -> bool:
+    """Has the set no least and no greatest value, and yet a gap?"""
+    return values.starts_inside and len(values.cuts) > 0 and len(values.cuts) % 2 == 0
 
 
 class Partitions(NamedTuple):
@@ -145,8 +151,8 @@ def all_of(entry, place, end, count, order, out, used):
 def in_all(entry, place, end, current, size, order, out, used):
     """The entries that stand in `size` lists: `current` has the current entry of each list, with
     the list's number below it, and ascends."""
-    count = len(current)
-    for i in range(count):
+    count = np.uint64(len(current))
+    for i in range(len(current)):
         current[i] = (np.uint64(entry[place[i]]) << LIST) | np.uint64(i)
     current.sort()
     while current[size - 1] != END:
@@ -155,14 +161,14 @@ def in_all(entry, place, end, current, size, order, out, used):
         if least == most:
             out[used] = order[most]
             used += 1
-            target = most + np.uint64(1)
+            target = most + ONE
         for j in range(size - 1, -1, -1):
             if current[j] >> LIST < target:
                 moved = skipped(entry, place, end, current[j], target)
-                at = j
-                while at + 1 < count and current[at + 1] < moved:
-                    current[at] = current[at + 1]
-                    at += 1
+                at = np.uint64(j)
+                while at + ONE < count and current[at + ONE] < moved:
+                    current[at] = current[at + ONE]
+                    at += ONE
                 current[at] = moved
     return used
 
@@ -171,16 +177,16 @@ def in_all(entry, place, end, current, size, order, out, used):
 def skipped(entry, place, end, current, target):
     """Move a list to its first entry that is not below the target: in growing steps, then back."""
     i = current & np.uint64(MOST_LISTS - 1)
-    at, stop, step = np.uint64(place[i]) + np.uint64(1), np.uint64(end[i]), np.uint64(1)
+    at, stop, step = np.uint64(place[i]) + ONE, np.uint64(end[i]), ONE
     while at + step < stop and np.uint64(entry[at + step]) < target:
         at += step
-        step <<= np.uint64(1)
+        step <<= ONE
     while step:
         while at + step < stop and np.uint64(entry[at + step]) < target:
             at += step
-        step >>= np.uint64(1)
+        step >>= ONE
     while at < stop and np.uint64(entry[at]) < target:
-        at += np.uint64(1)
+        at += ONE
     place[i] = at
     if at >= stop:
         return END

@@ -1,11 +1,12 @@
 """Propagation (Fabret et al. 2001, "Filtering algorithms and implementation for very fast
 publish/subscribe systems").
 
-Each entry is in the cluster of its access predicate (`access`): one or two of its equality
-predicates, by which an event looks it up. A predicate that accepts one code is an equality. What is
-left of the entries of a cluster is checked column by column: the first predicates of all, then the
-second ones of those that passed. Entries without an equality are one cluster, which every event
-checks. IN, `<>` and NOT IN are never access predicates, and are checked in full at last.
+Each entry is in the cluster (`clusters`) of its access predicate (`access`): one or two of its
+equality predicates, by which an event looks it up. A predicate that accepts one code is an
+equality. What is left of the entries of a cluster is checked column by column: the first predicates
+of all, then the second ones of those that passed. Entries without an equality are one cluster,
+which every event checks. IN, `<>` and NOT IN are never access predicates, and are checked in full
+at last.
 
 An event may also be an expression (section 8.6.11 of the BE-Tree paper): then it looks up all the
 values that it names (Equation 25).
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headgate.bench.rivals.access import access_of
+from headgate.bench.rivals.clusters import clustered
 from headgate.bench.rivals.entries import Entries, Numbers
 from headgate.bench.rivals.expressions import expression_events
 from headgate.bench.rivals.static import Filed, StaticIndex
@@ -41,18 +42,6 @@ class Keys(NamedTuple):
     partner: Any
     key: Any
     cluster: Any
-
-
-class Clusters(NamedTuple):
-    """Cluster c has the entries `entry[start[c]:start[c + 1]]`, those with most predicates left
-    first, and columns from `columns[c]` on: column j has the predicates `place[j]` to
-    `place[j + 1]` of as many of its entries."""
-
-    start: Any
-    entry: Any
-    columns: Any
-    place: Any
-    predicate: Any  # column, low and high
 
 
 class PropagationIndex(StaticIndex):
@@ -83,7 +72,8 @@ class PropagationIndex(StaticIndex):
         return Matches(found.offsets, found.positions, self._ids, first=found.row)
 
     def _file(self, entries: Entries) -> Filed:
-        clusters, keys = clustered(entries)
+        clusters, known = clustered(entries)
+        keys = keys_of(known, entries)
         narrow = entries.spelt_out(entries.narrow)
         every = entries.spelt_out(np.ones(len(entries.atom), np.bool_))
         columns = len(entries.greatest)
@@ -96,40 +86,9 @@ class PropagationIndex(StaticIndex):
         )
 
 
-def clustered(entries: Entries) -> tuple[Clusters, Keys]:
-    """The clusters, of which the first is for entries without an access predicate."""
-    access = access_of(entries)
-    values = entries.base[entries.column] + entries.hull[0]
-    count = entries.values + 1
-    one, other = (
-        np.where(places >= 0, values[entries.atom[places]], -1)
-        if len(entries.atom)
-        else np.empty(0, np.int64)
-        for places in access
-    )
-    keys = np.where(
-        other >= 0, np.minimum(one, other) * count + np.maximum(one, other), one - count
-    )
-    keys = np.where(one < 0, -count - 1, keys)
-    known, member = np.unique(np.append(keys, -count - 1), return_inverse=True)
-    member = member[:-1]
-    left = np.ones(len(entries.atom), np.bool_)
-    for places in access:
-        left[places[places >= 0]] = False
-    owner = np.repeat(np.arange(len(entries)), np.diff(entries.start))
-    order = np.lexsort((entries.likelihood()[entries.atom], owner))
-    order = order[left[order]]
-    starts = np.concatenate(([0], np.cumsum(left)))[entries.start]
-    rows = np.lexsort((-np.diff(starts), member))
-    start = np.concatenate(([0], np.cumsum(np.bincount(member, minlength=len(known)))))
-    low, high = entries.hull
-    records = np.stack([entries.column, low, high], axis=1)
-    clusters = Clusters(start, rows, *columns_of(start, rows, starts, entries.atom[order], records))
-    return clusters, _keys(known, entries, count)
-
-
-def _keys(known: Numbers, entries: Entries, count: int) -> Keys:
-    """The keys of clusters: below 0 those of single values, and from 0 on those of pairs."""
+def keys_of(known: Numbers, entries: Entries) -> Keys:
+    """The keys of clusters, by value and by pair of values."""
+    count = entries.values
     single = np.full(entries.values, -1, np.int32)
     alone = np.flatnonzero((known < 0) & (known > -count - 1))
     single[known[alone] + count] = alone
@@ -144,31 +103,6 @@ def _keys(known: Numbers, entries: Entries, count: int) -> Keys:
     size = 1 << max(1, (2 * len(pairs)).bit_length())
     table = hashed(known[pairs].astype(np.uint64), pairs, size)
     return Keys(single, partners, schemes[:, 1].astype(np.int32), *table)
-
-
-@kernel
-def columns_of(start, rows, starts, atoms, records):
-    """The predicates that are left of each cluster's entries, by their place in the entry."""
-    clusters = len(start) - 1
-    columns = np.zeros(clusters + 1, np.int64)
-    for c in range(clusters):
-        deepest = 0
-        if start[c] < start[c + 1]:
-            deepest = starts[rows[start[c]] + 1] - starts[rows[start[c]]]
-        columns[c + 1] = columns[c] + deepest
-    place = np.zeros(columns[-1] + 1, np.int64)
-    predicate = np.empty((len(atoms), 3), np.int32)
-    used = 0
-    for c in range(clusters):
-        for j in range(columns[c + 1] - columns[c]):
-            for r in range(start[c], start[c + 1]):
-                k = starts[rows[r]] + j
-                if k >= starts[rows[r] + 1]:
-                    break
-                predicate[used] = records[atoms[k]]
-                used += 1
-            place[columns[c] + j + 1] = used
-    return columns, place, predicate
 
 
 @part_of_kernel
@@ -190,7 +124,7 @@ def hashed(keys, clusters, size):
 @kernel
 def looked_up(keys, clusters, narrow, every, base, room, events, row, stop, out, offsets):
     least, most, first, kept = room
-    size, count = np.uint64(len(keys.key)), np.uint64(base[-1] + 1)
+    size, count = np.uint64(len(keys.key)), np.uint64(base[-1])
     used = 0
     e = row
     while e < stop and len(out) - used >= len(clusters.entry):

@@ -13,13 +13,12 @@ counters that carry the event's number, and a test after each step up were slowe
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headgate.bench.rivals.entries import Entries
-from headgate.bench.rivals.listing import Lists, lists_of
+from headgate.bench.rivals.listing import lists_of
 from headgate.bench.rivals.static import Filed, StaticIndex
 from headgate.errors import QuerySetError
 from headgate.matching.keyed.compiled import kernel
@@ -51,7 +50,8 @@ class SiftIndex(StaticIndex):
     def _file(self, entries: Entries) -> Filed:
         lists, needed = lists_of(entries), needed_by(entries)
         counters = np.zeros(len(needed), np.uint8)
-        return Filed((*lists, needed), partial(counted, lists, entries.base, needed, counters))
+        match = partial(counted, lists, entries.base, needed, counters, len(entries))
+        return Filed((*lists, needed), match)
 
 
 class SiftByStepsIndex(SiftIndex):
@@ -67,7 +67,8 @@ class SiftByStepsIndex(SiftIndex):
         count = np.zeros(len(needed), np.int32)
         last = np.zeros(len(needed), np.int64)
         clock = np.zeros(1, np.int64)
-        match: Any = partial(by_steps, lists, entries.base, needed, count, last, clock)
+        counting = (count, last, clock)
+        match = partial(by_steps, lists, entries.base, needed, counting, len(entries))
         return Filed((*lists, needed), match)
 
 
@@ -82,12 +83,12 @@ def needed_by(entries: Entries) -> npt.NDArray[np.uint8]:
 
 
 @kernel
-def counted(lists, base, needed, counters, events, row, stop, out, offsets):
+def counted(lists, base, needed, counters, most, events, row, stop, out, offsets):
     words, wanted = counters.view(np.uint64), needed.view(np.uint64)
     equal = np.empty(BLOCK // 8, np.uint64)
     used = np.uint64(0)
     e = row
-    while e < stop and len(out) - used >= len(counters):
+    while e < stop and len(out) - used >= most:
         count_up(lists.start, lists.entry, base, counters, events, e)
         used = take(words, wanted, equal, out, used)
         e += 1
@@ -131,11 +132,12 @@ def take(words, needed, equal, out, used):
 
 
 @kernel
-def by_steps(lists, base, needed, count, last, clock, events, row, stop, out, offsets):
+def by_steps(lists, base, needed, counting, most, events, row, stop, out, offsets):
+    count, last, clock = counting
     used = 0
     now = clock[0]
     e = row
-    while e < stop and len(out) - used >= len(count):
+    while e < stop and len(out) - used >= most:
         now += 1
         for i in range(np.uint64(events.start[e]), np.uint64(events.start[e + 1])):
             value = base[events.column[i]] + events.low[i]

@@ -132,10 +132,10 @@ class StaticIndex(ABC):
 
         Where all are plain conjunctions, there is no object for each of them.
         """
-        index = cls(stream)
         schema = Schema((stream,))
         if not are_conjunctions(encoded) or any(map(cls._flaw, atoms_from(encoded.atoms, schema))):
             return cls.build(stream, list(decode_queries(encoded, schema)))
+        index = cls(stream)
         index._ids = unpack(encoded.ids)
         index._live = {name: position for position, name in enumerate(index._ids)}
         index._encoded = encoded

@@ -102,6 +102,37 @@ def tree_of(entries: Entries, label: Numbers, column: Numbers) -> Tree:
     )
 
 
+class Packed(NamedTuple):
+    """The tree as it is walked: what is read together lies together, in rows of 32 bits.
+
+    Node: first group, first end. Group: column, first edge. Edge: child, ahead, rest, and what was
+    given of its predicate. The last row of each only ends the one before it.
+    """
+
+    nodes: Any
+    groups: Any
+    edges: Any
+    ended: Any
+
+    @classmethod
+    def of(cls, tree: Tree, *predicate: npt.NDArray[Any]) -> Packed:
+        """The tree with an array by label for each further number of an edge."""
+        given = (part[tree.label] for part in predicate)
+        return cls(
+            _rows(tree.groups, tree.ends),
+            _rows(tree.column, tree.edges),
+            _rows(tree.child, tree.ahead, tree.rest, *given),
+            tree.ended,
+        )
+
+
+def _rows(*columns: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    rows = np.zeros((max(map(len, columns)), len(columns)), np.int32)
+    for number, column in enumerate(columns):
+        rows[: len(column), number] = column
+    return rows
+
+
 def no_codes(entries: Entries) -> npt.NDArray[np.int32]:
     """Room for the codes of an event, by column, which has what stands for no attribute."""
     codes = np.zeros(len(entries.greatest) + 1, np.int32)

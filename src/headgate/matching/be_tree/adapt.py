@@ -1,14 +1,16 @@
-"""Self-adjustment (section 5): what ranks too low, or was cut by a domain too small, is recycled."""
+"""Self-adjustment (section 5): what ranks too low, or was cut by too small a domain, moves."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from headgate.matching.be_tree.change import below, detach, put_in_order
+from headgate.matching.be_tree.change import below, detach, give_up, put_in_order
+from headgate.matching.be_tree.cut import fitting, pend
 from headgate.matching.be_tree.leaves import members, take_out
 from headgate.matching.be_tree.pools import (
     ATTRIBUTE,
     BUCKETS,
+    CAPACITY,
     CHANGES,
     COUNT,
     DISCARDED,
@@ -18,6 +20,7 @@ from headgate.matching.be_tree.pools import (
     LIVE,
     NONE,
     OWNER,
+    PENDING,
     SIZE,
     USED_PARTITIONS,
     VISITS,
@@ -42,6 +45,28 @@ def recycle_attributes(tree, expressions, wanted):
             used += len(inside)
     tree.state[LIVE] -= used
     return found[:used]
+
+
+@kernel
+def coarsen(tree, expressions, predicates, policy):
+    """Fit the leaves to another capacity: those that are over it are to be cut, and partitions that
+    a leaf can hold are given up, as far as the pools have room."""
+    fact = tree.fact
+    for b in range(tree.state[BUCKETS]):
+        if fact[b, HASHED] != NONE:
+            fact[b, CAPACITY] = policy.capacity
+    for partition in range(tree.state[USED_PARTITIONS] - 1, -1, -1):
+        if tree.partition[partition, ATTRIBUTE] == NONE:
+            continue
+        home = tree.partition[partition, HOME]
+        together = fact[home, COUNT] + tree.partition[partition, SIZE]
+        if together <= policy.capacity:
+            give_up(tree, expressions, predicates, policy, partition, header(policy.bloom))
+    for b in range(tree.state[BUCKETS]):
+        if tree.state[PENDING] == len(tree.pending):
+            fact[b, CAPACITY] = fitting(fact[b, COUNT], policy.capacity)
+        elif fact[b, HASHED] != NONE:
+            pend(tree, b)
 
 
 @kernel

@@ -23,7 +23,6 @@ from headgate.matching.keyed.compiled import kernel
 from headgate.predicate import Atom, Column, Within
 
 Numbers = npt.NDArray[np.int64]
-_BY_COLUMN = ("word", "words", "row")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +53,7 @@ class Block:
 def block_of(
     column: Column, numbers: Numbers, atoms: Sequence[Atom | None], arrays: Predicates
 ) -> Block:
-    """The regions that some predicates of a column tell apart, and the predicates in terms of them."""
+    """The regions that predicates of a column tell apart, and the predicates in terms of them."""
     if not is_exact(column.type):
         return _of_cuts(column, numbers, atoms)
     first, last = arrays.first[numbers], arrays.last[numbers]
@@ -104,8 +103,8 @@ def with_columns(bits: Bits, columns: int) -> Bits:
     if not more:
         return bits
     nothing = np.zeros(more, np.int64)
-    fields = {name: np.concatenate((getattr(bits, name), nothing)) for name in _BY_COLUMN}
-    return bits._replace(**fields)
+    word, words, row = (np.concatenate((one, nothing)) for one in (bits.word, bits.words, bits.row))
+    return bits._replace(word=word, words=words, row=row)
 
 
 @kernel

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from headgate.matching.be_tree.directory import found, of_bucket, of_partition
 from headgate.matching.be_tree.pools import (
     AFTER,
     ATTRIBUTE,
@@ -32,6 +33,7 @@ from headgate.matching.be_tree.pools import (
     SIZE,
     TOP,
     USED,
+    Tree,
 )
 
 if TYPE_CHECKING:
@@ -47,13 +49,16 @@ def violations(growing: GrowingTree) -> Iterator[str]:
         yield f"{len(checker.seen)} expressions are in leaves, and {live} should be"
 
 
+Path = tuple[tuple[int, int], ...]  # attributes and buckets, from the root on
+
+
 class _Checker:
     def __init__(self, growing: GrowingTree) -> None:
         self.tree = growing.tree
         self.growing = growing
         self.seen: set[int] = set()
 
-    def bucket(self, b: int, path: tuple[tuple[int, int], ...]) -> Iterator[str]:
+    def bucket(self, b: int, path: Path) -> Iterator[str]:
         """A bucket, its leaf and what is below; the path has the attributes and buckets above."""
         tree = self.tree
         yield from self._leaf(b, path)
@@ -61,7 +66,7 @@ class _Checker:
         if count > capacity:
             yield f"bucket {b} holds {count} expressions, over its capacity of {capacity}"
         partitions = self._chain(tree.partition, int(tree.bucket[b, FIRST]), AFTER)
-        if len(partitions) != tree.bucket[b, PARTITIONS]:
+        if len(partitions) != tree.fact[b, PARTITIONS]:
             yield f"bucket {b} has {len(partitions)} partitions and counts otherwise"
         halvable = (
             tree.fact[b, OWNER] != NONE
@@ -73,19 +78,21 @@ class _Checker:
             yield f"bucket {b} is partitioned, and was not halved before (Rule 2)"
         for p in partitions:
             attribute = int(tree.partition[p, ATTRIBUTE])
+            if found(tree.table, of_partition(b), attribute) != p:
+                yield f"the directory of bucket {b} does not lead to partition {p}"
             if tree.partition[p, HOME] != b:
                 yield f"partition {p} is below bucket {b} and says otherwise"
             if attribute in {a for a, _ in path}:
                 yield f"attribute {attribute} is used twice on the way to partition {p}"
             yield from self._partition(p, attribute, path)
 
-    def _partition(
-        self, p: int, attribute: int, path: tuple[tuple[int, int], ...]
-    ) -> Iterator[str]:
+    def _partition(self, p: int, attribute: int, path: Path) -> Iterator[str]:
         tree, before = self.tree, len(self.seen)
         for b in self._chain(tree.fact, int(tree.partition[p, FIRST_HASHED]), NEXT):
             if tree.fact[b, OWNER] != p or tree.fact[b, HASHED] != 1:
                 yield f"hashed bucket {b} of partition {p} says otherwise"
+            if found(tree.table, of_bucket(p), tree.fact[b, KEY]) != b:
+                yield f"the directory of partition {p} does not lead to bucket {b}"
             yield from self.bucket(b, (*path, (attribute, b)))
         top = int(tree.partition[p, TOP])
         if top != NONE:
@@ -99,9 +106,7 @@ class _Checker:
         if inside == 0:
             yield f"partition {p} is empty"
 
-    def _halves(
-        self, b: int, parent: int, p: int, attribute: int, path: tuple[tuple[int, int], ...]
-    ) -> Iterator[str]:
+    def _halves(self, b: int, parent: int, p: int, attribute: int, path: Path) -> Iterator[str]:
         tree = self.tree
         if tree.fact[b, OWNER] != p or tree.fact[b, PARENT] != parent or tree.fact[b, HASHED]:
             yield f"bucket {b} of partition {p} says otherwise"
@@ -109,7 +114,7 @@ class _Checker:
         left, right = int(tree.bucket[b, LEFT]), int(tree.bucket[b, RIGHT])
         if (left == NONE) != (right == NONE):
             yield f"bucket {b} has one half"
-        if left == NONE or right == NONE:
+        if NONE in (left, right):
             return
         low, high = int(tree.bucket[b, LOW]), int(tree.bucket[b, HIGH])
         spans = [(int(tree.bucket[h, LOW]), int(tree.bucket[h, HIGH])) for h in (left, right)]
@@ -118,7 +123,7 @@ class _Checker:
         for half in (left, right):
             yield from self._halves(half, b, p, attribute, path)
 
-    def _leaf(self, b: int, path: tuple[tuple[int, int], ...]) -> Iterator[str]:
+    def _leaf(self, b: int, path: Path) -> Iterator[str]:
         tree, expressions = self.tree, self.growing.expressions
         place = int(tree.bucket[b, BEGIN])
         end, number = place + int(tree.bucket[b, USED]), 0
@@ -135,7 +140,7 @@ class _Checker:
         if place != end or number != tree.fact[b, COUNT]:
             yield f"bucket {b} counts {tree.fact[b, COUNT]} expressions and has {number}"
 
-    def _belongs(self, e: int, path: tuple[tuple[int, int], ...]) -> Iterator[str]:
+    def _belongs(self, e: int, path: Path) -> Iterator[str]:
         """Each bucket on the path encloses the expression, and no half of it does (Rule 1)."""
         tree, arrays, expressions = self.tree, self.growing.pool.arrays, self.growing.expressions
         start, count = int(expressions.start[e]), int(expressions.count[e])
@@ -162,7 +167,7 @@ class _Checker:
                     yield f"expression {e} belongs into a half of bucket {b} (Rule 1)"
 
     @staticmethod
-    def _chain(pool, first: int, after: int) -> list[int]:  # type: ignore[no-untyped-def]
+    def _chain(pool: Any, first: int, after: int) -> list[int]:
         found = []
         while first != NONE:
             found.append(first)
@@ -170,5 +175,5 @@ class _Checker:
         return found
 
 
-def _within(tree, b: int, least: int, most: int) -> bool:  # type: ignore[no-untyped-def]
+def _within(tree: Tree, b: int, least: int, most: int) -> bool:
     return bool(tree.bucket[b, LOW] <= least and most <= tree.bucket[b, HIGH])

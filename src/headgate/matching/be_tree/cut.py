@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headgate.matching.be_tree.directory import found, of_partition
 from headgate.matching.be_tree.leaves import SLACK, add_to_path, append, members
 from headgate.matching.be_tree.nodes import new_bucket, new_partition
 from headgate.matching.be_tree.place import bucket_for, clamped, is_used, middle
@@ -151,7 +152,9 @@ def partition_once(tree, expressions, predicates, policy, b):
     attribute, equality = best_attribute(tree, expressions, predicates, policy, b, inside)
     if attribute == NONE:
         return False
-    partition = new_partition(tree, b, attribute)
+    partition = found(tree.table, of_partition(b), attribute)  # of those with equality, perhaps
+    if partition == NONE:
+        partition = new_partition(tree, b, attribute)
     records = tree.records
     place = kept = tree.bucket[b, BEGIN]
     for e in inside:

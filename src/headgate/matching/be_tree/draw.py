@@ -47,7 +47,7 @@ def shape_of(growing: GrowingTree) -> dict[str, Any]:
     return {
         "height": max(heights, default=0),
         "average_height": round(float(np.average(heights, weights=weights)), 2) if heights else 0,
-        "partitions": int(tree.bucket[found, PARTITIONS].sum()),
+        "partitions": int(tree.fact[found, PARTITIONS].sum()),
         "buckets": len(found),
         "hashed_buckets": int((tree.fact[found, HASHED] == 1).sum()),
         "leaves": len(full),
@@ -132,7 +132,7 @@ def _below_partition(
     tree = growing.tree
     buckets = list(_halves(growing, int(tree.partition[p, TOP])))
     buckets += _chained(tree.fact, int(tree.partition[p, FIRST_HASHED]), NEXT)
-    full = [b for b in buckets if tree.fact[b, COUNT] or tree.bucket[b, PARTITIONS]]
+    full = [b for b in buckets if tree.fact[b, COUNT] or tree.fact[b, PARTITIONS]]
     full.sort(key=lambda b: -int(tree.fact[b, COUNT]))
     if depth > deepest:
         return

@@ -35,13 +35,16 @@ class EventReader:
     def read(self, columns: EventColumns) -> Events:
         pool = self._pool
         rows, sizes = [np.empty(0, np.int64)], []
+        read: tuple[Any, ...]
         fields: list[list[Numbers]] = [[np.empty(0, np.int64)] for _ in range(4)]
         for number, column in enumerate(pool.columns):
             here, coded = columns.present(column)
             rows.append(here)
             sizes.append(len(here))
             block = pool.blocks.get(number)
-            code = np.zeros(len(here), np.int64) if block is None else block.regions.codes(coded)
+            code: Any = np.zeros(len(here), np.int64)
+            if block is not None:
+                code = block.regions.codes(coded)
             if coded.ranked is None:
                 read = (coded.codes, coded.codes, coded.codes, code)
             else:

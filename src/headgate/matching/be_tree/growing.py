@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.encoding.selection import ranges
-from headgate.matching.be_tree.adapt import covered_rate, recycle_attributes, recycle_low
+from headgate.matching.be_tree.adapt import coarsen, covered_rate, recycle_attributes, recycle_low
+from headgate.matching.be_tree.capacity import capacity_for
 from headgate.matching.be_tree.change import buckets_from, insert_all, remove_all
 from headgate.matching.be_tree.directory import rehashed
 from headgate.matching.be_tree.domain import LEAST, MOST, widened
@@ -44,9 +45,8 @@ from headgate.schema import Stream
 OUTPUT = 1 << 21  # matches that are collected, unless a single event may have more
 SPREAD = 66  # buckets on the way to a point, and a hashed one
 DIRECTORIES = ("generic", "specialised", "hybrid", "ranked")
-# Table VI: the capacity of a leaf below each matching rate
-CAPACITIES = ((0.01, 5), (0.1, 20), (2.0, 160))
-FEWEST_EVENTS = 1_000  # before the matching rate says anything
+FEWEST_UNPACKED = 1_000  # expressions that changed, before records are put in order
+TOO_DIFFERENT = 2  # times as large or small as it was: then leaves are merged or cut
 
 Numbers = npt.NDArray[np.int64]
 
@@ -78,12 +78,13 @@ class GrowingTree:
         self._new_predicates: list[int] = []
         self._gone: list[int] = []
         self._longest = 1
+        self._unpacked = 0  # expressions that were moved since the records were put in order
         self._positions = 0
         self.beta = 0.5 if options.beta is None else options.beta
         self._seen = np.zeros(3, np.int64)
         self._room: Room | None = None
         self._room_shape: tuple[int, ...] = ()
-        self.capacity = options.capacity or 20
+        self.capacity = capacity_for(options.capacity, 0, 0, 0)
         new_bucket(self.tree, NONE, NONE, LEAST, MOST, self.capacity)
 
     # -- changes, kept until `settle`
@@ -116,6 +117,8 @@ class GrowingTree:
         """
         self._write_new()
         self._remove_gone()
+        if self._unpacked > max(FEWEST_UNPACKED, int(self.tree.state[LIVE]) // 4):
+            self._grow()
         changed = self.pool.ready()
         if changed is not None:
             moved = changed.astype(np.int32)
@@ -147,6 +150,7 @@ class GrowingTree:
         in_order(self.expressions, self.pool.arrays, numbers)
         self._widen(new_predicates)
         added, self._new = np.array(self._new, np.int64), []
+        self._fit_capacity(int(self.tree.state[LIVE]) + len(added))
         self._insert(added)
 
     def _widen(self, new: Numbers) -> None:
@@ -178,6 +182,7 @@ class GrowingTree:
 
     def _insert(self, numbers: Numbers, *, cutting: bool = True) -> None:
         done = 0
+        self._unpacked += len(numbers)
         if self.options.construction == "batch" and not self.tree.state[LIVE]:
             cutting = False
         while True:
@@ -221,6 +226,7 @@ class GrowingTree:
         self._count_uses(gone, -1)
         self._garbage += int(filled_up(self.expressions.count[gone]).sum())
         self._free += self._gone
+        self._unpacked += len(gone)
         self._gone = []
         if self._garbage > self._stored // 2 + 1024:
             self.expressions, self._stored = compacted(self.expressions, self._used)
@@ -234,7 +240,8 @@ class GrowingTree:
         self.pool.uses += (change * uses).astype(np.int32)
 
     def _grow(self) -> None:
-        """Larger pools: twice as large where half is used, and records without gaps."""
+        """Larger pools where they are short, and records in the order of the tree, without gaps."""
+        self._unpacked = 0
         tree = self.tree
         state = tree.state
         longest_leaf = int(tree.bucket[: state[BUCKETS], USED].max(initial=0))
@@ -324,7 +331,7 @@ class GrowingTree:
                 np.zeros(shape[1], np.uint64),
                 np.zeros(2 * tail, np.uint64),
                 np.zeros(2 * tail, np.uint64),
-                np.zeros(2 * tail, np.int64),
+                np.zeros(2 * tail + 1, np.int64),
                 np.zeros(shape[3], np.int64),
                 np.zeros(2 * positions, np.int64),
                 self._seen,
@@ -334,11 +341,7 @@ class GrowingTree:
 
     def adapt(self) -> None:
         """Learn from the events so far: Table VI, Equation 15, and recycling."""
-        events, matches = int(self._seen[EVENTS]), int(self._seen[TRUE_ONES])
-        live = int(self.tree.state[LIVE])
-        if self.options.capacity is None and events >= FEWEST_EVENTS and live:
-            rate = matches / events / live
-            self.capacity = next(size for below, size in CAPACITIES if rate < below)
+        self._fit_capacity(int(self.tree.state[LIVE]))
         if self.options.beta is None:
             self.beta = 0.5 - covered_rate(self.tree) / 2
         if self.options.adapt:
@@ -351,6 +354,18 @@ class GrowingTree:
                 self.options.window,
             )
             self._insert(again)
+
+    def _fit_capacity(self, expressions: int) -> None:
+        """Let leaves grow or shrink with what there is, and with what was seen to match."""
+        seen = int(self._seen[EVENTS]), int(self._seen[TRUE_ONES])
+        wanted = capacity_for(self.options.capacity, expressions, *seen)
+        before, self.capacity = self.capacity, wanted
+        if wanted >= TOO_DIFFERENT * before or before >= TOO_DIFFERENT * wanted:
+            self._grow()
+            coarsen(self.tree, self.expressions, self.pool.arrays, self._policy())
+            self._insert(np.empty(0, np.int64))
+        else:
+            self.capacity = before
 
     # -- what there is to see
 
@@ -387,7 +402,7 @@ class GrowingTree:
             "false_candidates": round(1 - matched / candidates, 4) if candidates else None,
             "bytes": 4 * live_records
             + sum(one.nbytes for one in arrays)
-            + int(tree.state[BUCKETS]) * 8 * (8 + 13)
+            + int(tree.state[BUCKETS]) * 8 * (8 + 14)
             + tree.table.nbytes
             + tree.partition.nbytes,
         }

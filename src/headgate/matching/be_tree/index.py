@@ -14,6 +14,8 @@ from headgate.encoding import EncodedQueries, decode_queries
 from headgate.errors import ExpansionTooLarge
 from headgate.events import EventBatch, from_rows
 from headgate.matching.admission import check_held, check_new, check_update
+from headgate.matching.be_tree.check import violations
+from headgate.matching.be_tree.draw import drawn
 from headgate.matching.be_tree.events import EventReader
 from headgate.matching.be_tree.growing import GrowingTree
 from headgate.matching.be_tree.options import BeTreeOptions
@@ -201,10 +203,14 @@ class BeTreeIndex:
             self._tree.settle()
             return self._tree.filing(self._live[query_id])
 
+    def drawing(self, *, deepest: int = 4, widest: int = 5) -> list[tuple[int, str]]:
+        """The tree from the root on: how deep each line lies, and what it says."""
+        with self._lock:
+            self._tree.settle()
+            return list(drawn(self._tree, deepest=deepest, widest=widest))
+
     def check(self) -> list[str]:
         """What is wrong with the tree, rule by rule; nothing, if all is well."""
-        from headgate.matching.be_tree.check import violations
-
         with self._lock:
             self._tree.settle()
             return list(violations(self._tree))

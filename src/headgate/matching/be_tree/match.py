@@ -5,8 +5,8 @@ in the result bits, which are copied from a bitmap when the event arrives; the o
 when first asked for, and remembered in `passed` and `failed` (lazy), or not (direct).
 
 Deviations: the listing overwrites the matches of earlier calls, here they add up; buckets to visit
-are on a stack. An attribute of the event leads to the bucket of its value and to all buckets on the
-way to its point in the binary tree.
+are queued, and their leaves checked when all are known. An attribute of the event leads to the
+bucket of its value and to all buckets on the way to its point in the binary tree.
 """
 
 from __future__ import annotations
@@ -19,32 +19,30 @@ from headgate.matching.be_tree.directory import found, of_bucket, of_partition
 from headgate.matching.be_tree.leaves import bloom_word
 from headgate.matching.be_tree.place import middle
 from headgate.matching.be_tree.pools import (
-    AFTER,
-    ATTRIBUTE,
     BEGIN,
     DISCARDED,
     FALSE_ONES,
-    FIRST,
     FIRST_HASHED,
     GIVEN,
     HIGH,
     LEFT,
     LIVE,
     LOW,
+    MASK,
     NONE,
-    PARTITIONS,
     RIGHT,
     ROOT,
     TOGETHER,
     TOP,
     USED,
     VISITS,
-    filled_up,
     header,
+    mask_of,
 )
 from headgate.matching.keyed.compiled import kernel, part_of_kernel
 from headgate.matching.keyed.intrinsics import prefetch, unchecked
 
+AHEAD = 4  # leaves that are being loaded
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 CANDIDATES, TRUE_ONES, EVENTS = range(3)  # places in `Room.seen`
 
@@ -82,8 +80,8 @@ class Room(NamedTuple):
     result: Any  # bits of the predicates in the bitmap
     passed: Any
     failed: Any
-    touched: Any  # words of the last two that are not 0
-    stack: Any
+    touched: Any  # words of the last two that are not 0, after their number
+    queue: Any
     met: Any  # by position: when it was last given out, by a clock that no event repeats
     seen: Any  # how often: see above
 
@@ -92,133 +90,203 @@ class Room(NamedTuple):
 def match(
     tree, expressions, predicates, bits, events, room, bloom, memo, rows, adapt, begin, out, offsets
 ):
-    """Match events from `begin` on, until `out` might not hold the next one; how far it got.
-
-    Arrays are taken out of their groups first: Numba counts a reference each time one is.
-    """
-    bucket, partitions, fact, table = tree.bucket, tree.partition, tree.fact, tree.table
-    records, domain_low, domain_high = tree.records, tree.domain_low, tree.domain_high
-    start, column, point, key = events.start, events.column, events.point, events.key
-    at, result, stack, met, seen = room.at, room.result, room.stack, room.met, room.seen
-    listed = records if rows else expressions.predicate
-    first_of, count_of = expressions.start, expressions.count
-    lines = bucket.reshape(-1)
-    head, in_bitmap = header(bloom), np.uint64(bits.end)
-    result[0] = ALL
-    most = tree.state[LIVE]
-    used, candidates = 0, 0
+    """Match events from `begin` on, until `out` might not hold the next one; how far it got."""
+    most, seen = tree.state[LIVE], room.seen
+    no_late = len(predicates.flags) <= bits.end
+    room.result[0] = ALL
+    used = 0
     e = begin
-    while e < len(start) - 1 and len(out) - used >= most:
+    while e < len(events.start) - 1 and len(out) - used >= most:
         offsets[e - begin] = used
-        filter_ = begin_event(bits, events, room, bloom, e)
+        filter_, mask = begin_event(bits, events, room, bloom, e)
+        visited = buckets_for(tree, events, room.queue, mask, e)
         clock = seen[EVENTS] + e + 1
-        first, last = start[e], start[e + 1]
-        touched, depth = 0, 1
-        stack[0] = ROOT
-        while depth:
-            depth -= 1
-            b = stack[depth]
-            if depth:
-                prefetch(records, bucket[stack[depth - 1], BEGIN])
-            place = bucket[b, BEGIN]
-            end = place + bucket[b, USED]
-            discarded, false_ones = 0, 0
-            while place < end:
-                size = records[place]
-                candidates += 1
-                holds, evaluated = True, 0
-                if bloom:
-                    holds = passes(records, place, bloom, filter_)
-                if holds:
-                    i, stop = place + head, place + size
-                    if not rows:
-                        i = first_of[records[place + 2]]
-                        stop = i + filled_up(count_of[records[place + 2]])
-                    truth, greatest = np.uint64(1), np.uint64(0)
-                    for k in range(i, stop, TOGETHER):  # to the end: leaving early costs more
-                        for j in range(TOGETHER):
-                            p = np.uint64(unchecked(listed, k + j))
-                            word = np.uint64(0) if p >= in_bitmap else p >> np.uint64(6)
-                            truth &= unchecked(result, word) >> (p & np.uint64(63))
-                            greatest = max(greatest, p)
-                    evaluated = stop - i
-                    holds = truth & np.uint64(1) != np.uint64(0)
-                    if holds and greatest >= in_bitmap:
-                        for k in range(i, stop):
-                            p = np.uint64(listed[k])
-                            if holds and p >= in_bitmap:
-                                holds, touched = late(
-                                    predicates, bits, events, room, memo, p, touched
-                                )
-                if holds:
-                    position = np.int64(records[place + 1])
-                    if position < 0:
-                        position = -1 - position
-                        holds = met[position] != clock
-                        met[position] = clock
-                    if holds:
-                        out[used] = position
-                        used += 1
-                else:
-                    discarded += evaluated
-                    false_ones += 1
-                place += size
-            if adapt:
-                fact[b, VISITS] += 1
-                fact[b, DISCARDED] += discarded
-                fact[b, FALSE_ONES] += false_ones
-            count = bucket[b, PARTITIONS]
-            if count == 0:
-                continue
-            partition, k = bucket[b, FIRST], first
-            by_list = count <= last - first
-            while partition != NONE if by_list else k < last:
-                if by_list:
-                    inner = partition
-                    k = at[partitions[partition, ATTRIBUTE]]
-                    partition = partitions[partition, AFTER]
-                    if k == NONE:
-                        continue
-                else:
-                    inner = found(table, of_partition(b), np.int64(column[k]))
-                    k += 1
-                    if inner == NONE:
-                        continue
-                value = k if by_list else k - 1
-                if partitions[inner, FIRST_HASHED] != NONE:
-                    to = found(table, of_bucket(inner), key[value])
-                    if to != NONE:
-                        stack[depth] = to
-                        prefetch(lines, 8 * to)
-                        depth += 1
-                to = partitions[inner, TOP]
-                if to != NONE:
-                    c = partitions[inner, ATTRIBUTE]
-                    here = min(max(point[value], domain_low[c]), domain_high[c])
-                    while to != NONE:
-                        if bucket[to, USED] or bucket[to, PARTITIONS]:
-                            stack[depth] = to
-                            depth += 1
-                        cut = middle(bucket[to, LOW], bucket[to, HIGH])
-                        to = bucket[to, LEFT] if here <= cut else bucket[to, RIGHT]
-        end_event(bits, events, room, e, touched)
+        if rows and no_late and not bloom and not adapt:
+            used = check_plain(tree, room, visited, clock, out, used)
+        else:
+            used = check(
+                tree,
+                expressions,
+                predicates,
+                bits,
+                events,
+                room,
+                bloom,
+                memo,
+                rows,
+                adapt,
+                filter_,
+                visited,
+                clock,
+                out,
+                used,
+            )
+        end_event(bits, events, room, e)
         e += 1
     offsets[e - begin] = used
     seen[EVENTS] += e - begin
     seen[TRUE_ONES] += used
-    seen[CANDIDATES] += candidates
     return e
 
 
 @kernel
+def buckets_for(tree, events, queue, mask, e):
+    """Queue the buckets that an event leads to, level by level; how many they are.
+
+    What is queued is also on its way into the cache. Arrays are taken out of their groups first:
+    Numba counts a reference each time one is.
+    """
+    bucket, partitions, table = tree.bucket, tree.partition, tree.table
+    domain_low, domain_high = tree.domain_low, tree.domain_high
+    column, point, key = events.column, events.point, events.key
+    lines, first, last = bucket.reshape(-1), events.start[e], events.start[e + 1]
+    queue[0] = ROOT
+    head, tail = 0, 1
+    while head < tail:
+        b = queue[head]
+        head += 1
+        shared = bucket[b, MASK] & mask
+        if shared == 0:
+            continue
+        for k in range(first, last):
+            c = np.int64(column[k])
+            if shared & mask_of(c) == 0:
+                continue
+            partition = found(table, of_partition(b), c)
+            if partition == NONE:
+                continue
+            if partitions[partition, FIRST_HASHED] != NONE:
+                to = found(table, of_bucket(partition), key[k])
+                if to != NONE:
+                    queue[tail] = to
+                    prefetch(lines, 8 * to)
+                    tail += 1
+            to = partitions[partition, TOP]
+            if to != NONE:
+                here = min(max(point[k], domain_low[c]), domain_high[c])
+                while to != NONE:
+                    if bucket[to, USED] or bucket[to, MASK]:
+                        queue[tail] = to
+                        tail += 1
+                    cut = middle(bucket[to, LOW], bucket[to, HIGH])
+                    to = bucket[to, LEFT] if here <= cut else bucket[to, RIGHT]
+    return tail
+
+
+@kernel
+def check_plain(tree, room, visited, clock, out, used):
+    """Append the positions of the expressions in the leaves of visited buckets that hold: where all
+    predicates are in the bitmap and in the rows."""
+    bucket, records, queue = tree.bucket, tree.records, room.queue
+    result, met = room.result, room.met
+    candidates = 0
+    for j in range(min(AHEAD, visited)):
+        prefetch(records, bucket[queue[j], BEGIN])
+    for j in range(visited):
+        if j + AHEAD < visited:
+            prefetch(records, bucket[queue[j + AHEAD], BEGIN])
+        place = np.uint64(bucket[queue[j], BEGIN])
+        end = place + np.uint64(bucket[queue[j], USED])
+        while place < end:
+            following = place + np.uint64(unchecked(records, place))
+            truth = np.uint64(1)
+            k = place + np.uint64(3)
+            while k < following:  # to the end: leaving early costs more
+                for i in range(np.uint64(TOGETHER)):
+                    p = np.uint64(unchecked(records, k + i))
+                    truth &= unchecked(result, p >> np.uint64(6)) >> (p & np.uint64(63))
+                k += np.uint64(TOGETHER)
+            position = np.int64(unchecked(records, place + np.uint64(1)))
+            if truth:
+                if position < 0:
+                    position = -1 - position
+                    if met[position] == clock:
+                        used -= 1
+                    met[position] = clock
+                out[used] = position
+                used += 1
+            candidates += 1
+            place = following
+    room.seen[CANDIDATES] += candidates
+    return used
+
+
+@kernel
+def check(
+    tree,
+    expressions,
+    predicates,
+    bits,
+    events,
+    room,
+    bloom,
+    memo,
+    rows,
+    adapt,
+    filter_,
+    visited,
+    clock,
+    out,
+    used,
+):
+    """As `check_plain`, with everything that can be chosen."""
+    bucket, records, fact, result = tree.bucket, tree.records, tree.fact, room.result
+    listed = records if rows else expressions.predicate
+    head, in_bitmap = header(bloom), bits.end
+    for j in range(visited):
+        b = room.queue[j]
+        place = bucket[b, BEGIN]
+        end = place + bucket[b, USED]
+        discarded, false_ones = 0, 0
+        while place < end:
+            size, evaluated, holds = records[place], 0, True
+            if bloom:
+                holds = passes(records, place, bloom, filter_)
+            if holds:
+                k, stop = place + head, place + size
+                if not rows:
+                    k = expressions.start[records[place + 2]]
+                    stop = k + expressions.count[records[place + 2]]
+                while holds and k < stop:
+                    p = np.int64(listed[k])
+                    if p < in_bitmap:
+                        word = result[p >> 6] >> np.uint64(p & 63)
+                        holds = word & np.uint64(1) != np.uint64(0)
+                    else:
+                        holds = late(predicates, bits, events, room, memo, p)
+                    evaluated += 1
+                    k += 1
+            if holds:
+                position = np.int64(records[place + 1])
+                if position < 0:
+                    position = -1 - position
+                    holds = room.met[position] != clock
+                    room.met[position] = clock
+                if holds:
+                    out[used] = position
+                    used += 1
+            else:
+                discarded += evaluated
+                false_ones += 1
+            room.seen[CANDIDATES] += 1
+            place += size
+        if adapt:
+            fact[b, VISITS] += 1
+            fact[b, DISCARDED] += discarded
+            fact[b, FALSE_ONES] += false_ones
+    return used
+
+
+@kernel
 def begin_event(bits, events, room, bloom, e):
-    """Lay out an event's values and bits; gives its Bloom filter."""
-    filter_ = np.int64(0)
+    """Lay out an event's values and bits; gives its Bloom filter and the mask of its attributes."""
+    filter_, mask = np.int64(0), np.int64(0)
     at, result, passed = room.at, room.result, room.passed
     column, code, rows, words_of = events.column, events.code, bits.bits, bits.words
     for k in range(events.start[e], events.start[e + 1]):
         c = column[k]
         at[c] = k
+        mask |= mask_of(c)
         words = words_of[c]
         if words:
             row, word = bits.row[c] + code[k] * words, bits.word[c]
@@ -232,11 +300,11 @@ def begin_event(bits, events, room, bloom, e):
             result[p >> 6] |= np.uint64(1) << np.uint64(p & 63)
         else:
             passed[(p - bits.end) >> 6] |= np.uint64(1) << np.uint64((p - bits.end) & 63)
-    return filter_
+    return filter_, mask
 
 
 @kernel
-def end_event(bits, events, room, e, touched):
+def end_event(bits, events, room, e):
     """Clear what the event has left."""
     at, result, passed, failed = room.at, room.result, room.passed, room.failed
     column, words, word = events.column, bits.words, bits.word
@@ -252,9 +320,10 @@ def end_event(bits, events, room, e, touched):
         else:
             passed[(p - bits.end) >> 6] = 0
             failed[(p - bits.end) >> 6] = 0
-    for i in range(touched):
-        passed[room.touched[i]] = 0
-        failed[room.touched[i]] = 0
+    for i in range(room.touched[0]):
+        passed[room.touched[1 + i]] = 0
+        failed[room.touched[1 + i]] = 0
+    room.touched[0] = 0
 
 
 @part_of_kernel
@@ -266,10 +335,10 @@ def passes(records, place, bloom, filter_):
     return wanted & ~filter_ == 0
 
 
-@part_of_kernel
-def late(predicates, bits, events, room, memo, p, touched):
-    """Is a predicate TRUE that is not in the bitmap? And how many words are touched by now."""
-    number = np.int64(p) - bits.end
+@kernel
+def late(predicates, bits, events, room, memo, p):
+    """Is a predicate TRUE that is not in the bitmap?"""
+    number = p - bits.end
     place, bit = number >> 6, np.uint64(1) << np.uint64(number & 63)
     truth = room.passed[place] & bit != np.uint64(0)
     known = truth or room.failed[place] & bit != np.uint64(0)
@@ -282,10 +351,10 @@ def late(predicates, bits, events, room, memo, p, touched):
                     truth = True
         if memo:
             if room.passed[place] == np.uint64(0) and room.failed[place] == np.uint64(0):
-                room.touched[touched] = place
-                touched += 1
+                room.touched[0] += 1
+                room.touched[room.touched[0]] = place
             if truth:
                 room.passed[place] |= bit
             else:
                 room.failed[place] |= bit
-    return truth, touched
+    return truth

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from headgate.matching.be_tree.directory import enter, erase, of_bucket, of_partition
 from headgate.matching.be_tree.pools import (
     AFTER,
@@ -25,6 +27,7 @@ from headgate.matching.be_tree.pools import (
     KEY,
     LEFT,
     LOW,
+    MASK,
     NEXT,
     NONE,
     OWNER,
@@ -38,6 +41,7 @@ from headgate.matching.be_tree.pools import (
     USED,
     USED_PARTITIONS,
     VISITS,
+    mask_of,
 )
 from headgate.matching.keyed.compiled import kernel
 
@@ -54,7 +58,8 @@ def new_bucket(tree, owner, parent, low, high, capacity):
     bucket, fact = tree.bucket, tree.fact
     bucket[b, LOW], bucket[b, HIGH] = low, high
     bucket[b, LEFT], bucket[b, RIGHT], bucket[b, FIRST] = NONE, NONE, NONE
-    bucket[b, BEGIN], bucket[b, USED], bucket[b, PARTITIONS] = 0, 0, 0
+    bucket[b, BEGIN], bucket[b, USED], bucket[b, MASK] = 0, 0, 0
+    fact[b, PARTITIONS] = 0
     fact[b, COUNT], fact[b, CAPACITY], fact[b, ROOM] = 0, capacity, 0
     fact[b, PARENT], fact[b, OWNER] = parent, owner
     fact[b, NEXT], fact[b, PREVIOUS] = NONE, NONE
@@ -96,7 +101,8 @@ def new_partition(tree, b, attribute):
     if first != NONE:
         partition[first, BEFORE] = p
     tree.bucket[b, FIRST] = p
-    tree.bucket[b, PARTITIONS] += 1
+    tree.bucket[b, MASK] |= mask_of(attribute)
+    tree.fact[b, PARTITIONS] += 1
     enter(tree.table, of_partition(b), attribute, p)
     return p
 
@@ -106,7 +112,7 @@ def free_bucket(tree, b):
     """Give back a bucket that has nothing and that nothing leads to any more."""
     tree.fact[b, NEXT] = tree.state[FREE_BUCKET]
     tree.fact[b, COUNT], tree.bucket[b, USED], tree.fact[b, OWNER] = 0, 0, NONE
-    tree.bucket[b, FIRST], tree.bucket[b, PARTITIONS] = NONE, 0
+    tree.bucket[b, FIRST], tree.bucket[b, MASK], tree.fact[b, PARTITIONS] = NONE, 0, 0
     tree.bucket[b, LEFT], tree.bucket[b, RIGHT] = NONE, NONE
     tree.fact[b, HASHED] = NONE  # marks it as free
     tree.state[FREE_BUCKET] = b
@@ -138,7 +144,12 @@ def drop_partition(tree, p):
         tree.partition[before, AFTER] = after
     if after != NONE:
         tree.partition[after, BEFORE] = before
-    tree.bucket[b, PARTITIONS] -= 1
+    tree.fact[b, PARTITIONS] -= 1
+    mask, other = np.int64(0), tree.bucket[b, FIRST]
+    while other != NONE:
+        mask |= mask_of(tree.partition[other, ATTRIBUTE])
+        other = tree.partition[other, AFTER]
+    tree.bucket[b, MASK] = mask
     tree.partition[p, AFTER] = tree.state[FREE_PARTITION]
     tree.partition[p, ATTRIBUTE] = NONE  # marks it as free
     tree.state[FREE_PARTITION] = p

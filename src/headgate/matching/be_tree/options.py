@@ -37,8 +37,9 @@ class BeTreeOptions:
     |                |              | hybrid, with equality predicates used up first              |
     | `evaluation`   | 6.1          | how predicates are evaluated in leaves                      |
     | `leaf`         | 6.1          | predicates lie in the leaf (`rows`) or are referred to      |
-    | `capacity`     | 4.2, Table VI| expressions of a leaf before it is cut; None: by the        |
-    |                |              | matching rate                                               |
+    | `capacity`     | 4.2, Table VI| expressions of a leaf before it is cut; "table": by the     |
+    |                |              | matching rate, as the paper says; None: by the number of    |
+    |                |              | matches, as we found (`capacity.py`)                        |
     | `fewest`       | 4.2          | expressions that a partition must be worth (min_size)       |
     | `construction` | 8.3          | `batch` sees all queries of a build before it cuts          |
     | `scoring`      | 5.1          | loss of a new partition: 0, or from a histogram             |
@@ -59,7 +60,7 @@ class BeTreeOptions:
     directory: Directory = "ranked"
     evaluation: Evaluation = "hybrid"
     leaf: Leaf = "rows"
-    capacity: int | None = None
+    capacity: int | Literal["table"] | None = None
     fewest: int = 3
     construction: Construction = "dynamic"
     scoring: Scoring = "popularity"
@@ -86,7 +87,7 @@ class BeTreeOptions:
                 raise UsageError(f"{name} of a BE-Tree is a share, from 0 to 1, not {value}")
         for name in ("capacity", "fewest"):
             value = getattr(self, name)
-            if value is not None and value < 1:
+            if value not in (None, "table") and not (isinstance(value, int) and value >= 1):
                 raise UsageError(f"{name} of a BE-Tree is 1 or more, not {value}")
 
     def as_json(self) -> dict[str, object]:

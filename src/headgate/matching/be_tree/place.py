@@ -19,9 +19,9 @@ from headgate.matching.be_tree.pools import (
     HOME,
     LEFT,
     LOW,
+    MASK,
     NONE,
     OWNER,
-    PARTITIONS,
     RANDOM,
     RANKED,
     RIGHT,
@@ -129,7 +129,7 @@ def bucket_for(tree, predicates, policy, partition, p):
 def home_of(tree, expressions, predicates, policy, e):
     """The bucket whose leaf an expression goes to."""
     b = np.int64(ROOT)
-    while tree.bucket[b, PARTITIONS]:
+    while tree.bucket[b, MASK]:
         partition, p = best_partition(tree, expressions, predicates, policy, b, e)
         if partition == NONE:
             break

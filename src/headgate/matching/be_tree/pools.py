@@ -25,10 +25,10 @@ from headgate.matching.keyed.compiled import kernel
 NONE = -1
 
 # columns of `Tree.bucket`: what matching reads, in one cache line
-LOW, HIGH, LEFT, RIGHT, BEGIN, USED, FIRST, PARTITIONS = range(8)
+LOW, HIGH, LEFT, RIGHT, BEGIN, USED, FIRST, MASK = range(8)
 # columns of `Tree.fact`: what else is known of a bucket
 COUNT, CAPACITY, ROOM, PARENT, OWNER, NEXT, PREVIOUS, KEY, HASHED = range(9)
-VISITS, DISCARDED, FALSE_ONES, CHANGES = range(9, 13)
+VISITS, DISCARDED, FALSE_ONES, CHANGES, PARTITIONS = range(9, 14)
 # columns of `Tree.partition`
 ATTRIBUTE, TOP, AFTER, BEFORE, HOME, FIRST_HASHED, SIZE, HASHES = range(8)
 # places in `Tree.state`
@@ -39,7 +39,7 @@ ROOT = 0
 # The first predicates, a word of bits, are always TRUE; records are filled up with the very first,
 # so that predicates can be tested some at a time.
 ALWAYS, ALWAYS_TRUE = 0, 64
-TOGETHER = 4
+TOGETHER = 8
 
 # parts of a predicate's flags
 CUTTABLE, EQUALITY, EXACT, GIVEN = 1, 2, 4, 8
@@ -107,9 +107,9 @@ class Policy(NamedTuple):
 
 def empty_tree() -> Tree:
     """A root without expressions, and room for little."""
-    tree = Tree(
+    return Tree(
         np.zeros((64, 8), np.int64),
-        np.zeros((64, 13), np.int64),
+        np.zeros((64, 14), np.int64),
         np.zeros((64, 8), np.int64),
         np.zeros(64, np.float64),
         np.zeros(1 << 12, np.int32),
@@ -119,7 +119,6 @@ def empty_tree() -> Tree:
         np.zeros(0, np.int64),
         np.zeros(0, np.int64),
     )
-    return tree
 
 
 def grown(array: Any, length: int) -> Any:
@@ -130,6 +129,12 @@ def grown(array: Any, length: int) -> Any:
     larger = np.zeros(shape, array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+@kernel
+def mask_of(attribute):
+    """The bit of an attribute in a bucket's mask of those that it is partitioned by."""
+    return np.int64(1) << np.int64(attribute % 63)
 
 
 @kernel

@@ -55,9 +55,12 @@ class PredicatePool:
         self._alive: dict[int, Atom] = {}
         self.atoms: list[Atom | None] = [None] * ALWAYS_TRUE  # by number
         self.uses: npt.NDArray[np.int32] = np.zeros(ALWAYS_TRUE, np.int32)
-        empty: list[Any] = [np.zeros(ALWAYS_TRUE, np.int64) for _ in range(7)]
-        column = np.full(ALWAYS_TRUE, NONE, np.int32)
-        self.arrays = Predicates(column, *empty, np.zeros(ALWAYS_TRUE, np.uint8))
+        first, last, low, high, least, most, key = np.zeros((7, ALWAYS_TRUE), np.int64)
+        self.arrays = Predicates(
+            np.full(ALWAYS_TRUE, NONE, np.int32),
+            *(first, last, low, high, least, most, key),
+            np.zeros(ALWAYS_TRUE, np.uint8),
+        )
         self._intervals = 0
         self._fresh: list[Fresh] = []
         self._fresh_intervals: list[tuple[int, int]] = []
@@ -219,7 +222,7 @@ class PredicatePool:
         return new
 
     def _blocks(self, alive: Numbers) -> Iterator[tuple[int, Block]]:
-        """The columns whose predicates are worth a bitmap: the smallest first, while there is room."""
+        """The columns whose predicates go into the bitmap: the smallest, while there is room."""
         sets = alive[(self.arrays.flags[alive] & GIVEN) == 0]
         order = sets[np.argsort(self.arrays.column[sets], kind="stable")]
         bounds = np.searchsorted(self.arrays.column[order], np.arange(len(self.columns) + 1))
