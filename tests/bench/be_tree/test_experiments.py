@@ -34,7 +34,7 @@ def test_runs(experiment: Experiment) -> None:
     """Every contestant gives the same matches, and every claim has a verdict."""
     found = ends(experiment)
     assert found.baseline in found.contestants
-    assert AUTO.name in found.contestants
+    assert AUTO.name in found.contestants or "expressions" in experiment.name
     assert {claim.source for claim in experiment.claims} <= set(found.facts)
     assert len({claim.source for claim in experiment.claims}) == len(experiment.claims) > 0
     others = found.facts.keys() - {claim.source for claim in experiment.claims}

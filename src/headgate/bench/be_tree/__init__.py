@@ -12,14 +12,14 @@ with it, and its result says whether they held here.
 | 8.6.12        | `changing`, `changing-zipf`, `false-candidates-20`, `false-candidates-80`        |
 | 8.7           | `evaluation-…`, `leaves`, `bloom-lazy`, `bloom-bitmap`                           |
 
-Where the paper has both distributions, `-zipf` at the end is the second. Those of `expressions` are
-listed once BE-Tree has `match_expressions`.
+Where the paper has both distributions, `-zipf` at the end is the second.
 """
 
 from __future__ import annotations
 
 from headgate.bench.be_tree.adaptation import ADAPTATION
 from headgate.bench.be_tree.construction import CONSTRUCTION
+from headgate.bench.be_tree.expressions import EXPRESSIONS
 from headgate.bench.be_tree.macro import MACRO
 from headgate.bench.be_tree.micro import MICRO
 from headgate.bench.be_tree.optimisations import OPTIMISATIONS
@@ -30,5 +30,6 @@ SWEEPS = (*MICRO, *MACRO, *REAL, *OPTIMISATIONS)
 BE_TREE: tuple[Experiment, ...] = (
     *(sweep.experiment() for sweep in SWEEPS),
     *CONSTRUCTION,
+    *EXPRESSIONS,
     *ADAPTATION,
 )

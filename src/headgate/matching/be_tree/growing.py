@@ -22,6 +22,7 @@ from headgate.matching.be_tree.pools import (
     BUCKETS,
     COUNT,
     CUTTABLE,
+    GIVEN,
     LIVE,
     NONE,
     PENDING,
@@ -72,12 +73,13 @@ class GrowingTree:
         self._stored = 0  # predicates of expressions stored
         self._garbage = 0
         self._free: list[int] = []
-        self._of_position: dict[int, range | list[int]] = {}
+        self._of_position: dict[int, list[int]] = {}
         self._new: list[int] = []
         self._new_rows: list[tuple[int, int, int, bool]] = []  # number, size, position, several
         self._new_predicates: list[int] = []
         self._gone: list[int] = []
         self._longest = 1
+        self._columns: tuple[int, Numbers, Numbers] | None = None
         self._unpacked = 0  # expressions that were moved since the records were put in order
         self._positions = 0
         self.beta = 0.5 if options.beta is None else options.beta
@@ -122,6 +124,7 @@ class GrowingTree:
         changed = self.pool.ready()
         if changed is not None:
             moved = changed.astype(np.int32)
+            self._columns = None
             renumber_records(self.tree, self.expressions, moved, self._used, self.options.bloom)
         if batch:
             self._cut_all()
@@ -338,6 +341,29 @@ class GrowingTree:
             )
             self._room_shape = (shape[0], shape[1], 2 * tail, shape[3], 2 * positions)
         return self._room
+
+    def on_column(self, column: int) -> Numbers:
+        """The predicates in use on a column, except those that are given."""
+        count = len(self.pool)
+        if self._columns is None or self._columns[0] != count:
+            order = np.argsort(self.pool.arrays.column[:count], kind="stable")
+            bounds = np.searchsorted(
+                self.pool.arrays.column[order], np.arange(len(self.pool.columns) + 1)
+            )
+            self._columns = count, order, bounds
+        _, order, bounds = self._columns
+        mine = order[bounds[column] : bounds[column + 1]]
+        used = (self.pool.uses[mine] > 0) & ((self.pool.arrays.flags[mine] & GIVEN) == 0)
+        found: Numbers = mine[used]
+        return found
+
+    def has_several(self, position: int) -> bool:
+        """Is a query an OR of several expressions?"""
+        return len(self._of_position.get(position, ())) > 1
+
+    def sizes(self, positions: Numbers) -> Numbers:
+        """The number of expressions of each query."""
+        return np.array([len(self._of_position[p]) for p in positions.tolist()], np.int64)
 
     def adapt(self) -> None:
         """Learn from the events so far: Table VI, Equation 15, and recycling."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.encoding import EncodedQueries, decode_queries
-from headgate.errors import ExpansionTooLarge
+from headgate.errors import ExpansionTooLarge, UsageError
 from headgate.events import EventBatch, from_rows
 from headgate.matching.admission import check_held, check_new, check_update
 from headgate.matching.be_tree.check import violations
@@ -19,13 +19,19 @@ from headgate.matching.be_tree.draw import drawn
 from headgate.matching.be_tree.events import EventReader
 from headgate.matching.be_tree.growing import GrowingTree
 from headgate.matching.be_tree.options import BeTreeOptions
+from headgate.matching.be_tree.semantics import (
+    Semantics,
+    check_semantics,
+    matched,
+    readable,
+)
 from headgate.matching.filing import Filing
 from headgate.matching.found import Found, of_events
 from headgate.matching.keyed.compiled import announce
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.matches import Matches, joined
 from headgate.matching.scan import ScanIndex
-from headgate.predicate import And, columns
+from headgate.predicate import And, Predicate, Within, columns
 from headgate.predicate.conjunctions import Conjunction, conjunctions
 from headgate.query import Query
 from headgate.schema import Schema, Stream
@@ -46,8 +52,8 @@ class BeTreeIndex:
     predicates and N points of a domain, apart from cuts. One thread at a time, by a lock.
 
     >>> from headgate.schema import INT, Attribute
-    >>> from headgate.sql import parse_where
     >>> from headgate.query import Source
+    >>> from headgate.sql import parse_where
     >>> s = Stream("s", (Attribute("a", INT),))
     >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
     >>> index = BeTreeIndex.build(s, [big])
@@ -61,11 +67,11 @@ class BeTreeIndex:
         self.threads = 1
         self._ids: list[str] = []
         self._live: dict[str, int] = {}
-        self._queries: dict[int, Query] = {}
         self._scanned = ScanIndex(stream)  # the queries whose OR is too large
         self._scanned_at: dict[str, int] = {}
         self._tree = GrowingTree(stream, self.options)
         self._others: set[str] = set()  # attributes that no predicate of the tree need mention
+        self._others_than_sets: set[str] = set()  # queries with LIKE, IS NULL and the like
         self._reader: EventReader | None = None
         self._lock = RLock()
 
@@ -99,6 +105,8 @@ class BeTreeIndex:
             parts = self._conjunctions(query)
             if parts != (query.where.parts if isinstance(query.where, And) else None,):
                 self._others |= {column.name for column in columns(query.where)}
+            if any(not isinstance(atom, Within) for part in parts or () for atom in part):
+                self._others_than_sets.add(query.id)
             if parts is None:
                 self._scanned_at[query.id] = position
                 self._scanned.insert(query)
@@ -106,7 +114,6 @@ class BeTreeIndex:
                 self._tree.add(position, parts)
             self._ids.append(query.id)
             self._live[query.id] = position
-            self._queries[position] = query
             return position
 
     @staticmethod
@@ -120,7 +127,7 @@ class BeTreeIndex:
         with self._lock:
             check_held(query_id, self._live)
             position = self._live.pop(query_id)
-            del self._queries[position]
+            self._others_than_sets.discard(query_id)
             if self._scanned_at.pop(query_id, None) is None:
                 self._tree.drop(position)
             else:
@@ -151,6 +158,54 @@ class BeTreeIndex:
             if self._scanned_at:
                 found = self._with_scanned(found, batch)
         yield from of_events(batch, self._locked(found), self._ids)
+
+    def match_expressions(
+        self, events: Sequence[Predicate | str], semantics: str = "stabbing_subscription"
+    ) -> Matches:
+        """The queries that events meet which are expressions themselves, as `semantics.py` tells.
+
+        An event is a predicate, or the text of a condition. One that these semantics give no
+        meaning to has its reason in `errors`; a query of that kind is refused by name.
+
+        >>> from headgate.schema import INT, Attribute
+        >>> from headgate.query import Source
+        >>> from headgate.sql import parse_where
+        >>> from headgate.matching.be_tree.semantics import SEMANTICS
+        >>> s = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
+        >>> wide = Query("wide", (Source("s", "s"),), parse_where("a BETWEEN 0 AND 9", s))
+        >>> index = BeTreeIndex.build(s, [wide])
+        >>> [index.match_expressions(["a > 5 AND b = 1"], how)[0] for how in SEMANTICS]
+        [['wide'], [], [], [], [], []]
+        >>> index.match_expressions(["a BETWEEN 3 AND 4"], "enclosure")[0]
+        ['wide']
+        """
+        chosen = check_semantics(semantics)
+        with self._lock:
+            self._tree.settle()
+            self._refuse_others(chosen)
+            found: list[Numbers] = []
+            errors: dict[int, str] = {}
+            for number, event in enumerate(readable(events, self.stream, chosen)):
+                if isinstance(event, str):
+                    errors[number] = event
+                    found.append(np.empty(0, np.int64))
+                else:
+                    found.append(matched(self._tree, event, chosen))
+        offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
+        return Matches(offsets, np.concatenate([offsets[:0], *found]), self._ids, errors)
+
+    def _refuse_others(self, semantics: Semantics) -> None:
+        """An error if the index holds a query that these semantics give no meaning to."""
+        single = semantics in ("enclosure", "exact")
+        wrong = [*self._scanned_at, *self._others_than_sets]
+        reason = "is no OR of conjunctions of comparisons with constants"
+        if not wrong and single:
+            wrong = [name for name, at in self._live.items() if self._tree.has_several(at)]
+            reason = "has OR, and its parts may cover an event together"
+        if wrong:
+            shown = ", ".join(f"`{name}`" for name in sorted(wrong)[:5])
+            more = f" and {len(wrong) - 5:,} more" if len(wrong) > 5 else ""
+            raise UsageError(f"{semantics} has no meaning for {shown}{more}: it {reason}")
 
     def _locked(self, found: Iterator[Found]) -> Iterator[Found]:
         """Each piece is found under the lock, so that no change falls into one."""

@@ -230,11 +230,18 @@ def check(
     used,
 ):
     """As `check_plain`, with everything that can be chosen."""
-    bucket, records, fact, result = tree.bucket, tree.records, tree.fact, room.result
+    bucket, records, fact, queue = tree.bucket, tree.records, tree.fact, room.queue
+    result, passed, failed, at = room.result, room.passed, room.failed, room.at
+    touched, met, value = room.touched, room.met, events.value
+    flags, column_of = predicates.flags, predicates.column
+    first_of, last_of = predicates.first, predicates.last
+    low, high = predicates.low, predicates.high
+    start_of, count_of = expressions.start, expressions.count
     listed = records if rows else expressions.predicate
     head, in_bitmap = header(bloom), bits.end
+    candidates = 0
     for j in range(visited):
-        b = room.queue[j]
+        b = queue[j]
         place = bucket[b, BEGIN]
         end = place + bucket[b, USED]
         discarded, false_ones = 0, 0
@@ -245,36 +252,58 @@ def check(
             if holds:
                 k, stop = place + head, place + size
                 if not rows:
-                    k = expressions.start[records[place + 2]]
-                    stop = k + expressions.count[records[place + 2]]
+                    k = start_of[records[place + 2]]
+                    stop = k + count_of[records[place + 2]]
                 while holds and k < stop:
                     p = np.int64(listed[k])
+                    k += 1
+                    evaluated += 1
                     if p < in_bitmap:
                         word = result[p >> 6] >> np.uint64(p & 63)
                         holds = word & np.uint64(1) != np.uint64(0)
-                    else:
-                        holds = late(predicates, bits, events, room, memo, p)
-                    evaluated += 1
-                    k += 1
+                        continue
+                    at_word, bit = late_place(p - in_bitmap)
+                    holds = passed[at_word] & bit != np.uint64(0)
+                    if holds or flags[p] & GIVEN or failed[at_word] & bit != np.uint64(0):
+                        continue
+                    i = at[column_of[p]]
+                    if i != NONE:
+                        for n in range(first_of[p], last_of[p]):
+                            holds = holds or low[n] <= value[i] <= high[n]
+                    if memo:
+                        if passed[at_word] == np.uint64(0) and failed[at_word] == np.uint64(0):
+                            touched[0] += 1
+                            touched[touched[0]] = at_word
+                        if holds:
+                            passed[at_word] |= bit
+                        else:
+                            failed[at_word] |= bit
             if holds:
                 position = np.int64(records[place + 1])
                 if position < 0:
                     position = -1 - position
-                    holds = room.met[position] != clock
-                    room.met[position] = clock
+                    holds = met[position] != clock
+                    met[position] = clock
                 if holds:
                     out[used] = position
                     used += 1
             else:
                 discarded += evaluated
                 false_ones += 1
-            room.seen[CANDIDATES] += 1
+            candidates += 1
             place += size
         if adapt:
             fact[b, VISITS] += 1
             fact[b, DISCARDED] += discarded
             fact[b, FALSE_ONES] += false_ones
+    room.seen[CANDIDATES] += candidates
     return used
+
+
+@part_of_kernel
+def late_place(number):
+    """The word and the bit of a predicate that is not in the bitmap."""
+    return number >> 6, np.uint64(1) << np.uint64(number & 63)
 
 
 @kernel
@@ -333,28 +362,3 @@ def passes(records, place, bloom, filter_):
     if bloom == 64:
         wanted |= np.int64(records[place + 4]) << np.int64(32)
     return wanted & ~filter_ == 0
-
-
-@kernel
-def late(predicates, bits, events, room, memo, p):
-    """Is a predicate TRUE that is not in the bitmap?"""
-    number = p - bits.end
-    place, bit = number >> 6, np.uint64(1) << np.uint64(number & 63)
-    truth = room.passed[place] & bit != np.uint64(0)
-    known = truth or room.failed[place] & bit != np.uint64(0)
-    if not known and not predicates.flags[p] & GIVEN:
-        k = room.at[predicates.column[p]]
-        if k != NONE:
-            value = events.value[k]
-            for i in range(predicates.first[p], predicates.last[p]):
-                if predicates.low[i] <= value <= predicates.high[i]:
-                    truth = True
-        if memo:
-            if room.passed[place] == np.uint64(0) and room.failed[place] == np.uint64(0):
-                room.touched[0] += 1
-                room.touched[room.touched[0]] = place
-            if truth:
-                room.passed[place] |= bit
-            else:
-                room.failed[place] |= bit
-    return truth

@@ -111,12 +111,12 @@ class PredicatePool:
         exact = is_exact(atom.column.type)
         values = atom.values
         if exact:
-            self._fresh_intervals += _closed(values)
+            self._fresh_intervals += closed(values)
         else:
             self._fresh_intervals += [(0, 0)] * len(values.intervals)
             self._to_recode.add(column)
         last = self._intervals + len(self._fresh_intervals)
-        least, most = _hull(values)
+        least, most = hull(values)
         flags, key = CUTTABLE, 0
         intervals = values.intervals
         if len(intervals) == 1 and intervals[0].is_point:
@@ -270,7 +270,7 @@ class PredicatePool:
             for n in np.flatnonzero(self.arrays.column[: len(self)] == column).tolist()
             if n >= end and not flags[n] & GIVEN
         ]
-        sets = [self._values(n) for n in mine]
+        sets = [self.values(n) for n in mine]
         cuts = sorted({cut for values in sets for cut in values.cuts})
         self._recoded[column] = cuts
         for number, values in zip(mine, sets, strict=True):
@@ -281,7 +281,8 @@ class PredicatePool:
                 most = MOST if high is None else bisect_left(cuts, high)
                 self.arrays.low[first + i], self.arrays.high[first + i] = least, most
 
-    def _values(self, number: int) -> ValueSet:
+    def values(self, number: int) -> ValueSet:
+        """What a predicate accepts."""
         atom = self.atoms[number]
         assert isinstance(atom, Within)
         return atom.values
@@ -303,7 +304,7 @@ def _only_column(atom: Any) -> Column:
     return column
 
 
-def _closed(values: ValueSet) -> list[tuple[int, int]]:
+def closed(values: ValueSet) -> list[tuple[int, int]]:
     """The intervals of ordinals that fit into 64 bits, both ends included."""
     return [
         (
@@ -314,7 +315,7 @@ def _closed(values: ValueSet) -> list[tuple[int, int]]:
     ]
 
 
-def _hull(values: ValueSet) -> tuple[int, int]:
+def hull(values: ValueSet) -> tuple[int, int]:
     """The points of the least and of the greatest value."""
     low, high = values.intervals[0].low, values.intervals[-1].high
     most = MOST
