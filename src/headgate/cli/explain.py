@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +16,9 @@ from headgate.cli.output import (
     FormatOption,
     QueriesOption,
     SchemaOption,
+    StreamOption,
     console,
+    counted,
     escape,
     load,
     notes,
@@ -26,21 +29,37 @@ from headgate.events import parse_json_lines
 from headgate.events.json_text import as_json
 from headgate.explain import Explanation
 from headgate.explain import explain as explained
-from headgate.matching import Filing, index
+from headgate.matching import Filing, Index, index, kind_of_index
 from headgate.predicate import Row, columns
 from headgate.query import Query
 from headgate.schema import Schema, Stream
 
+DEEPEST, WIDEST = 4, 3  # of a tree, so that what is drawn can be read
 MARKS = {True: "[green]✓ TRUE[/]", False: "[red]✗ FALSE[/]", None: "[yellow]? NULL[/]"}
 
 
 def explain(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The query's id.", show_default=False)],
+    id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ID]", help="The query's id; --tree needs none.", show_default=False
+        ),
+    ] = None,
     queries: QueriesOption = None,
     schema: SchemaOption = None,
+    stream: StreamOption = None,
     event: Annotated[
         str | None, typer.Option("--event", metavar="JSON", help="An event.", show_default=False)
     ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--index", metavar="KIND", help="What finds it: auto, scan, keyed or be_tree."
+        ),
+    ] = "auto",
+    tree: Annotated[
+        bool, typer.Option("--tree", help="Draw the tree; with --index be_tree.")
+    ] = False,
     format: FormatOption = Format.table,
 ) -> None:
     """The plan of a query; with an event, why it matched or did not, atom by atom.
@@ -48,24 +67,61 @@ def explain(
     It also names a small change, of at most two attributes, that flips the answer. With an event
     the exit code is 0 for a match and 1 for none.
 
+    With `--tree`, also the BE-Tree that holds all queries of the stream, and where this one is.
+
     Examples:
 
         headgate explain -q queries.sql big_buys
 
         headgate explain -q queries.sql big_buys --event '{"side": "buy", "qty": 5}'
+
+        headgate explain -q queries.sql big_buys --index be_tree --tree
+
+        headgate explain -q queries.sql --stream trades --index be_tree --tree
     """
+    _check_usage(id, event, kind, tree)
     found = load(queries, schema)
-    if id not in found:
+    if id is None or id not in found:
         show_refused(found.report)
-    query = found[id]
-    row = None if event is None else _row(query, found.schema, event)
-    filing = index(found, stream=query.stream).filing(id) if query.kind == "filter" else None
-    explanation = explained(query, found.schema, row, filing)
+    query = None if id is None else found[id]
+    chosen = _stream(query, found.schema, stream)
+    row = None if query is None or event is None else _row(query, found.schema, event)
+    is_held = query is None or query.kind == "filter"
+    if tree and not is_held:
+        raise UsageError(f"`{id}` is no filter on one stream, so no tree holds it")
+    held = index(found, kind, stream=chosen) if is_held else None
+    filing = held.filing(query.id) if query and held else None
+    explanation = explained(query, found.schema, row, filing) if query else None
     if format is Format.json:
-        typer.echo(as_json(explanation.as_json()))
+        told = explanation.as_json() if explanation else {}
+        typer.echo(as_json(told | (_tree_as_json(held) if tree and held else {})))
     else:
-        _show(explanation)
-    raise typer.Exit(ALL_WELL if row is None or explanation.matched else FINDINGS)
+        if explanation:
+            _show(explanation)
+        if tree and held:
+            _show_tree(held, id, filing)
+    no_match = explanation is not None and row is not None and not explanation.matched
+    raise typer.Exit(FINDINGS if no_match else ALL_WELL)
+
+
+def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> None:
+    kind_of_index(kind)  # an error if there is no such kind
+    if tree and kind != "be_tree":
+        raise UsageError("--tree draws a BE-Tree; add --index be_tree")
+    if id is None and not tree:
+        raise UsageError("which query? Give its ID, or --index be_tree --tree for all of them")
+    if id is None and event is not None:
+        raise UsageError("--event is for one query; give its ID")
+
+
+def _stream(query: Query | None, schema: Schema, named: str | None) -> str:
+    """The stream whose queries are indexed: that of the query, or the one that was named."""
+    if query is None:
+        return schema.the_stream(named).name
+    read = [source.stream for source in query.sources]
+    if named is not None and schema.the_stream(named).name not in read:
+        raise UsageError(f"`{query.id}` reads {' and '.join(read)}, not {named}")
+    return query.stream
 
 
 def _row(query: Query, schema: Schema, event: str) -> Row:
@@ -128,13 +184,64 @@ def _found(filing: Filing) -> str:
 def _tree(explanation: Explanation) -> Tree:
     """The condition as a tree, each node with its truth."""
     values = {a.condition: a.values for a in explanation.atoms}
-    stack: list[Tree] = []
+    lines = []
     for depth, text, truth in explanation.tree():
         seen = ", ".join(f"{k} = {_literal(v)}" for k, v in values.get(text, {}).items())
         label = f"{MARKS[truth]}  {escape(text)}" + (f"  [dim]({escape(seen)})[/]" if seen else "")
+        lines.append((depth, label))
+    return _nested(lines)
+
+
+def _nested(lines: Iterable[tuple[int, str]]) -> Tree:
+    """Labels as a tree, each with its depth; the first is the root."""
+    stack: list[Tree] = []
+    for depth, label in lines:
         node = Tree(label) if depth == 0 else stack[depth - 1].add(label)
         stack[depth:] = [node]
     return stack[0]
+
+
+def _drawing(held: Index) -> list[tuple[int, str]]:
+    from headgate.matching.be_tree.index import BeTreeIndex
+
+    assert isinstance(held, BeTreeIndex)
+    return held.drawing(deepest=DEEPEST, widest=WIDEST)
+
+
+def _tree_as_json(held: Index) -> dict[str, Any]:
+    lines = [{"depth": depth, "text": text} for depth, text in _drawing(held)]
+    return {"tree": lines, "index": held.describe()}
+
+
+def _show_tree(held: Index, id: str | None, filing: Filing | None) -> None:
+    out = console()
+    shape = held.describe()
+    nodes = [counted(shape[f"{noun}s"], noun) for noun in ("partition", "bucket")]
+    nodes.append(f"{shape['leaves']:,} of them with expressions")
+    if id is not None:
+        out.print()
+    expressions = counted(shape["expressions"], "expression")
+    out.print(f"[bold]BE-Tree[/]    {counted(shape['queries'], 'query')} as {expressions}")
+    if shape["scanned"]:
+        out.print(f"beside it  {counted(shape['scanned'], 'query')} that are scanned")
+    out.print(f"height     {shape['height']}, on average {shape['average_height']}")
+    out.print(f"nodes      {', '.join(nodes)}")
+    out.print()
+    out.print(_nested(_marked(_drawing(held), id or "", filing.conditions if filing else ())))
+
+
+def _marked(
+    drawing: Iterable[tuple[int, str]], id: str, leaves: Collection[str]
+) -> Iterator[tuple[int, str]]:
+    """The lines of a drawing, where the query's own leaves are marked by its id.
+
+    Buckets and partitions take turns, and the path to a leaf names its buckets.
+    """
+    trail: list[str] = []
+    for depth, text in drawing:
+        trail[depth:] = [text.partition(" [leaf: ")[0]]
+        is_own = depth % 2 == 0 and " → ".join(trail[::2]) in leaves
+        yield depth, escape(text) + (f"  [bold green]← {escape(id)}[/]" if is_own else "")
 
 
 def _flip(explanation: Explanation) -> str:

@@ -13,6 +13,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from headgate.cli.expressions import Semantics, match_conditions
 from headgate.cli.output import (
     ALL_WELL,
     FINDINGS,
@@ -30,6 +31,7 @@ from headgate.cli.output import (
     progress,
     show_refused,
 )
+from headgate.errors import UsageError
 from headgate.events import EventBatch, read_events
 from headgate.events.json_text import as_json
 from headgate.matching import Matches, index
@@ -53,15 +55,24 @@ def match(
     events: Annotated[
         Path,
         typer.Argument(
-            metavar="EVENTS", help="A file of JSON lines, CSV or Parquet.", show_default=False
+            metavar="EVENTS",
+            help="A file of JSON lines, CSV or Parquet; with --semantics, of conditions.",
+            show_default=False,
         ),
     ],
     queries: QueriesOption = None,
     schema: SchemaOption = None,
     stream: StreamOption = None,
     kind: Annotated[
-        str, typer.Option("--index", metavar="KIND", help="auto for the best, scan or keyed.")
+        str,
+        typer.Option("--index", metavar="KIND", help="auto for the best, scan, keyed or be_tree."),
     ] = "auto",
+    semantics: Annotated[
+        Semantics | None,
+        typer.Option(
+            help="Events are expressions, and meet queries in this sense.", show_default=False
+        ),
+    ] = None,
     engine: Annotated[Engine, typer.Option(help="Where to run.")] = Engine.local,
     limit: Annotated[
         int | None, typer.Option(min=0, help="Only the first N events.", metavar="N")
@@ -75,6 +86,9 @@ def match(
     "queries": [ids]}, or {"event": row, "error": "…"} for one that could not be read. Exit code 1
     when an event or a query was refused.
 
+    With `--semantics`, events are expressions: EVENTS has a condition on each line, or is a .jsonl
+    of {"where": "…"}.
+
     Examples:
 
         headgate match -q queries.sql events.jsonl
@@ -82,11 +96,15 @@ def match(
         headgate match -s schema.sql -q rules.jsonl events.parquet --limit 10 --format json
 
         headgate match -q queries.sql events.jsonl --engine spark
+
+        headgate match -q queries.sql --semantics containment conditions.txt
     """
     found = load(queries, schema, strict=strict)
     show_refused(found.report)
     chosen = found.schema.the_stream(stream)
     index(QuerySet(found.schema), kind, stream=chosen.name)  # an error if there is no such kind
+    if semantics is not None:
+        _check_for_expressions(kind, engine)
     left_out = [q.id for q in found if q.kind != "filter" and chosen.name in _streams(q)]
     if left_out:
         shown = ", ".join(left_out[:5]) + (" …" if len(left_out) > 5 else "")
@@ -94,9 +112,13 @@ def match(
             f"[yellow]left out:[/] joins, aggregates and DISTINCT are not matched: {escape(shown)}"
         )
     tally = Tally(len(found.filters(chosen.name)))
-    matched = _on_spark if engine is Engine.spark else _locally
+    if semantics is not None:
+        chunks = match_conditions(events, found, chosen, semantics, limit)
+    else:
+        matched = _on_spark if engine is Engine.spark else _locally
+        chunks = matched(events, found, chosen, kind, limit)
     with progress("matching") as advance:
-        for chunk in matched(events, found, chosen, kind, limit):
+        for chunk in chunks:
             tally.count(chunk)
             advance(len(chunk.matches))
             _print(chunk.matches, format, tally)
@@ -129,6 +151,13 @@ class Tally:
         positions, counts = np.unique(matches.positions, return_counts=True)
         for position, hits in zip(positions.tolist(), counts.tolist(), strict=True):
             self.hits[matches.known_ids[position]] += hits
+
+
+def _check_for_expressions(kind: str, engine: Engine) -> None:
+    if kind not in ("auto", "be_tree"):
+        raise UsageError(f"--semantics needs the index be_tree, not {kind}; leave out --index")
+    if engine is not Engine.local:
+        raise UsageError("--semantics runs in this process only; leave out --engine")
 
 
 def _locally(

@@ -17,6 +17,7 @@ from headgate.bench.be_tree.contestants import (
     PROPAGATION,
     SCAN,
     SIFT,
+    VECTORISED,
     Kind,
 )
 from headgate.bench.be_tree.sweep import QUERIES, Sweep
@@ -69,6 +70,8 @@ def both(
         )
 
 
+FASTER_THAN_SIFT = order("our own goal", (BE_TREE, VECTORISED))
+
 DISTRIBUTION = Sweep(
     name="distribution",
     title="BE-Tree paper: from uniform attributes to few popular ones",
@@ -101,8 +104,8 @@ MACRO = (
         unvaried,
         queries=None,
         claims={
-            False: (less("section 8.6.2", K_INDEX, 80),),
-            True: (less("section 8.6.2", PROPAGATION, 63),),
+            False: (FASTER_THAN_SIFT, less("section 8.6.2", K_INDEX, 80)),
+            True: (FASTER_THAN_SIFT, less("section 8.6.2", PROPAGATION, 63)),
         },
     ),
     *both(

@@ -16,6 +16,7 @@ from headgate.bench.be_tree.workloads import (
 PROBABILITIES = (10, 100, 1_000)  # of 10,000
 LABEL = "of 10,000 queries match"
 CAPACITIES = {n: be_tree(f"capacity {n}", capacity=n) for n in (5, 20, 160)}
+BY_MATCHES = be_tree("capacity by matches")
 BEST = {10: 5, 100: 20, 1_000: 160}  # capacity for each of these, by Table VI
 POPULARITY, HISTOGRAM = be_tree("popularity"), be_tree("histogram", scoring="histogram")
 RANKED = be_tree("hybrid, equality first (Hy-R)", directory="ranked")
@@ -37,7 +38,7 @@ MICRO = (
             label=LABEL,
             values=PROBABILITIES,
             make=make,
-            kinds=(*CAPACITIES.values(), AUTO),
+            kinds=(*CAPACITIES.values(), BY_MATCHES, AUTO),
             claims=tuple(
                 order(f"Table VI, {best} or {n} at {value:,}", (CAPACITIES[best], kind), (value,))
                 for value, best in BEST.items()

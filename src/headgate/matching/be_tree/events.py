@@ -36,6 +36,7 @@ class EventReader:
         pool = self._pool
         rows, sizes = [np.empty(0, np.int64)], []
         read: tuple[Any, ...]
+        ranked = False  # are there values that are not their own points and keys?
         fields: list[list[Numbers]] = [[np.empty(0, np.int64)] for _ in range(4)]
         for number, column in enumerate(pool.columns):
             here, coded = columns.present(column)
@@ -48,6 +49,7 @@ class EventReader:
             if coded.ranked is None:
                 read = (coded.codes, coded.codes, coded.codes, code)
             else:
+                ranked = True
                 value = pool.recoded(number, coded.ranked)
                 point = np.array([point_of(one) for one in coded.ranked], np.int64)
                 key = np.array([key_of(one) for one in coded.ranked], np.int64)
@@ -58,8 +60,16 @@ class EventReader:
         start, column_of, order = by_row(
             len(columns), np.concatenate(rows), owners, np.arange(len(owners), dtype=np.int32)
         )
-        value, point, key, code = (np.concatenate(field)[order] for field in fields)
+        value, code = (np.concatenate(field)[order] for field in (fields[0], fields[3]))
+        point, key = value, value
+        if ranked:
+            point, key = (np.concatenate(field)[order] for field in fields[1:3])
         return Events(start, column_of, value, point, key, code, *self._given(columns))
+
+    @property
+    def gives(self) -> bool:
+        """Are there predicates that are evaluated for a whole batch?"""
+        return bool(self._nulls or self._compared or self._patterns)
 
     def _given(self, columns: EventColumns) -> Pairs:
         """Where each event's given predicates begin, and which they are."""

@@ -36,7 +36,8 @@ from headgate.predicate.conjunctions import Conjunction, conjunctions
 from headgate.query import Query
 from headgate.schema import Schema, Stream
 
-ROWS = 4096  # events that are read at a time
+ROWS = 1 << 16  # events that are read at a time
+FEWER_ROWS = 4096  # where predicates are evaluated for all of them beforehand
 
 Numbers = npt.NDArray[np.int64]
 
@@ -218,18 +219,20 @@ class BeTreeIndex:
 
     def _found(self, batch: EventBatch) -> Iterator[Found]:
         rows = len(batch.events)
-        for start in range(0, rows, ROWS):
-            size = min(ROWS, rows - start)
+        start = 0
+        while start < rows:
             pool = self._tree.pool
             self._tree.settle()
             if self._reader is None or self._reader.generation != pool.generation:
                 self._reader = EventReader(pool)
+            size = min(FEWER_ROWS if self._reader.gives else ROWS, rows - start)
             events = self._reader.read(EventColumns(batch.table.slice(start, size), size))
             row = 0
             while row < size:
                 offsets, positions = self._tree.match(events, row)
                 yield Found(start + row, offsets, positions)
                 row += len(offsets) - 1
+            start += size
             self._tree.adapt()
 
     def _with_scanned(self, found: Iterator[Found], batch: EventBatch) -> Iterator[Found]:

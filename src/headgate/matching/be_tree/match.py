@@ -212,7 +212,7 @@ def check_plain(tree, room, visited, clock, out, used):
 
 
 @kernel
-def check(
+def check(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
     tree,
     expressions,
     predicates,

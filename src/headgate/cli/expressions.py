@@ -1,0 +1,143 @@
+"""Events that are expressions: the conditions of a file, and the queries that each of them meets.
+
+A text file has a condition a line; lines that are blank or begin with `--` are skipped. A file of
+JSON lines has objects such as {"where": "qty > 3"}, so a file of queries is one of events too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.errors import EventError, Position, SqlError
+from headgate.events.batch import BOM
+from headgate.events.json_lines import scan_object
+from headgate.events.opening import JSON_LINES, KNOWN, file_kind, is_packed, open_lines
+from headgate.events.paths import Repeated
+from headgate.events.reasons import Unfit, show
+from headgate.matching import Matches
+from headgate.matching.chunks import Chunk
+from headgate.predicate import Predicate
+from headgate.queries import QuerySet
+from headgate.schema import Stream
+from headgate.sql import WhereReader
+
+if TYPE_CHECKING:
+    from headgate.matching.be_tree.index import BeTreeIndex
+
+BLOCK = 1_000  # lines that are matched at a time
+
+Line = Predicate | str | None  # a condition, the reason why it cannot be read, or nothing
+
+
+class Semantics(StrEnum):
+    """How a query and an event that is an expression may meet: those of `be_tree.semantics`."""
+
+    stabbing_subscription = "stabbing-subscription"
+    stabbing_event = "stabbing-event"
+    symmetric = "symmetric"
+    containment = "containment"
+    enclosure = "enclosure"
+    exact = "exact"
+
+
+def match_conditions(
+    events: Path, queries: QuerySet, stream: Stream, semantics: Semantics, limit: int | None
+) -> Iterator[Chunk]:
+    """The conditions of a file against the queries of a stream, some of them at a time.
+
+    A query that has no meaning under these semantics is an error before anything is matched.
+    """
+    from headgate.matching.be_tree.index import BeTreeIndex
+
+    lines = _limited(_read(events, stream), limit)
+    index = BeTreeIndex.build(stream, queries.filters(stream.name))
+    index.match_expressions((), semantics)
+    first = 0
+    while block := list(islice(lines, BLOCK)):
+        found = [line for line in block if line is not None]
+        yield Chunk(_matched(index, found, semantics, first), len(block) - len(found), {})
+        first += len(found)
+
+
+def _matched(
+    index: BeTreeIndex, found: list[Predicate | str], semantics: Semantics, first: int
+) -> Matches:
+    """The matches of some events, of which the first has this number."""
+    conditions = {at: line for at, line in enumerate(found) if not isinstance(line, str)}
+    errors = {first + at: line for at, line in enumerate(found) if isinstance(line, str)}
+    matches = index.match_expressions(list(conditions.values()), semantics)
+    places = list(conditions)
+    errors |= {first + places[number]: reason for number, reason in matches.errors.items()}
+    counts = np.zeros(len(found) + 1, np.int64)
+    counts[np.array(places, np.int64) + 1] = np.diff(matches.offsets)
+    return Matches(np.cumsum(counts), matches.positions, matches.known_ids, errors, first)
+
+
+def _limited(lines: Iterator[Line], limit: int | None) -> Iterator[Line]:
+    """The lines up to the first `limit` events."""
+    events = 0
+    for line in lines:
+        if events == limit:
+            return
+        events += line is not None
+        yield line
+
+
+def _read(path: Path, stream: Stream) -> Iterator[Line]:
+    """What each line says; whether there is such a file is checked at once."""
+    ending = Path(path.stem if is_packed(path) else path).suffix.lower()
+    if ending in KNOWN and ending not in JSON_LINES:
+        raise EventError(
+            f"{path}: with --semantics events are conditions, one a line of a text file, "
+            'or {"where": "…"} in .jsonl'
+        )
+    file_kind(path, format="jsonl")
+    return _lines(path, stream, _of_json if ending in JSON_LINES else _of_text)
+
+
+def _lines(path: Path, stream: Stream, text_of: Callable[[bytes], str | None]) -> Iterator[Line]:
+    reader = WhereReader(stream)
+    with open_lines(path) as lines:
+        for number, line in enumerate(lines, 1):
+            text = line.removeprefix(BOM) if number == 1 else line
+            yield _condition(text, reader, text_of, Position(str(path), number))
+
+
+def _condition(
+    line: bytes, reader: WhereReader, text_of: Callable[[bytes], str | None], place: Position
+) -> Line:
+    try:
+        text = text_of(line) if line.strip() else None
+        return None if text is None else reader.read(text)
+    except Unfit as reason:
+        return f"{place.file}:{place.line}: {reason}"
+    except SqlError as error:
+        return str(error.located(place))
+
+
+def _of_text(line: bytes) -> str | None:
+    """The condition that a line is, unless it is a remark."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise Unfit(f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}") from None
+    return None if text.lstrip().startswith("--") else text
+
+
+def _of_json(line: bytes) -> str:
+    """The condition that an object has."""
+    found = scan_object(line)
+    pairs = found if isinstance(found, Repeated) else found.items()
+    values = [value for key, value in pairs if key == "where"]
+    if len(values) > 1:
+        raise Unfit("`where` given twice")
+    if not values or not isinstance(values[0], str):
+        told = f"`where` is {show(values[0])}" if values else "no `where`"
+        raise Unfit(f'{told}; an event is an object such as {{"where": "qty > 3"}}')
+    return values[0]
