@@ -41,9 +41,7 @@ MARKS = {True: "[green]✓ TRUE[/]", False: "[red]✗ FALSE[/]", None: "[yellow]
 def explain(
     id: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[ID]", help="The query's id; --tree needs none.", show_default=False
-        ),
+        typer.Argument(metavar="ID", help="The query's id; --tree needs none.", show_default=False),
     ] = None,
     queries: QueriesOption = None,
     schema: SchemaOption = None,
@@ -223,7 +221,7 @@ def _show_tree(held: Index, id: str | None, filing: Filing | None) -> None:
     expressions = counted(shape["expressions"], "expression")
     out.print(f"[bold]BE-Tree[/]    {counted(shape['queries'], 'query')} as {expressions}")
     if shape["scanned"]:
-        out.print(f"beside it  {counted(shape['scanned'], 'query')} that are scanned")
+        out.print(f"beside it  {counted(shape['scanned'], 'query')} scanned")
     out.print(f"height     {shape['height']}, on average {shape['average_height']}")
     out.print(f"nodes      {', '.join(nodes)}")
     out.print()

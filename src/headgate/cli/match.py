@@ -70,7 +70,9 @@ def match(
     semantics: Annotated[
         Semantics | None,
         typer.Option(
-            help="Events are expressions, and meet queries in this sense.", show_default=False
+            metavar="NAME",
+            help=f"How events that are expressions meet queries: {', '.join(Semantics)}.",
+            show_default=False,
         ),
     ] = None,
     engine: Annotated[Engine, typer.Option(help="Where to run.")] = Engine.local,

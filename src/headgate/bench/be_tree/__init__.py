@@ -6,9 +6,11 @@ with it, and its result says whether they held here.
 | section       | experiments `be-tree-…`                                                          |
 |---------------|----------------------------------------------------------------------------------|
 | 8.5           | `capacity`, `scoring`, `directory`, `build` (Tables VII and VIII)                |
-| 8.6.1–8.6.9   | `distribution`, `size`, `dimensions`, `cardinality`, `selectivity`, `ranges`,    |
-|               | `query-event-size`, `query-size`, `event-size`, `equality`, `matching-…`         |
+| 8.6.1–8.6.9   | `distribution`, `size`, `large`, `dimensions`, `cardinality`, `selectivity`,     |
+|               | `ranges`, `query-event-size`, `query-size`, `event-size`, `equality`,            |
+|               | `matching-…`                                                                     |
 | 8.6.10–8.6.11 | `names`, `texts`, `names-matching-…`, `texts-matching-…`, `expressions`          |
+| 4.5           | `updates`                                                                        |
 | 8.6.12        | `changing`, `changing-zipf`, `false-candidates-20`, `false-candidates-80`        |
 | 8.7           | `evaluation-…`, `leaves`, `bloom-lazy`, `bloom-bitmap`                           |
 
@@ -24,6 +26,7 @@ from headgate.bench.be_tree.macro import MACRO
 from headgate.bench.be_tree.micro import MICRO
 from headgate.bench.be_tree.optimisations import OPTIMISATIONS
 from headgate.bench.be_tree.real import REAL
+from headgate.bench.be_tree.updates import UPDATES
 from headgate.bench.experiment import Experiment
 
 SWEEPS = (*MICRO, *MACRO, *REAL, *OPTIMISATIONS)
@@ -32,4 +35,5 @@ BE_TREE: tuple[Experiment, ...] = (
     *CONSTRUCTION,
     *EXPRESSIONS,
     *ADAPTATION,
+    UPDATES,
 )

@@ -56,13 +56,15 @@ def be_tree(name: str, **options: Any) -> Kind:
     return Kind(name, build)
 
 
-def _rival(name: str, module: str, class_name: str, *, enumerates: bool = False) -> Kind:
+def _rival(
+    name: str, module: str, class_name: str, *, enumerates: bool = False, events: int = 0
+) -> Kind:
     def build(stream: Stream, encoded: EncodedQueries) -> Index:
         found = getattr(import_module(f"headgate.bench.rivals.{module}"), class_name)
         index: Index = found.from_encoded(stream, encoded)
         return index
 
-    return Kind(name, build, enumerates)
+    return Kind(name, build, enumerates, events)
 
 
 AUTO = Kind("Headgate auto", _auto)
@@ -71,7 +73,7 @@ BE_TREE = be_tree("BE-Tree")
 BATCH = be_tree("BE-Tree batch", construction="batch")
 ADVANCED_GRYPHON = _rival("ADGR", "advanced_gryphon", "AdvancedGryphonIndex")
 GRYPHON = _rival("GR", "gryphon", "GryphonIndex")
-K_INDEX = _rival("k-index", "k_index", "KIndex", enumerates=True)
+K_INDEX = _rival("k-index", "k_index", "KIndex", enumerates=True, events=2_000)
 PROPAGATION = _rival("Propagation", "propagation", "PropagationIndex")
 APP = _rival("APP", "app", "AppIndex", enumerates=True)
 SIFT = _rival("SIFT", "sift", "SiftByStepsIndex", enumerates=True)  # as published

@@ -94,8 +94,23 @@ DISTRIBUTION = Sweep(
     ),
 )
 
+LARGE = tuple(
+    Sweep(
+        name="large-zipf" if zipf else "large",
+        title=f"BE-Tree and counting, up to a million, {'by Zipf’s law' if zipf else 'uniform'}",
+        label="queries",
+        values=(100_000, 300_000, 1_000_000),
+        make=synthetic(zipf=zipf),
+        kinds=(BE_TREE, AUTO, BATCH, VECTORISED, SIFT),
+        claims=(FASTER_THAN_SIFT,),
+        queries=None,
+    )
+    for zipf in (0.0, ZIPF)
+)
+
 MACRO = (
     DISTRIBUTION,
+    *LARGE,
     *both(
         "size",
         "number of queries",

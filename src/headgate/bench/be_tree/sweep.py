@@ -68,9 +68,9 @@ class Sweep:
         queries = self.make(size, count, seed)
         events = queries.events(event_count(scale), seed=seed + 1).table()
         shown = count if self.queries is None else size
-        indexes, left_out = built(self.kinds, queries)
+        indexes, told_of = built(self.kinds, queries)
         contestants = tuple(matching(kind, index, events) for kind, index in indexes)
-        facts = {f"{name} left out at {shown:,}": reason for name, reason in left_out.items()}
+        facts = {f"{name} at {shown:,}, {what}": told for (name, what), told in told_of.items()}
         facts[f"µs at {shown:,} to read and encode an event, in all figures"] = reading(
             queries.stream, events
         )
@@ -88,24 +88,28 @@ def event_count(scale: float) -> int:
 
 def built(
     kinds: Sequence[Kind], queries: Conjunctions
-) -> tuple[list[tuple[Kind, Index]], dict[str, Fact]]:
-    """The indexes; and why, of those that cannot express a query or would not fit, by name."""
+) -> tuple[list[tuple[Kind, Index]], dict[tuple[str, str], Fact]]:
+    """The indexes; and how long they took to build, or why they were left out: they cannot express
+    a query, or would not fit."""
     indexes: list[tuple[Kind, Index]] = []
-    left_out: dict[str, Fact] = {}
+    told: dict[tuple[str, str], Fact] = {}
     encoded = queries.encoded()
     entries = enumerated(queries)
     for kind in kinds:
         if kind.enumerates and entries > MOST_ENTRIES:
-            left_out[kind.name] = f"its lists would have {entries:,} entries"
+            told[kind.name, "left out"] = f"its lists would have {entries:,} entries"
             continue
+        started = time.perf_counter()
         try:
             index = kind.build(queries.stream, encoded)
         except HeadgateError as error:
-            left_out[kind.name] = shorten(str(error), 120)
+            told[kind.name, "left out"] = shorten(str(error), 120)
         else:
             index.threads = 1
             indexes.append((kind, index))
-    return indexes, left_out
+            seconds = time.perf_counter() - started
+            told[kind.name, "seconds to build from arrays"] = round(seconds, 2)
+    return indexes, told
 
 
 def matching(kind: Kind, index: Index, events: pa.Table) -> Contestant:

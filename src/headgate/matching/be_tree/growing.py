@@ -137,16 +137,16 @@ class GrowingTree:
         listed = np.array(self._new_predicates, np.int32)
         self._new_rows, self._new_predicates = [], []
         numbers, sizes = rows[:, 0], rows[:, 1]
-        arrays = self.expressions._asdict()
-        for name in ("start", "count", "position", "several", "leaf"):
-            arrays[name] = grown(arrays[name], self._used)
-        arrays["predicate"] = grown(arrays["predicate"], self._stored + len(listed))
-        arrays["predicate"][self._stored : self._stored + len(listed)] = listed
-        places = filled_up(sizes)
-        arrays["start"][numbers] = self._stored + np.cumsum(places) - places
-        arrays["count"][numbers], arrays["position"][numbers] = sizes, rows[:, 2]
-        arrays["several"][numbers], arrays["leaf"][numbers] = rows[:, 3], NONE
-        self.expressions = Expressions(**arrays)
+        *by_expression, predicate = self.expressions
+        by_expression = [grown(one, self._used) for one in by_expression]
+        predicate = grown(predicate, self._stored + len(listed))
+        self.expressions = Expressions(*by_expression, predicate)
+        predicate[self._stored : self._stored + len(listed)] = listed
+        start, count, position, several, leaf = by_expression
+        places = -(-sizes // TOGETHER) * TOGETHER
+        start[numbers] = self._stored + np.cumsum(places) - places
+        count[numbers], position[numbers] = sizes, rows[:, 2]
+        several[numbers], leaf[numbers] = rows[:, 3], NONE
         self._stored += len(listed)
         self._longest = max(self._longest, int(sizes.max(initial=1)))
         self._count_uses(numbers, 1)
@@ -165,6 +165,8 @@ class GrowingTree:
             low = np.concatenate((low, np.ones(columns - known, np.int64)))
             high = np.concatenate((high, np.zeros(columns - known, np.int64)))
             self.tree = self.tree._replace(domain_low=low, domain_high=high)
+        if not len(new):
+            return
         arrays = self.pool.arrays
         column, least, most = arrays.column[new], arrays.least[new], arrays.most[new]
         inside = (arrays.flags[new] & CUTTABLE) > 0
@@ -239,8 +241,8 @@ class GrowingTree:
         """Count the predicates of expressions, or discount them."""
         starts = self.expressions.start[numbers]
         places = ranges(starts, starts + self.expressions.count[numbers])
-        uses = np.bincount(self.expressions.predicate[places], minlength=len(self.pool.uses))
-        self.pool.uses += (change * uses).astype(np.int32)
+        np.add.at(self.pool.uses, self.expressions.predicate[places], change)
+        self.pool.released += len(places) if change < 0 else 0
 
     def _grow(self) -> None:
         """Larger pools where they are short, and records in the order of the tree, without gaps."""

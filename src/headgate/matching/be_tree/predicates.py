@@ -69,6 +69,7 @@ class PredicatePool:
         self.blocks: dict[int, Block] = {}  # of the columns in the bitmap
         self.bits = filled({}, 0, ALWAYS_TRUE)
         self._settled = ALWAYS_TRUE  # numbers when all were numbered last
+        self.released = 0  # uses that ended since somebody looked for predicates without any
         self.generation = 0  # changes when the predicates that are given do
 
     def __len__(self) -> int:
@@ -176,7 +177,9 @@ class PredicatePool:
         """Get ready to evaluate; gives the new number of each old one where they have changed."""
         self.flush()
         evaluation, new = self._options.evaluation, len(self) - self._settled
-        orphans = len(self) - ALWAYS_TRUE - self.live if len(self) > 2 * FEWEST_NEW else 0
+        orphans = 0
+        if self.released > max(2 * FEWEST_NEW, len(self) // 2):
+            orphans, self.released = len(self) - ALWAYS_TRUE - self.live, 0
         changed = None
         if (
             (evaluation == "bitmap" and new)
