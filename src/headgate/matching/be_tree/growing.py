@@ -137,12 +137,12 @@ class GrowingTree:
         listed = np.array(self._new_predicates, np.int32)
         self._new_rows, self._new_predicates = [], []
         numbers, sizes = rows[:, 0], rows[:, 1]
-        *by_expression, predicate = self.expressions
-        by_expression = [grown(one, self._used) for one in by_expression]
-        predicate = grown(predicate, self._stored + len(listed))
-        self.expressions = Expressions(*by_expression, predicate)
+        start, count, position, several, leaf = (
+            grown(one, self._used) for one in self.expressions[:5]
+        )
+        predicate = grown(self.expressions.predicate, self._stored + len(listed))
+        self.expressions = Expressions(start, count, position, several, leaf, predicate)
         predicate[self._stored : self._stored + len(listed)] = listed
-        start, count, position, several, leaf = by_expression
         places = -(-sizes // TOGETHER) * TOGETHER
         start[numbers] = self._stored + np.cumsum(places) - places
         count[numbers], position[numbers] = sizes, rows[:, 2]
