@@ -51,6 +51,11 @@ def conjunction(random: Random) -> str:
     return " AND ".join(_predicate(random, name) for name in names)
 
 
+def disjunction(random: Random) -> str:
+    """Up to four of them, so that a query is found more than once."""
+    return " OR ".join(f"({conjunction(random)})" for _ in range(random.randint(1, 4)))
+
+
 def _predicate(random: Random, name: str) -> str:
     def constant() -> str:
         number = random.choice((random.randint(-9, 9), random.randint(-(2**31), 2**31 - 1)))
@@ -83,6 +88,7 @@ def test_everything_in_lock_step(options: BeTreeOptions) -> None:
     wide = every_type()
     cases: list[tuple[Stream, Callable[[], str], list[Any]]] = [
         (NARROW, lambda: conjunction(random), [row(random) for _ in range(60)]),
+        (NARROW, lambda: disjunction(random), [row(random) for _ in range(60)]),
         (wide, lambda: random_where(random, wide, 2), random_rows(random, wide, 40)),
     ]
     for stream, where, rows in cases:

@@ -72,12 +72,14 @@ def coarsen(tree, expressions, predicates, policy):
 @kernel
 def ranks(tree, alpha, beta):
     """The rank of each leaf (Equations 10 to 13), and of each partition: the sum of its leaves'.
+    And the operations that the leaves of each partition have seen.
 
     Equation 10 sums over children, as the errata say. Nothing is evaluated but in leaves, so what
     an inner node discards is what its leaves do.
     """
     leaf = np.zeros(tree.state[BUCKETS], np.float64)
     inner = np.zeros(tree.state[USED_PARTITIONS], np.float64)
+    seen = np.zeros(tree.state[USED_PARTITIONS], np.int64)
     for b in range(tree.state[BUCKETS]):
         if tree.fact[b, HASHED] == NONE or tree.fact[b, COUNT] == 0:
             continue
@@ -95,24 +97,34 @@ def ranks(tree, alpha, beta):
         owner = tree.fact[b, OWNER]
         while owner != NONE:
             inner[owner] += leaf[b]
+            seen[owner] += tree.fact[b, VISITS] + tree.fact[b, CHANGES]
             owner = tree.fact[tree.partition[owner, HOME], OWNER]
-    return leaf, inner
+    return leaf, inner, seen
 
 
 @kernel
 def recycle_low(tree, expressions, predicates, policy, threshold, window):
-    """Take out the leaves whose rank is below the threshold; gives their expressions.
+    """Take out partitions and leaves whose rank is below the threshold; gives their expressions.
 
-    A leaf is judged when it has seen as many operations as the window says, and begins a new one
+    A node is judged when it has seen as many operations as the window says, and begins a new one
     then. Partitions get their ranks as scores, so that what is reinserted avoids bad ones.
     """
-    leaf, inner = ranks(tree, policy.alpha, policy.beta)
+    leaf, inner, operations = ranks(tree, policy.alpha, policy.beta)
     for partition in range(len(inner)):
         gain = (1.0 - policy.alpha) * tree.partition[partition, SIZE]
         tree.penalty[partition] = gain - inner[partition]
     found = np.empty(tree.state[LIVE], np.int64)
     used = 0
     fact = tree.fact
+    for partition in range(len(inner)):
+        if tree.partition[partition, ATTRIBUTE] == NONE or inner[partition] >= threshold:
+            continue
+        size = tree.partition[partition, SIZE]
+        if operations[partition] >= max(FEWEST_OPERATIONS, window * size):
+            inside = below(tree, partition)
+            detach(tree, expressions, partition, inside)
+            found[used : used + len(inside)] = inside
+            used += len(inside)
     for b in range(len(leaf)):
         seen = fact[b, VISITS] + fact[b, CHANGES]
         if fact[b, HASHED] == NONE or fact[b, OWNER] == NONE:

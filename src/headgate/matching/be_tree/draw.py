@@ -82,12 +82,11 @@ def _label(growing: GrowingTree, b: int) -> str:
     if tree.fact[b, PARENT] == NONE and not tree.fact[b, HASHED]:
         return f"{column.name}: any value"
     low, high = int(tree.bucket[b, LOW]), int(tree.bucket[b, HIGH])
-    ends = (
-        f"{_value(column, low)}"
-        if low == high
-        else f"{_value(column, low)} … {_value(column, high)}"
-    )
-    return f"{column.name}: {ends}"
+    if low == high and tree.fact[b, HASHED]:
+        return f"{column.name}: {_value(column, low)}"
+    first = "…" if low == tree.domain_low[attribute] else _value(column, low)
+    last = "…" if high == tree.domain_high[attribute] else _value(column, high)
+    return f"{column.name}: {first} to {last}"
 
 
 def _value(column: Any, point: int) -> str:
@@ -123,7 +122,7 @@ def _below_bucket(
         yield depth, f"by {name}: {int(tree.partition[p, SIZE]):,} expressions"
         yield from _below_partition(growing, p, depth + 1, deepest, widest)
     if len(partitions) > widest:
-        yield depth, f"… and by {len(partitions) - widest:,} other attributes"
+        yield depth, f"… and {len(partitions) - widest:,} more, by other attributes"
 
 
 def _below_partition(
@@ -140,7 +139,7 @@ def _below_partition(
         yield depth, _bucket_line(growing, b, _label(growing, b))
         yield from _below_bucket(growing, b, depth + 1, deepest, widest)
     if len(full) > widest:
-        yield depth, f"… and {len(full) - widest:,} other values or ranges"
+        yield depth, f"… and {len(full) - widest:,} more, of other values or ranges"
 
 
 def _halves(growing: GrowingTree, b: int) -> Iterator[int]:

@@ -44,7 +44,6 @@ from headgate.predicate.conjunctions import Conjunction
 from headgate.schema import Stream
 
 OUTPUT = 1 << 21  # matches that are collected, unless a single event may have more
-SPREAD = 66  # buckets on the way to a point, and a hashed one
 DIRECTORIES = ("generic", "specialised", "hybrid", "ranked")
 FEWEST_UNPACKED = 1_000  # expressions that changed, before records are put in order
 TOO_DIFFERENT = 2  # times as large or small as it was: then leaves are merged or cut
@@ -84,6 +83,8 @@ class GrowingTree:
         self._positions = 0
         self.beta = 0.5 if options.beta is None else options.beta
         self._seen = np.zeros(3, np.int64)
+        self.recycled = 0  # expressions, so far
+        self._waited, self._patience = 0, 1  # batches since the last judgement, and until the next
         self._room: Room | None = None
         self._room_shape: tuple[int, ...] = ()
         self.capacity = capacity_for(options.capacity, 0, 0, 0)
@@ -132,6 +133,7 @@ class GrowingTree:
     def _write_new(self) -> None:
         if not self._new:
             return
+        self._patience = 1
         new_predicates = self.pool.flush()
         rows = np.array(self._new_rows, np.int64).reshape(-1, 4)
         listed = np.array(self._new_predicates, np.int32)
@@ -296,7 +298,7 @@ class GrowingTree:
     def match(self, events: Events, row: int) -> tuple[Numbers, Numbers]:
         """The matches of the events from a row on, as many as there is room for."""
         rows = len(events.start) - 1
-        room = self._room_for(events)
+        room = self._working_room()
         out = np.empty(max(OUTPUT, int(self.tree.state[LIVE])), np.int64)
         offsets = np.empty(rows - row + 1, np.int64)
         end = match(
@@ -317,31 +319,32 @@ class GrowingTree:
         offsets = offsets[: end - row + 1]
         return offsets, out[: offsets[-1]]
 
-    def _room_for(self, events: Events) -> Room:
-        widest = int(np.diff(events.start).max(initial=0))
+    def _working_room(self) -> Room:
+        """Room for the tree as it is now; every bucket is queued once at most."""
         tail = (len(self.pool) - self.pool.bits.end) // 64 + 1
-        positions = self._positions
         shape = (
             len(self.pool.columns),
             self.pool.bits.end // 64 + 1,
             tail,
-            SPREAD * (widest + 1) * (self._longest + 1) + 64,
-            positions,
+            int(self.tree.state[BUCKETS]),
+            self._positions,
         )
         if self._room is None or any(
             have < need for have, need in zip(self._room_shape, shape, strict=True)
         ):
+            columns, words, tail, buckets, positions = self._room_shape = tuple(
+                2 * need for need in shape
+            )
             self._room = Room(
-                np.full(shape[0], NONE, np.int64),
-                np.zeros(shape[1], np.uint64),
-                np.zeros(2 * tail, np.uint64),
-                np.zeros(2 * tail, np.uint64),
-                np.zeros(2 * tail + 1, np.int64),
-                np.zeros(shape[3], np.int64),
-                np.zeros(2 * positions, np.int64),
+                np.full(columns, NONE, np.int64),
+                np.zeros(words, np.uint64),
+                np.zeros(tail, np.uint64),
+                np.zeros(tail, np.uint64),
+                np.zeros(tail + 1, np.int64),
+                np.zeros(buckets, np.int64),
+                np.zeros(positions, np.int64),
                 self._seen,
             )
-            self._room_shape = (shape[0], shape[1], 2 * tail, shape[3], 2 * positions)
         return self._room
 
     def on_column(self, column: int) -> Numbers:
@@ -372,7 +375,9 @@ class GrowingTree:
         self._fit_capacity(int(self.tree.state[LIVE]))
         if self.options.beta is None:
             self.beta = 0.5 - covered_rate(self.tree) / 2
-        if self.options.adapt:
+        self._waited += 1
+        if self.options.adapt and self._waited >= self._patience:
+            self._waited = 0
             again = recycle_low(
                 self.tree,
                 self.expressions,
@@ -382,6 +387,8 @@ class GrowingTree:
                 self.options.window,
             )
             self._insert(again)
+            self.recycled += len(again)
+            self._patience = 2 * self._patience if len(again) else 1
 
     def _fit_capacity(self, expressions: int) -> None:
         """Let leaves grow or shrink with what there is, and with what was seen to match."""
@@ -425,6 +432,7 @@ class GrowingTree:
             **shape_of(self),
             "capacity": self.capacity,
             "beta": self.beta,
+            "recycled": self.recycled,
             "events": int(self._seen[EVENTS]),
             "candidates": candidates,
             "false_candidates": round(1 - matched / candidates, 4) if candidates else None,

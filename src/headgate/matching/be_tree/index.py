@@ -199,14 +199,15 @@ class BeTreeIndex:
         """An error if the index holds a query that these semantics give no meaning to."""
         single = semantics in ("enclosure", "exact")
         wrong = [*self._scanned_at, *self._others_than_sets]
-        reason = "is no OR of conjunctions of comparisons with constants"
+        reason = "only an OR of conjunctions of comparisons with constants has one"
         if not wrong and single:
             wrong = [name for name, at in self._live.items() if self._tree.has_several(at)]
-            reason = "has OR, and its parts may cover an event together"
+            reason = "the parts of an OR may cover an event together"
         if wrong:
             shown = ", ".join(f"`{name}`" for name in sorted(wrong)[:5])
             more = f" and {len(wrong) - 5:,} more" if len(wrong) > 5 else ""
-            raise UsageError(f"{semantics} has no meaning for {shown}{more}: it {reason}")
+            name = semantics.replace("_", " ")
+            raise UsageError(f"{name} has no meaning for {shown}{more}: {reason}")
 
     def _locked(self, found: Iterator[Found]) -> Iterator[Found]:
         """Each piece is found under the lock, so that no change falls into one."""

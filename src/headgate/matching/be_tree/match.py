@@ -100,7 +100,7 @@ def match(
         offsets[e - begin] = used
         filter_, mask = begin_event(bits, events, room, bloom, e)
         visited = buckets_for(tree, events, room.queue, mask, e)
-        clock = seen[EVENTS] + e + 1
+        clock = seen[EVENTS] + (e - begin) + 1
         if rows and no_late and not bloom and not adapt:
             used = check_plain(tree, room, visited, clock, out, used)
         else:
@@ -197,12 +197,11 @@ def check_plain(tree, room, visited, clock, out, used):
                     truth &= unchecked(result, p >> np.uint64(6)) >> (p & np.uint64(63))
                 k += np.uint64(TOGETHER)
             position = np.int64(unchecked(records, place + np.uint64(1)))
+            if truth and position < 0:
+                position = -1 - position
+                truth = np.uint64(met[position] != clock)
+                met[position] = clock
             if truth:
-                if position < 0:
-                    position = -1 - position
-                    if met[position] == clock:
-                        used -= 1
-                    met[position] = clock
                 out[used] = position
                 used += 1
             candidates += 1
