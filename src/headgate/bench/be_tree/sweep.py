@@ -21,7 +21,7 @@ from headgate.workloads import Conjunctions
 from headgate.workloads.bound import bound_queries
 
 QUERIES = 50_000  # where their number is not what varies
-MOST_ENTRIES = 50_000_000  # of lists
+MOST_ENTRIES = 150_000_000  # of lists
 FEWEST = 400  # queries, at any scale
 EVENTS = 10_000
 COMPARED = 800  # events on which all must agree

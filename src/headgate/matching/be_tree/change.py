@@ -84,12 +84,13 @@ def reinsert_some(tree, expressions, predicates, policy, b, head):
             if tree.state[BUCKETS] + 2 > len(tree.bucket) or tree.state[PENDING] + 4 > len(
                 tree.pending
             ):
-                return
+                break
             to = home_of(tree, expressions, predicates, policy, e)
             if to != b and has_room(tree, to, longest(expressions, e, head)):
                 take_out(tree, expressions, e)
                 append(tree, expressions, predicates, policy.bloom, to, e)
                 pend(tree, to)
+    put_in_order(tree, expressions, predicates, policy, b, head)
 
 
 @kernel

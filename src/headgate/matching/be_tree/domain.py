@@ -43,12 +43,13 @@ def key_of(ordinal: Any) -> int:
 def widened(low: int, high: int, least: int, most: int) -> tuple[int, int]:
     """A domain that reaches from `least` to `most` too, and has doubled where it grew.
 
-    Each time it grows the tree is put in order below an attribute, so it grows seldom.
+    Each time it grows the tree is put in order below an attribute, so it grows seldom. A domain of
+    which nothing is known yet is the point `MOST` alone.
 
-    >>> widened(10, 19, 5, 12), widened(10, 19, 12, 100), widened(1, 0, 5, 7)
+    >>> widened(10, 19, 5, 12), widened(10, 19, 12, 100), widened(MOST, MOST, 5, 7)
     ((0, 19), (10, 100), (5, 7))
     """
-    if low > high:
+    if low == MOST:
         return least, most
     span = high - low + 1
     if least < low:

@@ -164,8 +164,8 @@ class GrowingTree:
         low, high = self.tree.domain_low, self.tree.domain_high
         known = len(low)
         if columns > known:
-            low = np.concatenate((low, np.ones(columns - known, np.int64)))
-            high = np.concatenate((high, np.zeros(columns - known, np.int64)))
+            unknown = np.full(columns - known, MOST)
+            low, high = np.concatenate((low, unknown)), np.concatenate((high, unknown))
             self.tree = self.tree._replace(domain_low=low, domain_high=high)
         if not len(new):
             return
@@ -179,7 +179,7 @@ class GrowingTree:
         lowest, highest = np.full(columns, MOST), np.full(columns, LEAST)
         np.minimum.at(lowest, owner, ends)
         np.maximum.at(highest, owner, ends)
-        outside = (lowest <= highest) & ((lowest < low) | (highest > high) | (low > high))
+        outside = (lowest <= highest) & ((lowest < low) | (highest > high))
         if not outside.any():
             return
         again = recycle_attributes(self.tree, self.expressions, outside)
