@@ -11,9 +11,9 @@ import pytest
 from headgate.errors import UsageError
 from headgate.matching import ScanIndex
 from headgate.matching.be_tree.index import BeTreeIndex
-from headgate.matching.be_tree.options import BeTreeOptions
+from headgate.matching.be_tree.options import BeTreeOptions, Evaluation
 from headgate.query import Query
-from headgate.schema import BIGINT, DOUBLE, INT, STRING, Attribute, DecimalType, Stream
+from headgate.schema import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Attribute, DecimalType, Stream
 from headgate.testing.contract import lists, query
 from headgate.testing.generate import every_type, random_rows, random_where
 
@@ -195,6 +195,77 @@ def test_weak_semantics() -> None:
     assert lists(weak.match(events)) == expected
 
 
+@pytest.mark.parametrize(
+    ("where", "holds"),
+    [
+        ("a <> 2147483647", True),
+        ("a <> -2147483648", True),
+        ("t <> ''", True),
+        ("NOT a IN (1, 2, 3)", True),
+        ("a <> 3 AND a IS NOT NULL", False),
+        ("a < 3 OR a > 5", False),
+        ("f <> TRUE", False),  # which is f = FALSE
+        ("a IN (1, 2)", False),
+        ("a IS NULL AND t <> 'x'", True),
+        ("t NOT LIKE 'x%'", False),
+        (" AND ".join(f"(a <> {n} OR f = TRUE)" for n in range(8)), True),  # scanned
+    ],
+)
+def test_what_is_weak(where: str, holds: bool) -> None:
+    """Only what refuses few values holds where all attributes are absent."""
+    stream = Stream("s", (Attribute("a", INT), Attribute("t", STRING), Attribute("f", BOOLEAN)))
+    index = BeTreeIndex.of(stream, numbered([where], stream), BeTreeOptions(absent="weak"))
+    assert bool(index.match([{}])[0]) == holds
+
+
+def test_batches_are_cut_whenever_the_tree_was_empty() -> None:
+    options = BeTreeOptions(construction="batch", capacity=5)
+    stream = Stream("s", (Attribute("a", INT),))
+    index = BeTreeIndex.of(stream, [], options)
+    for _ in range(2):
+        for n in range(500):
+            index.insert(query(stream, f"q{n}", f"a = {n}"))
+        assert index.check() == []
+        assert index.describe()["at_root"] <= 5
+        for n in range(500):
+            index.remove(f"q{n}")
+
+
+def test_what_comes_between_two_chunks_is_not_matched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch is matched against the queries that were there; a new attribute is no error."""
+    monkeypatch.setattr("headgate.matching.be_tree.index.ROWS", 4)
+    monkeypatch.setattr("headgate.matching.be_tree.index.FEWER_ROWS", 4)
+    stream = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
+    index = BeTreeIndex.of(stream, numbered(["a = 1"], stream))
+    chunks = index.match_chunks([{"a": 1, "b": 2}] * 12)
+    found = [next(chunks)]
+    index.insert(query(stream, "late", "b = 2"))
+    index.insert(query(stream, "null", "b IS NULL OR a = 1"))
+    found += chunks
+    assert [lists(one) for one in found] == [[["S1"]] * 4] * 3
+    assert index.match([{"a": 1, "b": 2}])[0] == ["S1", "late", "null"]
+
+
+def test_texts_in_any_order() -> None:
+    """Constants that come between others, one by one, are told apart without a bitmap too."""
+    stream = Stream("s", (Attribute("t", STRING),))
+    random, words = Random(8), [f"{n:b}" for n in range(300)]
+    evaluations: tuple[Evaluation, ...] = ("lazy", "hybrid")
+    for evaluation in evaluations:
+        index, scan = BeTreeIndex(stream, BeTreeOptions(evaluation=evaluation)), ScanIndex(stream)
+        for order in (sorted(words), sorted(words, reverse=True), random.sample(words, 300)):
+            for n, word in enumerate(order):
+                added = query(stream, f"q{n}", f"t {random.choice(('<', '=', '>='))} '{word}'")
+                index.insert(added)
+                scan.insert(added)
+                if n % 60 == 0:
+                    events = [{"t": random.choice(words)} for _ in range(20)] + [{"t": ""}]
+                    assert lists(index.match(events)) == lists(scan.match(events))
+            for n in range(300):
+                index.remove(f"q{n}")
+                scan.remove(f"q{n}")
+
+
 def test_too_many_alternatives_are_scanned() -> None:
     """A query whose OR of conjunctions would be too large matches all the same, beside the tree."""
     stream = Stream("s", tuple(Attribute(f"a{n}", INT) for n in range(16)))
@@ -223,7 +294,19 @@ def test_domains_grow() -> None:
 
 
 def test_unknown_options_are_refused() -> None:
-    wrongs: list[dict[str, Any]] = [{"directory": "hash"}, {"capacity": 0}, {"alpha": 2.0}]
+    wrongs: list[dict[str, Any]] = [
+        {"directory": "hash"},
+        {"capacity": 0},
+        {"capacity": 10**30},
+        {"fewest": None},
+        {"alpha": 2.0},
+        {"alpha": "x"},
+        {"exploit": None},
+        {"threshold": "x"},
+        {"adapt": "no"},
+        {"seed": -1},
+        {"bloom": 8},
+    ]
     for wrong in wrongs:
         with pytest.raises(UsageError, match="BE-Tree"):
             BeTreeOptions(**wrong)

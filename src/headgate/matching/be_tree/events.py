@@ -28,7 +28,7 @@ class EventReader:
     def __init__(self, pool: PredicatePool) -> None:
         self._pool = pool
         self.generation = pool.generation
-        self._nulls = pool.numbered(lambda atom: isinstance(atom, IsNull) or pool.is_weak(atom))
+        self._nulls = pool.numbered(lambda atom: isinstance(atom, IsNull))
         self._compared = pool.numbered(lambda atom: isinstance(atom, Compare))
         self._patterns = _by_column(pool.numbered(lambda atom: isinstance(atom, Matches)))
 
@@ -50,7 +50,7 @@ class EventReader:
                 read = (coded.codes, coded.codes, coded.codes, code)
             else:
                 ranked = True
-                value = pool.recoded(number, coded.ranked)
+                value = pool.labelled(number, coded.ranked)
                 point = np.array([point_of(one) for one in coded.ranked], np.int64)
                 key = np.array([key_of(one) for one in coded.ranked], np.int64)
                 read = (*(_taken(one, coded.codes) for one in (value, point, key)), code)

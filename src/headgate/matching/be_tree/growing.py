@@ -112,12 +112,8 @@ class GrowingTree:
         """Take out the expressions of a query."""
         self._gone += self._of_position.pop(position)
 
-    def settle(self, *, batch: bool = False) -> None:
-        """Make the tree what it should be by now.
-
-        What came and went since is inserted and deleted one by one; with `batch`, all that came is
-        put into the root first, and then cut.
-        """
+    def settle(self) -> None:
+        """Make the tree what it should be by now: what came and went is inserted and deleted."""
         self._write_new()
         self._remove_gone()
         if self._unpacked > max(FEWEST_UNPACKED, int(self.tree.state[LIVE]) // 4):
@@ -127,8 +123,6 @@ class GrowingTree:
             moved = changed.astype(np.int32)
             self._columns = None
             renumber_records(self.tree, self.expressions, moved, self._used, self.options.bloom)
-        if batch:
-            self._cut_all()
 
     def _write_new(self) -> None:
         if not self._new:
@@ -187,8 +181,9 @@ class GrowingTree:
             low[c], high[c] = widened(int(low[c]), int(high[c]), int(lowest[c]), int(highest[c]))
         self._insert(again)
 
-    def _insert(self, numbers: Numbers, *, cutting: bool = True) -> None:
-        done = 0
+    def _insert(self, numbers: Numbers) -> None:
+        """Insert one by one; or, into an empty tree and if so chosen, all before any cut."""
+        done, cutting = 0, True
         self._unpacked += len(numbers)
         if self.options.construction == "batch" and not self.tree.state[LIVE]:
             cutting = False
@@ -203,8 +198,10 @@ class GrowingTree:
                 cutting,
             )
             if done == len(numbers) and not (cutting and self.tree.state[PENDING]):
-                return
+                break
             self._grow()
+        if not cutting:
+            self._cut_all()
 
     def _cut_all(self) -> None:
         """Cut the root, which holds everything so far."""

@@ -25,6 +25,7 @@ from headgate.matching.be_tree.semantics import (
     matched,
     readable,
 )
+from headgate.matching.be_tree.weak import weakened
 from headgate.matching.filing import Filing
 from headgate.matching.found import Found, of_events
 from headgate.matching.keyed.compiled import announce
@@ -89,7 +90,7 @@ class BeTreeIndex:
         index = cls(stream, options)
         for query in queries:
             index.insert(query)
-        index._tree.settle(batch=index.options.construction == "batch")
+        index._tree.settle()
         return index
 
     @classmethod
@@ -103,6 +104,8 @@ class BeTreeIndex:
         with self._lock:
             check_new(query, self.stream, self._live)
             position = len(self._ids)
+            if self.options.absent == "weak":
+                query = replace(query, where=weakened(query.where))
             parts = self._conjunctions(query)
             if parts != (query.where.parts if isinstance(query.where, And) else None,):
                 self._others |= {column.name for column in columns(query.where)}
@@ -219,7 +222,7 @@ class BeTreeIndex:
             yield piece
 
     def _found(self, batch: EventBatch) -> Iterator[Found]:
-        rows = len(batch.events)
+        rows, known = len(batch.events), len(self._ids)
         start = 0
         while start < rows:
             pool = self._tree.pool
@@ -231,7 +234,8 @@ class BeTreeIndex:
             row = 0
             while row < size:
                 offsets, positions = self._tree.match(events, row)
-                yield Found(start + row, offsets, positions)
+                found = Found(start + row, offsets, positions)
+                yield found if len(self._ids) == known else _before(known, found)
                 row += len(offsets) - 1
             start += size
             self._tree.adapt()
@@ -285,3 +289,10 @@ class BeTreeIndex:
                 **self._tree.describe(),
                 "options": self.options.as_json(),
             }
+
+
+def _before(known: int, found: Found) -> Found:
+    """Without the queries that came after the first `known`, while a batch was being matched."""
+    old = found.positions < known
+    kept = np.concatenate(([0], np.cumsum(old)))
+    return replace(found, offsets=kept[found.offsets], positions=found.positions[old])

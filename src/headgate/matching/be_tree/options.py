@@ -25,6 +25,7 @@ _CHOICES = {
     "bloom": Bloom,
 }
 _SHARES = ("alpha", "beta", "window", "exploit", "reinserted")
+_LARGEST = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class BeTreeOptions:
     | `reinserted`   | 5.2          | share of a full leaf that is inserted anew before a cut     |
     | `bloom`        | 6.2          | bits of the filter on an expression's attributes; 0: none   |
     | `absent`       | 8.3          | whether `<>` and NOT IN hold for an absent attribute (weak) |
+    | `seed`         |              | of what is left to chance: exploration and reinsertion      |
 
     Only `absent="weak"` changes what matches.
     """
@@ -83,12 +85,21 @@ class BeTreeOptions:
                 raise UsageError(f"no {name} `{value}` of a BE-Tree; {hint}")
         for name in _SHARES:
             value = getattr(self, name)
-            if value is not None and not 0 <= value <= 1:
-                raise UsageError(f"{name} of a BE-Tree is a share, from 0 to 1, not {value}")
-        for name in ("capacity", "fewest"):
-            value = getattr(self, name)
-            if value not in (None, "table") and not (isinstance(value, int) and value >= 1):
-                raise UsageError(f"{name} of a BE-Tree is 1 or more, not {value}")
+            if not (_is_number(value) and 0 <= value <= 1) and (name, value) != ("beta", None):
+                raise UsageError(f"{name} of a BE-Tree is a share, from 0 to 1, not {value!r}")
+        for name in ("capacity", "fewest", "seed"):
+            value, least = getattr(self, name), 0 if name == "seed" else 1
+            whole = isinstance(value, int) and least <= value <= _LARGEST
+            if not whole and (name, value) not in (("capacity", None), ("capacity", "table")):
+                raise UsageError(
+                    f"{name} of a BE-Tree is from {least} to {_LARGEST:,}, not {value!r}"
+                )
+        if not _is_number(self.threshold) or not isinstance(self.adapt, bool):
+            raise UsageError("of a BE-Tree `threshold` is a number, and `adapt` True or False")
 
     def as_json(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -8,7 +8,6 @@ of both sets, and its compaction.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from headgate.matching.be_tree.bitmap import Block, block_of, filled, with_columns
 from headgate.matching.be_tree.domain import LEAST, MOST, is_exact, key_of, point_of
+from headgate.matching.be_tree.labels import Labels
 from headgate.matching.be_tree.options import BeTreeOptions
 from headgate.matching.be_tree.pools import (
     ALWAYS_TRUE,
@@ -64,8 +64,7 @@ class PredicatePool:
         self._intervals = 0
         self._fresh: list[Fresh] = []
         self._fresh_intervals: list[tuple[int, int]] = []
-        self._recoded: dict[int, list[Any]] = {}  # cuts of predicates that are not in the bitmap
-        self._to_recode: set[int] = set()
+        self._labels: dict[int, Labels] = {}  # of the columns whose ordinals do not fit
         self.blocks: dict[int, Block] = {}  # of the columns in the bitmap
         self.bits = filled({}, 0, ALWAYS_TRUE)
         self._settled = ALWAYS_TRUE  # numbers when all were numbered last
@@ -86,6 +85,9 @@ class PredicatePool:
         number = self._known.get(id(atom))
         if number is None:
             number = self._number(atom)
+            if len(self._known) > 2 * len(self.atoms):
+                self._known.clear()
+                self._alive.clear()
             self._known[id(atom)], self._alive[id(atom)] = number, atom
         return number
 
@@ -115,7 +117,6 @@ class PredicatePool:
             self._fresh_intervals += closed(values)
         else:
             self._fresh_intervals += [(0, 0)] * len(values.intervals)
-            self._to_recode.add(column)
         last = self._intervals + len(self._fresh_intervals)
         least, most = hull(values)
         flags, key = CUTTABLE, 0
@@ -123,26 +124,15 @@ class PredicatePool:
         if len(intervals) == 1 and intervals[0].is_point:
             flags |= EQUALITY | (EXACT if exact else 0)
             key = key_of(intervals[0].low)
-        if self.is_weak(atom):
-            flags = 0
-            self.generation += 1
         return (column, first, last, least, most, key, flags)
-
-    def is_weak(self, atom: Atom) -> bool:
-        """Does a predicate hold for an absent attribute, by the weak semantics of section 8.3?
-
-        So do `<>`, NOT IN and NOT BETWEEN: all that refuse some values in the middle.
-        """
-        if self._options.absent == "strong" or not isinstance(atom, Within):
-            return False
-        cuts = atom.values.cuts
-        return atom.values.starts_inside and len(cuts) > 0 and len(cuts) % 2 == 0
 
     def _column(self, column: Column) -> int:
         number = self._column_numbers.get(column.name)
         if number is None:
             number = self._column_numbers[column.name] = len(self.columns)
             self.columns.append(column)
+            if not is_exact(column.type):
+                self._labels[number] = Labels()
         return number
 
     def column_number(self, column: Column) -> int:
@@ -171,6 +161,7 @@ class PredicatePool:
         self.uses = grown(self.uses, count)
         self._intervals = end
         self._fresh, self._fresh_intervals = [], []
+        self._label_new(new)
         return new
 
     def ready(self) -> Numbers | None:
@@ -188,9 +179,6 @@ class PredicatePool:
         ):
             changed = self.renumber()
         self.bits = with_columns(self.bits, len(self.columns))
-        for column in sorted(self._to_recode):
-            self._recode(column)
-        self._to_recode.clear()
         return changed
 
     def renumber(self) -> Numbers:
@@ -219,8 +207,10 @@ class PredicatePool:
         self._move(new, int(starts[-1]) + len(order) - inside)
         self.blocks = {c: blocks[c].moved(new) for c in blocks}
         self.bits = filled(self.blocks, len(self.columns), int(starts[-1]))
+        if len(order) < count - ALWAYS_TRUE:
+            self._labels = {column: Labels() for column in self._labels}
+            self._label_new(np.flatnonzero(self.uses > 0))
         self._settled = len(self)
-        self._to_recode |= {c for c, one in enumerate(self.columns) if not is_exact(one.type)}
         self.generation += 1
         return new
 
@@ -264,25 +254,32 @@ class PredicatePool:
         self._known = {k: known[n] for k, n in self._known.items() if known[n] != NONE}
         self._alive = {k: self._alive[k] for k in self._known}
 
-    def _recode(self, column: int) -> None:
-        """Number the values that predicates outside the bitmap tell apart, where ordinals do not
-        fit into 64 bits."""
-        flags, end = self.arrays.flags, self.bits.end
-        mine = [
-            n
-            for n in np.flatnonzero(self.arrays.column[: len(self)] == column).tolist()
-            if n >= end and not flags[n] & GIVEN
-        ]
-        sets = [self.values(n) for n in mine]
-        cuts = sorted({cut for values in sets for cut in values.cuts})
-        self._recoded[column] = cuts
-        for number, values in zip(mine, sets, strict=True):
-            first = int(self.arrays.first[number])
-            for i, interval in enumerate(values.intervals):
-                low, high = interval.low, interval.high
-                least = LEAST if low is None else bisect_left(cuts, low) + 1
-                most = MOST if high is None else bisect_left(cuts, high)
-                self.arrays.low[first + i], self.arrays.high[first + i] = least, most
+    def _label(self, number: int) -> None:
+        """Write the intervals of a predicate whose ordinals do not fit into 64 bits."""
+        labels = self._labels[int(self.arrays.column[number])]
+        first = int(self.arrays.first[number])
+        for i, one in enumerate(self.values(number).intervals):
+            self.arrays.low[first + i] = LEAST if one.low is None else labels.of(one.low)
+            self.arrays.high[first + i] = MOST if one.high is None else labels.of(one.high) - 1
+
+    def _label_new(self, numbers: Numbers) -> None:
+        """Label the constants of new predicates, and all of a column where that moves others."""
+        ranked = [n for n in numbers.tolist() if int(self.arrays.column[n]) in self._labels]
+        moved = set()
+        for number in ranked:
+            if not self.arrays.flags[number] & GIVEN:
+                column = int(self.arrays.column[number])
+                for cut in self.values(number).cuts:
+                    if self._labels[column].add(cut):
+                        moved.add(column)
+        again = [n for column in moved for n in self._on(column)]
+        for number in (*ranked, *again):
+            if not self.arrays.flags[number] & GIVEN:
+                self._label(number)
+
+    def _on(self, column: int) -> list[int]:
+        found: list[int] = np.flatnonzero(self.arrays.column[: len(self)] == column).tolist()
+        return [number for number in found if self.atoms[number] is not None]
 
     def values(self, number: int) -> ValueSet:
         """What a predicate accepts."""
@@ -290,10 +287,10 @@ class PredicatePool:
         assert isinstance(atom, Within)
         return atom.values
 
-    def recoded(self, column: int, ordinals: list[Any]) -> Numbers:
-        """The values of ordinals that do not fit into 64 bits, as predicates are evaluated."""
-        cuts = self._recoded.get(column, [])
-        return np.array([bisect_right(cuts, ordinal) for ordinal in ordinals], np.int64)
+    def labelled(self, column: int, ordinals: list[Any]) -> Numbers:
+        """Ordinals that do not fit into 64 bits, as predicates are evaluated."""
+        labels = self._labels[column]
+        return np.array([labels.of(ordinal) for ordinal in ordinals], np.int64)
 
     def numbered(self, accepted: Callable[[Atom], bool]) -> list[tuple[int, Atom]]:
         """The predicates of some kind, with their numbers."""

@@ -42,4 +42,7 @@ class EventColumns:
         return known
 
     def _array(self, about: Column) -> Any:
+        """A column of the batch; one that it was read without is NULL."""
+        if self._table.schema.get_field_index(about.name) < 0:
+            return pa.array([None] * self._rows, about.type.arrow)
         return self._table.column(about.name)
