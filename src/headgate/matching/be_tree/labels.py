@@ -34,14 +34,9 @@ class Labels:
         place = bisect_left(self._constants, constant)
         if place < len(self._constants) and self._constants[place] == constant:
             return False
-        low = (
-            self._labels[place - 1]
-            if place
-            else self._labels[0] - 2 * STRIDE
-            if self._labels
-            else 0
-        )
-        high = self._labels[place] if place < len(self._labels) else low + 2 * STRIDE
+        before, after = self._labels[max(0, place - 1) : place], self._labels[place : place + 1]
+        low = before[0] if before else (after[0] if after else 0) - 2 * STRIDE
+        high = after[0] if after else low + 2 * STRIDE
         label = (low + high) // 2
         self._constants.insert(place, constant)
         self._labels.insert(place, label)
