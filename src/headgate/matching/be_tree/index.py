@@ -52,9 +52,9 @@ class BeTreeIndex:
 
     Guarantee: that of `scan`, unless `absent="weak"` was chosen. Cost of a change: O(k log N) for k
     predicates and N points of a domain, apart from cuts; where nothing tells queries apart (LIKE
-    alone, or many that are the same) their leaf cannot be cut, and a deletion reads it. What came is
-    inserted when somebody matches next. One thread at a time, by a lock; a batch is matched against
-    the queries that were there when it began, without those that leave before it is done.
+    alone, or many that are the same) their leaf cannot be cut, and a deletion reads it. What came
+    is inserted when somebody matches next. One thread at a time, by a lock; a batch is matched
+    against the queries that were there when it began, without those that leave before it is done.
 
     >>> from headgate.schema import INT, Attribute
     >>> from headgate.query import Source
