@@ -218,6 +218,13 @@ def test_what_is_weak(where: str, holds: bool) -> None:
     assert bool(index.match([{}])[0]) == holds
 
 
+def test_attributes_that_are_only_compared() -> None:
+    """What a tree cannot cut by is read from events all the same."""
+    stream = Stream("s", tuple(Attribute(name, INT) for name in "abc"))
+    index = BeTreeIndex.of(stream, numbered(["a = 1 AND b < c"], stream))
+    assert lists(index.match([{"a": 1, "b": 1, "c": 2}, {"a": 1, "b": 2, "c": 2}])) == [["S1"], []]
+
+
 def test_batches_are_cut_whenever_the_tree_was_empty() -> None:
     options = BeTreeOptions(construction="batch", capacity=5)
     stream = Stream("s", (Attribute("a", INT),))

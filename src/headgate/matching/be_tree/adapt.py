@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from headgate.matching.be_tree.change import below, detach, give_up, put_in_order
-from headgate.matching.be_tree.cut import fitting, pend
+from headgate.matching.be_tree.cut import pend
 from headgate.matching.be_tree.leaves import members, take_out
 from headgate.matching.be_tree.pools import (
     ATTRIBUTE,
@@ -20,7 +20,6 @@ from headgate.matching.be_tree.pools import (
     LIVE,
     NONE,
     OWNER,
-    PENDING,
     SIZE,
     USED_PARTITIONS,
     VISITS,
@@ -63,9 +62,7 @@ def coarsen(tree, expressions, predicates, policy):
         if together <= policy.capacity:
             give_up(tree, expressions, predicates, policy, partition, header(policy.bloom))
     for b in range(tree.state[BUCKETS]):
-        if tree.state[PENDING] == len(tree.pending):
-            fact[b, CAPACITY] = fitting(fact[b, COUNT], policy.capacity)
-        elif fact[b, HASHED] != NONE:
+        if fact[b, HASHED] != NONE:
             pend(tree, b)
 
 

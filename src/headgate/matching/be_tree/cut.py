@@ -45,8 +45,12 @@ from headgate.matching.keyed.compiled import kernel
 
 @kernel
 def pend(tree, b):
-    """Have the leaf of a bucket cut, if it is over its capacity."""
-    if tree.fact[b, COUNT] > tree.fact[b, CAPACITY]:
+    """Have the leaf of a bucket cut, if it is over its capacity; later, if too many are waiting."""
+    if tree.fact[b, COUNT] <= tree.fact[b, CAPACITY]:
+        return
+    if tree.state[PENDING] == len(tree.pending):
+        tree.fact[b, CAPACITY] = tree.fact[b, COUNT]  # the next that comes makes it overflow
+    else:
         tree.pending[tree.state[PENDING]] = b
         tree.state[PENDING] += 1
 

@@ -110,10 +110,11 @@ class BeTreeIndex:
             if self.options.absent == "weak":
                 query = replace(query, where=weakened(query.where))
             parts = self._conjunctions(query)
-            if parts != (query.where.parts if isinstance(query.where, And) else None,):
-                self._others |= {column.name for column in columns(query.where)}
-            if any(not isinstance(atom, Within) for part in parts or () for atom in part):
+            sets = all(isinstance(atom, Within) for part in parts or () for atom in part)
+            if not sets:
                 self._others_than_sets.add(query.id)
+            if not sets or not isinstance(query.where, And) or parts != (query.where.parts,):
+                self._others |= {column.name for column in columns(query.where)}
             if parts is None:
                 self._scanned_at[query.id] = position
                 self._scanned.insert(query)
