@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types imports units demo bench soak fix constraints clean
+.PHONY: help setup test lint types imports units demo bench bench-be-tree soak fix constraints clean
 
 help: ## list the everyday commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -46,6 +46,11 @@ bench: $(READY) ## the benchmarks: tables, JSON and plots in bench-results/
 	$(BIN)/headgate bench route
 	$(BIN)/headgate bench match
 	for one in zipf rare boxes ranges patterns updates; do $(BIN)/headgate bench match-$$one; done
+
+bench-be-tree: $(READY) ## the experiments of the BE-Tree paper, at a fifth of their size, as a page
+	for one in $$($(BIN)/python -m headgate.bench.be_tree.report --names); do \
+		$(BIN)/headgate bench $$one --scale 0.2 || exit 1; done
+	$(BIN)/python -m headgate.bench.be_tree.report bench-results > bench-results/be-tree.md
 
 soak: $(READY) ## the property tests with fifty times the cases
 	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property

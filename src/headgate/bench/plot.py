@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 COLORS = (
     *("#1f6f8b", "#d1793b", "#6a994e", "#8d5a97", "#b5838d"),
-    *("#777777", "#c1121f", "#e0a800", "#3a3a3a", "#5fa8d3"),
+    *("#777777", "#c1121f", "#e0a800", "#3a3a3a", "#5fa8d3", "#2a9d8f"),
 )
-MARKERS = "osD^vPX<>*"
+MARKERS = "osD^vPX<>*p"
 GREY = "#666666"
 DODGE = 1.04  # so that whiskers of two contestants do not cover each other
 FARTHEST = 2  # times that, from where they stand

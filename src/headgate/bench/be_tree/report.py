@@ -2,7 +2,7 @@
 
     python -m headgate.bench.be_tree.report bench-results > page.md
 
-reads the JSON that `headgate bench be-tree-…` leaves in a directory.
+reads the JSON that `headgate bench be-tree-…` leaves in a directory; `--names` lists them.
 """
 
 from __future__ import annotations
@@ -59,8 +59,9 @@ def _experiment(path: Path) -> Iterator[str]:
     measured: list[dict[str, Any]] = result["measurements"]
     label = list(measured[0])[1]
     sizes = list(dict.fromkeys(one[label] for one in measured))
-    yield f"\n`{result['experiment']}`: {result['title'].removeprefix('BE-Tree paper: ')} ("
-    yield f"{result['unit']}, scale {result['scale']:g}, median of {result['repeats']})\n"
+    title = result["title"].removeprefix("BE-Tree paper: ")
+    yield f"\n`{result['experiment']}`: {title}"
+    yield f"({result['unit']}, scale {result['scale']:g}, median of {result['repeats']})\n"
     yield f"| {label} | {' | '.join(f'{size:,}' for size in sizes)} |"
     yield "|---" * (1 + len(sizes)) + "|"
     figures = {(one["contestant"], one[label]): one["figure"]["median"] for one in measured}
@@ -74,4 +75,6 @@ def _experiment(path: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(page(Path(sys.argv[1]))).strip())
+    wanted = sys.argv[1]
+    names = (experiment.name for experiment in BE_TREE)
+    print("\n".join(names if wanted == "--names" else page(Path(wanted))).strip())
