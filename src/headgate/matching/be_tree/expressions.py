@@ -39,12 +39,18 @@ class Event(NamedTuple):
 
 
 @kernel
-def relation_bits(predicates, numbers, low, high, kind, bits):
-    """Set the bits of the predicates whose set is to the event's what the kind says."""
-    for p in numbers:
-        first, last = predicates.first[p], predicates.last[p]
-        if related(predicates.low[first:last], predicates.high[first:last], low, high, kind):
-            bits[p >> 6] |= np.uint64(1) << np.uint64(p & 63)
+def relation_bits(predicates, order, bounds, columns, start, event_low, event_high, kind, bits):
+    """Set the bits of the predicates whose set is to the event's what the kind says.
+
+    The event has the intervals from `start[k]` to `start[k + 1]` on column `columns[k]`.
+    """
+    for k in range(len(columns)):
+        low, high = event_low[start[k] : start[k + 1]], event_high[start[k] : start[k + 1]]
+        for i in range(bounds[columns[k]], bounds[columns[k] + 1]):
+            p = order[i]
+            first, last = predicates.first[p], predicates.last[p]
+            if related(predicates.low[first:last], predicates.high[first:last], low, high, kind):
+                bits[p >> 6] |= np.uint64(1) << np.uint64(p & 63)
 
 
 @kernel

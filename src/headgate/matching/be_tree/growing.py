@@ -22,7 +22,6 @@ from headgate.matching.be_tree.pools import (
     BUCKETS,
     COUNT,
     CUTTABLE,
-    GIVEN,
     LIVE,
     NONE,
     PENDING,
@@ -344,20 +343,15 @@ class GrowingTree:
             )
         return self._room
 
-    def on_column(self, column: int) -> Numbers:
-        """The predicates in use on a column, except those that are given."""
+    def by_column(self) -> tuple[Numbers, Numbers]:
+        """The predicates in the order of their columns, and where those of each column begin."""
         count = len(self.pool)
         if self._columns is None or self._columns[0] != count:
             order = np.argsort(self.pool.arrays.column[:count], kind="stable")
-            bounds = np.searchsorted(
-                self.pool.arrays.column[order], np.arange(len(self.pool.columns) + 1)
-            )
+            places = np.arange(len(self.pool.columns) + 1)
+            bounds = np.searchsorted(self.pool.arrays.column[order], places)
             self._columns = count, order, bounds
-        _, order, bounds = self._columns
-        mine = order[bounds[column] : bounds[column + 1]]
-        used = (self.pool.uses[mine] > 0) & ((self.pool.arrays.flags[mine] & GIVEN) == 0)
-        found: Numbers = mine[used]
-        return found
+        return self._columns[1:]
 
     def has_several(self, position: int) -> bool:
         """Is a query an OR of several expressions?"""

@@ -305,14 +305,15 @@ def _only_column(atom: Any) -> Column:
 
 
 def closed(values: ValueSet) -> list[tuple[int, int]]:
-    """The intervals of ordinals that fit into 64 bits, both ends included."""
-    return [
-        (
-            LEAST if one.low is None else int(one.low),
-            MOST if one.high is None else int(one.high) - 1,
-        )
-        for one in values.intervals
-    ]
+    """The intervals of ordinals that fit into 64 bits, both ends included.
+
+    >>> closed(ValueSet((3, 6, 9), False)) == [(3, 5), (9, MOST)]
+    True
+    """
+    ends = [LEAST, *values.cuts] if values.starts_inside else list(values.cuts)
+    if len(ends) % 2:
+        ends.append(MOST + 1)
+    return [(low, high - 1) for low, high in zip(ends[::2], ends[1::2], strict=True)]
 
 
 def hull(values: ValueSet) -> tuple[int, int]:

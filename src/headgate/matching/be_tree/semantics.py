@@ -123,19 +123,23 @@ def _expressions(growing: GrowingTree, part: tuple[Within, ...], semantics: Sema
     if len(known) < len(part) and semantics in OF_EVENT:
         return np.empty(0, np.int64)  # an attribute that no query has finds no partner
     bits = np.zeros(len(pool) // 64 + 1, np.uint64)
-    for c, values in known.items():
-        numbers = growing.on_column(c)
-        if is_exact(pool.columns[c].type):
-            low, high = np.array(closed(values), np.int64).reshape(-1, 2).T
-            relation_bits(pool.arrays, numbers, low.copy(), high.copy(), kind, bits)
-        else:
-            for number in numbers.tolist():
-                if related_sets(pool.values(number), values, kind):
-                    bits[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
+    order, bounds = growing.by_column()
+    exact = {c: closed(values) for c, values in known.items() if is_exact(pool.columns[c].type)}
+    ends = [end for intervals in exact.values() for end in intervals]
+    low, high = np.array(ends, np.int64).reshape(-1, 2).T.copy()
+    sizes = np.cumsum([0, *map(len, exact.values())])
+    relation_bits(
+        pool.arrays, order, bounds, np.array(list(exact), np.int64), sizes, low, high, kind, bits
+    )
+    for c in known.keys() - exact.keys():
+        for number in order[bounds[c] : bounds[c + 1]].tolist():
+            atom = pool.atoms[number]
+            if isinstance(atom, Within) and related_sets(atom.values, known[c], kind):
+                bits[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
     found: Numbers = leads_to(
         growing.tree,
         growing.expressions,
-        _event(known, len(pool.columns)),
+        _event(known, exact, len(pool.columns)),
         bits,
         len(part),
         semantics in OF_QUERY,
@@ -145,13 +149,17 @@ def _expressions(growing: GrowingTree, part: tuple[Within, ...], semantics: Sema
     return found
 
 
-def _event(sets: Sets, columns: int) -> Event:
+def _event(sets: Sets, exact: dict[int, list[tuple[int, int]]], columns: int) -> Event:
     """The ends of the event's sets, by attribute, as the directories tell values apart."""
-    least, most, key = (np.zeros(columns, np.int64) for _ in range(3))
-    has, single = (np.zeros(columns, np.bool_) for _ in range(2))
+    least, most, key = np.zeros((3, columns), np.int64)
+    has, single = np.zeros((2, columns), np.bool_)
     for c, values in sets.items():
-        least[c], most[c] = hull(values)
         has[c] = True
+        if c in exact:
+            least[c], most[c] = exact[c][0][0], exact[c][-1][1]
+            single[c], key[c] = least[c] == most[c], least[c]
+            continue
+        least[c], most[c] = hull(values)
         intervals = values.intervals
         if len(intervals) == 1 and intervals[0].is_point:
             single[c], key[c] = True, key_of(intervals[0].low)
