@@ -31,19 +31,26 @@ FEWEST_OPERATIONS = 16  # before anything is judged
 
 
 @kernel
-def recycle_attributes(tree, expressions, wanted):
+def recycle_attributes(tree, expressions, predicates, policy, wanted):
     """Take out all partitions by some attributes, and everything below; gives the expressions."""
     found = np.empty(tree.state[LIVE], np.int64)
     used = 0
     for partition in range(tree.state[USED_PARTITIONS]):
         attribute = tree.partition[partition, ATTRIBUTE]
         if attribute != NONE and wanted[attribute]:
-            inside = below(tree, partition)
-            detach(tree, expressions, partition, inside)
-            found[used : used + len(inside)] = inside
-            used += len(inside)
+            used = taken_out(tree, expressions, predicates, policy, partition, found, used)
     tree.state[LIVE] -= used
     return found[:used]
+
+
+@kernel
+def taken_out(tree, expressions, predicates, policy, partition, found, used):
+    """Add the expressions of a partition to those found, and take it out of the tree."""
+    home, inside = tree.partition[partition, HOME], below(tree, partition)
+    detach(tree, expressions, partition, inside)
+    found[used : used + len(inside)] = inside
+    put_in_order(tree, expressions, predicates, policy, home, header(policy.bloom))
+    return used + len(inside)
 
 
 @kernel
@@ -118,10 +125,7 @@ def recycle_low(tree, expressions, predicates, policy, threshold, window):
             continue
         size = tree.partition[partition, SIZE]
         if operations[partition] >= max(FEWEST_OPERATIONS, window * size):
-            inside = below(tree, partition)
-            detach(tree, expressions, partition, inside)
-            found[used : used + len(inside)] = inside
-            used += len(inside)
+            used = taken_out(tree, expressions, predicates, policy, partition, found, used)
     for b in range(len(leaf)):
         seen = fact[b, VISITS] + fact[b, CHANGES]
         if fact[b, HASHED] == NONE or fact[b, OWNER] == NONE:

@@ -175,7 +175,9 @@ class GrowingTree:
         outside = (lowest <= highest) & ((lowest < low) | (highest > high))
         if not outside.any():
             return
-        again = recycle_attributes(self.tree, self.expressions, outside)
+        again = recycle_attributes(
+            self.tree, self.expressions, self.pool.arrays, self._policy(), outside
+        )
         for c in np.flatnonzero(outside).tolist():
             low[c], high[c] = widened(int(low[c]), int(high[c]), int(lowest[c]), int(highest[c]))
         self._insert(again)
