@@ -53,7 +53,7 @@ bench-be-tree: $(READY) ## the experiments of the BE-Tree paper, at a fifth of t
 	$(BIN)/python -m headgate.bench.be_tree.report bench-results > bench-results/be-tree.md
 
 soak: $(READY) ## the property tests with fifty times the cases
-	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property
+	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/bench/be_tree
 
 fix: $(READY) ## format and mend what ruff can
 	$(BIN)/ruff check --fix .
