@@ -76,7 +76,6 @@ class GrowingTree:
         self._new_rows: list[tuple[int, int, int, bool]] = []  # number, size, position, several
         self._new_predicates: list[int] = []
         self._gone: list[int] = []
-        self._longest = 1
         self._columns: tuple[int, Numbers, Numbers] | None = None
         self._unpacked = 0  # expressions that were moved since the records were put in order
         self._positions = 0
@@ -143,7 +142,6 @@ class GrowingTree:
         count[numbers], position[numbers] = sizes, rows[:, 2]
         several[numbers], leaf[numbers] = rows[:, 3], NONE
         self._stored += len(listed)
-        self._longest = max(self._longest, int(sizes.max(initial=1)))
         self._count_uses(numbers, 1)
         in_order(self.expressions, self.pool.arrays, numbers)
         self._widen(new_predicates)
