@@ -14,7 +14,7 @@ from headgate.matching.protocol import Index
 from headgate.matching.scan import ScanIndex
 from headgate.queries import QuerySet
 
-KINDS = ("auto", "scan", "keyed", "be_tree")
+KINDS = ("auto", "scan", "keyed", "be_tree", "asc")
 
 __all__ = ["KINDS", "Filing", "Index", "Matches", "ScanIndex", "index", "kind_of_index"]
 
@@ -46,6 +46,10 @@ def kind_of_index(name: str) -> type[Index]:
         from headgate.matching.be_tree.index import BeTreeIndex
 
         return BeTreeIndex
+    if name == "asc":
+        from headgate.matching.asc.index import AscIndex
+
+        return AscIndex
     if name not in KINDS:
         raise UsageError(f"no index `{name}`; {did_you_mean(name, KINDS)}")
     return AutoIndex if name == "auto" else ScanIndex

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,12 @@ class Found:
     @property
     def end(self) -> int:
         return self.row + len(self.offsets) - 1
+
+    def before(self, known: int) -> Found:
+        """Without the queries that came after the first `known`, while rows were being matched."""
+        old = self.positions < known
+        kept = np.concatenate(([0], np.cumsum(old)))
+        return replace(self, offsets=kept[self.offsets], positions=self.positions[old])
 
 
 def from_pairs(row: int, count: int, rows: Numbers, positions: Numbers) -> Found:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.encoding import EncodedQueries, decode_queries
-from headgate.errors import ExpansionTooLarge, UsageError
+from headgate.errors import UsageError
 from headgate.events import EventBatch, from_rows
 from headgate.matching.admission import check_held, check_new, check_update
 from headgate.matching.be_tree.check import violations
@@ -31,9 +31,8 @@ from headgate.matching.found import Found, of_events
 from headgate.matching.keyed.compiled import announce
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.matches import Matches, joined
-from headgate.matching.scan import ScanIndex
+from headgate.matching.scanned import Scanned, few_conjunctions
 from headgate.predicate import And, Predicate, Within, columns
-from headgate.predicate.conjunctions import Conjunction, conjunctions
 from headgate.query import Query
 from headgate.schema import Schema, Stream
 
@@ -72,8 +71,7 @@ class BeTreeIndex:
         self.threads = 1
         self._ids: list[str] = []
         self._live: dict[str, int] = {}
-        self._scanned = ScanIndex(stream)  # the queries whose OR is too large
-        self._scanned_at: dict[str, int] = {}
+        self._scanned = Scanned(stream)
         self._tree = GrowingTree(stream, self.options)
         self._others: set[str] = set()  # attributes that no predicate of the tree need mention
         self._others_than_sets: set[str] = set()  # queries with LIKE, IS NULL and the like
@@ -109,37 +107,29 @@ class BeTreeIndex:
             position = len(self._ids)
             if self.options.absent == "weak":
                 query = replace(query, where=weakened(query.where))
-            parts = self._conjunctions(query)
+            parts = few_conjunctions(query)
             sets = all(isinstance(atom, Within) for part in parts or () for atom in part)
             if not sets:
                 self._others_than_sets.add(query.id)
             if not sets or not isinstance(query.where, And) or parts != (query.where.parts,):
                 self._others |= {column.name for column in columns(query.where)}
             if parts is None:
-                self._scanned_at[query.id] = position
-                self._scanned.insert(query)
+                self._scanned.insert(query, position)
             else:
                 self._tree.add(position, parts)
             self._ids.append(query.id)
             self._live[query.id] = position
             return position
 
-    @staticmethod
-    def _conjunctions(query: Query) -> tuple[Conjunction, ...] | None:
-        try:
-            return conjunctions(query.where)
-        except ExpansionTooLarge:
-            return None
-
     def remove(self, query_id: str) -> None:
         with self._lock:
             check_held(query_id, self._live)
             position = self._live.pop(query_id)
             self._others_than_sets.discard(query_id)
-            if self._scanned_at.pop(query_id, None) is None:
-                self._tree.drop(position)
-            else:
+            if query_id in self._scanned:
                 self._scanned.remove(query_id)
+            else:
+                self._tree.drop(position)
 
     def update(self, query: Query) -> int:
         with self._lock:
@@ -162,9 +152,7 @@ class BeTreeIndex:
                 if isinstance(events, EventBatch)
                 else from_rows(events, self.stream, columns=used)
             )
-            found = self._found(batch)
-            if self._scanned_at:
-                found = self._with_scanned(found, batch)
+            found = self._scanned.added_to(self._found(batch), batch)
         yield from of_events(batch, self._locked(found), self._ids)
 
     def match_expressions(
@@ -205,7 +193,7 @@ class BeTreeIndex:
     def _refuse_others(self, semantics: Semantics) -> None:
         """An error if the index holds a query that these semantics give no meaning to."""
         single = semantics in ("enclosure", "exact")
-        wrong = [*self._scanned_at, *self._others_than_sets]
+        wrong = [*self._scanned, *self._others_than_sets]
         reason = "only an OR of conjunctions of comparisons with constants has one"
         if not wrong and single:
             wrong = [name for name, at in self._live.items() if self._tree.has_several(at)]
@@ -239,33 +227,15 @@ class BeTreeIndex:
             while row < size:
                 offsets, positions = self._tree.match(events, row)
                 found = Found(start + row, offsets, positions)
-                yield found if len(self._ids) == known else _before(known, found)
+                yield found if len(self._ids) == known else found.before(known)
                 row += len(offsets) - 1
             start += size
             self._tree.adapt()
 
-    def _with_scanned(self, found: Iterator[Found], batch: EventBatch) -> Iterator[Found]:
-        """What the tree finds, and what the scan does."""
-        scanned = self._scanned.match(batch.table)
-        at = np.array([self._scanned_at.get(name, -1) for name in scanned.known_ids], np.int64)
-        for piece in found:
-            first, last = scanned.offsets[piece.row], scanned.offsets[piece.end]
-            counts = np.diff(scanned.offsets[piece.row : piece.end + 1])
-            rows = np.concatenate(
-                (
-                    np.repeat(np.arange(len(counts)), np.diff(piece.offsets)),
-                    np.repeat(np.arange(len(counts)), counts),
-                )
-            )
-            positions = np.concatenate((piece.positions, at[scanned.positions[first:last]]))
-            order = np.argsort(rows, kind="stable")
-            offsets = piece.offsets + (scanned.offsets[piece.row : piece.end + 1] - first)
-            yield replace(piece, offsets=offsets, positions=positions[order])
-
     def filing(self, query_id: str) -> Filing:
         with self._lock:
             check_held(query_id, self._live)
-            if query_id in self._scanned_at:
+            if query_id in self._scanned:
                 return Filing("be_tree", "scanned: too many alternatives for a tree")
             self._tree.settle()
             return self._tree.filing(self._live[query_id])
@@ -289,14 +259,8 @@ class BeTreeIndex:
                 "kind": "be_tree",
                 "queries": len(self),
                 "positions": len(self._ids),
-                "scanned": len(self._scanned_at),
+                "scanned": len(self._scanned),
                 **self._tree.describe(),
                 "options": self.options.as_json(),
             }
 
-
-def _before(known: int, found: Found) -> Found:
-    """Without the queries that came after the first `known`, while a batch was being matched."""
-    old = found.positions < known
-    kept = np.concatenate(([0], np.cumsum(old)))
-    return replace(found, offsets=kept[found.offsets], positions=found.positions[old])

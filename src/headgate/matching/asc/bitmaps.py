@@ -1,0 +1,273 @@
+"""The constructs of an index in one table of bits, into which queries come and from which they go.
+
+A conjunction has a slot, which is a column of bits; a region has a row. What comes is collected and
+written by `settle`: new constants split regions, whose rows are copied, and the rest stays as it
+is. A slot that is given up is cleared in `alive`, and given to the next who comes. Constants that
+nobody uses any more are forgotten when all is written anew, which happens when twice as many
+conjunctions have been written as there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.matching.asc.evaluate import Table
+from headgate.matching.asc.fill import clear_in_rows, keep_between, set_in_rows
+from headgate.matching.asc.subjects import Intervals, PairOf, ValuesOf, all_cuts, sides
+from headgate.matching.asc.texts import TextsOf
+from headgate.matching.keyed.event_columns import EventColumns
+from headgate.predicate import Column, Compare, IsNull, Matches, Within
+from headgate.predicate.conjunctions import Conjunction
+
+LINE = 8  # words of a cache line
+WRITTEN_ANEW = 1_000  # conjunctions, beside twice those that are there
+
+Bits = npt.NDArray[np.uint64]
+Numbers = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Subject = ValuesOf | PairOf | TextsOf
+
+
+class Bitmaps:
+    """The bits of conjunctions, by slot, in the rows of constructs.
+
+    Law: after `settle` a slot's bit in a row is 1 exactly if it is alive and the row's region does
+    not rule it out.
+    """
+
+    def __init__(self) -> None:
+        self._conjunctions: dict[int, list[tuple[int, Conjunction]]] = {}  # by position, with slots
+        self._pending: dict[int, Sequence[Conjunction]] = {}
+        self._always: set[int] = set()
+        self.epoch = 0  # how often all was written anew
+        self._clear()
+
+    def _clear(self) -> None:
+        self.subjects: list[Subject] = []
+        self._numbers: dict[object, int] = {}
+        self.bits: Bits = np.zeros((16, LINE), np.uint64)
+        self.rows = 0
+        self._slots = 0  # given out so far
+        self._free: list[int] = []
+        self._alive: Bits = np.zeros(LINE, np.uint64)
+        self._usage: Bits = np.zeros((4, LINE), np.uint64)
+        self._owner = np.zeros(64 * LINE, np.int64)
+        self._shared = np.zeros(64 * LINE, np.bool_)
+        self._written = 0
+        self._noted = 0  # conjunctions that are to be written
+        self._cuts: dict[str, set[Any]] = {}  # by column, of all that was noted
+        self._cut_rows = 0  # how many these are
+
+    def __len__(self) -> int:
+        """The number of conjunctions."""
+        return sum(map(len, self._conjunctions.values())) + sum(map(len, self._pending.values()))
+
+    @property
+    def words(self) -> int:
+        return -(-self._slots // 64)
+
+    @property
+    def alive(self) -> Bits:
+        return self._alive[: self.words]
+
+    @property
+    def usage(self) -> Bits:
+        """By construct: the living slots that use it (query-usage bitmaps)."""
+        return self._usage[: len(self.subjects), : self.words] & self.alive
+
+    def bytes_with(self, conjunctions: Sequence[Conjunction]) -> int:
+        """How much room the bits would need with those of a further query, about."""
+        new = sum(len(cuts - self._cuts.get(name, set())) for name, cuts in _cuts(conjunctions))
+        slots = self._slots + self._noted + len(conjunctions)
+        return (self._cut_rows + new + 2) * 8 * max(self.words, slots // 64)
+
+    def add(self, position: int, conjunctions: Sequence[Conjunction]) -> None:
+        """Note the conjunctions of a query, one of which must hold; one without atoms does so."""
+        if not all(conjunctions):
+            self._always.add(position)
+            return
+        self._pending[position] = conjunctions
+        self._note(conjunctions)
+
+    def _note(self, conjunctions: Sequence[Conjunction]) -> None:
+        self._noted += len(conjunctions)
+        for name, cuts in _cuts(conjunctions):
+            known = self._cuts.setdefault(name, set())
+            before = len(known)
+            known |= cuts
+            self._cut_rows += len(known) - before
+
+    def drop(self, position: int) -> None:
+        """Take a query out."""
+        if position in self._always:
+            self._always.remove(position)
+        elif self._pending.pop(position, None) is None:
+            for slot, _ in self._conjunctions.pop(position):
+                self._alive[slot >> 6] &= ~np.uint64(1 << (slot & 63))
+                self._free.append(slot)
+                for subject in self.subjects:
+                    if isinstance(subject, TextsOf):
+                        subject.drop(slot)
+
+    def table(self) -> Table:
+        """What events are evaluated against."""
+        always = np.array(sorted(self._always), np.int64)
+        return Table(self.bits, self.alive, self._owner, self._shared, always)
+
+    def settle(self) -> None:
+        """Write what has come since."""
+        if not self._pending:
+            return
+        if self._written > 2 * len(self) + WRITTEN_ANEW:
+            old = {at: [one for _, one in these] for at, these in self._conjunctions.items()}
+            self._pending = {**old, **self._pending}
+            self._conjunctions = {}
+            self.epoch += 1
+            self._clear()
+            for these in self._pending.values():
+                self._note(these)
+        self._conjunctions |= {at: [] for at in self._pending}
+        new = [(at, one) for at, these in self._pending.items() for one in these]
+        slots = self._take_slots(len(new))
+        for slot, (at, one) in zip(slots.tolist(), new, strict=True):
+            self._conjunctions[at].append((slot, one))
+            self._owner[slot] = at
+            self._shared[slot] = len(self._pending[at]) > 1
+        self._pending, self._noted = {}, 0
+        self._written += len(new)
+        self._write(slots, [one for _, one in new])
+
+    def _take_slots(self, count: int) -> Numbers:
+        reused = self._free[len(self._free) - count :] if count < len(self._free) else self._free
+        del self._free[len(self._free) - len(reused) :]
+        fresh = range(self._slots, self._slots + count - len(reused))
+        self._slots = max(self._slots, fresh.stop)
+        self._make_room(0, self.words)
+        return np.array([*reused, *fresh], np.int64)
+
+    def _write(self, slots: Numbers, conjunctions: Sequence[Conjunction]) -> None:
+        by_subject: dict[int, list[tuple[int, Any]]] = {}
+        for slot, conjunction in zip(slots.tolist(), conjunctions, strict=True):
+            for atom in conjunction:
+                by_subject.setdefault(self._subject(atom), []).append((slot, atom))
+        for number, atoms in by_subject.items():
+            subject = self.subjects[number]
+            if isinstance(subject, ValuesOf):
+                sets = [atom for _, atom in atoms if isinstance(atom, Within)]
+                subject.split(all_cuts(sets), self._row_like)
+        set_in_rows(self.bits, self.rows, slots)
+        set_in_rows(self._alive.reshape(1, -1), 1, slots)
+        clear_in_rows(self._usage, len(self.subjects), slots)
+        for number, atoms in by_subject.items():
+            self._use(number, atoms)
+
+    def _use(self, number: int, atoms: list[tuple[int, Any]]) -> None:
+        """Write the atoms that are about one subject."""
+        subject = self.subjects[number]
+        slots = np.array([slot for slot, _ in atoms], np.int64)
+        set_in_rows(self._usage[number : number + 1], 1, slots)
+        if isinstance(subject, TextsOf):
+            for slot, atom in atoms:
+                subject.add(slot, atom)
+            return
+        accepted = [_accepted(subject, atom) for _, atom in atoms]
+        flat = np.array([ends for one in accepted for ends in one], np.int64).reshape(-1, 2)
+        start = np.cumsum([0, *map(len, accepted)], dtype=np.int64)
+        keep_between(self.bits, subject.rows, slots, start, flat[:, 0].copy(), flat[:, 1].copy())
+
+    def _subject(self, atom: Any) -> int:
+        """The construct that an atom belongs to; a new one if there is none."""
+        key: object
+        if isinstance(atom, Compare):
+            left, right, _ = sides(atom)
+            key = left.name, right.name
+        else:
+            key = isinstance(atom, Matches), atom.column.name
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.subjects)
+            self._make_room(0, self.words, number + 1)
+            self.subjects.append(self._new_subject(atom))
+        return number
+
+    def _new_subject(self, atom: Any) -> Subject:
+        if isinstance(atom, Matches):
+            return TextsOf(atom.column)
+        if isinstance(atom, Compare):
+            left, right, _ = sides(atom)
+            return PairOf(left, right, np.array([self._new_row() for _ in range(4)], np.int32))
+        column: Column = atom.column
+        return ValuesOf(column, np.array([self._new_row(), self._new_row()], np.int32))
+
+    def _new_row(self) -> int:
+        """A row that rules nothing out."""
+        self._make_room(self.rows + 1, self.words)
+        self.bits[self.rows] = self._alive
+        self.rows += 1
+        return self.rows - 1
+
+    def _row_like(self, old: int) -> int:
+        self._make_room(self.rows + 1, self.words)
+        self.bits[self.rows] = self.bits[old]
+        self.rows += 1
+        return self.rows - 1
+
+    def _make_room(self, rows: int, words: int, subjects: int = 0) -> None:
+        """Let the arrays grow. Rows begin in different sets of the cache: lines are odd."""
+        height, width = self.bits.shape
+        if rows > height or words > width:
+            height = max(height, rows if rows <= height else max(rows, 2 * height))
+            if words > width:
+                width = LINE * (-(-max(words, 2 * width) // LINE) | 1)
+            self.bits = _grown(self.bits, (height, width))
+            self._alive = _grown(self._alive, (width,))
+            self._usage = _grown(self._usage, (len(self._usage), width))
+            self._owner = _grown(self._owner, (64 * width,))
+            self._shared = _grown(self._shared, (64 * width,))
+        if subjects > len(self._usage):
+            self._usage = _grown(self._usage, (2 * subjects, width))
+
+    def rows_of(self, columns: EventColumns, active: Iterable[int]) -> Codes:
+        """By construct and event: the row that the event is in; only of constructs in use."""
+        found = np.zeros((len(self.subjects), len(columns)), np.int32)
+        first = self.rows  # behind all others, for as long as the batch lasts
+        for number in active:
+            subject = self.subjects[number]
+            if isinstance(subject, TextsOf):
+                needed = first + 1 + subject.texts(columns)
+                self._make_room(needed, self.words)
+                found[number] = subject.rows_of(columns, self.bits, first, self.alive)
+                first = needed
+            else:
+                found[number] = subject.rows_of(columns)
+        return found
+
+    def where(self, position: int) -> list[Conjunction]:
+        """The conjunctions of a query; of one that always matches there are none."""
+        held = [one for _, one in self._conjunctions.get(position, [])]
+        return held or list(self._pending.get(position, ()))
+
+
+def _cuts(conjunctions: Sequence[Conjunction]) -> Iterator[tuple[str, set[Any]]]:
+    """Where sets of values change, by column, one atom at a time."""
+    for atom in (atom for one in conjunctions for atom in one):
+        if isinstance(atom, Within):
+            yield atom.column.name, set(atom.values.cuts)
+
+
+def _accepted(subject: ValuesOf | PairOf, atom: Any) -> Intervals:
+    if isinstance(subject, PairOf):
+        return sides(atom)[2]
+    if isinstance(atom, IsNull):
+        return [(1, len(subject.rows) - 1)] if atom.negated else [(0, 0)]
+    return subject.accepted(atom.values)
+
+
+def _grown(array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    larger = np.zeros(shape, array.dtype)
+    larger[tuple(slice(0, size) for size in array.shape)] = array
+    return larger

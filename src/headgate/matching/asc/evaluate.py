@@ -1,0 +1,134 @@
+"""An event through the constructs, one after the other, until no query is left.
+
+"Adaptive two-level optimization for selection predicates of multiple continuous queries", sections
+3.2 and 5.1. The paper ANDs a whole bitmap at a time. Here it is done block by block, and a block
+ends as soon as it is empty: an event takes the same way through the constructs in every block, and
+the deepest block is the number of constructs that the paper would have evaluated.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headgate.matching.keyed.compiled import kernel, part_of_kernel
+from headgate.matching.keyed.intrinsics import lowest_bit, unchecked
+
+# What is counted while events are evaluated.
+EVENTS, DROPPED, EVALUATED, MICRO, FOLLOWED, COUNTED = range(6)
+
+
+class Table(NamedTuple):
+    """Row r of the bitmaps has the words `bits[r, :len(alive)]`; slot s is `owner[s]`'s.
+
+    A query with several slots is given out once an event: these are `shared`. Queries without a
+    condition are `always` there.
+    """
+
+    bits: Any
+    alive: Any
+    owner: Any
+    shared: Any
+    always: Any
+
+
+class Way(NamedTuple):
+    """Constructs in the macro-sequence, and the micro-arrow of each row, or −1."""
+
+    sequence: Any
+    arrows: Any
+
+
+@kernel
+def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
+    table, at, start, stop, way, block, most, seen, out, offsets, tally
+):
+    """The matches of the events from `start` up to `stop`, in `out` and `offsets`; where it ended.
+
+    Event e is in row `at[c, e]` of construct c. It ends before an event for which there might not
+    be room: an event has up to `most` matches. `seen` has a place for each query, and serves one
+    call at a time; `tally` is added to.
+    """
+    bits, alive, owner, shared = table.bits.ravel(), table.alive, table.owner, table.shared
+    stride, words, count = np.int64(table.bits.shape[1]), len(alive), len(way.sequence)
+    sequence, arrows, always = way.sequence, way.arrows, table.always
+    hybrid = len(arrows) > 0
+    grb = np.empty(block, np.uint64)
+    path = np.empty(count + 1, np.int64)  # where the row of each step begins
+    done = np.full(at.shape[0] + 1, -1, np.int64)  # the event that evaluated a construct last (GEB)
+    used = evaluated = dropped = micro = followed = 0
+    offsets[0] = 0
+    e = start
+    while e < stop and used + most <= len(out):
+        before, known, deepest, behind, row = used, 0, 0, 0, np.int64(-1)
+        for begin in range(0, words, block):
+            size = min(block, words - begin)
+            left = np.uint64(0)
+            for w in range(size):
+                grb[w] = alive[begin + w]
+                left |= grb[w]
+            depth = 0
+            while left != 0 and depth < count:
+                if depth == known:
+                    target = sequence[depth]
+                    if hybrid:
+                        target = _arrow(arrows, row, done, e)
+                        if target >= 0:
+                            micro += 1
+                        else:
+                            while done[sequence[behind]] == e:
+                                behind += 1
+                            target = sequence[behind]
+                        done[target] = e
+                    row = np.int64(at[target, e])
+                    path[depth] = row * stride
+                    known += 1
+                place = path[depth] + begin
+                left = np.uint64(0)
+                for w in range(size):
+                    word = grb[w] & unchecked(bits, place + w)
+                    grb[w] = word
+                    left |= word
+                depth += 1
+            deepest = max(deepest, depth)
+            if left != 0:
+                used = _give_out(grb, size, begin, owner, shared, seen, e, out, used)
+        dropped += used == before
+        evaluated += deepest
+        followed += max(0, deepest - 1)
+        for query in always:
+            out[used] = query
+            used += 1
+        e += 1
+        offsets[e - start] = used
+    tally[EVENTS] += e - start
+    tally[DROPPED] += dropped
+    tally[EVALUATED] += evaluated
+    tally[MICRO] += micro
+    tally[FOLLOWED] += followed
+    return e
+
+
+@part_of_kernel
+def _arrow(arrows, row, done, e):
+    """Where the micro-arrow of a row leads, or −1 where there is none to follow."""
+    target = np.int64(arrows[row]) if 0 <= row < len(arrows) else np.int64(-1)
+    return target if target >= 0 and done[target] != e else np.int64(-1)
+
+
+@part_of_kernel
+def _give_out(grb, size, begin, owner, shared, seen, e, out, used):
+    """Append the queries of a block, each once an event."""
+    for w in range(size):
+        word = grb[w]
+        while word != 0:
+            slot = ((begin + w) << 6) + lowest_bit(word)
+            word &= word - np.uint64(1)
+            query = owner[slot]
+            if not shared[slot] or seen[query] != e:
+                if shared[slot]:
+                    seen[query] = e
+                out[used] = query
+                used += 1
+    return used

@@ -1,0 +1,246 @@
+"""Attribute selection constructs as an index of Headgate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+
+from headgate.encoding import EncodedQueries, decode_queries
+from headgate.errors import QuerySetError
+from headgate.events import EventBatch, from_rows
+from headgate.matching.admission import check_held, check_new, check_update
+from headgate.matching.asc.adapt import Monitor
+from headgate.matching.asc.bitmaps import Bitmaps
+from headgate.matching.asc.evaluate import evaluate
+from headgate.matching.asc.options import AscOptions
+from headgate.matching.asc.order import Order, found_order, imagined_sample, used_constructs
+from headgate.matching.asc.texts import TextsOf
+from headgate.matching.filing import Filing
+from headgate.matching.found import Found, of_events
+from headgate.matching.keyed.compiled import announce
+from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching.matches import Matches, joined
+from headgate.matching.scanned import Scanned, few_conjunctions
+from headgate.predicate import columns
+from headgate.query import Query
+from headgate.schema import Schema, Stream
+
+OUTPUT = 1 << 21  # matches of a piece, unless a single event may have more
+FEWEST_ROWS, MOST_ROWS = 64, 16_384  # events that are evaluated at a time
+ROWS_WITH_TEXTS = 1_024
+MUCH = 0.1  # of the queries have changed: time for another order
+
+
+class AscIndex:
+    """A bitmap of queries for each region of each attribute; an event's are ANDed one by one.
+
+    "Adaptive two-level optimization for selection predicates of multiple continuous queries". The
+    attributes are taken in an order that drops events early, and that adapts to the stream. For
+    many queries on few attributes: memory is regions × queries bits. A query with OR has a bit for
+    each conjunction; one of more than `conjunctions.CAP` of them is scanned instead.
+
+    Guarantee: that of `scan`, whatever the order. A change costs a bit in each row, and a row for
+    each new constant. One thread at a time, by a lock; a batch is matched against the queries that
+    were there when it began, without those that leave before it is done.
+
+    >>> from headgate.schema import INT, Attribute
+    >>> from headgate.query import Source
+    >>> from headgate.sql import parse_where
+    >>> s = Stream("s", (Attribute("a", INT),))
+    >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
+    >>> index = AscIndex.build(s, [big])
+    >>> index.match([{"a": 11}, {"a": 3}, {"a": None}]).ids().to_pylist()
+    [['big'], [], []]
+    """
+
+    def __init__(self, stream: Stream, options: AscOptions | None = None) -> None:
+        self.stream = stream
+        self.options = options or AscOptions()
+        self.threads = 1
+        self.order = Order(())
+        self.monitor = Monitor(self.options)
+        self._ids: list[str] = []
+        self._live: dict[str, int] = {}
+        self._columns: set[str] = set()  # that queries mention, or did
+        self._scanned = Scanned(stream)
+        self._bitmaps = Bitmaps()
+        self._epoch = -1  # of the bitmaps that the order is about
+        self._changes = 0  # queries that came or went since the order was found
+        self._settled = False  # has nothing come or gone since the last settling?
+        self._at_once = FEWEST_ROWS
+        self._lock = RLock()
+
+    @classmethod
+    def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
+        return cls.of(stream, queries)
+
+    @classmethod
+    def of(
+        cls, stream: Stream, queries: Iterable[Query], options: AscOptions | None = None
+    ) -> Self:
+        """An index with options of its own."""
+        announce(__package__)
+        index = cls(stream, options)
+        for query in queries:
+            index.insert(query)
+        index._settle()
+        return index
+
+    @classmethod
+    def from_encoded(
+        cls, stream: Stream, encoded: EncodedQueries, options: AscOptions | None = None
+    ) -> Self:
+        """An index over queries that are arrays already, all filters on the stream."""
+        return cls.of(stream, decode_queries(encoded, Schema((stream,))), options)
+
+    def insert(self, query: Query) -> int:
+        with self._lock:
+            check_new(query, self.stream, self._live)
+            position = len(self._ids)
+            parts = few_conjunctions(query)
+            if parts is None:
+                self._scanned.insert(query, position)
+            else:
+                self._check_room(query, self._bitmaps.bytes_with(parts))
+                self._bitmaps.add(position, parts)
+            self._columns |= {column.name for column in columns(query.where)}
+            self._ids.append(query.id)
+            self._live[query.id] = position
+            self._note_change()
+            return position
+
+    def _note_change(self) -> None:
+        self._changes += 1
+        self._settled = False
+
+    def _check_room(self, query: Query, needed: int) -> None:
+        if needed > self.options.most_bytes:
+            raise QuerySetError(
+                f"with `{query.id}` the bitmaps would take {needed / 2**30:.1f} GiB: there are too "
+                "many different constants for an index of kind `asc`; `keyed` takes them"
+            )
+
+    def remove(self, query_id: str) -> None:
+        with self._lock:
+            check_held(query_id, self._live)
+            position = self._live.pop(query_id)
+            self._note_change()
+            if query_id in self._scanned:
+                self._scanned.remove(query_id)
+            else:
+                self._bitmaps.drop(position)
+
+    def update(self, query: Query) -> int:
+        with self._lock:
+            check_update(query, self.stream, self._live)
+            self.remove(query.id)
+            return self.insert(query)
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def match(self, events: Any) -> Matches:
+        return joined(list(self.match_chunks(events)), self._ids)
+
+    def match_chunks(self, events: Any) -> Iterator[Matches]:
+        with self._lock:
+            batch = (
+                events
+                if isinstance(events, EventBatch)
+                else from_rows(events, self.stream, columns=self._columns)
+            )
+            found = self._scanned.added_to(self._found(batch, len(self._ids)), batch)
+        yield from of_events(batch, found, self._ids)
+
+    def _found(self, batch: EventBatch, known: int) -> Iterator[Found]:
+        start, rows = 0, len(batch.events)
+        while start < rows:
+            with self._lock:
+                pieces = self._evaluated(batch, start)
+                newer = len(self._ids) > known
+            for piece in pieces:
+                yield piece.before(known) if newer else piece
+                start = piece.end
+
+    def _evaluated(self, batch: EventBatch, start: int) -> list[Found]:
+        """The matches of the next events, as many as there is reason to take at a time."""
+        self._settle()
+        bitmaps, monitor = self._bitmaps, self.monitor
+        size = min(self._at_once, len(batch.events) - start, monitor.room)
+        events = EventColumns(batch.table.slice(start, size), size)
+        at = bitmaps.rows_of(events, self.order.sequence)
+        monitor.remember(at)
+        table, way = bitmaps.table(), self.order.way
+        block = self.options.block or max(1, len(table.alive))
+        most, seen = len(self._live), np.full(len(self._ids), -1, np.int64)
+        pieces, row, total = [], 0, 0
+        while row < size:
+            out, offsets = np.empty(max(OUTPUT, most), np.int64), np.empty(size - row + 1, np.int64)
+            end = evaluate(
+                table, at, row, size, way, block, most, seen, out, offsets, monitor.tally
+            )
+            ends = offsets[: end - row + 1]
+            pieces.append(Found(start + row, ends, out[: ends[-1]]))
+            row, total = end, total + int(ends[-1])
+        self._set_pace(size, total)
+        self._adapt()
+        return pieces
+
+    def _set_pace(self, rows: int, matches: int) -> None:
+        """So many events at a time that their matches fit into one piece, but not too many."""
+        of_texts = any(isinstance(self._bitmaps.subjects[n], TextsOf) for n in self.order.sequence)
+        most = min(ROWS_WITH_TEXTS if of_texts else MOST_ROWS, OUTPUT * rows // (2 * matches + 1))
+        self._at_once = max(FEWEST_ROWS, min(4 * self._at_once, most))
+
+    def _settle(self) -> None:
+        """Write new queries, and bring the order up to date with the constructs in use."""
+        if self._settled:
+            return
+        bitmaps, self._settled = self._bitmaps, True
+        bitmaps.settle()
+        if bitmaps.epoch != self._epoch or not self.order.sequence:
+            self._epoch = bitmaps.epoch
+            self.monitor.begin_anew()
+            self.order = found_order(bitmaps, imagined_sample(bitmaps), self.options)
+        else:
+            self.order = self.order.over(*used_constructs(bitmaps))
+
+    def _adapt(self) -> None:
+        """Find another order, if a period is over and there is reason to."""
+        much = self._changes > MUCH * len(self._live)
+        if self.monitor.period_over(queries_changed=much) is not None:
+            self.order = found_order(self._bitmaps, self.monitor.sample, self.options)
+            self._changes = 0
+
+    def filing(self, query_id: str) -> Filing:
+        with self._lock:
+            check_held(query_id, self._live)
+            if query_id in self._scanned:
+                return Filing("asc", "scanned: too many alternatives for bitmaps")
+            parts = len(self._bitmaps.where(self._live[query_id]))
+            bits = f"{parts} bits, one for each alternative" if parts > 1 else "a bit"
+            how = f"{bits} in every region of {len(self._bitmaps.subjects)} constructs"
+            return Filing("asc", how if parts else "given out for every event")
+
+    def describe(self) -> dict[str, Any]:
+        with self._lock:
+            self._settle()
+            bitmaps, names = self._bitmaps, [one.name for one in self._bitmaps.subjects]
+            return {
+                "kind": "asc",
+                "queries": len(self),
+                "positions": len(self._ids),
+                "scanned": len(self._scanned),
+                "conjunctions": len(bitmaps),
+                "constructs": len(self.order.sequence),
+                "regions": bitmaps.rows,
+                "bytes": bitmaps.bits.nbytes,
+                "order": [names[number] for number in self.order.sequence],
+                "cover_set": self.order.cover,
+                "micro_arrows": self.order.micro,
+                **self.monitor.describe(),
+                "options": self.options.as_json(),
+            }

@@ -1,0 +1,56 @@
+"""What can be chosen about the order of evaluation; results never depend on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
+
+from headgate.errors import UsageError, did_you_mean
+
+Sequence = Literal["hybrid", "macro", "fixed"]
+
+_LARGEST = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class AscOptions:
+    """The parameters of "Adaptive two-level optimization for selection predicates …".
+
+    | option      | section  | meaning                                                             |
+    |-------------|----------|---------------------------------------------------------------------|
+    | `sequence`  | 4.2, 4.3 | `macro`: one order for all events; `hybrid`: with micro-arrows;     |
+    |             |          | `fixed`: the first order stays                                      |
+    | `period`    | 5.2      | λ: events after which the dropping ratio is computed anew           |
+    | `threshold` | 5.2      | μ: relative change from which on the order is found anew; 0: after  |
+    |             |          | every period                                                        |
+    | `sample`    |          | events of a period that are remembered, for finding an order        |
+    | `monitored` | 4.2.3    | τ: events that decide on one place in the sequence, each place with |
+    |             |          | its own, as in the paper; None: all of the sample decide on each    |
+    | `fewest`    | 4.3      | events that must have visited a region before it gets a micro-arrow |
+    | `block`     |          | words of the bitmaps that are evaluated before the next ones, each  |
+    |             |          | block until it is empty; 0: all at once, as in the paper            |
+    | `most_bytes`|          | of all bitmaps; a query that would need more is refused             |
+    """
+
+    sequence: Sequence = "hybrid"
+    period: int = 100_000
+    threshold: float = 0.1
+    sample: int = 2_000
+    monitored: int | None = None
+    fewest: int = 30
+    block: int = 64
+    most_bytes: int = 4 << 30
+
+    def __post_init__(self) -> None:
+        if self.sequence not in (known := get_args(Sequence)):
+            raise UsageError(f"no sequence `{self.sequence}`; {did_you_mean(self.sequence, known)}")
+        for name in ("period", "sample", "monitored", "fewest", "block", "most_bytes"):
+            value, least = getattr(self, name), 0 if name == "block" else 1
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            if not (whole and least <= value <= _LARGEST) and (name, value) != ("monitored", None):
+                raise UsageError(f"`{name}` is a whole number from {least} on, not {value!r}")
+        if not isinstance(self.threshold, int | float) or not self.threshold >= 0:
+            raise UsageError(f"`threshold` is a number from 0 on, not {self.threshold!r}")
+
+    def as_json(self) -> dict[str, object]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}

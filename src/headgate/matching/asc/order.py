@@ -1,0 +1,109 @@
+"""The order in which constructs are evaluated, and how one is found from a sample of events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.matching.asc.arrows import micro_arrows
+from headgate.matching.asc.bitmaps import Bitmaps
+from headgate.matching.asc.evaluate import Way
+from headgate.matching.asc.options import AscOptions
+from headgate.matching.asc.sequences import Monitored, macro_sequence
+from headgate.matching.asc.texts import TextsOf
+
+IMAGINED = 500  # events by which the first order is found, before any has come
+
+Numbers = npt.NDArray[np.int64]
+Sample = npt.NDArray[np.int32]  # by event and construct: the row that the event is in
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """The macro-sequence by the numbers of constructs, the first `cover` of which cover all queries
+    but those that ask for text patterns alone; and the micro-arrow of each row, −1 for none."""
+
+    sequence: tuple[int, ...]
+    cover: int = 0
+    arrows: npt.NDArray[np.int16] = field(default_factory=lambda: np.empty(0, np.int16))
+
+    @property
+    def way(self) -> Way:
+        arrows = self.arrows if self.micro else self.arrows[:0]
+        return Way(np.array(self.sequence, np.int64), arrows)
+
+    @property
+    def micro(self) -> int:
+        """The number of micro-arrows."""
+        return int((self.arrows >= 0).sum())
+
+    def over(self, plain: Numbers, of_texts: Numbers) -> Order:
+        """The same for other constructs: those that are new come last."""
+        now = {*plain.tolist(), *of_texts.tolist()}
+        if now == {*self.sequence}:
+            return self
+        kept = [number for number in self.sequence if number in plain]
+        new = [number for number in plain.tolist() if number not in self.sequence]
+        arrows = np.where(np.isin(self.arrows, plain), self.arrows, -1).astype(np.int16)
+        cover = sum(number in plain for number in self.sequence[: self.cover])
+        return Order((*kept, *new, *of_texts.tolist()), cover, arrows)
+
+    def as_json(self) -> dict[str, Any]:
+        at = np.flatnonzero(self.arrows >= 0)
+        arrows = [at.tolist(), self.arrows[at].tolist()]
+        return {"sequence": list(self.sequence), "cover": self.cover, "arrows": arrows}
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Order:
+        at, targets = found["arrows"]
+        arrows = np.full(max(at, default=-1) + 1, -1, np.int16)
+        arrows[at] = targets
+        return cls(tuple(found["sequence"]), found["cover"], arrows)
+
+
+def used_constructs(bitmaps: Bitmaps) -> tuple[Numbers, Numbers]:
+    """The constructs that some query uses: those of values and pairs, and those of patterns."""
+    used = np.flatnonzero(bitmaps.usage.any(axis=1))
+    of_texts = np.array([isinstance(bitmaps.subjects[n], TextsOf) for n in used], np.bool_)
+    return used[~of_texts], used[of_texts]
+
+
+def found_order(bitmaps: Bitmaps, sample: Sample, options: AscOptions) -> Order:
+    """The sequence by the events of a sample, as the options have it.
+
+    Constructs of patterns have no regions to learn about, and come last: to make their rows takes
+    longer than to evaluate all others.
+    """
+    plain, of_texts = used_constructs(bitmaps)
+    counted = np.bitwise_or.reduce(bitmaps.usage[plain], axis=0, initial=0)
+    begin, end = _periods(len(sample), len(plain), options.monitored)
+    monitored = Monitored(bitmaps.bits, bitmaps.usage, counted, sample, begin, end)
+    sequence, cover, alone = macro_sequence(monitored, plain)
+    arrows = np.empty(0, np.int16)
+    if options.sequence == "hybrid" and len(plain) > 1:
+        arrows = micro_arrows(monitored, sequence, cover, alone, options.fewest)
+    return Order((*sequence.tolist(), *of_texts.tolist()), cover, arrows)
+
+
+def _periods(events: int, constructs: int, monitored: int | None) -> tuple[Numbers, Numbers]:
+    """Which events of a sample each step looks at; the last step has only one construct left."""
+    begin = np.zeros(max(1, constructs), np.int64)
+    if monitored is None:
+        return begin, np.full(len(begin), events)
+    size = min(monitored, events // max(1, constructs - 1))
+    begin = np.minimum(np.arange(len(begin)) * size, events)
+    return begin, np.minimum(begin + size, events)
+
+
+def imagined_sample(bitmaps: Bitmaps, seed: int = 0) -> Sample:
+    """Events in regions by chance, as if all regions of a construct were equally likely."""
+    random = np.random.default_rng(seed)
+    sample = np.zeros((IMAGINED, len(bitmaps.subjects)), np.int32)
+    for number in used_constructs(bitmaps)[0].tolist():
+        subject = bitmaps.subjects[number]
+        assert not isinstance(subject, TextsOf)
+        sample[:, number] = random.choice(subject.rows[1:], IMAGINED)
+    return sample

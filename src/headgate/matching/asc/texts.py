@@ -1,0 +1,92 @@
+"""A construct of text patterns: it has no regions, and makes a row for each text that it meets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.matching.asc.fill import fill_text_rows
+from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching.keyed.text_search import TextSearch
+from headgate.predicate import Column, Matches, Pattern
+
+Codes = npt.NDArray[np.int32]
+Bits = npt.NDArray[np.uint64]
+
+
+class _Uses(NamedTuple):
+    """Pattern p is used by `slots[start[p]:start[p + 1]]`, and refused by some of these."""
+
+    start: Any
+    slots: Any
+    refuses: Any
+
+
+class _Texts(NamedTuple):
+    """Text t matches the patterns `numbers[start[t]:start[t + 1]]`."""
+
+    start: Any
+    numbers: Any
+
+
+@dataclass(slots=True, eq=False)
+class TextsOf:
+    """The patterns on a column, by the slot that asks for them."""
+
+    column: Column
+    asked: dict[int, list[Matches]] = field(default_factory=dict)
+    _search: TextSearch | None = None
+    _uses: _Uses | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.column.name} LIKE"
+
+    def add(self, slot: int, atom: Matches) -> None:
+        self.asked.setdefault(slot, []).append(atom)
+        self._search = None
+
+    def drop(self, slot: int) -> None:
+        if self.asked.pop(slot, None) is not None:
+            self._search = None
+
+    def texts(self, columns: EventColumns) -> int:
+        """How many distinct texts a batch has."""
+        return len(columns.present(self.column)[1].ranked or ())
+
+    def rows_of(self, columns: EventColumns, bits: Bits, first: int, alive: Bits) -> Codes:
+        """The row of each event of a batch, in rows from `first` on: that of NULL, then texts."""
+        search, uses = self._prepared()
+        present, coded = columns.present(self.column)
+        needed = np.zeros(64 * len(alive), np.int64)
+        null, silent = alive.copy(), alive.copy()
+        for slot, atoms in self.asked.items():
+            needed[slot] = sum(not atom.negated for atom in atoms)
+            bit = np.uint64(1 << (slot & 63))
+            null[slot >> 6] &= ~bit
+            if needed[slot]:
+                silent[slot >> 6] &= ~bit
+        bits[first, : len(alive)] = null
+        texts = _Texts(*search.matched(coded.ranked or []))
+        fill_text_rows(bits, first + 1, len(alive), silent, needed, texts, uses)
+        rows = np.full(len(columns), first, np.int32)
+        rows[present] = coded.codes + (first + 1)
+        return rows
+
+    def _prepared(self) -> tuple[TextSearch, _Uses]:
+        if self._search is None or self._uses is None:
+            users: dict[Pattern, list[tuple[int, bool]]] = {}
+            for slot, atoms in self.asked.items():
+                for atom in atoms:
+                    users.setdefault(atom.pattern, []).append((slot, atom.negated))
+            flat = [use for uses in users.values() for use in uses]
+            self._search = TextSearch(list(users))
+            self._uses = _Uses(
+                np.cumsum([0, *map(len, users.values())], dtype=np.int64),
+                np.array([slot for slot, _ in flat], np.int64),
+                np.array([refuses for _, refuses in flat], np.bool_),
+            )
+        return self._search, self._uses
