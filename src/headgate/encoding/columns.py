@@ -105,8 +105,10 @@ def encode_present(column: pa.Array[Any], type_: Type) -> tuple[Codes, CodedColu
         return rows, encode_column(column.drop_null() if column.null_count else column, type_)
     buffer = column.buffers()[1]
     values = np.frombuffer(memoryview(buffer) if buffer else b"", width)
-    taken = values[column.offset : column.offset + len(column)][rows]
-    codes = double_ranks(taken) if width == np.float64 else taken.astype(np.int64)
+    taken = values[column.offset : column.offset + len(column)]
+    if column.null_count:
+        taken = taken[rows]
+    codes = double_ranks(taken) if width == np.float64 else taken.astype(np.int64, copy=False)
     return rows, CodedColumn(type_, codes, None)
 
 

@@ -1,20 +1,22 @@
 """Seeded generators: the same seed gives the same queries and events, for one version of NumPy.
 
-| generator        | queries                                                                      |
-|------------------|------------------------------------------------------------------------------|
-| `rules`          | WHERE clauses like those of alert rules, on many attributes of all types     |
-| `begen`          | a few of 400 attributes each, as in the BE-Tree paper; a million in a second |
-| `begen_of_names` | the same, derived from the letters of real names                             |
-| `q_grams`        | a name each, by the letters that follow each other in it                     |
-| `range_queries`  | ranges on some of 20 integers that every event has, as in the ASC paper      |
-| `boxes`          | ranges on a few attributes, spread over the whole space                      |
-| `covering_boxes` | boxes that tile and overlap a part of it, as in the stream-sharing paper     |
-| `pattern_rules`  | twenty text patterns each, as rules have that look for attacks in logs       |
-| `mixed`          | ANDs, ORs and NOTs of everything that WHERE has                              |
-| `flights`        | what people might want to know about flights, with real flights              |
+| generator         | queries                                                                      |
+|-------------------|------------------------------------------------------------------------------|
+| `rules`           | WHERE clauses like those of alert rules, on many attributes of all types     |
+| `begen`           | a few of 400 attributes each, as in the BE-Tree paper; a million in a second |
+| `begen_of_names`  | the same, derived from the letters of real names                             |
+| `q_grams`         | a name each, by the letters that follow each other in it                     |
+| `range_queries`   | ranges on some of 20 integers that every event has, as in the ASC paper      |
+| `selections`      | fifty on few of those integers: the query sets of the ASC paper              |
+| `boxes`           | ranges on a few attributes, spread over the whole space                      |
+| `covering_boxes`  | boxes that tile and overlap a part of it, as in the stream-sharing paper     |
+| `pattern_rules`   | twenty text patterns each, as rules have that look for attacks in logs       |
+| `mixed`           | ANDs, ORs and NOTs of everything that WHERE has                              |
+| `flights`         | what people might want to know about flights, with real flights              |
+| `real_selections` | fifty that describe some rows of real data, as in the ASC paper              |
 
-`rules`, `q_grams` and `flights` leave it to chance how often an event matches; all others come with
-events that match as often as was asked for.
+`rules`, `q_grams`, `flights` and the two selections leave it to chance, more or less, how often an
+event matches; all others come with events that match as often as was asked for.
 """
 
 from headgate.workloads.begen import begen
@@ -26,33 +28,58 @@ from headgate.workloads.covering_boxes import covering_boxes
 from headgate.workloads.flights import flight_lines, flight_queries, flights
 from headgate.workloads.integer_events import IntegerEvents
 from headgate.workloads.mixed import Mixed, mixed, mixed_events
+from headgate.workloads.nsl_kdd import nsl_kdd
 from headgate.workloads.pattern_rules import PatternRules, pattern_rules
 from headgate.workloads.q_grams import gram_events, q_grams
 from headgate.workloads.range_queries import range_queries
+from headgate.workloads.real_selections import (
+    RealSelections,
+    connection_selections,
+    flight_selections,
+)
+from headgate.workloads.region_deviation import region_deviation
 from headgate.workloads.rules import rule_stream, where_clauses
+from headgate.workloads.selection_tuples import skewed_tuples, uniform_tuples
+from headgate.workloads.selection_usage import SelectionSpec
+from headgate.workloads.selections import (
+    LARGE_SELECTIONS,
+    SELECTION_SETS,
+    selection_queries,
+)
 
 __all__ = [
+    "LARGE_SELECTIONS",
+    "SELECTION_SETS",
     "Boxes",
     "Conjunctions",
     "IntegerEvents",
     "Mixed",
     "PatternRules",
+    "RealSelections",
+    "SelectionSpec",
     "begen",
     "begen_of_names",
     "box_events",
     "boxes",
     "city_names",
     "city_texts",
+    "connection_selections",
     "covering_boxes",
     "flight_lines",
     "flight_queries",
+    "flight_selections",
     "flights",
     "gram_events",
     "mixed",
     "mixed_events",
+    "nsl_kdd",
     "pattern_rules",
     "q_grams",
     "range_queries",
+    "region_deviation",
     "rule_stream",
+    "selection_queries",
+    "skewed_tuples",
+    "uniform_tuples",
     "where_clauses",
 ]

@@ -68,7 +68,9 @@ class Bitmaps:
 
     @property
     def words(self) -> int:
-        return -(-self._slots // 64)
+        """Of a row; many are a multiple of what processors AND at once in a loop."""
+        words = -(-self._slots // 64)
+        return words if words <= LINE else -(-words // (2 * LINE)) * 2 * LINE
 
     @property
     def alive(self) -> Bits:
@@ -217,12 +219,13 @@ class Bitmaps:
         return self.rows - 1
 
     def _make_room(self, rows: int, words: int, subjects: int = 0) -> None:
-        """Let the arrays grow. Rows begin in different sets of the cache: lines are odd."""
+        """Let the arrays grow."""
         height, width = self.bits.shape
         if rows > height or words > width:
             height = max(height, rows if rows <= height else max(rows, 2 * height))
             if words > width:
-                width = LINE * (-(-max(words, 2 * width) // LINE) | 1)
+                lines = -(-max(words, width + width // 4) // LINE)
+                width = LINE * (lines + (lines % 8 == 0))  # or rows would compete for cache lines
             self.bits = _grown(self.bits, (height, width))
             self._alive = _grown(self._alive, (width,))
             self._usage = _grown(self._usage, (len(self._usage), width))

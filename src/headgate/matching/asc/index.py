@@ -174,7 +174,7 @@ class AscIndex:
         at = bitmaps.rows_of(events, self.order.sequence)
         monitor.remember(at)
         table, way = bitmaps.table(), self.order.way
-        block = self.options.block or max(1, len(table.alive))
+        block = self._block(len(table.alive))
         most, seen = len(self._live), np.full(len(self._ids), -1, np.int64)
         pieces, row, total = [], 0, 0
         while row < size:
@@ -188,6 +188,11 @@ class AscIndex:
         self._set_pace(size, total)
         self._adapt()
         return pieces
+
+    def _block(self, words: int) -> int:
+        """Blocks of about the size that was asked for, all of the same size, or nearly so."""
+        blocks = max(1, round(words / (self.options.block or words or 1)))
+        return max(1, -(-words // (16 * blocks)) * 16)
 
     def _set_pace(self, rows: int, matches: int) -> None:
         """So many events at a time that their matches fit into one piece, but not too many."""

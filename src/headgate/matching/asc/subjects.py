@@ -76,17 +76,28 @@ class ValuesOf:
 
     def rows_of(self, columns: EventColumns) -> Codes:
         """The row of each event of a batch."""
-        if self._regions is None:
-            numbers = pool_of(self.column.type) == NUMBERS
-            cuts: Any = np.array(self.cuts, np.int64) if numbers else self.cuts
-            self._regions = Regions(self.column, cuts, look_up_table(cuts) if numbers else None)
+        regions = self._known_regions()
         present, coded = columns.present(self.column)
-        found = self.rows[self._regions.codes(coded)]
+        found = regions.codes(coded)
+        if regions.table is None:
+            found = self.rows[found]
         if len(present) == len(columns):
             return found
         rows = np.full(len(columns), self.rows[0], np.int32)
         rows[present] = found
         return rows
+
+    def _known_regions(self) -> Regions:
+        """How codes are found; where a table gives them, it gives the rows at once."""
+        if self._regions is None:
+            cuts: Any = self.cuts
+            table = None
+            if pool_of(self.column.type) == NUMBERS:
+                cuts = np.array(self.cuts, np.int64)
+                codes = look_up_table(cuts)
+                table = None if codes is None else self.rows[codes]
+            self._regions = Regions(self.column, cuts, table)
+        return self._regions
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,6 +26,7 @@ from headgate.encoding.cuts import NUMBERS, pool_of, unpack_cuts
 from headgate.encoding.selection import ranges
 from headgate.matching.keyed.by_row import by_row
 from headgate.matching.keyed.event_columns import EventColumns, Rows
+from headgate.matching.keyed.look_up import looked_up
 from headgate.predicate import Column
 from headgate.schema import Schema
 
@@ -54,9 +55,8 @@ class Regions:
     def _of_numbers(self, ordinals: npt.NDArray[np.int64]) -> Codes:
         if self.table is None:
             return (np.searchsorted(self.cuts, ordinals, side="right") + 1).astype(np.int32)
-        least = int(self.cuts[0])
-        places = np.clip(ordinals, least - 1, least + len(self.table) - 2) - (least - 1)
-        return self.table[places]
+        found: Codes = looked_up(ordinals, int(self.cuts[0]) - 1, self.table)
+        return found
 
     def _of_ranks(self, values: CodedColumn) -> Codes:
         """Texts and wide decimals: the distinct ones are looked up, each once."""
