@@ -120,17 +120,31 @@ class Monitor:
 
     def remember(self, rows: Sample) -> None:
         """Take some of a batch into the sample, of which the latest stay; a row per construct."""
-        constructs = len(rows)
+        step = max(1, self.period // self._room_for(len(rows)))
+        self.keep(rows[:, -int(self.tally[EVENTS]) % step :: step].T)
+
+    def _room_for(self, constructs: int) -> int:
+        """How many events the sample takes."""
         own = (self.options.monitored or 0) * max(1, constructs - 1)
-        room = own or self.options.sample
-        step = max(1, self.period // room)
-        some = rows[:, -int(self.tally[EVENTS]) % step :: step].T[-room:]
+        return own or self.options.sample
+
+    def keep(self, events: Sample) -> None:
+        """Take all of these events into the sample."""
+        constructs = events.shape[1]
+        room = self._room_for(constructs)
+        some = events[-room:]
         if self._sample.shape != (room, constructs):
             self._sample, self._sampled = np.empty((room, constructs), np.int32), 0
         kept = min(self._sampled, room - len(some))
         self._sample[:kept] = self._sample[self._sampled - kept : self._sampled].copy()
         self._sample[kept : kept + len(some)] = some
         self._sampled = kept + len(some)
+
+    def taken(self) -> tuple[Tally, Sample]:
+        """What was counted and sampled since the last time, which is then forgotten."""
+        found = self.tally, self.sample.copy()
+        self.tally, self._sampled = np.zeros(COUNTED, np.int64), 0
+        return found
 
     @property
     def sample(self) -> Sample:

@@ -9,6 +9,7 @@ conjunctions have been written as there are.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -85,7 +86,7 @@ class Bitmaps:
         """How much room the bits would need with those of a further query, about."""
         new = sum(len(cuts - self._cuts.get(name, set())) for name, cuts in _cuts(conjunctions))
         slots = self._slots + self._noted + len(conjunctions)
-        return (self._cut_rows + new + 2) * 8 * max(self.words, slots // 64)
+        return (self._cut_rows + new + 2) * 8 * max(self.words, 1 + slots // 64)
 
     def add(self, position: int, conjunctions: Sequence[Conjunction]) -> None:
         """Note the conjunctions of a query, one of which must hold; one without atoms does so."""
@@ -107,7 +108,9 @@ class Bitmaps:
         """Take a query out."""
         if position in self._always:
             self._always.remove(position)
-        elif self._pending.pop(position, None) is None:
+        elif position in self._pending:
+            self._noted -= len(self._pending.pop(position))
+        else:
             for slot, _ in self._conjunctions.pop(position):
                 self._alive[slot >> 6] &= ~np.uint64(1 << (slot & 63))
                 self._free.append(slot)
@@ -248,6 +251,15 @@ class Bitmaps:
             else:
                 found[number] = subject.rows_of(columns)
         return found
+
+    def fingerprint(self) -> str:
+        """Equal for bitmaps with the same constructs, regions and rows, whatever their queries."""
+        digest = hashlib.blake2b(digest_size=16)
+        for subject in self.subjects:
+            cuts = subject.cuts if isinstance(subject, ValuesOf) else ()
+            rows = () if isinstance(subject, TextsOf) else subject.rows.tolist()
+            digest.update(repr((subject.name, cuts, rows)).encode())
+        return digest.hexdigest()
 
     def where(self, position: int) -> list[Conjunction]:
         """The conjunctions of a query; of one that always matches there are none."""

@@ -17,6 +17,7 @@ from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.evaluate import evaluate
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Order, found_order, imagined_sample, used_constructs
+from headgate.matching.asc.statistics import MOST_EVENTS, Statistics
 from headgate.matching.asc.texts import TextsOf
 from headgate.matching.filing import Filing
 from headgate.matching.found import Found, of_events
@@ -25,6 +26,7 @@ from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.matches import Matches, joined
 from headgate.matching.scanned import Scanned, few_conjunctions
 from headgate.predicate import columns
+from headgate.predicate.conjunctions import Conjunction
 from headgate.query import Query
 from headgate.schema import Schema, Stream
 
@@ -70,6 +72,7 @@ class AscIndex:
         self._epoch = -1  # of the bitmaps that the order is about
         self._changes = 0  # queries that came or went since the order was found
         self._settled = False  # has nothing come or gone since the last settling?
+        self._led = False  # does somebody else find the order?
         self._at_once = FEWEST_ROWS
         self._lock = RLock()
 
@@ -99,18 +102,29 @@ class AscIndex:
     def insert(self, query: Query) -> int:
         with self._lock:
             check_new(query, self.stream, self._live)
+            parts = self._conjunctions(query)
             position = len(self._ids)
-            parts = few_conjunctions(query)
             if parts is None:
                 self._scanned.insert(query, position)
             else:
-                self._check_room(query, self._bitmaps.bytes_with(parts))
                 self._bitmaps.add(position, parts)
             self._columns |= {column.name for column in columns(query.where)}
             self._ids.append(query.id)
             self._live[query.id] = position
             self._note_change()
             return position
+
+    def _conjunctions(self, query: Query) -> tuple[Conjunction, ...] | None:
+        """As many as there is room for; None where a query is to be scanned."""
+        parts = few_conjunctions(query)
+        needed = self._bitmaps.bytes_with(parts) if parts else 0
+        if needed > self.options.most_bytes:
+            raise QuerySetError(
+                f"with `{query.id}` the bitmaps would take {needed / 2**20:,.1f} MiB, more than "
+                f"{self.options.most_bytes / 2**20:,.1f}: there are too many different constants "
+                "for an index of kind `asc`; `keyed` takes them"
+            )
+        return parts
 
     def _note_change(self) -> None:
         self._changes += 1
@@ -136,6 +150,7 @@ class AscIndex:
     def update(self, query: Query) -> int:
         with self._lock:
             check_update(query, self.stream, self._live)
+            self._conjunctions(query)
             self.remove(query.id)
             return self.insert(query)
 
@@ -169,7 +184,8 @@ class AscIndex:
         """The matches of the next events, as many as there is reason to take at a time."""
         self._settle()
         bitmaps, monitor = self._bitmaps, self.monitor
-        size = min(self._at_once, len(batch.events) - start, monitor.room)
+        room = MOST_ROWS if self._led else monitor.room
+        size = min(self._at_once, len(batch.events) - start, room)
         events = EventColumns(batch.table.slice(start, size), size)
         at = bitmaps.rows_of(events, self.order.sequence)
         monitor.remember(at)
@@ -216,9 +232,63 @@ class AscIndex:
     def _adapt(self) -> None:
         """Find another order, if a period is over and there is reason to."""
         much = self._changes > MUCH * len(self._live)
-        if self.monitor.period_over(queries_changed=much) is not None:
+        if not self._led and self.monitor.period_over(queries_changed=much) is not None:
             self.order = found_order(self._bitmaps, self.monitor.sample, self.options)
             self._changes = 0
+
+    def follow(self, order: dict[str, Any] | None) -> None:
+        """From now on take the order that another index `published`; None for the first order.
+
+        Counts and samples are kept for `statistics`. Arrows are followed only if both indexes have
+        the same regions.
+        """
+        with self._lock:
+            self._settle()
+            self._led = True
+            if order is not None:
+                self.order = self._taken(order)
+
+    def _taken(self, order: dict[str, Any]) -> Order:
+        bitmaps = self._bitmaps
+        numbers = {subject.name: number for number, subject in enumerate(bitmaps.subjects)}
+        sequence = tuple(numbers[name] for name in order["sequence"] if name in numbers)
+        arrows = np.full(bitmaps.rows, -1, np.int16)
+        if order["fingerprint"] == bitmaps.fingerprint():
+            rows, targets = order["arrows"]
+            arrows[rows] = targets
+        return Order(sequence, order["cover"], arrows).over(*used_constructs(bitmaps))
+
+    def published(self) -> dict[str, Any]:
+        """The order as it is now, for other indexes over the same queries, and for a file."""
+        with self._lock:
+            self._settle()
+            rows = np.flatnonzero(self.order.arrows >= 0)
+            return {
+                "fingerprint": self._bitmaps.fingerprint(),
+                "sequence": [self._bitmaps.subjects[n].name for n in self.order.sequence],
+                "cover": self.order.cover,
+                "arrows": [rows.tolist(), self.order.arrows[rows].tolist()],
+            }
+
+    def statistics(self) -> Statistics:
+        """What was counted and sampled since the last time."""
+        with self._lock:
+            self._settle()
+            tally, sample = self.monitor.taken()
+            step = -(-len(sample) // MOST_EVENTS) or 1
+            return Statistics(self._bitmaps.fingerprint(), tally, sample[::step])
+
+    def learn(self, statistics: Statistics) -> bool:
+        """Take what other indexes have counted, as if it were one's own; has the order changed?"""
+        with self._lock:
+            self._settle()
+            if statistics.fingerprint != self._bitmaps.fingerprint():
+                return False
+            self.monitor.keep(statistics.sample)
+            self.monitor.tally += statistics.tally
+            before = self.monitor.rearranged
+            self._adapt()
+            return self.monitor.rearranged > before
 
     def filing(self, query_id: str) -> Filing:
         with self._lock:

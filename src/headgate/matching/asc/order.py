@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,18 +49,6 @@ class Order:
         arrows = np.where(np.isin(self.arrows, plain), self.arrows, -1).astype(np.int16)
         cover = sum(number in plain for number in self.sequence[: self.cover])
         return Order((*kept, *new, *of_texts.tolist()), cover, arrows)
-
-    def as_json(self) -> dict[str, Any]:
-        at = np.flatnonzero(self.arrows >= 0)
-        arrows = [at.tolist(), self.arrows[at].tolist()]
-        return {"sequence": list(self.sequence), "cover": self.cover, "arrows": arrows}
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Order:
-        at, targets = found["arrows"]
-        arrows = np.full(max(at, default=-1) + 1, -1, np.int16)
-        arrows[at] = targets
-        return cls(tuple(found["sequence"]), found["cover"], arrows)
 
 
 def used_constructs(bitmaps: Bitmaps) -> tuple[Numbers, Numbers]:
