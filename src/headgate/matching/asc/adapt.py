@@ -103,7 +103,7 @@ class Monitor:
     _trigger: Trigger = field(init=False)
     _sample: Sample = field(default_factory=lambda: np.empty((0, 0), np.int32))
     _sampled: int = 0
-    _begun: bool = False  # has an order seen events?
+    _orders: int = 0  # that have seen events, since all began anew
 
     def __post_init__(self) -> None:
         self._trigger = Trigger(self.options.threshold)
@@ -111,7 +111,12 @@ class Monitor:
     @property
     def period(self) -> int:
         """How many events this period has."""
-        return self.options.period if self._begun else min(FIRST, self.options.period)
+        return self.options.period if self._orders else min(FIRST, self.options.period)
+
+    @property
+    def thorough(self) -> bool:
+        """Is there time to look ahead? A first order is wanted soon."""
+        return self.options.lookahead and self._orders > 1
 
     @property
     def room(self) -> int:
@@ -152,7 +157,7 @@ class Monitor:
 
     def begin_anew(self) -> None:
         """What was learned means nothing any more."""
-        self._sampled, self._begun = 0, False
+        self._sampled = self._orders = 0
         self._trigger = Trigger(self.options.threshold)
 
     def period_over(self, *, queries_changed: bool = False) -> str | None:
@@ -160,8 +165,10 @@ class Monitor:
         events = int(self.tally[EVENTS])
         if events < self.period:
             return None
-        if not self._begun:
+        if self._orders == 0:
             why: str | None = "the first events came"
+        elif self._orders == 1 and self.options.lookahead:
+            why = "the first period is over"
         elif queries_changed:
             why = "queries came or went"
         else:
@@ -177,7 +184,7 @@ class Monitor:
         micro = int(tally[MICRO]) / max(1, int(tally[FOLLOWED]))
         over = Period(self.events, int(tally[EVENTS]), self.dropping, self.cost, micro, why)
         self.history.append(over)
-        self._begun = True
+        self._orders += why is not None or self._orders == 0
         if why is not None:
             self.last, self.rearranged = over, self.rearranged + 1
         self.tally = np.zeros(COUNTED, np.int64)

@@ -39,7 +39,7 @@ def micro_arrows(monitored, sequence, cover, alone, fewest):
         able = np.zeros((end - begin, count), np.bool_)
         groups = 0
         for i in range(begin, end):
-            standing = _walk(bits, counted, sample, i, sequence, arrows, depth, done, grb)
+            standing = walk(bits, counted, sample, i, sequence, arrows, depth, done, grb)
             if standing < 0 or decided[standing]:
                 continue
             g = group[standing]
@@ -80,7 +80,7 @@ def micro_arrows(monitored, sequence, cover, alone, fewest):
 
 
 @kernel
-def _walk(bits, counted, sample, i, sequence, arrows, depth, done, grb):
+def walk(bits, counted, sample, i, sequence, arrows, depth, done, grb):
     """The row in which an event stands after some steps, or −1 if it is dropped on the way."""
     done[:] = False
     grb[:] = counted

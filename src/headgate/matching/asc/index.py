@@ -225,7 +225,8 @@ class AscIndex:
         if bitmaps.epoch != self._epoch or not self.order.sequence:
             self._epoch = bitmaps.epoch
             self.monitor.begin_anew()
-            self.order = found_order(bitmaps, imagined_sample(bitmaps), self.options)
+            sample = imagined_sample(bitmaps)
+            self.order = found_order(bitmaps, sample, self.options, lookahead=False)
         else:
             self.order = self.order.over(*used_constructs(bitmaps))
 
@@ -233,7 +234,8 @@ class AscIndex:
         """Find another order, if a period is over and there is reason to."""
         much = self._changes > MUCH * len(self._live)
         if not self._led and self.monitor.period_over(queries_changed=much) is not None:
-            self.order = found_order(self._bitmaps, self.monitor.sample, self.options)
+            sample, thorough = self.monitor.sample, self.monitor.thorough
+            self.order = found_order(self._bitmaps, sample, self.options, lookahead=thorough)
             self._changes = 0
 
     def follow(self, order: dict[str, Any] | None) -> None:

@@ -26,6 +26,8 @@ class AscOptions:
     | `sample`    |          | events of a period that are remembered, for finding an order        |
     | `monitored` | 4.2.3    | τ: events that decide on one place in the sequence, each place with |
     |             |          | its own, as in the paper; None: all of the sample decide on each    |
+    | `lookahead` |          | sequence and arrows by the cost of the whole way (`lookahead.py`);  |
+    |             |          | False: step by step, as in the paper                                |
     | `fewest`    | 4.3      | events that must have visited a region before it gets a micro-arrow |
     | `block`     |          | words of the bitmaps that are evaluated before the next ones, each  |
     |             |          | block until it is empty; 0: all at once, as in the paper            |
@@ -37,7 +39,8 @@ class AscOptions:
     threshold: float = 0.1
     sample: int = 2_000
     monitored: int | None = None
-    fewest: int = 30
+    lookahead: bool = True
+    fewest: int = 10
     block: int = 64
     most_bytes: int = 4 << 30
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from headgate.matching.asc.arrows import micro_arrows
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.evaluate import Way
+from headgate.matching.asc.lookahead import improved_sequence, paying_arrows
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.sequences import Monitored, macro_sequence
 from headgate.matching.asc.texts import TextsOf
@@ -58,8 +59,8 @@ def used_constructs(bitmaps: Bitmaps) -> tuple[Numbers, Numbers]:
     return used[~of_texts], used[of_texts]
 
 
-def found_order(bitmaps: Bitmaps, sample: Sample, options: AscOptions) -> Order:
-    """The sequence by the events of a sample, as the options have it.
+def found_order(bitmaps: Bitmaps, sample: Sample, options: AscOptions, *, lookahead: bool) -> Order:
+    """The sequence by the events of a sample, as the options have it, or a first quick one.
 
     Constructs of patterns have no regions to learn about, and come last: to make their rows takes
     longer than to evaluate all others.
@@ -70,9 +71,20 @@ def found_order(bitmaps: Bitmaps, sample: Sample, options: AscOptions) -> Order:
     monitored = Monitored(bitmaps.bits, bitmaps.usage, counted, sample, begin, end)
     sequence, cover, alone = macro_sequence(monitored, plain)
     arrows = np.empty(0, np.int16)
-    if options.sequence == "hybrid" and len(plain) > 1:
+    if lookahead and len(plain):
+        sequence = improved_sequence(monitored, sequence)
+        cover = _cover(monitored, sequence)
+    if options.sequence == "hybrid" and lookahead and len(plain):
+        arrows = paying_arrows(monitored, sequence, options.fewest)
+    elif options.sequence == "hybrid" and not options.lookahead:
         arrows = micro_arrows(monitored, sequence, cover, alone, options.fewest)
     return Order((*sequence.tolist(), *of_texts.tolist()), cover, arrows)
+
+
+def _cover(monitored: Monitored, sequence: Numbers) -> int:
+    """How many constructs at the beginning of a sequence cover all queries that count."""
+    covered = np.bitwise_or.accumulate(monitored.usage[sequence], axis=0)
+    return 1 + int(np.argmax(((monitored.counted & ~covered) == 0).all(axis=1)))
 
 
 def _periods(events: int, constructs: int, monitored: int | None) -> tuple[Numbers, Numbers]:
