@@ -16,6 +16,8 @@ import numpy as np
 from headgate.matching.keyed.compiled import kernel, part_of_kernel
 from headgate.matching.keyed.intrinsics import lowest_bit, unchecked
 
+ARROWED = 64
+
 # What is counted while events are evaluated.
 EVENTS, DROPPED, EVALUATED, MICRO, FOLLOWED, COUNTED = range(6)
 
@@ -35,7 +37,8 @@ class Table(NamedTuple):
 
 
 class Way(NamedTuple):
-    """Constructs in the macro-sequence, and the micro-arrow of each row, or −1."""
+    """Constructs in the macro-sequence, and by row the place in it that a micro-arrow leads to, or
+    −1: one of the first `ARROWED`, so that a word can tell which are still to be evaluated."""
 
     sequence: Any
     arrows: Any
@@ -58,12 +61,12 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
     grb = np.empty(block, np.uint64)
     path = np.empty(count + 1, np.int64)  # where the row of each step begins
     micros = np.zeros(count + 1, np.int64)  # how many of the steps so far followed a micro-arrow
-    done = np.full(at.shape[0] + 1, -1, np.int64)  # the event that evaluated a construct last (GEB)
+    every = ~np.uint64(0) >> np.uint64(max(0, ARROWED - count))  # places to evaluate (GEB)
     used = evaluated = dropped = micro = followed = 0
     offsets[0] = 0
     e = start
     while e < stop and used + most <= len(out):
-        before, known, deepest, behind, row = used, 0, 0, 0, np.int64(-1)
+        before, known, deepest, row, to_do = used, 0, 0, np.int64(-1), every
         for begin in range(0, words, block):
             size = min(block, words - begin)
             left = np.uint64(0)
@@ -73,16 +76,18 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
             depth = 0
             while left != 0 and depth < count:
                 while known < min(depth + 2, count):
-                    target = sequence[known]
+                    place = np.int64(known)
                     if hybrid:
-                        target = _arrow(arrows, row, done, e)
-                        micros[known + 1] = micros[known] + (target >= 0)
-                        if target < 0:
-                            while done[sequence[behind]] == e:
-                                behind += 1
-                            target = sequence[behind]
-                        done[target] = e
-                    row = np.int64(at[target, e])
+                        arrow = np.int64(arrows[row]) if 0 <= row < len(arrows) else np.int64(-1)
+                        micro_next = arrow >= 0 and (to_do >> np.uint64(arrow)) & np.uint64(1) != 0
+                        if micro_next:
+                            place = arrow
+                        elif to_do != 0:
+                            place = lowest_bit(to_do)
+                        micros[known + 1] = micros[known] + micro_next
+                        if place < ARROWED:
+                            to_do &= ~(np.uint64(1) << np.uint64(place))
+                    row = np.int64(at[sequence[place], e])
                     path[known] = row * stride
                     known += 1
                 one, last = path[depth] + begin, depth + 1 == count
@@ -113,13 +118,6 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
     tally[MICRO] += micro
     tally[FOLLOWED] += followed
     return e
-
-
-@part_of_kernel
-def _arrow(arrows, row, done, e):
-    """Where the micro-arrow of a row leads, or −1 where there is none to follow."""
-    target = np.int64(arrows[row]) if 0 <= row < len(arrows) else np.int64(-1)
-    return target if target >= 0 and done[target] != e else np.int64(-1)
 
 
 @part_of_kernel

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from headgate.matching.asc.arrows import micro_arrows
 from headgate.matching.asc.bitmaps import Bitmaps
-from headgate.matching.asc.evaluate import Way
+from headgate.matching.asc.evaluate import ARROWED, Way
 from headgate.matching.asc.lookahead import improved_sequence, paying_arrows
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.sequences import Monitored, macro_sequence
@@ -32,8 +32,12 @@ class Order:
 
     @property
     def way(self) -> Way:
-        arrows = self.arrows if self.micro else self.arrows[:0]
-        return Way(np.array(self.sequence, np.int64), arrows)
+        sequence = np.array(self.sequence, np.int64)
+        if not self.micro:
+            return Way(sequence, self.arrows[:0])
+        place_of = np.full(max(self.sequence) + 2, -1, np.int16)  # the last is for none
+        place_of[sequence[:ARROWED]] = np.arange(len(sequence[:ARROWED]))
+        return Way(sequence, place_of[self.arrows])
 
     @property
     def micro(self) -> int:
