@@ -1,7 +1,7 @@
 """Which query of a set has a predicate on which attribute, with exact totals.
 
-Attributes are not equally popular: the most popular one is `POPULARITY` times as likely to be used
-as the least. So some few cover most queries, which is what makes their order matter.
+Attributes are not equally popular: the most popular one is so many times as likely to be used as
+the least. So some few cover most queries, which is what makes their order matter.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from headgate.errors import UsageError
 
-POPULARITY = 6.0
-
 Usage = npt.NDArray[np.bool_]
 
 
@@ -24,7 +22,7 @@ class SelectionSpec:
 
     `deviation` is how much the regions of an attribute differ; None leaves it to chance. The rest
     the paper does not say: a query has at least `fewest` predicates, and accepts the share
-    `matching` of uniform tuples on average.
+    `matching` of uniform tuples on average; and the attributes differ in `popularity`.
     """
 
     queries: int
@@ -33,6 +31,7 @@ class SelectionSpec:
     deviation: float | None = None
     fewest: int = 1
     matching: float = 0.003
+    popularity: float = 6.0
 
 
 def selection_usage(spec: SelectionSpec, random: np.random.Generator) -> Usage:
@@ -44,7 +43,7 @@ def selection_usage(spec: SelectionSpec, random: np.random.Generator) -> Usage:
     """
     _check(spec)
     shape = (spec.queries, spec.attributes)
-    weights = random.permutation(np.geomspace(1, POPULARITY, spec.attributes))
+    weights = random.permutation(np.geomspace(1, spec.popularity, spec.attributes))
     keys = random.gumbel(size=shape) + np.log(weights)
     covering = np.arange(spec.attributes)
     keys[random.permutation(spec.queries)[covering % spec.queries], covering] = np.inf

@@ -7,7 +7,8 @@ One that reaches an end of the domain is a <, <=, > or >=, a single value a =, a
 The share of tuples that match no query is ruled by `matching`, roughly as (1 − matching)^queries:
 with the default of 0.003, fifty queries leave about 85 % of uniform tuples without a match. Where
 there are 5,000, as in `LARGE_SELECTIONS`, it must be smaller, and queries need three predicates
-each, since a query with one accepts a hundredth of the tuples at least.
+each, since a query with one accepts a hundredth of the tuples at least. There a few attributes are
+in nearly all queries, as protocol and port are in rules of a network.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SELECTION_SETS = {  # Q3 has several columns, told apart by the number of p-attr
     "Q3-15": SelectionSpec(50, 173, 15, 0.25),
     "Q4": SelectionSpec(50, 362, 10),
 }
-LARGE_SELECTIONS = SelectionSpec(5_000, 20_000, 20, fewest=3, matching=3e-5)
+LARGE_SELECTIONS = SelectionSpec(5_000, 20_000, 20, fewest=3, matching=3e-5, popularity=1_000)
 TOLERANCE = 0.005
 LAYOUTS = 32  # that are tried for each attribute, so that a small deviation is within reach
 ATTEMPTS = 20

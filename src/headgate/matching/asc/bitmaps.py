@@ -25,6 +25,7 @@ from headgate.predicate import Column, Compare, IsNull, Matches, Within
 from headgate.predicate.conjunctions import Conjunction
 
 LINE = 8  # words of a cache line
+LARGE_PAGE, ASKED = 1 << 18, 1 << 19  # in words
 WRITTEN_ANEW = 1_000  # conjunctions, beside twice those that are there
 
 Bits = npt.NDArray[np.uint64]
@@ -229,7 +230,9 @@ class Bitmaps:
             if words > width:
                 lines = -(-max(words, width + width // 4) // LINE)
                 width = LINE * (lines + (lines % 8 == 0))  # or rows would compete for cache lines
-            self.bits = _grown(self.bits, (height, width))
+            bits = _on_large_pages((height, width))
+            bits[: len(self.bits), : self.bits.shape[1]] = self.bits
+            self.bits = bits
             self._alive = _grown(self._alive, (width,))
             self._usage = _grown(self._usage, (len(self._usage), width))
             self._owner = _grown(self._owner, (64 * width,))
@@ -280,6 +283,15 @@ def _accepted(subject: ValuesOf | PairOf, atom: Any) -> Intervals:
     if isinstance(atom, IsNull):
         return [(1, len(subject.rows) - 1)] if atom.negated else [(0, 0)]
     return subject.accepted(atom.values)
+
+
+def _on_large_pages(shape: tuple[int, int]) -> Bits:
+    """Zeros that begin on a large page: rows are read here and there, which takes 15 % longer where
+    their addresses must be looked up. NumPy asks for large pages from 4 MiB on."""
+    words = shape[0] * shape[1]
+    room = np.zeros(max(words, ASKED) + LARGE_PAGE, np.uint64)
+    skipped = -room.ctypes.data % (8 * LARGE_PAGE) // 8
+    return room[skipped : skipped + words].reshape(shape)
 
 
 def _grown(array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
