@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import PipelineError
+from headgate.matching.asc.options import AscOptions
 from headgate.spark.pipeline import Pipeline, read_pipeline
 
 WHOLE = """\
@@ -165,6 +166,58 @@ def test_mistakes(tmp_path: Path, old: str, new: str, said: str | None) -> None:
     assert message.startswith(f"{tmp_path}/pipeline.toml:")
     assert said in message
     assert "; " in message or "not TOML" in message
+
+
+def with_options(lines: str, index: str = "asc") -> str:
+    """The table of options stands on line 4."""
+    queries = f'published = "queries"\nindex = "{index}"\n[queries.asc]\n{lines}\n'
+    return SMALLEST.replace('published = "queries"\n', queries)
+
+
+def test_options_of_an_index_that_adapts(tmp_path: Path) -> None:
+    given = 'sequence = "macro"\nlookahead = false\nperiod = 500\nthreshold = 0.2\nsample = 100'
+    found = described(tmp_path, with_options(given + "\nmonitored = 20\nfewest = 3\nblock = 0"))
+    assert found.queries.asc == AscOptions(
+        sequence="macro",
+        lookahead=False,
+        period=500,
+        threshold=0.2,
+        sample=100,
+        monitored=20,
+        fewest=3,
+        block=0,
+    )
+    assert described(tmp_path, with_options("threshold = 1")).queries.asc == AscOptions(threshold=1)
+    assert described(tmp_path, with_options("")).queries.asc == AscOptions()
+    assert described(tmp_path, SMALLEST).queries.asc is None
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("perod = 5", "5: `perod` has no meaning in [queries.asc] here; did you mean `period`?"),
+        ("most_bytes = 5", "5: `most_bytes` has no meaning in [queries.asc] here"),
+        ('sequence = "mikro"', "5: no sequence `mikro`; did you mean `macro`?"),
+        ("period = 0", "5: `period` is 0; the least is 1"),
+        ("period = 1e3", "5: `period` is 1000.0; give a whole number"),
+        (f"period = {10**20}", "5: `period` is a whole number from 1 on, not 1"),
+        ("block = -1", "5: `block` is -1; the least is 0"),
+        ("lookahead = 1", "5: `lookahead` is 1; give true or false"),
+        ("threshold = -0.1", "5: `threshold` is -0.1; give a number from 0 on"),
+        ("threshold = nan", "5: `threshold` is nan; give a number from 0 on"),
+        ("threshold = true", "5: `threshold` is true; give a number from 0 on"),
+        ('threshold = "0.1"', "5: `threshold` is 0.1; give a number from 0 on"),
+    ],
+)
+def test_mistakes_in_options(tmp_path: Path, option: str, said: str) -> None:
+    with pytest.raises(PipelineError) as caught:
+        described(tmp_path, with_options(option))
+    assert f"pipeline.toml:{said}" in str(caught.value)
+
+
+def test_options_of_an_index_that_is_another(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match=r":4: \[queries.asc\] has no meaning for index .scan."):
+        described(tmp_path, with_options("period = 5", index="scan"))
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,8 @@ class _Lines:
             "seconds": round(batch.seconds, 3),
             "unknown": batch.unknown,
         }
+        if batch.order is not None:
+            said["order"] = batch.order.as_json()
         typer.echo(as_json(said))
         sys.stdout.flush()
 

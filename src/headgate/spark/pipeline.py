@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_args
 
+from headgate.errors import UsageError, did_you_mean, shorten
 from headgate.events.opening import FORMATS
 from headgate.matching import KINDS as INDEXES
+from headgate.matching.asc.options import AscOptions, Sequence
 from headgate.spark.session import MASTER
 from headgate.spark.streaming.sources import has_magic
 from headgate.spark.toml_file import Table, read_toml
@@ -19,19 +22,24 @@ from headgate.spark.toml_file import Table, read_toml
 SOURCES = ("files", "replay", "rate")
 SINKS = ("parquet", "jsonl", "console", "memory")
 AVAILABLE = "available"
+ASC = ("sequence", "lookahead", "period", "threshold", "sample", "monitored", "fewest", "block")
 
 DEFAULT_TRIGGER = 1.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Where the standing queries are: a directory that is published to, or files."""
+    """Where the standing queries are: a directory that is published to, or files.
+
+    `asc` are the options of an index of that kind, and None for another.
+    """
 
     published: Path | None
     files: tuple[Path, ...]
     strict: bool
     stream: str | None
     index: str
+    asc: AscOptions | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +111,52 @@ def _queries(table: Table) -> Queries:
             "the queries are either `published` or in `files`",
             "give one of the two",
         )
+    index = table.choice("index", INDEXES, "auto")
+    if "asc" in table and index != "asc":
+        raise table.error(
+            "asc",
+            f"[queries.asc] has no meaning for index `{index}`",
+            'give index = "asc", or leave it out',
+        )
     found = Queries(
         published,
         files,
         table.flag("strict") if files else False,
         table.optional_text("stream"),
-        table.choice("index", INDEXES, "auto"),
+        index,
+        _asc(table.table("asc")) if index == "asc" else None,
     )
     table.end()
     return found
+
+
+def _asc(table: Table) -> AscOptions:
+    """Options are checked one by one, so that a mistake has its line."""
+    given: dict[str, Any] = {}
+    for key, text in table.settings().items():
+        if key not in ASC:
+            hint = did_you_mean(key, ASC)
+            raise table.error(key, f"`{key}` has no meaning in [queries.asc] here", hint)
+        if key == "sequence":
+            given[key] = table.choice(key, get_args(Sequence))
+        elif key == "lookahead":
+            given[key] = table.flag(key)
+        elif key == "threshold":
+            given[key] = _threshold(table, text)
+        else:
+            given[key] = table.optional_whole(key, least=0 if key == "block" else 1)
+        try:
+            AscOptions(**{key: given[key]})
+        except UsageError as error:
+            raise table.error(key, str(error), "give a smaller one") from None
+    return AscOptions(**given)
+
+
+def _threshold(table: Table, text: str) -> float:
+    with suppress(ValueError):
+        if not table.is_text("threshold") and (found := float(text)) >= 0:
+            return found
+    raise table.error("threshold", f"`threshold` is {shorten(text)}", "give a number from 0 on")
 
 
 def _source(table: Table) -> Source:

@@ -24,6 +24,7 @@ from headgate.spark.streaming.claim import claim, held
 from headgate.spark.streaming.compaction import compact, finish
 from headgate.spark.streaming.continuity import check_batches, check_description, remembered
 from headgate.spark.streaming.job import Batch, Job, Tally
+from headgate.spark.streaming.leader import Leader
 from headgate.spark.streaming.log import BatchLog, Counts
 from headgate.spark.streaming.output import KINDS
 from headgate.spark.streaming.sinks import Directory, Memory, Screen, Sink
@@ -115,6 +116,7 @@ def run(
             on_batch=on_batch,
             on_note=on_note,
             after_batch=_compaction(described, sink, log),
+            leader=_leader(described, state, on_note),
         )
         session = spark or open_session(described.run.master, described.spark, name=described.name)
         on_ready(job)  # not before: a new session takes over Ctrl-C
@@ -191,6 +193,12 @@ def _published(pipeline: Pipeline, state: Path, on_note: OnNote) -> Path:
         on_note(found.report.summary())
     publish(found, root)
     return root
+
+
+def _leader(pipeline: Pipeline, state: Path, on_note: OnNote) -> Leader | None:
+    """For an index that adapts."""
+    options = pipeline.queries.asc
+    return None if options is None else Leader(state / "order.json", options, on_note)
 
 
 def _source(pipeline: Pipeline, state: Path) -> Source:

@@ -7,7 +7,7 @@ versions push it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from headgate.events import EventBatch, Piece, read_piece
 from headgate.matching import Index, index
+from headgate.matching.asc.options import AscOptions
 from headgate.matching.auto import FEW
 from headgate.predicate import columns
 from headgate.queries import query_version
@@ -74,16 +75,26 @@ class Versions:
         return taken
 
 
-def loaded(directory: str, stream: str, kind: str = "auto") -> Loaded:
-    """The queries on one stream in a snapshot, which is verified when it is opened.
+def loaded(
+    directory: str, stream: str, kind: str = "auto", options: AscOptions | None = None
+) -> Loaded:
+    """The queries on one stream in a snapshot, from an earlier call if they are still the same.
 
     It is known by its manifest too: a directory may be deleted and published to anew.
     """
-    return _loaded(directory, fingerprint(Path(directory)), stream, kind)
+    return _kept(directory, fingerprint(Path(directory)), stream, kind, options)
 
 
 @lru_cache(maxsize=KEPT)
-def _loaded(directory: str, _: str, stream: str, kind: str) -> Loaded:
+def _kept(directory: str, _: str, stream: str, kind: str, options: AscOptions | None) -> Loaded:
+    return load(directory, stream, kind, options)
+
+
+def load(directory: str, stream: str, kind: str, options: AscOptions | None = None) -> Loaded:
+    """The queries on one stream in a snapshot, which is verified when it is opened.
+
+    `options` are those of an index of kind "asc".
+    """
     snapshot = open_snapshot(directory)
     chosen = snapshot.schema.the_stream(stream)
     if kind == "keyed" or (kind == "auto" and len(snapshot) >= FEW):
@@ -91,7 +102,10 @@ def _loaded(directory: str, _: str, stream: str, kind: str) -> Loaded:
     queries = snapshot.query_set()
     filters = queries.filters(chosen.name)
     names = {column.name for query in filters for column in columns(query.where)}
-    built = index(queries, kind, stream=chosen.name, threads=1)  # a task keeps to its core
+    if options is not None:
+        built = _adaptive(chosen, filters, options)
+    else:
+        built = index(queries, kind, stream=chosen.name, threads=1)  # a task keeps to its core
     return _ready(built, chosen, names, lambda positions: [filters[p] for p in positions.tolist()])
 
 
@@ -102,6 +116,14 @@ def _keyed(snapshot: Snapshot, stream: Stream) -> Loaded:
     built = index_of_snapshot(snapshot, stream)
     built.threads = 1
     return _ready(built, stream, built.columns, built.queries_at)
+
+
+def _adaptive(stream: Stream, filters: Sequence[Query], options: AscOptions) -> Index:
+    from headgate.matching.asc.index import AscIndex
+
+    built = AscIndex.of(stream, filters, options)
+    built.threads = 1
+    return built
 
 
 def _ready(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import RLock
 from typing import Any, Self
 
@@ -12,11 +15,11 @@ from headgate.encoding import EncodedQueries, decode_queries
 from headgate.errors import QuerySetError
 from headgate.events import EventBatch, from_rows
 from headgate.matching.admission import check_held, check_new, check_update
-from headgate.matching.asc.adapt import Monitor
+from headgate.matching.asc.adapt import Monitor, Tally
 from headgate.matching.asc.bitmaps import Bitmaps
-from headgate.matching.asc.evaluate import evaluate
+from headgate.matching.asc.evaluate import COUNTED, Table, Way, evaluate
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.asc.order import Order, found_order, imagined_sample, used_constructs
+from headgate.matching.asc.order import Order, Sample, found_order, imagined_sample, used_constructs
 from headgate.matching.asc.statistics import MOST_EVENTS, Statistics
 from headgate.matching.asc.texts import TextsOf
 from headgate.matching.filing import Filing
@@ -33,6 +36,7 @@ from headgate.schema import Schema, Stream
 OUTPUT = 1 << 21  # matches of a piece, unless a single event may have more
 FEWEST_ROWS, MOST_ROWS = 64, 16_384  # events that are evaluated at a time
 ROWS_WITH_TEXTS = 1_024
+FEWEST_FOR_A_THREAD = 2_048
 MUCH = 0.1  # of the queries have changed: time for another order
 
 
@@ -45,8 +49,9 @@ class AscIndex:
     each conjunction; one of more than `conjunctions.CAP` of them is scanned instead.
 
     Guarantee: that of `scan`, whatever the order. A change costs a bit in each row, and a row for
-    each new constant. One thread at a time, by a lock; a batch is matched against the queries that
-    were there when it began, without those that leave before it is done.
+    each new constant. Changes wait for a match and matches for each other, a chunk at a time; a
+    match uses up to `threads` threads, and sees the queries that were there when it began, without
+    those that leave before it is done.
 
     >>> from headgate.schema import INT, Attribute
     >>> from headgate.query import Source
@@ -61,7 +66,7 @@ class AscIndex:
     def __init__(self, stream: Stream, options: AscOptions | None = None) -> None:
         self.stream = stream
         self.options = options or AscOptions()
-        self.threads = 1
+        self.threads = len(os.sched_getaffinity(0))
         self.order = Order(())
         self.monitor = Monitor(self.options)
         self._ids: list[str] = []
@@ -99,6 +104,21 @@ class AscIndex:
         """An index over queries that are arrays already, all filters on the stream."""
         return cls.of(stream, decode_queries(encoded, Schema((stream,))), options)
 
+    @classmethod
+    def taking_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
+        """An index in which positions are given out already, some of them to these queries."""
+        index = cls(stream)
+        for position, query in queries.items():
+            index._ids = list(ids[:position])
+            index.insert(query)
+        index._ids = list(ids)
+        return index
+
+    def bytes_with(self, query: Query) -> int | None:
+        """How much room the bitmaps would take with a query, about; None if it must be scanned."""
+        parts = few_conjunctions(query)
+        return None if parts is None else self._bitmaps.bytes_with(parts)
+
     def insert(self, query: Query) -> int:
         with self._lock:
             check_new(query, self.stream, self._live)
@@ -117,7 +137,7 @@ class AscIndex:
     def _conjunctions(self, query: Query) -> tuple[Conjunction, ...] | None:
         """As many as there is room for; None where a query is to be scanned."""
         parts = few_conjunctions(query)
-        needed = self._bitmaps.bytes_with(parts) if parts else 0
+        needed = self._bitmaps.bytes_with(parts or ())
         if needed > self.options.most_bytes:
             raise QuerySetError(
                 f"with `{query.id}` the bitmaps would take {needed / 2**20:,.1f} MiB, more than "
@@ -184,26 +204,40 @@ class AscIndex:
         """The matches of the next events, as many as there is reason to take at a time."""
         self._settle()
         bitmaps, monitor = self._bitmaps, self.monitor
-        room = MOST_ROWS if self._led else monitor.room
+        room = len(batch.events) if self._led else monitor.room
         size = min(self._at_once, len(batch.events) - start, room)
         events = EventColumns(batch.table.slice(start, size), size)
         at = bitmaps.rows_of(events, self.order.sequence)
         monitor.remember(at)
-        table, way = bitmaps.table(), self.order.way
-        block = self._block(len(table.alive))
-        most, seen = len(self._live), np.full(len(self._ids), -1, np.int64)
-        pieces, row, total = [], 0, 0
-        while row < size:
-            out, offsets = np.empty(max(OUTPUT, most), np.int64), np.empty(size - row + 1, np.int64)
-            end = evaluate(
-                table, at, row, size, way, block, most, seen, out, offsets, monitor.tally
-            )
-            ends = offsets[: end - row + 1]
-            pieces.append(Found(start + row, ends, out[: ends[-1]]))
-            row, total = end, total + int(ends[-1])
-        self._set_pace(size, total)
+        work = partial(self._pieces, bitmaps.table(), at, self.order.way, start)
+        threads = min(self.threads, max(1, size // FEWEST_FOR_A_THREAD))
+        bounds = [size * part // threads for part in range(threads + 1)]
+        if threads == 1:
+            parts = [work(0, size)]
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                parts = list(pool.map(work, bounds[:-1], bounds[1:]))
+        pieces = [piece for found, _ in parts for piece in found]
+        for _, tally in parts:
+            monitor.tally += tally
+        self._set_pace(size, sum(len(piece.positions) for piece in pieces))
         self._adapt()
         return pieces
+
+    def _pieces(
+        self, table: Table, at: Sample, way: Way, start: int, row: int, stop: int
+    ) -> tuple[list[Found], Tally]:
+        """The matches of some events, in as many pieces as there is room for; what was counted."""
+        block, most = self._block(len(table.alive)), len(self._live)
+        seen, tally = np.full(len(self._ids), -1, np.int64), np.zeros(COUNTED, np.int64)
+        found = []
+        while row < stop:
+            out, offsets = np.empty(max(OUTPUT, most), np.int64), np.empty(stop - row + 1, np.int64)
+            end = evaluate(table, at, row, stop, way, block, most, seen, out, offsets, tally)
+            ends = offsets[: end - row + 1]
+            found.append(Found(start + row, ends, out[: ends[-1]]))
+            row = end
+        return found, tally
 
     def _block(self, words: int) -> int:
         """Blocks of about the size that was asked for, all of the same size, or nearly so."""
@@ -213,7 +247,8 @@ class AscIndex:
     def _set_pace(self, rows: int, matches: int) -> None:
         """So many events at a time that their matches fit into one piece, but not too many."""
         of_texts = any(isinstance(self._bitmaps.subjects[n], TextsOf) for n in self.order.sequence)
-        most = min(ROWS_WITH_TEXTS if of_texts else MOST_ROWS, OUTPUT * rows // (2 * matches + 1))
+        most = ROWS_WITH_TEXTS if of_texts else MOST_ROWS * self.threads
+        most = min(most, OUTPUT * rows // (2 * matches + 1))
         self._at_once = max(FEWEST_ROWS, min(4 * self._at_once, most))
 
     def _settle(self) -> None:

@@ -263,4 +263,3 @@ class BeTreeIndex:
                 **self._tree.describe(),
                 "options": self.options.as_json(),
             }
-

@@ -28,6 +28,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import HeadgateError, JobError
 from headgate.spark.failure import reason
+from headgate.spark.streaming.leader import Evaluation, Leader
 from headgate.spark.streaming.log import BatchLog, Counts
 from headgate.spark.streaming.output import new_stage
 from headgate.spark.streaming.sinks import Sink
@@ -40,13 +41,17 @@ POLL = 0.2  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What became of one batch; `seconds` is the time from its begin to its place in the output."""
+    """What became of one batch; `seconds` is the time from its begin to its place in the output.
+
+    `order` tells how an index that adapts has evaluated it.
+    """
 
     number: int
     version: int
     counts: Counts
     seconds: float
     unknown: dict[str, int]
+    order: Evaluation | None = None
 
 
 @dataclass(slots=True)
@@ -84,7 +89,7 @@ class Job:
     """Runs one pipeline until it is told to stop, has nothing more to do, or fails.
 
     `on_batch` is called after each batch, in the thread that Spark calls us in, and `on_note` with
-    a line of text for a person.
+    a line of text for a person. A `leader` finds the order for indexes that adapt.
     """
 
     def __init__(
@@ -99,6 +104,7 @@ class Job:
         on_batch: Callable[[Batch, Tally], None],
         on_note: Callable[[str], None],
         after_batch: Callable[[], object] | None = None,
+        leader: Leader | None = None,
     ) -> None:
         self._source = source
         self._sink = sink
@@ -109,6 +115,7 @@ class Job:
         self._on_batch = on_batch
         self._on_note = on_note
         self._after_batch = after_batch
+        self._leader = leader
         self._busy = threading.Lock()
         self._stopping = threading.Event()
         self._failure: BaseException | None = None
@@ -196,6 +203,8 @@ class Job:
             snapshot=str(self._queries.directory(version)),
             stream=self._queries.stream,
             index=self._index,
+            asc=None if self._leader is None else self._leader.options,
+            order=None if self._leader is None else self._leader.order,
             keep=self._keep,
             format=self._sink.format,
             stage=str(stage),
@@ -210,7 +219,11 @@ class Job:
             self._last_event = time.monotonic()
         self.tally.add(version, report)
         seconds = time.monotonic() - started
-        self._on_batch(Batch(number, version, report.counts, seconds, report.unknown), self.tally)
+        order = None
+        if self._leader is not None:
+            order = self._leader.learn(plan.snapshot, plan.stream, report.learned)
+        batch = Batch(number, version, report.counts, seconds, report.unknown, order)
+        self._on_batch(batch, self.tally)
         if self._after_batch is not None:
             self._later(self._after_batch)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,14 @@ import pyarrow as pa
 from headgate.events import EventBatch, Piece
 from headgate.events.batch import used_attributes
 from headgate.events.tables import from_table
+from headgate.matching.asc.options import AscOptions
 from headgate.spark.streaming.log import Counts
 from headgate.spark.streaming.rows import dead_table, match_schema, match_tables
 from headgate.spark.streaming.staged import StagedFile
-from headgate.spark.worker import loaded
+from headgate.spark.worker import Loaded, loaded
+
+if TYPE_CHECKING:
+    from headgate.matching.asc.statistics import Statistics
 
 REPORT = "report string, positions binary, hits binary"
 SAMPLES = 3  # dead letters that a report shows
@@ -32,13 +36,15 @@ SAMPLES = 3  # dead letters that a report shows
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What every task of a batch knows."""
+    """What every task of a batch knows; `order` is the one to evaluate in, if the index has any."""
 
     batch: int
     version: int
     snapshot: str
     stream: str
     index: str
+    asc: AscOptions | None
+    order: dict[str, Any] | None
     keep: tuple[str, ...] | None
     format: str
     stage: str
@@ -46,13 +52,28 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """What a task, or all tasks of a batch together, did; with the first few dead letters."""
+    """What a task, or all tasks of a batch together, did; with the first few dead letters.
+
+    `learned` is what indexes that are led have counted and sampled, by task.
+    """
 
     counts: Counts
     files: dict[str, list[str]]
     unknown: dict[str, int]
     samples: list[str]
     hits: npt.NDArray[np.int64]
+    learned: list[dict[str, Any]]
+
+
+@runtime_checkable
+class Led(Protocol):
+    """An index that evaluates in an order which somebody else finds from what it counts."""
+
+    def follow(self, order: dict[str, Any] | None) -> None: ...
+
+    def statistics(self) -> Statistics: ...
+
+    def describe(self) -> dict[str, Any]: ...
 
 
 def run_pieces(
@@ -72,7 +93,7 @@ def run_rows(
 
 
 def _read(plan: Plan, pieces: Sequence[Piece]) -> Iterator[tuple[str, EventBatch]]:
-    queries = loaded(plan.snapshot, plan.stream, plan.index)
+    queries = _queries(plan)
     kept = [attribute.name for attribute in used_attributes(queries.stream, plan.keep)]
     for piece in pieces:
         for batch in queries.read(piece, kept, bury=True):
@@ -82,7 +103,7 @@ def _read(plan: Plan, pieces: Sequence[Piece]) -> Iterator[tuple[str, EventBatch
 def _typed(
     plan: Plan, source: str, numbered_by: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[str, EventBatch]]:
-    queries = loaded(plan.snapshot, plan.stream, plan.index)
+    queries = _queries(plan)
     kept = {attribute.name for attribute in used_attributes(queries.stream, plan.keep)}
     attributes = [a for a in queries.stream if a.name in kept.union(queries.used)]
     for rows in batches:
@@ -92,8 +113,16 @@ def _typed(
         yield source, replace(batch, lines=numbers[batch.events], dead=dead)
 
 
+def _queries(plan: Plan) -> Loaded:
+    return loaded(plan.snapshot, plan.stream, plan.index, plan.asc)
+
+
 def _report(plan: Plan, batches: Iterator[tuple[str, EventBatch]]) -> pa.RecordBatch:
-    queries = loaded(plan.snapshot, plan.stream, plan.index)
+    queries = _queries(plan)
+    led = queries.index if isinstance(queries.index, Led) else None
+    if led is not None:
+        led.follow(plan.order)
+        led.statistics()  # without what a task that failed has left
     kept = used_attributes(queries.stream, plan.keep)
     schema = match_schema(queries.stream, kept)
     counts = Counts()
@@ -130,6 +159,7 @@ def _report(plan: Plan, batches: Iterator[tuple[str, EventBatch]]) -> pa.RecordB
         "files": {"matches": matched.name, "dead": dead.name},
         "unknown": unknown,
         "samples": samples,
+        "learned": None if led is None else _learned(led),
     }
     positions = np.flatnonzero(hits)
     return pa.RecordBatch.from_pydict(
@@ -141,6 +171,10 @@ def _report(plan: Plan, batches: Iterator[tuple[str, EventBatch]]) -> pa.RecordB
     )
 
 
+def _learned(led: Led) -> dict[str, Any]:
+    return {"sequence": led.describe()["order"], "statistics": led.statistics().as_json()}
+
+
 def gathered(rows: Iterable[Any]) -> Report:
     """The reports of all tasks as one."""
     counts = Counts()
@@ -148,18 +182,20 @@ def gathered(rows: Iterable[Any]) -> Report:
     unknown: Counter[str] = Counter()
     samples: list[str] = []
     hits = np.zeros(0, np.int64)
+    learned: list[dict[str, Any]] = []
     for row in rows:
         told = json.loads(row.report)
         counts += Counts(**told["counts"])
         unknown.update(told["unknown"])
         samples += told["samples"]
+        learned += [told["learned"]] if told["learned"] else []
         for kind, name in told["files"].items():
             files[kind] += [name] if name else []
         positions = np.frombuffer(row.positions, np.int64)
         here = np.zeros(positions.max(initial=-1) + 1, np.int64)
         here[positions] = np.frombuffer(row.hits, np.int64)
         hits = summed(hits, here)
-    return Report(counts, files, dict(unknown), samples[:SAMPLES], hits)
+    return Report(counts, files, dict(unknown), samples[:SAMPLES], hits, learned)
 
 
 def summed(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
