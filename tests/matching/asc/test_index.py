@@ -12,11 +12,11 @@ import pytest
 
 from headgate.errors import QuerySetError, UsageError
 from headgate.matching import ScanIndex
-from headgate.matching.asc.adapt import Trigger
 from headgate.matching.asc.index import AscIndex
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Order
 from headgate.matching.asc.statistics import Statistics, summed
+from headgate.matching.asc.trigger import Trigger
 from headgate.query import Query
 from headgate.schema import DOUBLE, INT, STRING, Attribute, Stream
 from headgate.testing.contract import lists, query
@@ -217,6 +217,7 @@ def test_texts_of_a_stream() -> None:
         {"threshold": "much"},
         {"block": -1},
         {"monitored": 0},
+        {"lookahead": 1},
     ],
 )
 def test_wrong_options_are_refused_by_name(wrong: dict[str, Any]) -> None:

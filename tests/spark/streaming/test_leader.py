@@ -111,7 +111,8 @@ def test_the_order_follows_the_stream_and_outlives_the_job(
     )
     first, _, changed, _, _, shifted, after, last = told  # batches 2, 3, …
     assert first.sequence[0] == changed.sequence[0] == shifted.sequence[0] == before
-    assert first.rearranged == changed.rearranged == "the first events came"
+    assert first.rearranged is None
+    assert changed.rearranged == "the first events came"
     assert told[4].rearranged is None
     assert shifted.evaluated > 1.5 * told[4].evaluated
     assert shifted.rearranged is not None

@@ -3,8 +3,8 @@
 A conjunction has a slot, which is a column of bits; a region has a row. What comes is collected and
 written by `settle`: new constants split regions, whose rows are copied, and the rest stays as it
 is. A slot that is given up is cleared in `alive`, and given to the next who comes. Constants that
-nobody uses any more are forgotten when all is written anew, which happens when twice as many
-conjunctions have been written as there are.
+nobody uses any more are forgotten when all is written anew, which happens when more than twice as
+many conjunctions have come as there are.
 """
 
 from __future__ import annotations
@@ -59,14 +59,15 @@ class Bitmaps:
         self._usage: Bits = np.zeros((4, LINE), np.uint64)
         self._owner = np.zeros(64 * LINE, np.int64)
         self._shared = np.zeros(64 * LINE, np.bool_)
-        self._written = 0
-        self._noted = 0  # conjunctions that are to be written
+        self._noted = 0  # conjunctions that have come since all was written anew
+        self._count = 0  # of them, that are there
+        self._fingerprint: str | None = None
         self._cuts: dict[str, set[Any]] = {}  # by column, of all that was noted
         self._cut_rows = 0  # how many these are
 
     def __len__(self) -> int:
         """The number of conjunctions."""
-        return sum(map(len, self._conjunctions.values())) + sum(map(len, self._pending.values()))
+        return self._count
 
     @property
     def words(self) -> int:
@@ -86,7 +87,7 @@ class Bitmaps:
     def bytes_with(self, conjunctions: Sequence[Conjunction]) -> int:
         """How much room the bits would need with those of a further query, about."""
         new = sum(len(cuts - self._cuts.get(name, set())) for name, cuts in _cuts(conjunctions))
-        slots = self._slots + self._noted + len(conjunctions)
+        slots = self._count + len(conjunctions)
         return (self._cut_rows + new + 2) * 8 * max(self.words, 1 + slots // 64)
 
     def add(self, position: int, conjunctions: Sequence[Conjunction]) -> None:
@@ -94,11 +95,24 @@ class Bitmaps:
         if not all(conjunctions):
             self._always.add(position)
             return
+        if self._noted > 2 * self._count + WRITTEN_ANEW:
+            self.begin_anew()
         self._pending[position] = conjunctions
         self._note(conjunctions)
 
+    def begin_anew(self) -> None:
+        """Forget all that nobody uses any more; what is there is written by the next settling."""
+        held = {at: [one for _, one in these] for at, these in self._conjunctions.items()}
+        self._pending = {**held, **self._pending}
+        self._conjunctions = {}
+        self.epoch += 1
+        self._clear()
+        for conjunctions in self._pending.values():
+            self._note(conjunctions)
+
     def _note(self, conjunctions: Sequence[Conjunction]) -> None:
         self._noted += len(conjunctions)
+        self._count += len(conjunctions)
         for name, cuts in _cuts(conjunctions):
             known = self._cuts.setdefault(name, set())
             before = len(known)
@@ -110,9 +124,11 @@ class Bitmaps:
         if position in self._always:
             self._always.remove(position)
         elif position in self._pending:
-            self._noted -= len(self._pending.pop(position))
+            self._count -= len(self._pending.pop(position))
         else:
-            for slot, _ in self._conjunctions.pop(position):
+            gone = self._conjunctions.pop(position)
+            self._count -= len(gone)
+            for slot, _ in gone:
                 self._alive[slot >> 6] &= ~np.uint64(1 << (slot & 63))
                 self._free.append(slot)
                 for subject in self.subjects:
@@ -128,14 +144,6 @@ class Bitmaps:
         """Write what has come since."""
         if not self._pending:
             return
-        if self._written > 2 * len(self) + WRITTEN_ANEW:
-            old = {at: [one for _, one in these] for at, these in self._conjunctions.items()}
-            self._pending = {**old, **self._pending}
-            self._conjunctions = {}
-            self.epoch += 1
-            self._clear()
-            for these in self._pending.values():
-                self._note(these)
         self._conjunctions |= {at: [] for at in self._pending}
         new = [(at, one) for at, these in self._pending.items() for one in these]
         slots = self._take_slots(len(new))
@@ -143,19 +151,19 @@ class Bitmaps:
             self._conjunctions[at].append((slot, one))
             self._owner[slot] = at
             self._shared[slot] = len(self._pending[at]) > 1
-        self._pending, self._noted = {}, 0
-        self._written += len(new)
+        self._pending = {}
         self._write(slots, [one for _, one in new])
 
     def _take_slots(self, count: int) -> Numbers:
-        reused = self._free[len(self._free) - count :] if count < len(self._free) else self._free
-        del self._free[len(self._free) - len(reused) :]
+        kept = max(0, len(self._free) - count)
+        self._free, reused = self._free[:kept], self._free[kept:]
         fresh = range(self._slots, self._slots + count - len(reused))
         self._slots = max(self._slots, fresh.stop)
         self._make_room(0, self.words)
         return np.array([*reused, *fresh], np.int64)
 
     def _write(self, slots: Numbers, conjunctions: Sequence[Conjunction]) -> None:
+        self._fingerprint = None
         by_subject: dict[int, list[tuple[int, Any]]] = {}
         for slot, conjunction in zip(slots.tolist(), conjunctions, strict=True):
             for atom in conjunction:
@@ -255,8 +263,14 @@ class Bitmaps:
                 found[number] = subject.rows_of(columns)
         return found
 
+    @property
     def fingerprint(self) -> str:
         """Equal for bitmaps with the same constructs, regions and rows, whatever their queries."""
+        if self._fingerprint is None:
+            self._fingerprint = self._digest()
+        return self._fingerprint
+
+    def _digest(self) -> str:
         digest = hashlib.blake2b(digest_size=16)
         for subject in self.subjects:
             cuts = subject.cuts if isinstance(subject, ValuesOf) else ()
@@ -264,10 +278,15 @@ class Bitmaps:
             digest.update(repr((subject.name, cuts, rows)).encode())
         return digest.hexdigest()
 
-    def where(self, position: int) -> list[Conjunction]:
-        """The conjunctions of a query; of one that always matches there are none."""
-        held = [one for _, one in self._conjunctions.get(position, [])]
-        return held or list(self._pending.get(position, ()))
+    def told(self, position: int) -> str:
+        """How a query is kept, in words."""
+        if position in self._always:
+            return "given out for every event"
+        slots = len(self._conjunctions[position])
+        if not slots:
+            return "never TRUE, so nowhere"
+        bits = f"{slots} bits, one for each alternative," if slots > 1 else "a bit"
+        return f"{bits} in each of {self.rows} regions"
 
 
 def _cuts(conjunctions: Sequence[Conjunction]) -> Iterator[tuple[str, set[Any]]]:

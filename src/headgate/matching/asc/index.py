@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from threading import RLock
 from typing import Any, Self
@@ -71,10 +73,12 @@ class AscIndex:
         self.monitor = Monitor(self.options)
         self._ids: list[str] = []
         self._live: dict[str, int] = {}
-        self._columns: set[str] = set()  # that queries mention, or did
+        self._uses: Counter[str] = Counter()  # of attributes, by queries
+        self._mentioned: dict[str, set[str]] = {}  # by query
         self._scanned = Scanned(stream)
         self._bitmaps = Bitmaps()
-        self._epoch = -1  # of the bitmaps that the order is about
+        self._names: list[str] = []  # of constructs, when all was settled last
+        self._epoch = 0  # of the bitmaps, at that time
         self._changes = 0  # queries that came or went since the order was found
         self._settled = False  # has nothing come or gone since the last settling?
         self._led = False  # does somebody else find the order?
@@ -128,7 +132,8 @@ class AscIndex:
                 self._scanned.insert(query, position)
             else:
                 self._bitmaps.add(position, parts)
-            self._columns |= {column.name for column in columns(query.where)}
+            self._mentioned[query.id] = {column.name for column in columns(query.where)}
+            self._uses.update(self._mentioned[query.id])
             self._ids.append(query.id)
             self._live[query.id] = position
             self._note_change()
@@ -138,6 +143,10 @@ class AscIndex:
         """As many as there is room for; None where a query is to be scanned."""
         parts = few_conjunctions(query)
         needed = self._bitmaps.bytes_with(parts or ())
+        if needed > self.options.most_bytes:
+            self._bitmaps.begin_anew()
+            self._settled = False
+            needed = self._bitmaps.bytes_with(parts or ())
         if needed > self.options.most_bytes:
             raise QuerySetError(
                 f"with `{query.id}` the bitmaps would take {needed / 2**20:,.1f} MiB, more than "
@@ -161,6 +170,7 @@ class AscIndex:
         with self._lock:
             check_held(query_id, self._live)
             position = self._live.pop(query_id)
+            self._uses.subtract(self._mentioned.pop(query_id))
             self._note_change()
             if query_id in self._scanned:
                 self._scanned.remove(query_id)
@@ -182,10 +192,11 @@ class AscIndex:
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         with self._lock:
+            used = [name for name, uses in self._uses.items() if uses > 0]
             batch = (
                 events
                 if isinstance(events, EventBatch)
-                else from_rows(events, self.stream, columns=self._columns)
+                else from_rows(events, self.stream, columns=used)
             )
             found = self._scanned.added_to(self._found(batch, len(self._ids)), batch)
         yield from of_events(batch, found, self._ids)
@@ -256,28 +267,43 @@ class AscIndex:
         if self._settled:
             return
         bitmaps, self._settled = self._bitmaps, True
+        names = [self._names[number] for number in self.order.sequence]
         bitmaps.settle()
-        if bitmaps.epoch != self._epoch or not self.order.sequence:
-            self._epoch = bitmaps.epoch
+        self._names = [subject.name for subject in bitmaps.subjects]
+        if not names:
             self.monitor.begin_anew()
             sample = imagined_sample(bitmaps)
             self.order = found_order(bitmaps, sample, self.options, lookahead=False)
+        elif bitmaps.epoch != self._epoch:
+            self.monitor.taken()  # events by rows that are others now
+            self.order = self._in_order(names, self.order.cover)
         else:
             self.order = self.order.over(*used_constructs(bitmaps))
+        self._epoch = bitmaps.epoch
+
+    def _in_order(self, names: Sequence[str], cover: int) -> Order:
+        """The constructs of these names, as far as there are any, and then all others."""
+        numbers = {name: number for number, name in enumerate(self._names)}
+        known = [name in numbers for name in names]
+        sequence = tuple(numbers[name] for name in names if name in numbers)
+        return Order(sequence, sum(known[:cover])).over(*used_constructs(self._bitmaps))
 
     def _adapt(self) -> None:
         """Find another order, if a period is over and there is reason to."""
-        much = self._changes > MUCH * len(self._live)
-        if not self._led and self.monitor.period_over(queries_changed=much) is not None:
-            sample, thorough = self.monitor.sample, self.monitor.thorough
+        monitor = self.monitor
+        if self._led or not monitor.is_over:
+            return
+        why = monitor.reason(queries_changed=self._changes > MUCH * len(self._live))
+        if why is not None:
+            sample, thorough = monitor.sample, monitor.thorough
             self.order = found_order(self._bitmaps, sample, self.options, lookahead=thorough)
             self._changes = 0
+        monitor.end_period(why)
 
     def follow(self, order: dict[str, Any] | None) -> None:
-        """From now on take the order that another index `published`; None for the first order.
+        """From now on leave it to others to find the order, and take what one has `published`.
 
-        Counts and samples are kept for `statistics`. Arrows are followed only if both indexes have
-        the same regions.
+        None leaves the order as it is. Counts and samples are kept for `statistics`.
         """
         with self._lock:
             self._settle()
@@ -285,15 +311,23 @@ class AscIndex:
             if order is not None:
                 self.order = self._taken(order)
 
+    def resume(self, order: dict[str, Any]) -> None:
+        """Take the order that another index has published, and go on from there."""
+        with self._lock:
+            self._settle()
+            self.order, self._changes = self._taken(order), 0
+            if order["fingerprint"] == self._bitmaps.fingerprint:
+                self.monitor.resume(order["monitor"])
+
     def _taken(self, order: dict[str, Any]) -> Order:
-        bitmaps = self._bitmaps
-        numbers = {subject.name: number for number, subject in enumerate(bitmaps.subjects)}
-        sequence = tuple(numbers[name] for name in order["sequence"] if name in numbers)
-        arrows = np.full(bitmaps.rows, -1, np.int16)
-        if order["fingerprint"] == bitmaps.fingerprint():
-            rows, targets = order["arrows"]
-            arrows[rows] = targets
-        return Order(sequence, order["cover"], arrows).over(*used_constructs(bitmaps))
+        """By the names of constructs; with arrows only if both have the same regions."""
+        found = self._in_order(order["sequence"], order["cover"])
+        if order["fingerprint"] != self._bitmaps.fingerprint:
+            return found
+        rows, targets = order["arrows"]
+        arrows = np.full(self._bitmaps.rows, -1, np.int16)
+        arrows[rows] = targets
+        return replace(found, arrows=arrows)
 
     def published(self) -> dict[str, Any]:
         """The order as it is now, for other indexes over the same queries, and for a file."""
@@ -301,10 +335,11 @@ class AscIndex:
             self._settle()
             rows = np.flatnonzero(self.order.arrows >= 0)
             return {
-                "fingerprint": self._bitmaps.fingerprint(),
-                "sequence": [self._bitmaps.subjects[n].name for n in self.order.sequence],
+                "fingerprint": self._bitmaps.fingerprint,
+                "sequence": [self._names[number] for number in self.order.sequence],
                 "cover": self.order.cover,
                 "arrows": [rows.tolist(), self.order.arrows[rows].tolist()],
+                "monitor": self.monitor.state(),
             }
 
     def statistics(self) -> Statistics:
@@ -313,15 +348,18 @@ class AscIndex:
             self._settle()
             tally, sample = self.monitor.taken()
             step = -(-len(sample) // MOST_EVENTS) or 1
-            return Statistics(self._bitmaps.fingerprint(), tally, sample[::step])
+            if sample.shape[1] != len(self._bitmaps.subjects):  # constructs came since
+                sample = sample[:0]
+            return Statistics(self._bitmaps.fingerprint, tally, sample[::step])
 
     def learn(self, statistics: Statistics) -> bool:
-        """Take what other indexes have counted, as if it were one's own; has the order changed?"""
+        """Take what other indexes have counted, as if it were one's own; is the order another?"""
         with self._lock:
             self._settle()
-            if statistics.fingerprint != self._bitmaps.fingerprint():
+            if statistics.fingerprint != self._bitmaps.fingerprint:
                 return False
-            self.monitor.keep(statistics.sample)
+            if len(statistics.sample):
+                self.monitor.keep(statistics.sample)
             self.monitor.tally += statistics.tally
             before = self.monitor.rearranged
             self._adapt()
@@ -330,17 +368,15 @@ class AscIndex:
     def filing(self, query_id: str) -> Filing:
         with self._lock:
             check_held(query_id, self._live)
+            self._settle()
             if query_id in self._scanned:
                 return Filing("asc", "scanned: too many alternatives for bitmaps")
-            parts = len(self._bitmaps.where(self._live[query_id]))
-            bits = f"{parts} bits, one for each alternative" if parts > 1 else "a bit"
-            how = f"{bits} in every region of {len(self._bitmaps.subjects)} constructs"
-            return Filing("asc", how if parts else "given out for every event")
+            return Filing("asc", self._bitmaps.told(self._live[query_id]))
 
     def describe(self) -> dict[str, Any]:
         with self._lock:
             self._settle()
-            bitmaps, names = self._bitmaps, [one.name for one in self._bitmaps.subjects]
+            bitmaps = self._bitmaps
             return {
                 "kind": "asc",
                 "queries": len(self),
@@ -350,7 +386,7 @@ class AscIndex:
                 "constructs": len(self.order.sequence),
                 "regions": bitmaps.rows,
                 "bytes": bitmaps.bits.nbytes,
-                "order": [names[number] for number in self.order.sequence],
+                "order": [self._names[number] for number in self.order.sequence],
                 "cover_set": self.order.cover,
                 "micro_arrows": self.order.micro,
                 **self.monitor.describe(),

@@ -52,6 +52,8 @@ class AscOptions:
             whole = isinstance(value, int) and not isinstance(value, bool)
             if not (whole and least <= value <= _LARGEST) and (name, value) != ("monitored", None):
                 raise UsageError(f"`{name}` is a whole number from {least} on, not {value!r}")
+        if not isinstance(self.lookahead, bool):
+            raise UsageError(f"`lookahead` is True or False, not {self.lookahead!r}")
         if not isinstance(self.threshold, int | float) or not self.threshold >= 0:
             raise UsageError(f"`threshold` is a number from 0 on, not {self.threshold!r}")
 

@@ -16,6 +16,8 @@ from headgate.matching.asc.sequences import Monitored, macro_sequence
 from headgate.matching.asc.texts import TextsOf
 
 IMAGINED = 500  # events by which the first order is found, before any has come
+MOST_WORK = 1 << 30  # words that are looked at, at most, to find an order
+FEWEST_AHEAD = 100  # events that looking ahead needs
 
 Numbers = npt.NDArray[np.int64]
 Sample = npt.NDArray[np.int32]  # by event and construct: the row that the event is in
@@ -71,18 +73,29 @@ def found_order(bitmaps: Bitmaps, sample: Sample, options: AscOptions, *, lookah
     """
     plain, of_texts = used_constructs(bitmaps)
     counted = np.bitwise_or.reduce(bitmaps.usage[plain], axis=0, initial=0)
+    sample = _thinned(sample, len(plain) ** 2 * bitmaps.words)
     begin, end = _periods(len(sample), len(plain), options.monitored)
     monitored = Monitored(bitmaps.bits, bitmaps.usage, counted, sample, begin, end)
     sequence, cover, alone = macro_sequence(monitored, plain)
     arrows = np.empty(0, np.int16)
-    if lookahead and len(plain):
-        sequence = improved_sequence(monitored, sequence)
-        cover = _cover(monitored, sequence)
-    if options.sequence == "hybrid" and lookahead and len(plain):
-        arrows = paying_arrows(monitored, sequence, options.fewest)
+    if lookahead:
+        sample = _thinned(sample, len(plain) ** 3 * bitmaps.words)
+        if len(sample) >= FEWEST_AHEAD:
+            ahead = monitored._replace(sample=sample)
+            sequence = improved_sequence(ahead, sequence)
+            cover = _cover(ahead, sequence)
+            if options.sequence == "hybrid":
+                arrows = paying_arrows(ahead, sequence, options.fewest)
     elif options.sequence == "hybrid" and not options.lookahead:
         arrows = micro_arrows(monitored, sequence, cover, alone, options.fewest)
     return Order((*sequence.tolist(), *of_texts.tolist()), cover, arrows)
+
+
+def _thinned(sample: Sample, work: int) -> Sample:
+    """So many of the events that the search, which does so much for each, takes a fraction of a
+    second."""
+    step = max(1, -(-len(sample) * work // MOST_WORK))
+    return np.ascontiguousarray(sample[::step])
 
 
 def _cover(monitored: Monitored, sequence: Numbers) -> int:

@@ -108,6 +108,8 @@ class Leader:
             self._version, self._index = version, None
             made = load(snapshot, stream, "asc", self.options).index
             assert isinstance(made, AscIndex)
+            if self.order is not None:
+                made.resume(self.order)
             self._index = made
         return self._index
 
@@ -158,14 +160,9 @@ def _merged(learned: Sequence[dict[str, Any]], most: int) -> Statistics | None:
 
 
 def _evaluation(sequence: list[str], statistics: Statistics, why: str | None) -> Evaluation:
-    from headgate.matching.asc.evaluate import DROPPED, EVALUATED, EVENTS, FOLLOWED, MICRO
+    from headgate.matching.asc.adapt import Period
 
-    counted = statistics.tally.tolist()
-    events, followed = max(1, counted[EVENTS]), max(1, counted[FOLLOWED])
+    batch = Period.of(statistics.tally, before=0)
     return Evaluation(
-        sequence,
-        round(counted[DROPPED] / events, 4),
-        round(counted[EVALUATED] / events, 3),
-        round(counted[MICRO] / followed, 3),
-        why,
+        sequence, round(batch.dropping, 4), round(batch.cost, 3), round(batch.micro, 3), why
     )
