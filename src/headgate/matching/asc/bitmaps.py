@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from headgate.matching.asc.evaluate import Table
 from headgate.matching.asc.fill import clear_in_rows, keep_between, set_in_rows
-from headgate.matching.asc.subjects import Intervals, PairOf, ValuesOf, all_cuts, sides
+from headgate.matching.asc.subjects import Intervals, PairOf, ValuesOf, sides
 from headgate.matching.asc.texts import TextsOf
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.predicate import Column, Compare, IsNull, Matches, Within
@@ -26,6 +26,7 @@ from headgate.predicate.conjunctions import Conjunction
 
 LINE = 8  # words of a cache line
 LARGE_PAGE, ASKED = 1 << 18, 1 << 19  # in words
+SOME_ROWS = ("null", "below", "equal", "above")  # of a construct, beside those of cuts
 WRITTEN_ANEW = 1_000  # conjunctions, beside twice those that are there
 
 Bits = npt.NDArray[np.uint64]
@@ -58,12 +59,12 @@ class Bitmaps:
         self._alive: Bits = np.zeros(LINE, np.uint64)
         self._usage: Bits = np.zeros((4, LINE), np.uint64)
         self._owner = np.zeros(64 * LINE, np.int64)
-        self._shared = np.zeros(64 * LINE, np.bool_)
+        self._shared = np.full(64 * LINE, -1, np.int64)
         self._noted = 0  # conjunctions that have come since all was written anew
         self._count = 0  # of them, that are there
         self._fingerprint: str | None = None
-        self._cuts: dict[str, set[Any]] = {}  # by column, of all that was noted
-        self._cut_rows = 0  # how many these are
+        self._rows: dict[tuple[Any, ...], set[Any]] = {}  # by construct, of all that was noted
+        self._row_count = 0  # how many these are
 
     def __len__(self) -> int:
         """The number of conjunctions."""
@@ -86,9 +87,9 @@ class Bitmaps:
 
     def bytes_with(self, conjunctions: Sequence[Conjunction]) -> int:
         """How much room the bits would need with those of a further query, about."""
-        new = sum(len(cuts - self._cuts.get(name, set())) for name, cuts in _cuts(conjunctions))
+        new = sum(len(rows - self._rows.get(key, set())) for key, rows in _rows(conjunctions))
         slots = self._count + len(conjunctions)
-        return (self._cut_rows + new + 2) * 8 * max(self.words, 1 + slots // 64)
+        return (self._row_count + new) * 8 * max(self.words, 1 + slots // 64)
 
     def add(self, position: int, conjunctions: Sequence[Conjunction]) -> None:
         """Note the conjunctions of a query, one of which must hold; one without atoms does so."""
@@ -113,11 +114,11 @@ class Bitmaps:
     def _note(self, conjunctions: Sequence[Conjunction]) -> None:
         self._noted += len(conjunctions)
         self._count += len(conjunctions)
-        for name, cuts in _cuts(conjunctions):
-            known = self._cuts.setdefault(name, set())
+        for key, rows in _rows(conjunctions):
+            known = self._rows.setdefault(key, set())
             before = len(known)
-            known |= cuts
-            self._cut_rows += len(known) - before
+            known |= rows
+            self._row_count += len(known) - before
 
     def drop(self, position: int) -> None:
         """Take a query out."""
@@ -148,9 +149,10 @@ class Bitmaps:
         new = [(at, one) for at, these in self._pending.items() for one in these]
         slots = self._take_slots(len(new))
         for slot, (at, one) in zip(slots.tolist(), new, strict=True):
-            self._conjunctions[at].append((slot, one))
+            mine = self._conjunctions[at]
+            mine.append((slot, one))
             self._owner[slot] = at
-            self._shared[slot] = len(self._pending[at]) > 1
+            self._shared[slot] = mine[0][0] if len(self._pending[at]) > 1 else -1
         self._pending = {}
         self._write(slots, [one for _, one in new])
 
@@ -171,8 +173,8 @@ class Bitmaps:
         for number, atoms in by_subject.items():
             subject = self.subjects[number]
             if isinstance(subject, ValuesOf):
-                sets = [atom for _, atom in atoms if isinstance(atom, Within)]
-                subject.split(all_cuts(sets), self._row_like)
+                sets = [atom.values for _, atom in atoms if isinstance(atom, Within)]
+                subject.split(sets, self._row_like)
         set_in_rows(self.bits, self.rows, slots)
         set_in_rows(self._alive.reshape(1, -1), 1, slots)
         clear_in_rows(self._usage, len(self.subjects), slots)
@@ -188,19 +190,14 @@ class Bitmaps:
             for slot, atom in atoms:
                 subject.add(slot, atom)
             return
-        accepted = [_accepted(subject, atom) for _, atom in atoms]
+        accepted = _accepted(subject, [atom for _, atom in atoms])
         flat = np.array([ends for one in accepted for ends in one], np.int64).reshape(-1, 2)
         start = np.cumsum([0, *map(len, accepted)], dtype=np.int64)
         keep_between(self.bits, subject.rows, slots, start, flat[:, 0].copy(), flat[:, 1].copy())
 
     def _subject(self, atom: Any) -> int:
         """The construct that an atom belongs to; a new one if there is none."""
-        key: object
-        if isinstance(atom, Compare):
-            left, right, _ = sides(atom)
-            key = left.name, right.name
-        else:
-            key = isinstance(atom, Matches), atom.column.name
+        key = _key(atom)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.subjects)
@@ -273,7 +270,7 @@ class Bitmaps:
     def _digest(self) -> str:
         digest = hashlib.blake2b(digest_size=16)
         for subject in self.subjects:
-            cuts = subject.cuts if isinstance(subject, ValuesOf) else ()
+            cuts = subject.cuts.tolist() if isinstance(subject, ValuesOf) else ()
             rows = () if isinstance(subject, TextsOf) else subject.rows.tolist()
             digest.update(repr((subject.name, cuts, rows)).encode())
         return digest.hexdigest()
@@ -289,19 +286,30 @@ class Bitmaps:
         return f"{bits} in each of {self.rows} regions"
 
 
-def _cuts(conjunctions: Sequence[Conjunction]) -> Iterator[tuple[str, set[Any]]]:
-    """Where sets of values change, by column, one atom at a time."""
+def _key(atom: Any) -> tuple[Any, ...]:
+    """What tells the construct of an atom from others."""
+    if isinstance(atom, Compare):
+        left, right, _ = sides(atom)
+        return left.name, right.name
+    return isinstance(atom, Matches), atom.column.name
+
+
+def _rows(conjunctions: Sequence[Conjunction]) -> Iterator[tuple[tuple[Any, ...], set[Any]]]:
+    """What has a row of its own, by construct, one atom at a time: where sets of values change, and
+    a few more for each construct."""
     for atom in (atom for one in conjunctions for atom in one):
-        if isinstance(atom, Within):
-            yield atom.column.name, set(atom.values.cuts)
+        cuts = atom.values.cuts if isinstance(atom, Within) else ()
+        yield _key(atom), {*cuts, *SOME_ROWS}
 
 
-def _accepted(subject: ValuesOf | PairOf, atom: Any) -> Intervals:
+def _accepted(subject: ValuesOf | PairOf, atoms: Sequence[Any]) -> list[Intervals]:
+    """The regions in which each atom is TRUE."""
     if isinstance(subject, PairOf):
-        return sides(atom)[2]
-    if isinstance(atom, IsNull):
-        return [(1, len(subject.rows) - 1)] if atom.negated else [(0, 0)]
-    return subject.accepted(atom.values)
+        return [sides(atom)[2] for atom in atoms]
+    of_sets = iter(subject.accepted([atom.values for atom in atoms if isinstance(atom, Within)]))
+    last = len(subject.rows) - 1
+    of_null = {True: [(1, last)], False: [(0, 0)]}  # by whether it is negated
+    return [of_null[atom.negated] if isinstance(atom, IsNull) else next(of_sets) for atom in atoms]
 
 
 def _on_large_pages(shape: tuple[int, int]) -> Bits:

@@ -25,8 +25,8 @@ EVENTS, DROPPED, EVALUATED, MICRO, FOLLOWED, COUNTED = range(6)
 class Table(NamedTuple):
     """Row r of the bitmaps has the words `bits[r, :len(alive)]`; slot s is `owner[s]`'s.
 
-    A query with several slots is given out once an event: these are `shared`. Queries without a
-    condition are `always` there.
+    A query with several slots is given out once an event: of these `shared` is the first, of others
+    −1. Queries without a condition are `always` there.
     """
 
     bits: Any
@@ -51,7 +51,7 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
     """The matches of the events from `start` up to `stop`, in `out` and `offsets`; where it ended.
 
     Event e is in row `at[c, e]` of construct c. It ends before an event for which there might not
-    be room: an event has up to `most` matches. `seen` has a place for each query, and serves one
+    be room: an event has up to `most` matches. `seen` has a place for each slot, and serves one
     call at a time; `tally` is added to.
     """
     bits, alive, owner, shared = table.bits.ravel(), table.alive, table.owner, table.shared
@@ -128,10 +128,10 @@ def _give_out(grb, size, begin, owner, shared, seen, e, out, used):
         while word != 0:
             slot = ((begin + w) << 6) + lowest_bit(word)
             word &= word - np.uint64(1)
-            query = owner[slot]
-            if not shared[slot] or seen[query] != e:
-                if shared[slot]:
-                    seen[query] = e
-                out[used] = query
+            first = shared[slot]
+            if first < 0 or seen[first] != e:
+                if first >= 0:
+                    seen[first] = e
+                out[used] = owner[slot]
                 used += 1
     return used

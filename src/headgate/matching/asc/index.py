@@ -216,7 +216,7 @@ class AscIndex:
         self._settle()
         bitmaps, monitor = self._bitmaps, self.monitor
         room = len(batch.events) if self._led else monitor.room
-        size = min(self._at_once, len(batch.events) - start, room)
+        size = min(self._at_once, self._most_rows, len(batch.events) - start, room)
         events = EventColumns(batch.table.slice(start, size), size)
         at = bitmaps.rows_of(events, self.order.sequence)
         monitor.remember(at)
@@ -240,7 +240,7 @@ class AscIndex:
     ) -> tuple[list[Found], Tally]:
         """The matches of some events, in as many pieces as there is room for; what was counted."""
         block, most = self._block(len(table.alive)), len(self._live)
-        seen, tally = np.full(len(self._ids), -1, np.int64), np.zeros(COUNTED, np.int64)
+        seen, tally = np.full(64 * len(table.alive), -1, np.int64), np.zeros(COUNTED, np.int64)
         found = []
         while row < stop:
             out, offsets = np.empty(max(OUTPUT, most), np.int64), np.empty(stop - row + 1, np.int64)
@@ -255,12 +255,17 @@ class AscIndex:
         blocks = max(1, round(words / (self.options.block or words or 1)))
         return max(1, -(-words // (16 * blocks)) * 16)
 
+    @property
+    def _most_rows(self) -> int:
+        """How many events are taken at a time, at most: patterns need a row for each text."""
+        used = (self._bitmaps.subjects[number] for number in self.order.sequence)
+        of_texts = any(isinstance(subject, TextsOf) for subject in used)
+        return ROWS_WITH_TEXTS if of_texts else MOST_ROWS * self.threads
+
     def _set_pace(self, rows: int, matches: int) -> None:
-        """So many events at a time that their matches fit into one piece, but not too many."""
-        of_texts = any(isinstance(self._bitmaps.subjects[n], TextsOf) for n in self.order.sequence)
-        most = ROWS_WITH_TEXTS if of_texts else MOST_ROWS * self.threads
-        most = min(most, OUTPUT * rows // (2 * matches + 1))
-        self._at_once = max(FEWEST_ROWS, min(4 * self._at_once, most))
+        """So many events at a time that their matches fit into one piece."""
+        fitting = OUTPUT * rows // (2 * matches + 1)
+        self._at_once = max(FEWEST_ROWS, min(4 * self._at_once, fitting, MOST_ROWS * self.threads))
 
     def _settle(self) -> None:
         """Write new queries, and bring the order up to date with the constructs in use."""

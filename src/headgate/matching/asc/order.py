@@ -16,7 +16,7 @@ from headgate.matching.asc.sequences import Monitored, macro_sequence
 from headgate.matching.asc.texts import TextsOf
 
 IMAGINED = 500  # events by which the first order is found, before any has come
-MOST_WORK = 1 << 30  # words that are looked at, at most, to find an order
+LEAST_WORK, MOST_WORK = 1 << 24, 1 << 30  # words that may be looked at to find an order
 FEWEST_AHEAD = 100  # events that looking ahead needs
 
 Numbers = npt.NDArray[np.int64]
@@ -73,13 +73,14 @@ def found_order(bitmaps: Bitmaps, sample: Sample, options: AscOptions, *, lookah
     """
     plain, of_texts = used_constructs(bitmaps)
     counted = np.bitwise_or.reduce(bitmaps.usage[plain], axis=0, initial=0)
-    sample = _thinned(sample, len(plain) ** 2 * bitmaps.words)
+    work = min(MOST_WORK, max(LEAST_WORK, 4 * options.period * len(plain) * bitmaps.words))
+    sample = _thinned(sample, len(plain) ** 2 * bitmaps.words, work)
     begin, end = _periods(len(sample), len(plain), options.monitored)
     monitored = Monitored(bitmaps.bits, bitmaps.usage, counted, sample, begin, end)
     sequence, cover, alone = macro_sequence(monitored, plain)
     arrows = np.empty(0, np.int16)
     if lookahead:
-        sample = _thinned(sample, len(plain) ** 3 * bitmaps.words)
+        sample = _thinned(sample, len(plain) ** 3 * bitmaps.words, work)
         if len(sample) >= FEWEST_AHEAD:
             ahead = monitored._replace(sample=sample)
             sequence = improved_sequence(ahead, sequence)
@@ -91,10 +92,10 @@ def found_order(bitmaps: Bitmaps, sample: Sample, options: AscOptions, *, lookah
     return Order((*sequence.tolist(), *of_texts.tolist()), cover, arrows)
 
 
-def _thinned(sample: Sample, work: int) -> Sample:
-    """So many of the events that the search, which does so much for each, takes a fraction of a
-    second."""
-    step = max(1, -(-len(sample) * work // MOST_WORK))
+def _thinned(sample: Sample, each: int, most: int) -> Sample:
+    """So few of the events that a search which does so much for each stays within its bound: about
+    what it takes to evaluate a few periods, and a fraction of a second."""
+    step = max(1, -(-len(sample) * each // most))
     return np.ascontiguousarray(sample[::step])
 
 

@@ -6,19 +6,19 @@ regions, without those that no query tells apart from their neighbour, and one f
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headgate.encoding.cuts import NUMBERS, pool_of
-from headgate.matching.keyed.code_book import Regions, look_up_table
+from headgate.matching.keyed.code_book import WIDEST_TABLE, Regions, look_up_table
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.scan import compared
-from headgate.predicate import Column, Compare, Within
+from headgate.predicate import Column, Compare
 from headgate.predicate.atoms import MIRROR, Operator
 from headgate.schema import ValueSet
 
@@ -37,46 +37,58 @@ _ACCEPTED: dict[Operator, Intervals] = {
 }
 
 
-@dataclass(slots=True, eq=False)
 class ValuesOf:
     """The values of a column; region 0 is NULL, 1 what lies below the least cut.
 
     `rows[r]` is the row of region r in the bitmaps.
     """
 
-    column: Column
-    rows: Codes
-    cuts: list[Any] = field(default_factory=list)
-    _regions: Regions | None = None
+    def __init__(self, column: Column, rows: Codes) -> None:
+        self.column = column
+        self.rows = rows
+        numbers = pool_of(column.type) == NUMBERS
+        self.cuts: npt.NDArray[Any] = np.empty(0, np.int64 if numbers else np.object_)
+        self._regions: Regions | None = None
+        self._read = 0  # values since the cuts last changed
 
     @property
     def name(self) -> str:
         return self.column.name
 
-    def split(self, cuts: Iterable[Any], new_row: Callable[[int], int]) -> None:
-        """Cut regions at further ordinals; `new_row(old)` makes a row like an old one."""
-        known = self.cuts
-        fresh = set(cuts).difference(known)
-        if not fresh:
+    def split(self, sets: Sequence[ValueSet], new_row: Callable[[int], int]) -> None:
+        """Cut regions where membership in sets changes; `new_row(old)` makes a row like another."""
+        asked = np.array(sorted({cut for one in sets for cut in one.cuts}), self.cuts.dtype)
+        places = self._below(asked)
+        known = np.zeros(len(asked), np.bool_)
+        inside = places > 0
+        known[inside] = self.cuts[places[inside] - 1] == asked[inside]
+        fresh, places = asked[~known], places[~known]
+        if not len(fresh):
             return
-        row_at = dict(zip(known, self.rows[2:].tolist(), strict=True))
-        for cut in sorted(fresh):
-            row_at[cut] = new_row(int(self.rows[bisect_right(known, cut) + 1]))
-        self.cuts = sorted(row_at)
-        self.rows = np.array([*self.rows[:2], *(row_at[cut] for cut in self.cuts)], np.int32)
-        self._regions = None
+        rows = [new_row(int(self.rows[place + 1])) for place in places.tolist()]
+        self.rows = np.insert(self.rows, places + 2, rows)
+        self.cuts = np.insert(self.cuts, places, fresh)
+        self._regions, self._read = None, 0
 
-    def accepted(self, values: ValueSet) -> Intervals:
-        """The regions of a set of values, all of whose cuts are known."""
-        places = [bisect_right(self.cuts, cut) + 1 for cut in values.cuts]
-        ends = [1, *places] if values.starts_inside else places
-        if len(ends) % 2:
-            ends.append(len(self.rows))
-        return [(low, high - 1) for low, high in zip(ends[::2], ends[1::2], strict=True)]
+    def _below(self, ordinals: npt.NDArray[Any]) -> Numbers:
+        """How many cuts are not above each ordinal."""
+        return np.searchsorted(self.cuts, ordinals, side="right")
+
+    def accepted(self, sets: Sequence[ValueSet]) -> list[Intervals]:
+        """The regions of each set of values, all of whose cuts are known."""
+        flat = np.array([cut for one in sets for cut in one.cuts], self.cuts.dtype)
+        places, found = iter((self._below(flat) + 1).tolist()), []
+        for one in sets:
+            ends = [1] if one.starts_inside else []
+            ends += islice(places, len(one.cuts))
+            if len(ends) % 2:
+                ends.append(len(self.rows))
+            found.append([(low, high - 1) for low, high in zip(ends[::2], ends[1::2], strict=True)])
+        return found
 
     def rows_of(self, columns: EventColumns) -> Codes:
         """The row of each event of a batch."""
-        regions = self._known_regions()
+        regions = self._known_regions(len(columns))
         present, coded = columns.present(self.column)
         found = regions.codes(coded)
         if regions.table is None:
@@ -87,16 +99,18 @@ class ValuesOf:
         rows[present] = found
         return rows
 
-    def _known_regions(self) -> Regions:
-        """How codes are found; where a table gives them, it gives the rows at once."""
+    def _known_regions(self, values: int) -> Regions:
+        """How codes are found. A table of all integers, which then gives the rows at once, is made
+        only if the cuts have stayed for as many values as it has entries."""
+        numbers, before = self.cuts.dtype == np.int64, self._read
+        self._read += values
         if self._regions is None:
-            cuts: Any = self.cuts
-            table = None
-            if pool_of(self.column.type) == NUMBERS:
-                cuts = np.array(self.cuts, np.int64)
-                codes = look_up_table(cuts)
-                table = None if codes is None else self.rows[codes]
-            self._regions = Regions(self.column, cuts, table)
+            cuts: Any = self.cuts if numbers else self.cuts.tolist()
+            self._regions = Regions(self.column, cuts, None)
+        if numbers and self._regions.table is None and before <= WIDEST_TABLE < self._read:
+            codes = look_up_table(self.cuts)
+            if codes is not None:
+                self._regions = Regions(self.column, self.cuts, self.rows[codes])
         return self._regions
 
 
@@ -129,8 +143,3 @@ def sides(atom: Compare) -> tuple[Column, Column, Intervals]:
     if atom.left.name <= atom.right.name:
         return atom.left, atom.right, _ACCEPTED[atom.operator]
     return atom.right, atom.left, _ACCEPTED[MIRROR[atom.operator]]
-
-
-def all_cuts(atoms: Sequence[Within]) -> set[Any]:
-    """Where membership in one of the sets changes."""
-    return {cut for atom in atoms for cut in atom.values.cuts}
