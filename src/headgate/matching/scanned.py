@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from headgate.errors import ExpansionTooLarge
 from headgate.events import EventBatch
-from headgate.matching.found import Found
+from headgate.matching.found import Found, from_pairs
 from headgate.matching.scan import ScanIndex
 from headgate.predicate.conjunctions import Conjunction, conjunctions
 from headgate.query import Query
@@ -40,28 +39,24 @@ class Scanned:
         del self._positions[query_id]
         self._scan.remove(query_id)
 
-    def added_to(self, found: Iterator[Found], batch: EventBatch) -> Iterator[Found]:
-        """What the other index finds, with what the scan does; found now, not when asked for."""
-        if not self._positions:
-            return found
-        scanned = self._scan.match(batch.table)
+    def added_to(self, found: Iterator[Found], batch: EventBatch, known: int) -> Iterator[Found]:
+        """What the other index finds, piece by piece, with what the scan does; without queries that
+        came after the first `known`."""
+        return (self._together(piece, batch, known) for piece in found) if len(self) else found
+
+    def _together(self, piece: Found, batch: EventBatch, known: int) -> Found:
+        scanned = self._scan.match(batch.table.slice(piece.row, piece.end - piece.row))
         at = np.array([self._positions.get(name, -1) for name in scanned.known_ids], np.int64)
-        return (_together(one, scanned.offsets, at[scanned.positions]) for one in found)
-
-
-def _together(piece: Found, offsets: np.ndarray, positions: np.ndarray) -> Found:
-    """A piece with the matches of the same rows among all others."""
-    own = offsets[piece.row : piece.end + 1]
-    counts = np.arange(len(own) - 1)
-    rows = np.concatenate(
-        (np.repeat(counts, np.diff(piece.offsets)), np.repeat(counts, np.diff(own)))
-    )
-    both = np.concatenate((piece.positions, positions[own[0] : own[-1]]))
-    return replace(
-        piece,
-        offsets=piece.offsets + (own - own[0]),
-        positions=both[np.argsort(rows, kind="stable")],
-    )
+        rows = np.arange(len(scanned))
+        mine = np.repeat(rows, np.diff(scanned.offsets))
+        positions = at[scanned.positions]
+        kept = (positions >= 0) & (positions < known)
+        return from_pairs(
+            piece.row,
+            len(rows),
+            np.concatenate((np.repeat(rows, np.diff(piece.offsets)), mine[kept])),
+            np.concatenate((piece.positions, positions[kept])),
+        )
 
 
 def few_conjunctions(query: Query) -> tuple[Conjunction, ...] | None:

@@ -179,12 +179,14 @@ def test_small_batches_add_up_to_periods() -> None:
         ([(0.5, 4), (0.2, 4), (0.1, 4), (0.1, 4)], [0, 1, 1, 1]),  # still changing
         ([(0.0, 4), (0.0, 4), (0.2, 4)], [0, 0, 1]),  # no relative change of 0
         ([(0.5, 4), (0.54, 4.3), (0.46, 3.7)], [0, 0, 0]),
+        ([(0.5, 4), (0.5, 2), (0.5, 3)], [0, 0, 1]),  # better is no reason, but a measure
+        ([(0.002, 4), (0.003, 4), (0.002, 4)], [0, 0, 0]),  # by chance
     ],
 )
 def test_the_trigger(periods: list[tuple[float, float]], reasons: list[int]) -> None:
     """Equation 5, the cost, and another period after a change."""
     trigger = Trigger(threshold=0.1)
-    found = [trigger.reason(dropping, cost) for dropping, cost in periods]
+    found = [trigger.reason(dropping, cost, 10_000) for dropping, cost in periods]
     assert [reason is not None for reason in found] == [bool(reason) for reason in reasons]
 
 
@@ -215,6 +217,9 @@ def test_texts_of_a_stream() -> None:
         {"sample": True},
         {"threshold": -1},
         {"threshold": "much"},
+        {"threshold": True},
+        {"sequence": None},
+        {"sample": 10**15},
         {"block": -1},
         {"monitored": 0},
         {"lookahead": 1},

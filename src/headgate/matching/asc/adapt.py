@@ -21,6 +21,7 @@ from headgate.matching.asc.trigger import Trigger
 
 FIRST = 1_000  # events before the first order that has seen any
 REMEMBERED = 1_000  # periods
+CHECKED = 4  # periods, after which another order is looked for in any case
 
 Tally = npt.NDArray[np.int64]
 
@@ -87,6 +88,12 @@ class Monitor:
         return bool(self.tally[EVENTS] >= self.period)
 
     @property
+    def is_to_be_checked(self) -> bool:
+        """Is it time to see whether there is a better order, though nothing seems to have changed?"""
+        settled = self._orders > 1 or not self.options.lookahead
+        return settled and bool(len(self.sample)) and len(self.history) % CHECKED == 0
+
+    @property
     def thorough(self) -> bool:
         """Is there time to look ahead for the next order, and something to gain?"""
         return self.options.lookahead and self._orders > 0 and bool(self.tally[DROPPED])
@@ -122,7 +129,7 @@ class Monitor:
             return "the first events came"
         if self._orders == 1 and self.options.lookahead:
             return "the first period is over"
-        changed = self._trigger.reason(over.dropping, over.cost)
+        changed = self._trigger.reason(over.dropping, over.cost, over.events)
         return "queries came or went" if queries_changed else changed
 
     def end_period(self, why: str | None) -> None:

@@ -47,6 +47,7 @@ class Bitmaps:
         self._pending: dict[int, Sequence[Conjunction]] = {}
         self._always: set[int] = set()
         self.epoch = 0  # how often all was written anew
+        self._torn = False  # was writing interrupted, by Ctrl-C or for want of memory?
         self._clear()
 
     def _clear(self) -> None:
@@ -103,6 +104,7 @@ class Bitmaps:
 
     def begin_anew(self) -> None:
         """Forget all that nobody uses any more; what is there is written by the next settling."""
+        self._torn = True
         held = {at: [one for _, one in these] for at, these in self._conjunctions.items()}
         self._pending = {**held, **self._pending}
         self._conjunctions = {}
@@ -110,6 +112,7 @@ class Bitmaps:
         self._clear()
         for conjunctions in self._pending.values():
             self._note(conjunctions)
+        self._torn = False
 
     def _note(self, conjunctions: Sequence[Conjunction]) -> None:
         self._noted += len(conjunctions)
@@ -142,19 +145,23 @@ class Bitmaps:
         return Table(self.bits, self.alive, self._owner, self._shared, always)
 
     def settle(self) -> None:
-        """Write what has come since."""
+        """Write what has come since. If that is interrupted, all is written anew the next time."""
+        if self._torn:
+            self.begin_anew()
         if not self._pending:
             return
-        self._conjunctions |= {at: [] for at in self._pending}
+        self._torn = True
         new = [(at, one) for at, these in self._pending.items() for one in these]
         slots = self._take_slots(len(new))
+        held: dict[int, list[tuple[int, Conjunction]]] = {at: [] for at in self._pending}
         for slot, (at, one) in zip(slots.tolist(), new, strict=True):
-            mine = self._conjunctions[at]
-            mine.append((slot, one))
+            held[at].append((slot, one))
             self._owner[slot] = at
-            self._shared[slot] = mine[0][0] if len(self._pending[at]) > 1 else -1
-        self._pending = {}
+            self._shared[slot] = held[at][0][0] if len(self._pending[at]) > 1 else -1
         self._write(slots, [one for _, one in new])
+        self._conjunctions |= held
+        self._pending = {}
+        self._torn = False
 
     def _take_slots(self, count: int) -> Numbers:
         kept = max(0, len(self._free) - count)

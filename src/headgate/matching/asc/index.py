@@ -21,7 +21,14 @@ from headgate.matching.asc.adapt import Monitor, Tally
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.evaluate import COUNTED, Table, Way, evaluate
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.asc.order import Order, Sample, found_order, imagined_sample, used_constructs
+from headgate.matching.asc.order import (
+    Order,
+    Sample,
+    cost_of,
+    found_order,
+    imagined_sample,
+    used_constructs,
+)
 from headgate.matching.asc.statistics import MOST_EVENTS, Statistics
 from headgate.matching.asc.texts import TextsOf
 from headgate.matching.filing import Filing
@@ -39,6 +46,7 @@ OUTPUT = 1 << 21  # matches of a piece, unless a single event may have more
 FEWEST_ROWS, MOST_ROWS = 64, 16_384  # events that are evaluated at a time
 ROWS_WITH_TEXTS = 1_024
 FEWEST_FOR_A_THREAD = 2_048
+CHECKED_BY, NOISE = 500, 0.05  # events, and the least share of the cost that they must save
 MUCH = 0.1  # of the queries have changed: time for another order
 
 
@@ -198,7 +206,8 @@ class AscIndex:
                 if isinstance(events, EventBatch)
                 else from_rows(events, self.stream, columns=used)
             )
-            found = self._scanned.added_to(self._found(batch, len(self._ids)), batch)
+            known = len(self._ids)
+            found = self._scanned.added_to(self._found(batch, known), batch, known)
         yield from of_events(batch, found, self._ids)
 
     def _found(self, batch: EventBatch, known: int) -> Iterator[Found]:
@@ -271,7 +280,7 @@ class AscIndex:
         """Write new queries, and bring the order up to date with the constructs in use."""
         if self._settled:
             return
-        bitmaps, self._settled = self._bitmaps, True
+        bitmaps = self._bitmaps
         names = [self._names[number] for number in self.order.sequence]
         bitmaps.settle()
         self._names = [subject.name for subject in bitmaps.subjects]
@@ -284,7 +293,7 @@ class AscIndex:
             self.order = self._in_order(names, self.order.cover)
         else:
             self.order = self.order.over(*used_constructs(bitmaps))
-        self._epoch = bitmaps.epoch
+        self._epoch, self._settled = bitmaps.epoch, True
 
     def _in_order(self, names: Sequence[str], cover: int) -> Order:
         """The constructs of these names, as far as there are any, and then all others."""
@@ -299,11 +308,22 @@ class AscIndex:
         if self._led or not monitor.is_over:
             return
         why = monitor.reason(queries_changed=self._changes > MUCH * len(self._live))
+        if why is None and monitor.is_to_be_checked:
+            why = self._better_order(monitor.sample[:CHECKED_BY])
         if why is not None:
             sample, thorough = monitor.sample, monitor.thorough
             self.order = found_order(self._bitmaps, sample, self.options, lookahead=thorough)
             self._changes = 0
         monitor.end_period(why)
+
+    def _better_order(self, sample: Sample) -> str | None:
+        """Whether an order that is found in a moment costs less than the present one: what drops
+        events later on in an order can become better without anybody noticing."""
+        quick = found_order(self._bitmaps, sample, self.options, lookahead=False)
+        now, then = (cost_of(self._bitmaps, one, sample) for one in (self.order, quick))
+        if now - then < max(self.options.threshold, NOISE) * now:
+            return None
+        return f"another order takes {then / len(sample):.3g} constructs instead of {now / len(sample):.3g}"
 
     def follow(self, order: dict[str, Any] | None) -> None:
         """From now on leave it to others to find the order, and take what one has `published`.

@@ -46,15 +46,17 @@ class AscOptions:
 
     def __post_init__(self) -> None:
         if self.sequence not in (known := get_args(Sequence)):
-            raise UsageError(f"no sequence `{self.sequence}`; {did_you_mean(self.sequence, known)}")
+            hint = did_you_mean(str(self.sequence), known)
+            raise UsageError(f"no sequence `{self.sequence}`; {hint}")
         for name in ("period", "sample", "monitored", "fewest", "block", "most_bytes"):
             value, least = getattr(self, name), 0 if name == "block" else 1
             whole = isinstance(value, int) and not isinstance(value, bool)
             if not (whole and least <= value <= _LARGEST) and (name, value) != ("monitored", None):
-                raise UsageError(f"`{name}` is a whole number from {least} on, not {value!r}")
+                raise UsageError(f"`{name}` is from {least} to {_LARGEST:,}, not {value!r}")
         if not isinstance(self.lookahead, bool):
             raise UsageError(f"`lookahead` is True or False, not {self.lookahead!r}")
-        if not isinstance(self.threshold, int | float) or not self.threshold >= 0:
+        number = isinstance(self.threshold, int | float) and not isinstance(self.threshold, bool)
+        if not number or not self.threshold >= 0:
             raise UsageError(f"`threshold` is a number from 0 on, not {self.threshold!r}")
 
     def as_json(self) -> dict[str, object]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from headgate.matching.asc.arrows import micro_arrows
 from headgate.matching.asc.bitmaps import Bitmaps
-from headgate.matching.asc.evaluate import ARROWED, Way
+from headgate.matching.asc.evaluate import ARROWED, COUNTED, EVALUATED, Way, evaluate
 from headgate.matching.asc.lookahead import improved_sequence, paying_arrows
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.sequences import Monitored, macro_sequence
@@ -90,6 +90,20 @@ def found_order(bitmaps: Bitmaps, sample: Sample, options: AscOptions, *, lookah
     elif options.sequence == "hybrid" and not options.lookahead:
         arrows = micro_arrows(monitored, sequence, cover, alone, options.fewest)
     return Order((*sequence.tolist(), *of_texts.tolist()), cover, arrows)
+
+
+def cost_of(bitmaps: Bitmaps, order: Order, sample: Sample) -> int:
+    """How many constructs the events of a sample evaluate, those of patterns left out."""
+    plain = used_constructs(bitmaps)[0]
+    table, way = bitmaps.table(), order.over(plain, plain[:0]).way
+    at, words = np.ascontiguousarray(sample.T), max(1, bitmaps.words)
+    tally, seen = np.zeros(COUNTED, np.int64), np.full(64 * words, -1, np.int64)
+    most = len(bitmaps) + len(table.always)
+    out, offsets = np.empty(max(1 << 16, most), np.int64), np.empty(len(sample) + 1, np.int64)
+    row = 0
+    while row < len(sample):
+        row = evaluate(table, at, row, len(sample), way, words, most, seen, out, offsets, tally)
+    return int(tally[EVALUATED])
 
 
 def _thinned(sample: Sample, each: int, most: int) -> Sample:

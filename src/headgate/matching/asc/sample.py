@@ -1,4 +1,4 @@
-"""Some events of a period, spread evenly over it, however many will come."""
+"""Some events of a period, drawn by chance, however many will come."""
 
 from __future__ import annotations
 
@@ -8,37 +8,46 @@ from headgate.matching.asc.order import Sample
 
 
 class Sampled:
-    """Every n-th event by the rows that it is in; when they are too many, every other one goes.
+    """About one of n events by the rows that it is in; when they are too many, every other goes.
+
+    Which ones is left to chance, since streams have rhythms: every fiftieth event may be one device.
 
     >>> some = Sampled()
-    >>> for start in range(0, 12, 4):
-    ...     some.add(np.arange(start, start + 4, dtype=np.int32).reshape(1, 4), most=4)
-    >>> some.events.ravel().tolist()
-    [0, 4, 8]
+    >>> for start in range(0, 1000, 10):
+    ...     some.add(np.arange(start, start + 10, dtype=np.int32).reshape(1, 10), most=100)
+    >>> 40 <= len(some.events) <= 100, bool((np.diff(some.events.ravel()) >= 0).all())
+    (True, True)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, seed: int = 0) -> None:
         self._pieces: list[Sample] = []
-        self._step, self._seen = 1, 0
         self._count = 0
+        self._share = 1.0  # of the events, that is taken
+        self._random = np.random.default_rng(seed)
 
     def add(self, rows: Sample, most: int) -> None:
-        """Take of a batch what is its turn; `rows` has a row for each construct."""
-        first = -self._seen % self._step
-        self._seen += rows.shape[1]
-        self.keep(np.ascontiguousarray(rows[:, first :: self._step].T), most)
+        """Take some of a batch; `rows` has a row for each construct."""
+        events = rows.shape[1]
+        if self._share < 1:
+            count = int(self._share * events + self._random.random())
+            chosen = np.sort(self._random.integers(0, events, count))
+            self.keep(np.ascontiguousarray(rows[:, chosen].T), most)
+        else:
+            self.keep(np.ascontiguousarray(rows.T), most)
 
     def keep(self, events: Sample, most: int) -> None:
-        """Take all of these events, as if it were their turn."""
+        """Take all of these events."""
         if self._pieces and self._pieces[0].shape[1] != events.shape[1]:
             self._pieces, self._count = [], 0
         if len(events):
             self._pieces.append(events)
             self._count += len(events)
         while self._count > max(1, most):
-            self._pieces = [self.events[::2]]
-            self._count = len(self._pieces[0])
-            self._step *= 2
+            together = self.events
+            half = np.sort(self._random.permutation(len(together))[: len(together) // 2])
+            self._pieces = [together[half]]
+            self._count = len(half)
+            self._share /= 2
 
     @property
     def events(self) -> Sample:

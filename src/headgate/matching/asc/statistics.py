@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -40,10 +41,11 @@ class Statistics:
 
 
 def summed(some: Iterable[Statistics]) -> Statistics | None:
-    """Those of all that are about the same bitmaps as the first; None where there are none."""
-    found = list(some)
-    alike = [one for one in found if one.fingerprint == found[0].fingerprint and len(one.sample)]
-    if not alike:
+    """Those that are about the same bitmaps as most others, together; None where there are none."""
+    found = [one for one in some if len(one.sample)]
+    if not found:
         return None
+    (commonest, _), *_ = Counter(one.fingerprint for one in found).most_common(1)
+    alike = [one for one in found if one.fingerprint == commonest]
     tally = np.sum([one.tally for one in alike], axis=0)
-    return Statistics(alike[0].fingerprint, tally, np.concatenate([one.sample for one in alike]))
+    return Statistics(commonest, tally, np.concatenate([one.sample for one in alike]))

@@ -89,6 +89,9 @@ class ValuesOf:
     def rows_of(self, columns: EventColumns) -> Codes:
         """The row of each event of a batch."""
         regions = self._known_regions(len(columns))
+        plain = columns.plain(self.column) if regions.table is not None else None
+        if plain is not None:
+            return regions.of_numbers(plain)
         present, coded = columns.present(self.column)
         found = regions.codes(coded)
         if regions.table is None:

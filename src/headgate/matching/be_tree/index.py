@@ -152,7 +152,7 @@ class BeTreeIndex:
                 if isinstance(events, EventBatch)
                 else from_rows(events, self.stream, columns=used)
             )
-            found = self._scanned.added_to(self._found(batch), batch)
+            found = self._scanned.added_to(self._found(batch), batch, len(self._ids))
         yield from of_events(batch, self._locked(found), self._ids)
 
     def match_expressions(

@@ -50,9 +50,10 @@ class Regions:
 
     def codes(self, values: CodedColumn) -> Codes:
         """The code of each value, of which none is NULL."""
-        return self._of_numbers(values.codes) if values.ranked is None else self._of_ranks(values)
+        return self.of_numbers(values.codes) if values.ranked is None else self._of_ranks(values)
 
-    def _of_numbers(self, ordinals: npt.NDArray[np.int64]) -> Codes:
+    def of_numbers(self, ordinals: npt.NDArray[Any]) -> Codes:
+        """The code of each value that is its own ordinal."""
         if self.table is None:
             return (np.searchsorted(self.cuts, ordinals, side="right") + 1).astype(np.int32)
         found: Codes = looked_up(ordinals, int(self.cuts[0]) - 1, self.table)

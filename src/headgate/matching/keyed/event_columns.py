@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.encoding import CodedColumn, encode_column, encode_present
+from headgate.encoding import CodedColumn, encode_column, encode_present, plain_numbers
 from headgate.predicate import Column
 
 Rows = npt.NDArray[np.int64]
@@ -40,6 +40,10 @@ class EventColumns:
         if known is None:
             known = self._present[about.name] = encode_present(self._array(about), about.type)
         return known
+
+    def plain(self, about: Column) -> npt.NDArray[Any] | None:
+        """The values of a column, if all are there and are their own ordinals."""
+        return plain_numbers(self._array(about))
 
     def _array(self, about: Column) -> Any:
         """A column of the batch; one that it was read without is NULL."""
