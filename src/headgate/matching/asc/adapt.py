@@ -89,7 +89,7 @@ class Monitor:
 
     @property
     def is_to_be_checked(self) -> bool:
-        """Is it time to see whether there is a better order, though nothing seems to have changed?"""
+        """Is it time to look for a better order, though nothing seems to have changed?"""
         settled = self._orders > 1 or not self.options.lookahead
         return settled and bool(len(self.sample)) and len(self.history) % CHECKED == 0
 

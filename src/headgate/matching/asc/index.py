@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from threading import RLock
 from typing import Any, Self
@@ -24,12 +23,9 @@ from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import (
     Order,
     Sample,
-    cost_of,
-    found_order,
-    imagined_sample,
-    used_constructs,
 )
-from headgate.matching.asc.statistics import MOST_EVENTS, Statistics
+from headgate.matching.asc.ordering import Ordering
+from headgate.matching.asc.statistics import Statistics
 from headgate.matching.asc.texts import TextsOf
 from headgate.matching.filing import Filing
 from headgate.matching.found import Found, of_events
@@ -46,8 +42,6 @@ OUTPUT = 1 << 21  # matches of a piece, unless a single event may have more
 FEWEST_ROWS, MOST_ROWS = 64, 16_384  # events that are evaluated at a time
 ROWS_WITH_TEXTS = 1_024
 FEWEST_FOR_A_THREAD = 2_048
-CHECKED_BY, NOISE = 500, 0.05  # events, and the least share of the cost that they must save
-MUCH = 0.1  # of the queries have changed: time for another order
 
 
 class AscIndex:
@@ -77,21 +71,31 @@ class AscIndex:
         self.stream = stream
         self.options = options or AscOptions()
         self.threads = len(os.sched_getaffinity(0))
-        self.order = Order(())
-        self.monitor = Monitor(self.options)
         self._ids: list[str] = []
         self._live: dict[str, int] = {}
         self._uses: Counter[str] = Counter()  # of attributes, by queries
         self._mentioned: dict[str, set[str]] = {}  # by query
         self._scanned = Scanned(stream)
         self._bitmaps = Bitmaps()
-        self._names: list[str] = []  # of constructs, when all was settled last
-        self._epoch = 0  # of the bitmaps, at that time
-        self._changes = 0  # queries that came or went since the order was found
-        self._settled = False  # has nothing come or gone since the last settling?
-        self._led = False  # does somebody else find the order?
+        self._ordering = Ordering(self._bitmaps, self.options)
         self._at_once = FEWEST_ROWS
         self._lock = RLock()
+
+    @property
+    def order(self) -> Order:
+        """The order in which constructs are evaluated; may be set, and stays if it is `fixed`."""
+        return self._ordering.order
+
+    @order.setter
+    def order(self, order: Order) -> None:
+        with self._lock:
+            self._ordering.settle()
+            self._ordering.order = order
+
+    @property
+    def monitor(self) -> Monitor:
+        """What was counted of the events, period by period."""
+        return self._ordering.monitor
 
     @classmethod
     def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
@@ -106,7 +110,7 @@ class AscIndex:
         index = cls(stream, options)
         for query in queries:
             index.insert(query)
-        index._settle()
+        index._ordering.settle()
         return index
 
     @classmethod
@@ -144,7 +148,7 @@ class AscIndex:
             self._uses.update(self._mentioned[query.id])
             self._ids.append(query.id)
             self._live[query.id] = position
-            self._note_change()
+            self._ordering.note_change()
             return position
 
     def _conjunctions(self, query: Query) -> tuple[Conjunction, ...] | None:
@@ -153,7 +157,7 @@ class AscIndex:
         needed = self._bitmaps.bytes_with(parts or ())
         if needed > self.options.most_bytes:
             self._bitmaps.begin_anew()
-            self._settled = False
+            self._ordering.note_change()
             needed = self._bitmaps.bytes_with(parts or ())
         if needed > self.options.most_bytes:
             raise QuerySetError(
@@ -163,23 +167,12 @@ class AscIndex:
             )
         return parts
 
-    def _note_change(self) -> None:
-        self._changes += 1
-        self._settled = False
-
-    def _check_room(self, query: Query, needed: int) -> None:
-        if needed > self.options.most_bytes:
-            raise QuerySetError(
-                f"with `{query.id}` the bitmaps would take {needed / 2**30:.1f} GiB: there are too "
-                "many different constants for an index of kind `asc`; `keyed` takes them"
-            )
-
     def remove(self, query_id: str) -> None:
         with self._lock:
             check_held(query_id, self._live)
             position = self._live.pop(query_id)
             self._uses.subtract(self._mentioned.pop(query_id))
-            self._note_change()
+            self._ordering.note_change()
             if query_id in self._scanned:
                 self._scanned.remove(query_id)
             else:
@@ -222,9 +215,9 @@ class AscIndex:
 
     def _evaluated(self, batch: EventBatch, start: int) -> list[Found]:
         """The matches of the next events, as many as there is reason to take at a time."""
-        self._settle()
+        self._ordering.settle()
         bitmaps, monitor = self._bitmaps, self.monitor
-        room = len(batch.events) if self._led else monitor.room
+        room = len(batch.events) if self._ordering.led else monitor.room
         size = min(self._at_once, self._most_rows, len(batch.events) - start, room)
         events = EventColumns(batch.table.slice(start, size), size)
         at = bitmaps.rows_of(events, self.order.sequence)
@@ -241,7 +234,7 @@ class AscIndex:
         for _, tally in parts:
             monitor.tally += tally
         self._set_pace(size, sum(len(piece.positions) for piece in pieces))
-        self._adapt()
+        self._ordering.adapt()
         return pieces
 
     def _pieces(
@@ -276,131 +269,45 @@ class AscIndex:
         fitting = OUTPUT * rows // (2 * matches + 1)
         self._at_once = max(FEWEST_ROWS, min(4 * self._at_once, fitting, MOST_ROWS * self.threads))
 
-    def _settle(self) -> None:
-        """Write new queries, and bring the order up to date with the constructs in use."""
-        if self._settled:
-            return
-        bitmaps = self._bitmaps
-        names = [self._names[number] for number in self.order.sequence]
-        bitmaps.settle()
-        self._names = [subject.name for subject in bitmaps.subjects]
-        if not names:
-            self.monitor.begin_anew()
-            sample = imagined_sample(bitmaps)
-            self.order = found_order(bitmaps, sample, self.options, lookahead=False)
-        elif bitmaps.epoch != self._epoch:
-            self.monitor.taken()  # events by rows that are others now
-            self.order = self._in_order(names, self.order.cover)
-        else:
-            self.order = self.order.over(*used_constructs(bitmaps))
-        self._epoch, self._settled = bitmaps.epoch, True
-
-    def _in_order(self, names: Sequence[str], cover: int) -> Order:
-        """The constructs of these names, as far as there are any, and then all others."""
-        numbers = {name: number for number, name in enumerate(self._names)}
-        known = [name in numbers for name in names]
-        sequence = tuple(numbers[name] for name in names if name in numbers)
-        return Order(sequence, sum(known[:cover])).over(*used_constructs(self._bitmaps))
-
-    def _adapt(self) -> None:
-        """Find another order, if a period is over and there is reason to."""
-        monitor = self.monitor
-        if self._led or not monitor.is_over:
-            return
-        why = monitor.reason(queries_changed=self._changes > MUCH * len(self._live))
-        if why is None and monitor.is_to_be_checked:
-            why = self._better_order(monitor.sample[:CHECKED_BY])
-        if why is not None:
-            sample, thorough = monitor.sample, monitor.thorough
-            self.order = found_order(self._bitmaps, sample, self.options, lookahead=thorough)
-            self._changes = 0
-        monitor.end_period(why)
-
-    def _better_order(self, sample: Sample) -> str | None:
-        """Whether an order that is found in a moment costs less than the present one: what drops
-        events later on in an order can become better without anybody noticing."""
-        quick = found_order(self._bitmaps, sample, self.options, lookahead=False)
-        now, then = (cost_of(self._bitmaps, one, sample) for one in (self.order, quick))
-        if now - then < max(self.options.threshold, NOISE) * now:
-            return None
-        return f"another order takes {then / len(sample):.3g} constructs instead of {now / len(sample):.3g}"
-
     def follow(self, order: dict[str, Any] | None) -> None:
         """From now on leave it to others to find the order, and take what one has `published`.
 
         None leaves the order as it is. Counts and samples are kept for `statistics`.
         """
         with self._lock:
-            self._settle()
-            self._led = True
-            if order is not None:
-                self.order = self._taken(order)
+            self._ordering.follow(order)
 
     def resume(self, order: dict[str, Any]) -> None:
         """Take the order that another index has published, and go on from there."""
         with self._lock:
-            self._settle()
-            self.order, self._changes = self._taken(order), 0
-            if order["fingerprint"] == self._bitmaps.fingerprint:
-                self.monitor.resume(order["monitor"])
-
-    def _taken(self, order: dict[str, Any]) -> Order:
-        """By the names of constructs; with arrows only if both have the same regions."""
-        found = self._in_order(order["sequence"], order["cover"])
-        if order["fingerprint"] != self._bitmaps.fingerprint:
-            return found
-        rows, targets = order["arrows"]
-        arrows = np.full(self._bitmaps.rows, -1, np.int16)
-        arrows[rows] = targets
-        return replace(found, arrows=arrows)
+            self._ordering.resume(order)
 
     def published(self) -> dict[str, Any]:
         """The order as it is now, for other indexes over the same queries, and for a file."""
         with self._lock:
-            self._settle()
-            rows = np.flatnonzero(self.order.arrows >= 0)
-            return {
-                "fingerprint": self._bitmaps.fingerprint,
-                "sequence": [self._names[number] for number in self.order.sequence],
-                "cover": self.order.cover,
-                "arrows": [rows.tolist(), self.order.arrows[rows].tolist()],
-                "monitor": self.monitor.state(),
-            }
+            return self._ordering.published()
 
     def statistics(self) -> Statistics:
         """What was counted and sampled since the last time."""
         with self._lock:
-            self._settle()
-            tally, sample = self.monitor.taken()
-            step = -(-len(sample) // MOST_EVENTS) or 1
-            if sample.shape[1] != len(self._bitmaps.subjects):  # constructs came since
-                sample = sample[:0]
-            return Statistics(self._bitmaps.fingerprint, tally, sample[::step])
+            return self._ordering.statistics()
 
     def learn(self, statistics: Statistics) -> bool:
         """Take what other indexes have counted, as if it were one's own; is the order another?"""
         with self._lock:
-            self._settle()
-            if statistics.fingerprint != self._bitmaps.fingerprint:
-                return False
-            if len(statistics.sample):
-                self.monitor.keep(statistics.sample)
-            self.monitor.tally += statistics.tally
-            before = self.monitor.rearranged
-            self._adapt()
-            return self.monitor.rearranged > before
+            return self._ordering.learn(statistics)
 
     def filing(self, query_id: str) -> Filing:
         with self._lock:
             check_held(query_id, self._live)
-            self._settle()
+            self._ordering.settle()
             if query_id in self._scanned:
                 return Filing("asc", "scanned: too many alternatives for bitmaps")
             return Filing("asc", self._bitmaps.told(self._live[query_id]))
 
     def describe(self) -> dict[str, Any]:
         with self._lock:
-            self._settle()
+            self._ordering.settle()
             bitmaps = self._bitmaps
             return {
                 "kind": "asc",
@@ -408,12 +315,8 @@ class AscIndex:
                 "positions": len(self._ids),
                 "scanned": len(self._scanned),
                 "conjunctions": len(bitmaps),
-                "constructs": len(self.order.sequence),
                 "regions": bitmaps.rows,
                 "bytes": bitmaps.bits.nbytes,
-                "order": [self._names[number] for number in self.order.sequence],
-                "cover_set": self.order.cover,
-                "micro_arrows": self.order.micro,
-                **self.monitor.describe(),
+                **self._ordering.describe(),
                 "options": self.options.as_json(),
             }

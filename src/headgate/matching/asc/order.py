@@ -71,6 +71,8 @@ def found_order(bitmaps: Bitmaps, sample: Sample, options: AscOptions, *, lookah
     Constructs of patterns have no regions to learn about, and come last: to make their rows takes
     longer than to evaluate all others.
     """
+    if sample.shape[1] != len(bitmaps.subjects):  # of other constructs
+        sample = np.empty((0, len(bitmaps.subjects)), np.int32)
     plain, of_texts = used_constructs(bitmaps)
     counted = np.bitwise_or.reduce(bitmaps.usage[plain], axis=0, initial=0)
     work = min(MOST_WORK, max(LEAST_WORK, 4 * options.period * len(plain) * bitmaps.words))

@@ -57,6 +57,7 @@ def plot_periods(periods: Sequence[Period], path: Path, title: str = "order of e
     dropping.set_ylabel("dropping ratio")
     dropping.set_ylim(0, 1)
     dropping.set_xlabel("events so far")
+    dropping.locator_params(axis="x", nbins=6)
     dropping.xaxis.set_major_formatter(lambda value, _: f"{value:,.9g}")
     _mark_orders(cost, dropping, periods)
     if reasons:

@@ -10,7 +10,7 @@ from headgate.matching.asc.order import Sample
 class Sampled:
     """About one of n events by the rows that it is in; when they are too many, every other goes.
 
-    Which ones is left to chance, since streams have rhythms: every fiftieth event may be one device.
+    Which ones is left to chance, since streams have rhythms: every fiftieth may be of one device.
 
     >>> some = Sampled()
     >>> for start in range(0, 1000, 10):
