@@ -129,8 +129,10 @@ class Monitor:
             return "the first events came"
         if self._orders == 1 and self.options.lookahead:
             return "the first period is over"
-        changed = self._trigger.reason(over.dropping, over.cost, over.events)
-        return "queries came or went" if queries_changed else changed
+        if queries_changed:
+            self._trigger = Trigger(self.options.threshold)
+            return "queries came or went"
+        return self._trigger.reason(over.dropping, over.cost, over.events)
 
     def end_period(self, why: str | None) -> None:
         """Remember this period, with the reason for another order, and begin the next."""

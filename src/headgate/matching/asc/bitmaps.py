@@ -88,7 +88,10 @@ class Bitmaps:
 
     def bytes_with(self, conjunctions: Sequence[Conjunction]) -> int:
         """How much room the bits would need with those of a further query, about."""
-        new = sum(len(rows - self._rows.get(key, set())) for key, rows in _rows(conjunctions))
+        wanted: dict[tuple[Any, ...], set[Any]] = {}
+        for key, rows in _rows(conjunctions):
+            wanted.setdefault(key, set()).update(rows)
+        new = sum(len(rows - self._rows.get(key, set())) for key, rows in wanted.items())
         slots = self._count + len(conjunctions)
         return (self._row_count + new) * 8 * max(self.words, 1 + slots // 64)
 
@@ -238,7 +241,8 @@ class Bitmaps:
         """Let the arrays grow."""
         height, width = self.bits.shape
         if rows > height or words > width:
-            height = max(height, rows if rows <= height else max(rows, 2 * height))
+            if rows > height:
+                height = max(rows, 2 * height)
             if words > width:
                 lines = -(-max(words, width + width // 4) // LINE)
                 width = LINE * (lines + (lines % 8 == 0))  # or rows would compete for cache lines
@@ -286,11 +290,16 @@ class Bitmaps:
         """How a query is kept, in words."""
         if position in self._always:
             return "given out for every event"
-        slots = len(self._conjunctions[position])
+        slots = [slot for slot, _ in self._conjunctions[position]]
         if not slots:
             return "never TRUE, so nowhere"
-        bits = f"{slots} bits, one for each alternative," if slots > 1 else "a bit"
-        return f"{bits} in each of {self.rows} regions"
+        bits = "a bit" if len(slots) == 1 else f"{len(slots)} bits, one for each alternative,"
+        used = [
+            subject.name
+            for subject, usage in zip(self.subjects, self.usage.tolist(), strict=True)
+            if any(usage[slot >> 6] >> (slot & 63) & 1 for slot in slots)
+        ]
+        return f"{bits} in each of {self.rows} regions; those of {', '.join(used)} can rule it out"
 
 
 def _key(atom: Any) -> tuple[Any, ...]:

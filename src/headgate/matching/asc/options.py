@@ -29,8 +29,9 @@ class AscOptions:
     | `lookahead` |          | sequence and arrows by the cost of the whole way (`lookahead.py`);  |
     |             |          | False: step by step, as in the paper                                |
     | `fewest`    | 4.3      | events that must have visited a region before it gets a micro-arrow |
-    | `block`     |          | words of the bitmaps that are evaluated before the next ones, each  |
-    |             |          | block until it is empty; 0: all at once, as in the paper            |
+    | `block`     |          | words of the bitmaps, in steps of 16 or so, that are evaluated      |
+    |             |          | before the next ones, each block until it is empty; 0: all at once, |
+    |             |          | as in the paper                                                     |
     | `most_bytes`|          | of all bitmaps; a query that would need more is refused             |
     """
 

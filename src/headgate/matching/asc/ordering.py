@@ -157,10 +157,11 @@ class Ordering:
 
     def describe(self) -> dict[str, Any]:
         self.settle()
+        order = [self._names[number] for number in self.order.sequence]
         return {
-            "constructs": len(self.order.sequence),
-            "order": [self._names[number] for number in self.order.sequence],
-            "cover_set": self.order.cover,
+            "constructs": len(order),
+            "order": order,
+            "cover_set": order[: self.order.cover],
             "micro_arrows": self.order.micro,
             **self.monitor.describe(),
         }
