@@ -1,7 +1,13 @@
 """Queries and events as dense arrays."""
 
 from headgate.encoding.atoms import EncodedAtoms
-from headgate.encoding.columns import CodedColumn, double_ranks, encode_column, encode_present
+from headgate.encoding.columns import (
+    CodedColumn,
+    double_ranks,
+    encode_column,
+    encode_present,
+    plain_numbers,
+)
 from headgate.encoding.queries import EncodedQueries, decode_queries, encode_queries
 from headgate.encoding.texts import Texts
 from headgate.encoding.trees import Trees
@@ -19,4 +25,5 @@ __all__ = [
     "encode_present",
     "encode_queries",
     "flaw",
+    "plain_numbers",
 ]

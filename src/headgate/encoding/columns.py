@@ -99,17 +99,30 @@ def encode_present(column: pa.Array[Any], type_: Type) -> tuple[Codes, CodedColu
     The same as `encode_column` of what is left without NULLs, and faster where few are left:
     numbers are taken from Arrow's buffers as they lie there.
     """
-    rows = _present_rows(column)
+    rows, values = _present_rows(column), _in_buffer(column)
+    if values is None:
+        return rows, encode_column(column.drop_null() if column.null_count else column, type_)
+    taken = values[rows] if column.null_count else values
+    whole = taken.dtype != np.float64
+    codes = taken.astype(np.int64, copy=False) if whole else double_ranks(taken)
+    return rows, CodedColumn(type_, codes, None)
+
+
+def plain_numbers(column: pa.Array[Any]) -> npt.NDArray[Any] | None:
+    """The values of a column that are their own ordinals, as they lie in Arrow's buffer; None if
+    they are not, or if one is NULL."""
+    values = None if column.null_count else _in_buffer(column)
+    return None if values is None or values.dtype == np.float64 else values
+
+
+def _in_buffer(column: pa.Array[Any]) -> npt.NDArray[Any] | None:
+    """The values of a column of numbers, with something in the place of NULLs."""
     width = _NUMBERS.get(column.type)
     if width is None:
-        return rows, encode_column(column.drop_null() if column.null_count else column, type_)
+        return None
     buffer = column.buffers()[1]
     values = np.frombuffer(memoryview(buffer) if buffer else b"", width)
-    taken = values[column.offset : column.offset + len(column)]
-    if column.null_count:
-        taken = taken[rows]
-    codes = double_ranks(taken) if width == np.float64 else taken.astype(np.int64, copy=False)
-    return rows, CodedColumn(type_, codes, None)
+    return values[column.offset : column.offset + len(column)]
 
 
 _NUMBERS: dict[pa.DataType, Any] = {

@@ -8,20 +8,20 @@ three-valued logic; and it is a fair baseline, because all the work is in NumPy.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import reduce
-from threading import RLock
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from headgate.encoding import CodedColumn, encode_column
 from headgate.encoding.columns import Mask
-from headgate.events import EventBatch, from_rows
-from headgate.matching.admission import check_held, check_new, check_update
+from headgate.events import EventBatch
+from headgate.matching.admission import check_held
+from headgate.matching.base import BaseIndex
 from headgate.matching.filing import Filing
 from headgate.matching.found import Found, from_pairs, of_events
-from headgate.matching.matches import Matches, joined
+from headgate.matching.matches import Matches
 from headgate.predicate import (
     And,
     Atom,
@@ -47,7 +47,7 @@ KEPT_BYTES = 64 << 20
 SMALLEST_BLOCK, LARGEST_BLOCK = 256, 32_768
 
 
-class ScanIndex:
+class ScanIndex(BaseIndex):
     """Evaluates every query on every event.
 
     Guarantee: event i matches a query exactly when `evaluate(query.where, row i)` is TRUE.
@@ -65,62 +65,30 @@ class ScanIndex:
     """
 
     def __init__(self, stream: Stream) -> None:
-        self.stream = stream
-        self.threads = 1
-        self._ids: list[str] = []
-        self._live: dict[str, tuple[int, Predicate]] = {}
+        super().__init__(stream)
+        self._wheres: dict[str, tuple[int, Predicate]] = {}  # with positions
         self._atoms: dict[Atom, Atom] = {}
         self._uses: Counter[int] = Counter()  # by the identity of the one object for each atom
         self._columns: Counter[str] = Counter()
-        self._lock = RLock()  # held while any of these is changed or copied
 
-    @classmethod
-    def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
-        index = cls(stream)
-        for query in queries:
-            index.insert(query)
-        return index
+    def _take(self, query: Query, position: int) -> None:
+        where = interned(query.where, self._atoms)
+        self._wheres[query.id] = position, where
+        self._uses.update(map(id, atoms(where)))
+        self._columns.update(column.name for column in columns(where))
 
-    def insert(self, query: Query) -> int:
-        with self._lock:
-            check_new(query, self.stream, self._live)
-            position = len(self._ids)
-            self._ids.append(query.id)
-            where = interned(query.where, self._atoms)
-            self._live[query.id] = (position, where)
-            self._uses.update(map(id, atoms(where)))
-            self._columns.update(column.name for column in columns(where))
-            return position
-
-    def remove(self, query_id: str) -> None:
-        with self._lock:
-            check_held(query_id, self._live)
-            _, where = self._live.pop(query_id)
-            self._uses.subtract(map(id, atoms(where)))
-            self._columns.subtract(column.name for column in columns(where))
-
-    def update(self, query: Query) -> int:
-        with self._lock:
-            check_update(query, self.stream, self._live)
-            self.remove(query.id)
-            return self.insert(query)
-
-    def __len__(self) -> int:
-        return len(self._live)
-
-    def match(self, events: Any) -> Matches:
-        return joined(list(self.match_chunks(events)), self._ids)
+    def _drop(self, query_id: str, position: int) -> None:
+        del position
+        _, where = self._wheres.pop(query_id)
+        self._uses.subtract(map(id, atoms(where)))
+        self._columns.subtract(column.name for column in columns(where))
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         with self._lock:
             used = [one.name for one in self.stream if self._columns[one.name] > 0]
-            live = list(self._live.values())
+            live = list(self._wheres.values())
             kept = {atom for atom, uses in self._uses.items() if uses > 1}
-        batch = (
-            events
-            if isinstance(events, EventBatch)
-            else from_rows(events, self.stream, columns=used)
-        )
+        batch = self._read(events, used)
         coded = {name: _coded(batch, name, self.stream[name].type) for name in used}
         yield from of_events(batch, _blocks(live, kept, coded, len(batch.events)), self._ids)
 

@@ -12,7 +12,7 @@ from headgate.errors import QuerySetError
 from headgate.matching import Index, Matches, ScanIndex
 from headgate.predicate import evaluate
 from headgate.query import Query, Source
-from headgate.schema import INT, STRING, Attribute, Interval, Stream, ValueSet
+from headgate.schema import BIGINT, INT, STRING, Attribute, Interval, Stream, ValueSet
 from headgate.sql import parse_where
 from headgate.testing.generate import every_type, random_rows, random_where
 
@@ -78,6 +78,20 @@ def null_is_not_true(kind: type[Index]) -> None:
     assert lists(kind.build(SMALL, queries).match(EVENTS)) == [
         [name for name in names if name in held] for names in expected
     ]
+
+
+def knows_the_ends_of_a_type(kind: type[Index]) -> None:
+    """The least and the greatest integer are values like others, also where nothing else is asked
+    about."""
+    stream = Stream("s", (Attribute("a", BIGINT),))
+    for end in (-(2**63), 2**63 - 1):
+        wheres = {"is": f"a = {end}", "is not": f"a <> {end}", "not below": f"a >= {end}"}
+        queries = [query(stream, name, where) for name, where in wheres.items()]
+        rows = [{"a": value} for value in (0, end, -(2**63) + 1, 2**63 - 2)] * 20_000
+        expected = [
+            [one.id for one in queries if evaluate(one.where, row) is True] for row in rows[:4]
+        ]
+        assert lists(kind.build(stream, queries).match(rows)) == expected * 20_000
 
 
 def positions_are_never_reused(kind: type[Index]) -> None:
@@ -175,6 +189,7 @@ CONTRACT: tuple[Claim, ...] = (
     answers_as_scan,
     is_empty_at_first,
     null_is_not_true,
+    knows_the_ends_of_a_type,
     positions_are_never_reused,
     grows_as_if_built_at_once,
     refuses_what_it_cannot_hold,

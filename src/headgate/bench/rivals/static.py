@@ -6,8 +6,8 @@ files all of them anew.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -20,13 +20,13 @@ from headgate.encoding import EncodedQueries, decode_queries, encode_queries
 from headgate.encoding.atoms import atoms_from
 from headgate.encoding.texts import unpack
 from headgate.errors import ExpansionTooLarge, QuerySetError
-from headgate.events import EventBatch, from_rows
-from headgate.matching.admission import check_held, check_new, check_update
+from headgate.matching.admission import check_held
+from headgate.matching.base import BaseIndex
 from headgate.matching.filing import Filing
 from headgate.matching.found import Found, of_events
 from headgate.matching.keyed.code_book import CodeBook
 from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.matches import Matches, joined
+from headgate.matching.matches import Matches
 from headgate.predicate import Atom, Compare, IsNull, Within
 from headgate.predicate import Matches as TextMatches
 from headgate.predicate.conjunctions import Conjunction, conjunctions
@@ -95,7 +95,7 @@ class Built:
             row = end
 
 
-class StaticIndex(ABC):
+class StaticIndex(BaseIndex):
     """Filters that are conjunctions of comparisons with constants, or ORs of such.
 
     Guarantee: that of `scan`, for the queries that it takes; another is refused by name. Memory
@@ -107,10 +107,7 @@ class StaticIndex(ABC):
     how: ClassVar[str]
 
     def __init__(self, stream: Stream) -> None:
-        self.stream = stream
-        self.threads = 1
-        self._ids: list[str] = []
-        self._live: dict[str, int] = {}
+        super().__init__(stream)
         self._conjunctions: dict[int, tuple[Conjunction, ...]] = {}
         self._encoded: EncodedQueries | None = None  # in the place of the conjunctions
         self._built: Built | None = None
@@ -118,13 +115,6 @@ class StaticIndex(ABC):
     @abstractmethod
     def _file(self, entries: Entries) -> Filed:
         """The arrays of the rival."""
-
-    @classmethod
-    def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
-        index = cls(stream)
-        for query in queries:
-            index.insert(query)
-        return index
 
     @classmethod
     def from_encoded(cls, stream: Stream, encoded: EncodedQueries) -> Self:
@@ -151,41 +141,23 @@ class StaticIndex(ABC):
             return str(error)
         return None
 
-    def insert(self, query: Query) -> int:
-        check_new(query, self.stream, self._live)
+    def _take(self, query: Query, position: int) -> None:
         expressed = self._expressed(query)
         self._change()
-        position = len(self._ids)
-        self._ids.append(query.id)
-        self._live[query.id] = position
         self._conjunctions[position] = expressed
-        return position
 
-    def remove(self, query_id: str) -> None:
-        check_held(query_id, self._live)
+    def _drop(self, query_id: str, position: int) -> None:
+        del query_id
         self._change()
-        del self._conjunctions[self._live.pop(query_id)]
+        del self._conjunctions[position]
 
-    def update(self, query: Query) -> int:
-        check_update(query, self.stream, self._live)
+    def _check(self, query: Query) -> None:
         self._expressed(query)
-        self.remove(query.id)
-        return self.insert(query)
-
-    def __len__(self) -> int:
-        return len(self._live)
-
-    def match(self, events: Any) -> Matches:
-        return joined(list(self.match_chunks(events)), self._ids)
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         built = self._ready()
         used = [regions.column.name for regions in built.book.regions]
-        batch = (
-            events
-            if isinstance(events, EventBatch)
-            else from_rows(events, self.stream, columns=used)
-        )
+        batch = self._read(events, used)
         columns = EventColumns(batch.table, len(batch.events))
         start, column, code = built.book.codes(columns)
         found = built.found(Events(start, column, code, code))

@@ -7,15 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
 
 from headgate.encoding import EncodedQueries, decode_queries
 from headgate.errors import QuerySetError
-from headgate.events import EventBatch, from_rows
-from headgate.matching.admission import check_held, check_new, check_update
+from headgate.events import EventBatch
+from headgate.matching.admission import check_held
 from headgate.matching.asc.adapt import Monitor, Tally
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.evaluate import COUNTED, Table, Way, evaluate
@@ -27,11 +26,12 @@ from headgate.matching.asc.order import (
 from headgate.matching.asc.ordering import Ordering
 from headgate.matching.asc.statistics import Statistics
 from headgate.matching.asc.texts import TextsOf
+from headgate.matching.base import BaseIndex
 from headgate.matching.filing import Filing
 from headgate.matching.found import Found, of_events
 from headgate.matching.keyed.compiled import announce
 from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.matches import Matches, joined
+from headgate.matching.matches import Matches
 from headgate.matching.scanned import Scanned, few_conjunctions
 from headgate.predicate import columns
 from headgate.predicate.conjunctions import Conjunction
@@ -44,7 +44,7 @@ ROWS_WITH_TEXTS = 1_024
 FEWEST_FOR_A_THREAD = 2_048
 
 
-class AscIndex:
+class AscIndex(BaseIndex):
     """A bitmap of queries for each region of each attribute; an event's are ANDed one by one.
 
     "Adaptive two-level optimization for selection predicates of multiple continuous queries". The
@@ -68,18 +68,15 @@ class AscIndex:
     """
 
     def __init__(self, stream: Stream, options: AscOptions | None = None) -> None:
-        self.stream = stream
+        super().__init__(stream)
         self.options = options or AscOptions()
         self.threads = len(os.sched_getaffinity(0))
-        self._ids: list[str] = []
-        self._live: dict[str, int] = {}
         self._uses: Counter[str] = Counter()  # of attributes, by queries
         self._mentioned: dict[str, set[str]] = {}  # by query
         self._scanned = Scanned(stream)
         self._bitmaps = Bitmaps()
         self._ordering = Ordering(self._bitmaps, self.options)
         self._at_once = FEWEST_ROWS
-        self._lock = RLock()
 
     @property
     def order(self) -> Order:
@@ -135,21 +132,26 @@ class AscIndex:
         parts = few_conjunctions(query)
         return None if parts is None else self._bitmaps.bytes_with(parts)
 
-    def insert(self, query: Query) -> int:
-        with self._lock:
-            check_new(query, self.stream, self._live)
-            parts = self._conjunctions(query)
-            position = len(self._ids)
-            if parts is None:
-                self._scanned.insert(query, position)
-            else:
-                self._bitmaps.add(position, parts)
-            self._mentioned[query.id] = {column.name for column in columns(query.where)}
-            self._uses.update(self._mentioned[query.id])
-            self._ids.append(query.id)
-            self._live[query.id] = position
-            self._ordering.note_change()
-            return position
+    def _take(self, query: Query, position: int) -> None:
+        parts = self._conjunctions(query)
+        if parts is None:
+            self._scanned.insert(query, position)
+        else:
+            self._bitmaps.add(position, parts)
+        self._mentioned[query.id] = {column.name for column in columns(query.where)}
+        self._uses.update(self._mentioned[query.id])
+        self._ordering.note_change()
+
+    def _drop(self, query_id: str, position: int) -> None:
+        self._uses.subtract(self._mentioned.pop(query_id))
+        self._ordering.note_change()
+        if query_id in self._scanned:
+            self._scanned.remove(query_id)
+        else:
+            self._bitmaps.drop(position)
+
+    def _check(self, query: Query) -> None:
+        self._conjunctions(query)
 
     def _conjunctions(self, query: Query) -> tuple[Conjunction, ...] | None:
         """As many as there is room for; None where a query is to be scanned."""
@@ -167,38 +169,10 @@ class AscIndex:
             )
         return parts
 
-    def remove(self, query_id: str) -> None:
-        with self._lock:
-            check_held(query_id, self._live)
-            position = self._live.pop(query_id)
-            self._uses.subtract(self._mentioned.pop(query_id))
-            self._ordering.note_change()
-            if query_id in self._scanned:
-                self._scanned.remove(query_id)
-            else:
-                self._bitmaps.drop(position)
-
-    def update(self, query: Query) -> int:
-        with self._lock:
-            check_update(query, self.stream, self._live)
-            self._conjunctions(query)
-            self.remove(query.id)
-            return self.insert(query)
-
-    def __len__(self) -> int:
-        return len(self._live)
-
-    def match(self, events: Any) -> Matches:
-        return joined(list(self.match_chunks(events)), self._ids)
-
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         with self._lock:
             used = [name for name, uses in self._uses.items() if uses > 0]
-            batch = (
-                events
-                if isinstance(events, EventBatch)
-                else from_rows(events, self.stream, columns=used)
-            )
+            batch = self._read(events, used)
             known = len(self._ids)
             found = self._scanned.added_to(self._found(batch, known), batch, known)
         yield from of_events(batch, found, self._ids)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +11,9 @@ import numpy.typing as npt
 
 from headgate.encoding import EncodedQueries, decode_queries
 from headgate.errors import UsageError
-from headgate.events import EventBatch, from_rows
-from headgate.matching.admission import check_held, check_new, check_update
+from headgate.events import EventBatch
+from headgate.matching.admission import check_held
+from headgate.matching.base import BaseIndex
 from headgate.matching.be_tree.check import violations
 from headgate.matching.be_tree.draw import drawn
 from headgate.matching.be_tree.events import EventReader
@@ -30,7 +30,7 @@ from headgate.matching.filing import Filing
 from headgate.matching.found import Found, of_events
 from headgate.matching.keyed.compiled import announce
 from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.matches import Matches, joined
+from headgate.matching.matches import Matches
 from headgate.matching.scanned import Scanned, few_conjunctions
 from headgate.predicate import And, Predicate, Within, columns
 from headgate.query import Query
@@ -42,7 +42,7 @@ FEWER_ROWS = 4096  # where predicates are evaluated for all of them beforehand
 Numbers = npt.NDArray[np.int64]
 
 
-class BeTreeIndex:
+class BeTreeIndex(BaseIndex):
     """A tree that tells expressions apart by one attribute after the other, and adapts itself.
 
     "Analysis and optimization for Boolean expression indexing" (BE-Tree), sections 4 to 7. A query
@@ -66,17 +66,13 @@ class BeTreeIndex:
     """
 
     def __init__(self, stream: Stream, options: BeTreeOptions | None = None) -> None:
-        self.stream = stream
+        super().__init__(stream)
         self.options = options or BeTreeOptions()
-        self.threads = 1
-        self._ids: list[str] = []
-        self._live: dict[str, int] = {}
         self._scanned = Scanned(stream)
         self._tree = GrowingTree(stream, self.options)
         self._others: set[str] = set()  # attributes that no predicate of the tree need mention
         self._others_than_sets: set[str] = set()  # queries with LIKE, IS NULL and the like
         self._reader: EventReader | None = None
-        self._lock = RLock()
 
     @classmethod
     def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
@@ -101,57 +97,32 @@ class BeTreeIndex:
         """An index over queries that are arrays already, all filters on the stream."""
         return cls.of(stream, decode_queries(encoded, Schema((stream,))), options)
 
-    def insert(self, query: Query) -> int:
-        with self._lock:
-            check_new(query, self.stream, self._live)
-            position = len(self._ids)
-            if self.options.absent == "weak":
-                query = replace(query, where=weakened(query.where))
-            parts = few_conjunctions(query)
-            sets = all(isinstance(atom, Within) for part in parts or () for atom in part)
-            if not sets:
-                self._others_than_sets.add(query.id)
-            if not sets or not isinstance(query.where, And) or parts != (query.where.parts,):
-                self._others |= {column.name for column in columns(query.where)}
-            if parts is None:
-                self._scanned.insert(query, position)
-            else:
-                self._tree.add(position, parts)
-            self._ids.append(query.id)
-            self._live[query.id] = position
-            return position
+    def _take(self, query: Query, position: int) -> None:
+        if self.options.absent == "weak":
+            query = replace(query, where=weakened(query.where))
+        parts = few_conjunctions(query)
+        sets = all(isinstance(atom, Within) for part in parts or () for atom in part)
+        if not sets:
+            self._others_than_sets.add(query.id)
+        if not sets or not isinstance(query.where, And) or parts != (query.where.parts,):
+            self._others |= {column.name for column in columns(query.where)}
+        if parts is None:
+            self._scanned.insert(query, position)
+        else:
+            self._tree.add(position, parts)
 
-    def remove(self, query_id: str) -> None:
-        with self._lock:
-            check_held(query_id, self._live)
-            position = self._live.pop(query_id)
-            self._others_than_sets.discard(query_id)
-            if query_id in self._scanned:
-                self._scanned.remove(query_id)
-            else:
-                self._tree.drop(position)
-
-    def update(self, query: Query) -> int:
-        with self._lock:
-            check_update(query, self.stream, self._live)
-            self.remove(query.id)
-            return self.insert(query)
-
-    def __len__(self) -> int:
-        return len(self._live)
-
-    def match(self, events: Any) -> Matches:
-        return joined(list(self.match_chunks(events)), self._ids)
+    def _drop(self, query_id: str, position: int) -> None:
+        self._others_than_sets.discard(query_id)
+        if query_id in self._scanned:
+            self._scanned.remove(query_id)
+        else:
+            self._tree.drop(position)
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         with self._lock:
             self._tree.settle()
             used = {column.name for column in self._tree.pool.columns} | self._others
-            batch = (
-                events
-                if isinstance(events, EventBatch)
-                else from_rows(events, self.stream, columns=used)
-            )
+            batch = self._read(events, used)
             found = self._scanned.added_to(self._found(batch), batch, len(self._ids))
         yield from of_events(batch, self._locked(found), self._ids)
 

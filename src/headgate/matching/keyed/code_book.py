@@ -167,5 +167,6 @@ def look_up_table(cuts: npt.NDArray[np.int64]) -> Codes | None:
     least, most = int(cuts[0]), int(cuts[-1])
     if least == np.iinfo(np.int64).min:
         return None
-    codes = np.searchsorted(cuts, np.arange(least - 1, most + 1), side="right") + 1
+    values = np.arange(most - least + 2) + (least - 1)  # `most + 1` may be no integer of 64 bits
+    codes = np.searchsorted(cuts, values, side="right") + 1
     return codes.astype(np.int32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from threading import RLock, Thread
+from threading import Thread
 from typing import Any, Self
 
 import numpy as np
@@ -12,20 +12,20 @@ import numpy as np
 from headgate.encoding import EncodedQueries, decode_queries
 from headgate.encoding.selection import selected
 from headgate.encoding.texts import unpack
-from headgate.events import EventBatch, from_rows
-from headgate.matching.admission import check_held, check_new, check_update
+from headgate.matching.admission import check_held
+from headgate.matching.base import BaseIndex
 from headgate.matching.filing import Filing
 from headgate.matching.found import of_events
 from headgate.matching.keyed.changes import Parts, filed, put_together, stale, with_new, without
 from headgate.matching.keyed.filing import filing
 from headgate.matching.keyed.run import match_parts
 from headgate.matching.keyed.segment import Numbers
-from headgate.matching.matches import Matches, joined
+from headgate.matching.matches import Matches
 from headgate.query import Query
 from headgate.schema import Schema, Stream
 
 
-class KeyedIndex:
+class KeyedIndex(BaseIndex):
     """Files each query under a condition that must hold for it, the rarest that there is.
 
     Guarantee: that of `scan`, event for event. Queries may come and go in one thread while others
@@ -44,25 +44,15 @@ class KeyedIndex:
     """
 
     def __init__(self, stream: Stream) -> None:
-        self.stream = stream
+        super().__init__(stream)
         self.threads = len(os.sched_getaffinity(0))
         self._schema = Schema((stream,))
-        self._ids: list[str] = []
-        self._live: dict[str, int] = {}
-        self._lock = RLock()  # held while the fields below change
         self._parts: Parts = ()
         self._new: dict[int, Query] = {}
         self._gone: list[int] = []
         self._rebuild: Thread | None = None
         self._settled = 0  # parts that a rebuild is working on
         self._gone_since: list[int] = []  # since that rebuild began
-
-    @classmethod
-    def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
-        index = cls(stream)
-        for query in queries:
-            index.insert(query)
-        return index
 
     @classmethod
     def from_encoded(cls, stream: Stream, encoded: EncodedQueries) -> Self:
@@ -88,30 +78,13 @@ class KeyedIndex:
         index._new = queries
         return index
 
-    def insert(self, query: Query) -> int:
-        with self._lock:
-            check_new(query, self.stream, self._live)
-            position = len(self._ids)
-            self._ids.append(query.id)
-            self._new[position] = query
-            self._live[query.id] = position
-            return position
+    def _take(self, query: Query, position: int) -> None:
+        self._new[position] = query
 
-    def remove(self, query_id: str) -> None:
-        with self._lock:
-            check_held(query_id, self._live)
-            position = self._live.pop(query_id)
-            if self._new.pop(position, None) is None:
-                self._gone.append(position)
-
-    def update(self, query: Query) -> int:
-        with self._lock:
-            check_update(query, self.stream, self._live)
-            self.remove(query.id)
-            return self.insert(query)
-
-    def __len__(self) -> int:
-        return len(self._live)
+    def _drop(self, query_id: str, position: int) -> None:
+        del query_id
+        if self._new.pop(position, None) is None:
+            self._gone.append(position)
 
     @property
     def columns(self) -> set[str]:
@@ -128,17 +101,9 @@ class KeyedIndex:
             found.update(zip(places, decode_queries(queries, self._schema), strict=True))
         return [found[position] for position in positions.tolist()]
 
-    def match(self, events: Any) -> Matches:
-        return joined(list(self.match_chunks(events)), self._ids)
-
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         parts = self._ready()
-        used = _mentioned(parts)
-        batch = (
-            events
-            if isinstance(events, EventBatch)
-            else from_rows(events, self.stream, columns=used)
-        )
+        batch = self._read(events, _mentioned(parts))
         yield from of_events(batch, match_parts(parts, batch, self.threads), self._ids)
 
     def _ready(self) -> Parts:
