@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from headgate.cli.run import plotting
 from headgate.cli.watch import watching
@@ -71,6 +74,14 @@ def test_an_order_of_many_constructs_is_shortened() -> None:
     assert rearranged == "rearranged: never"
     order, _ = run(*command, "--limit", "0").stdout.splitlines()[-2:]
     assert order.endswith(" and 4 more")
+
+
+def test_no_query_is_nothing_to_evaluate() -> None:
+    Path("none.sql").write_text(STREAM)
+    result = run("match", "-q", "none.sql", "e.parquet", "--index", "asc")
+    order, rearranged = result.stdout.splitlines()[-2:]
+    assert order == "order: nothing to evaluate; 0 of 0 constructs for an event, 100 % dropped"
+    assert rearranged.startswith("rearranged: ")
 
 
 @pytest.mark.parametrize("kind", ["scan", "keyed", "auto"])
@@ -168,12 +179,26 @@ def test_a_job_plots_its_batches(
 
 
 def test_a_batch_tells_a_person_what_it_took(capsys: pytest.CaptureFixture[str]) -> None:
-    with watching(True, Any) as view:  # type: ignore[arg-type]
+    with watching(True, cast(Any, None)) as view:
         view.batch(_batch(0, 10), Tally())
         view.batch(Batch(1, 1, Counts(), 0.1, {}), Tally())
     adaptive, plain = capsys.readouterr().out.splitlines()
     assert adaptive.endswith(", 0.10 s, 1.25 of 2 constructs for an event, 50 % dropped")
     assert plain.endswith(", 0.10 s")
+
+
+def test_a_screen_has_columns_for_what_a_batch_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch without events leaves them empty; without an order there are none."""
+    out = Console(file=StringIO(), width=120)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("rich.live.Live.update", lambda _, shown: out.print(shown))
+    with watching(True, cast(Any, SimpleNamespace(name="job"))) as view:
+        view.batch(Batch(0, 1, Counts(), 0.1, {}), Tally())
+        view.batch(_batch(1, 10), Tally())
+    lines = [line.split() for line in cast(StringIO, out.file).getvalue().splitlines()]
+    titles = [line for line in lines if line[0] == "batch"]
+    assert [line[-2:] for line in titles] == [["seconds", "events/s"], ["constructs", "dropped"]]
+    assert ["1", "1", "12", "0", "2", "0.10", "120", "1.25", "50.0", "%"] in lines
 
 
 def test_a_job_with_another_index_has_no_plot() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -52,7 +52,7 @@ def explain(
     kind: Annotated[
         str,
         typer.Option(
-            "--index", metavar="KIND", help="What finds it: auto, scan, keyed or be_tree."
+            "--index", metavar="KIND", help="What finds it: auto, scan, keyed, be_tree or asc."
         ),
     ] = "auto",
     tree: Annotated[
@@ -89,13 +89,15 @@ def explain(
         raise UsageError(f"`{id}` is no filter on one stream, so no tree holds it")
     held = index(found, kind, stream=chosen) if is_held else None
     filing = held.filing(query.id) if query and held else None
+    order = held.describe()["order"] if held and filing and filing.index == "asc" else None
     explanation = explained(query, found.schema, row, filing) if query else None
     if format is Format.json:
         told = explanation.as_json() if explanation else {}
+        told |= {"order": order} if order else {}
         typer.echo(as_json(told | (_tree_as_json(held) if tree and held else {})))
     else:
         if explanation:
-            _show(explanation)
+            _show(explanation, order)
         if tree and held:
             _show_tree(held, id, filing)
     no_match = explanation is not None and row is not None and not explanation.matched
@@ -153,7 +155,7 @@ def _warn_of_strangers(event: str, stream: Stream) -> None:
             notes().print(f"[yellow]note:[/] {escape(f'no attribute `{key}`; {hint}')}")
 
 
-def _show(explanation: Explanation) -> None:
+def _show(explanation: Explanation, order: Sequence[str] | None) -> None:
     out = console()
     plan = explanation.as_json()
     out.print(f"[bold]{escape(plan['id'])}[/]  ({plan['kind']}, version {plan['version']})")
@@ -162,6 +164,8 @@ def _show(explanation: Explanation) -> None:
     out.print(f"reads      {escape(', '.join(plan['attributes'])) or 'nothing'}")
     if explanation.filing is not None:
         out.print(f"found      {escape(_found(explanation.filing))}")
+    if order:
+        out.print(f"order      {escape(', '.join(order))}; events may change it")
     if explanation.row is None:
         return
     out.print()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -40,7 +40,11 @@ from headgate.predicate import columns
 from headgate.queries import QuerySet
 from headgate.schema import Stream
 
+if TYPE_CHECKING:
+    from headgate.matching.asc.index import AscIndex
+
 SHOWN = 20
+SHOWN_CONSTRUCTS = 8
 WORTH_TIMING = 10_000
 
 
@@ -65,7 +69,9 @@ def match(
     stream: StreamOption = None,
     kind: Annotated[
         str,
-        typer.Option("--index", metavar="KIND", help="auto for the best, scan, keyed or be_tree."),
+        typer.Option(
+            "--index", metavar="KIND", help="auto for the best, scan, keyed, be_tree or asc."
+        ),
     ] = "auto",
     semantics: Annotated[
         Semantics | None,
@@ -78,6 +84,14 @@ def match(
     engine: Annotated[Engine, typer.Option(help="Where to run.")] = Engine.local,
     limit: Annotated[
         int | None, typer.Option(min=0, help="Only the first N events.", metavar="N")
+    ] = None,
+    order_plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A .png, .svg or .pdf of how the order of evaluation adapted; with --index asc.",
+            show_default=False,
+        ),
     ] = None,
     strict: StrictOption = False,
     format: FormatOption = Format.table,
@@ -100,7 +114,11 @@ def match(
         headgate match -q queries.sql events.jsonl --engine spark
 
         headgate match -q queries.sql --semantics containment conditions.txt
+
+        headgate match -q queries.sql events.parquet --index asc --order-plot order.png
     """
+    if order_plot is not None:
+        _check_for_order(order_plot, kind, engine, semantics)
     found = load(queries, schema, strict=strict)
     show_refused(found.report)
     chosen = found.schema.the_stream(stream)
@@ -114,11 +132,16 @@ def match(
             f"[yellow]left out:[/] joins, aggregates and DISTINCT are not matched: {escape(shown)}"
         )
     tally = Tally(len(found.filters(chosen.name)))
+    adaptive = None
     if semantics is not None:
         chunks = match_conditions(events, found, chosen, semantics, limit)
+    elif engine is Engine.spark:
+        chunks = _on_spark(events, found, chosen, kind, limit)
     else:
-        matched = _on_spark if engine is Engine.spark else _locally
-        chunks = matched(events, found, chosen, kind, limit)
+        if kind == "asc" or order_plot is not None:
+            adaptive = _adaptive(found, chosen, kind)
+        built = index(found, kind, stream=chosen.name) if adaptive is None else adaptive
+        chunks = match_batches(built, _limited(_read(events, chosen, found), limit))
     with progress("matching") as advance:
         for chunk in chunks:
             tally.count(chunk)
@@ -128,7 +151,9 @@ def match(
         names = ", ".join(f"{name} ({count:,})" for name, count in tally.unknown.most_common(5))
         notes().print(f"[yellow]undeclared:[/] ignored, by events that have it: {escape(names)}")
     if format is Format.table:
-        _summarise(tally, events)
+        _summarise(tally, events, adaptive)
+    if order_plot is not None and adaptive is not None:
+        _plot_order(adaptive, order_plot, events)
     refused = bool(tally.errors or found.report.errors)
     raise typer.Exit(FINDINGS if refused else ALL_WELL)
 
@@ -162,11 +187,30 @@ def _check_for_expressions(kind: str, engine: Engine) -> None:
         raise UsageError("--semantics runs in this process only; leave out --engine")
 
 
-def _locally(
-    events: Path, queries: QuerySet, stream: Stream, kind: str, limit: int | None
-) -> Iterator[Chunk]:
-    built = index(queries, kind, stream=stream.name)
-    return match_batches(built, _limited(_read(events, stream, queries), limit))
+def _check_for_order(plot: Path, kind: str, engine: Engine, semantics: Semantics | None) -> None:
+    from headgate.matching.asc.plot import check_plot
+
+    if kind not in ("auto", "asc"):
+        raise UsageError(f"--order-plot needs the index asc, not {kind}; give --index asc")
+    if engine is not Engine.local:
+        raise UsageError("--order-plot runs in this process only; leave out --engine")
+    if semantics is not None:
+        raise UsageError("--order-plot is about rows; leave out --semantics")
+    check_plot(plot)
+
+
+def _adaptive(queries: QuerySet, stream: Stream, kind: str) -> AscIndex:
+    """An index that adapts, if that is what was asked for or auto would choose."""
+    from headgate.matching.asc.index import AscIndex
+
+    if kind == "auto":
+        chosen = index(queries, kind, stream=stream.name).describe()
+        if chosen["kind"] != "asc":
+            raise UsageError(
+                f"--order-plot needs the index asc, and auto chose {chosen['kind']}, because "
+                f"{chosen['chosen_because']}; give --index asc"
+            )
+    return AscIndex.build(stream, queries.filters(stream.name))
 
 
 def _on_spark(
@@ -234,7 +278,7 @@ def _print(matches: Matches, format: Format, tally: Tally) -> None:
         tally.shown += 1
 
 
-def _summarise(tally: Tally, events: Path) -> None:
+def _summarise(tally: Tally, events: Path, adaptive: AscIndex | None) -> None:
     seconds = time.perf_counter() - tally.started
     out = console()
     if tally.events > tally.shown:
@@ -252,3 +296,41 @@ def _summarise(tally: Tally, events: Path) -> None:
     silent = tally.queries - len(tally.hits)
     if silent:
         out.print(f"silent: {counted(silent, 'query')} matched nothing")
+    if adaptive is not None:
+        for line in _order(adaptive):
+            out.print(escape(line))
+
+
+def _order(adaptive: AscIndex) -> Iterator[str]:
+    """In which order the constructs stand now, what events cost, and how it came to that."""
+    from headgate.matching.asc.plot import periods_of
+
+    told, periods = adaptive.describe(), periods_of(adaptive.monitor)
+    order, last = told["order"], told["last_rearranged"]
+    more = len(order) - SHOWN_CONSTRUCTS
+    names = ", ".join(order[:SHOWN_CONSTRUCTS]) + (f" and {more:,} more" if more > 0 else "")
+    cost = ""
+    if events := sum(period.events for period in periods):
+        evaluated = sum(period.cost * period.events for period in periods) / events
+        dropped = sum(period.dropping * period.events for period in periods) / events
+        cost = (
+            f"; {evaluated:.3g} of {counted(len(order), 'construct')} for an event, "
+            f"{100 * dropped:.3g} % dropped"
+        )
+    yield f"order: {names or 'nothing to evaluate'}{cost}"
+    if last is None:
+        yield "rearranged: never"
+    else:
+        times, after = counted(told["rearranged"], "time"), last["after_events"]
+        yield f"rearranged: {times}, last after {after:,} events: {last['because']}"
+
+
+def _plot_order(adaptive: AscIndex, plot: Path, events: Path) -> None:
+    from headgate.matching.asc.plot import periods_of, plot_periods
+
+    periods = periods_of(adaptive.monitor)
+    if periods:
+        plot_periods(periods, plot, f"{events.name}: {counted(len(adaptive), 'query')}")
+        notes().print(f"the order over time is in {escape(str(plot))}")
+    else:
+        notes().print("[yellow]note:[/] no event, so no plot of the order")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headgate.spark.streaming.job import Batch, Tally
 
 SHOWN_BATCHES = 10
+COLUMNS = ("batch", "version", "events", "matches", "dead", "seconds", "events/s")
 
 
 class View(Protocol):
@@ -96,7 +97,7 @@ class _Printed:
         self._out.print(
             f"batch {batch.number}: {counted(counts.events, 'event')}, "
             f"{counted(counts.matches, 'match')}, {counts.dead:,} dead, "
-            f"version {batch.version}, {batch.seconds:.2f} s"
+            f"version {batch.version}, {batch.seconds:.2f} s{_order(batch)}"
         )
 
     def note(self, text: str) -> None:
@@ -127,10 +128,14 @@ class _Screen(_Printed):
         table = Table(
             title=escape(self._pipeline.name), title_justify="left", box=None, pad_edge=False
         )
-        for title in ("batch", "version", "events", "matches", "dead", "seconds", "events/s"):
+        adaptive = ("constructs", "dropped") if any(one.order for one in self._last) else ()
+        for title in (*COLUMNS, *adaptive):
             table.add_column(title, justify="right")
         for one in self._last:
-            counts = one.counts
+            counts, order = one.counts, one.order
+            evaluated = (
+                (f"{order.evaluated:.2f}", f"{100 * order.dropping_ratio:.1f} %") if order else ()
+            )
             table.add_row(
                 f"{one.number:,}",
                 f"{one.version}",
@@ -139,6 +144,7 @@ class _Screen(_Printed):
                 f"[red]{counts.dead:,}[/]" if counts.dead else "0",
                 f"{one.seconds:.2f}",
                 f"{counts.events / one.seconds:,.0f}",
+                *evaluated,
             )
         counts, seconds = tally.counts, max(tally.elapsed, 0.001)
         total = Text(
@@ -148,6 +154,17 @@ class _Screen(_Printed):
             style="bold",
         )
         return Group(table, total, Text("Ctrl-C to end", style="dim"))
+
+
+def _order(batch: Batch) -> str:
+    """What the events of a batch took, where the index is one that adapts."""
+    order = batch.order
+    if order is None:
+        return ""
+    return (
+        f", {order.evaluated:.3g} of {counted(len(order.sequence), 'construct')} for an event, "
+        f"{100 * order.dropping_ratio:.3g} % dropped"
+    )
 
 
 def _rows_table(kind: str, rows: pa.Table, of: int) -> Table:
