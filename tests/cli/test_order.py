@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from headgate.cli.run import plotting
+from headgate.cli.order import plotting
 from headgate.cli.watch import watching
 from headgate.matching.asc.adapt import Period
-from headgate.matching.asc.plot import plot_periods
+from headgate.matching.order_plot import plot_periods
 from headgate.spark.streaming.job import Batch, Tally
 from headgate.spark.streaming.leader import Evaluation
 from headgate.spark.streaming.log import Counts
@@ -84,7 +84,11 @@ def test_no_query_is_nothing_to_evaluate() -> None:
     assert rearranged.startswith("rearranged: ")
 
 
-@pytest.mark.parametrize("kind", ["scan", "keyed", "auto"])
+def test_the_order_is_told_if_auto_chose_it() -> None:
+    assert "order: " in run(*MATCH, "e.parquet").stdout
+
+
+@pytest.mark.parametrize("kind", ["scan", "keyed"])
 def test_other_indexes_have_no_order_to_tell(kind: str) -> None:
     assert "order: " not in run(*MATCH, "e.parquet", "--index", kind).stdout
 
@@ -155,7 +159,7 @@ def test_a_job_plots_its_batches(
 ) -> None:
     """A batch is a period; also those before a failure, and none without events."""
     drawn: list[Any] = []
-    monkeypatch.setattr("headgate.matching.asc.plot.plot_periods", lambda *one: drawn.append(one))
+    monkeypatch.setattr("headgate.matching.order_plot.plot_periods", lambda *one: drawn.append(one))
     with suppress(KeyError), plotting(Path("o.png"), "job") as remember:
         remember(_batch(0, 10, "the first events came"))
         remember(Batch(1, 1, Counts(), 0.1, {}))

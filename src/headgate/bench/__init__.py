@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headgate.bench.asc import ASC
 from headgate.bench.be_tree import BE_TREE
 from headgate.bench.experiment import Contestant, Experiment, Round, Unit
 from headgate.bench.load import LOAD
@@ -23,7 +24,7 @@ from headgate.bench.write import write
 from headgate.errors import UsageError, did_you_mean
 
 EXPERIMENTS: dict[str, Experiment] = {
-    found.name: found for found in (LOAD, SCAN, ROUTE, *MATCHING, UPDATES, *BE_TREE)
+    found.name: found for found in (LOAD, SCAN, ROUTE, *MATCHING, UPDATES, *BE_TREE, *ASC)
 }
 RESULTS = Path("bench-results")
 

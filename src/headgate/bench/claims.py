@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from statistics import median
+from statistics import median, quantiles
+from typing import Literal
 
 from headgate.bench.result import Measurement, Result, digits
 
@@ -76,6 +77,106 @@ class Growth:
         return f"paper: the time of {self.name} grows by {self.percent:g} %; here: {here}"
 
 
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A contestant is as good as another but for so many percent, or better."""
+
+    source: str
+    name: str
+    other: str
+    percent: float
+    says: str = "paper"
+
+    def verdict(self, result: Result) -> str:
+        found = []
+        for size in result.sizes:
+            figures = _figures(result, size, self.name, self.other)
+            if figures:
+                above = 100 * figures[0] / figures[1] - 100
+                held = "held" if above <= self.percent else "not held"
+                found.append(f"{held} at {size:,} ({above:+.2f} %)")
+        claim = f"{self.name} within {self.percent:g} % of {self.other}"
+        return f"{self.says}: {claim}; here: {'; '.join(found) or 'not measured'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Faster:
+    """A contestant is at least so many times as fast as another, in the median of the turns."""
+
+    source: str
+    name: str
+    other: str
+    times: float
+    says: str = "paper"
+
+    def verdict(self, result: Result) -> str:
+        found = []
+        for size in result.sizes:
+            measurement = result.measured(self.name, size)
+            ratio = measurement and result.ratio(measurement, self.other)
+            if ratio:
+                held = "held" if ratio.median >= self.times else "not held"
+                found.append(f"{held} at {size:,}: {ratio}")
+        claim = f"{self.name} at least {self.times:g} times as fast as {self.other}"
+        return f"{self.says}: {claim}; here: {'; '.join(found) or 'not measured'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Two contestants take the same time: the middle half of their ratios has 1 in it."""
+
+    source: str
+    name: str
+    other: str
+    says: str = "paper"
+
+    def verdict(self, result: Result) -> str:
+        found = []
+        for size in result.sizes:
+            one, two = (result.measured(name, size) for name in (self.name, self.other))
+            if one and two and len(one.seconds) > 1:
+                pairs = zip(one.seconds, two.seconds, strict=True)
+                ratios = [(ours / one.work) / (theirs / two.work) for ours, theirs in pairs]
+                low, middle, high = quantiles(ratios, n=4)
+                held = "held" if low <= 1 <= high else "not held"
+                found.append(f"{held} at {size:,}: {middle:.3f} (quartiles {low:.3f}–{high:.3f})")
+        claim = f"the time of {self.name}, divided by that of {self.other}, is 1 but for noise"
+        return f"{self.says}: {claim}; here: {'; '.join(found) or 'not measured'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """The figure of a contestant rises, or falls, with the size; or its distance to another's."""
+
+    source: str
+    name: str
+    way: Literal["rises", "falls"]
+    apart_from: str | None = None
+
+    def verdict(self, result: Result) -> str:
+        names = (self.name,) if self.apart_from is None else (self.name, self.apart_from)
+        rows = [_figures(result, size, *names) for size in result.sizes]
+        figures = [row[0] if len(row) == 1 else abs(row[0] - row[1]) for row in rows if row]
+        signs = {later > earlier for earlier, later in pairwise(figures)}
+        first, last = (figures[0], figures[-1]) if figures else (0.0, 0.0)
+        rises = self.way == "rises"
+        held = "held from end to end, not at each step" if (last > first) == rises else "not held"
+        if signs == {rises}:
+            held = "held"
+        gap = f" from {self.apart_from}" if self.apart_from else ""
+        claim = f"{'the distance of ' if gap else ''}{self.name}{gap} {self.way}"
+        shown = ", ".join(map(digits, figures))
+        here = f"{held} ({shown})" if len(figures) > 1 else "not measured"
+        return f"paper: {claim} with {result.size_label}; here: {here}"
+
+
+def _figures(result: Result, size: int, *names: str) -> list[float]:
+    """The medians of contestants at a size; none where one of them was left out."""
+    measured = [result.measured(name, size) for name in names]
+    found = [one.figure(result.unit).median for one in measured if one]
+    return found if len(found) == len(names) else []
+
+
 def _outcome(measured: list[Measurement]) -> str:
     relations = {_relation(first, second) for first, second in combinations(measured, 2)}
     if ">" in relations:
@@ -85,9 +186,11 @@ def _outcome(measured: list[Measurement]) -> str:
 
 def _relation(first: Measurement, second: Measurement) -> str:
     """`<` where the first is faster in every turn, `>` where the second is, else `≈`."""
-    pairs = zip(first.seconds, second.seconds, strict=True)
-    faster = {one / first.work < two / second.work for one, two in pairs}
-    return "≈" if len(faster) > 1 else "<" if True in faster else ">"
+    turns = zip(first.seconds, second.seconds, strict=True)
+    pairs = [(one / first.work, two / second.work) for one, two in turns]
+    if all(one < two for one, two in pairs):
+        return "<"
+    return ">" if all(one > two for one, two in pairs) else "≈"
 
 
 def _shown(measured: list[Measurement]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from headgate.bench.result import Result
 
 Answer = tuple[object, ...]
+Clock = Callable[[], float]
 Fact = str | int | float
 
 
@@ -26,6 +28,9 @@ def no_facts() -> Mapping[str, Fact]:
 class Unit:
     """How a figure is made of seconds and work: a cost per piece, or a rate of pieces.
 
+    Where it is `counted`, what a contestant's `run` gives takes the place of the seconds. A `share`
+    is made like a cost, and neither a lower nor a higher one is better.
+
     >>> Unit("µs per statement", "cost", 1e6).figure(seconds=2.0, work=1_000)
     2000.0
     >>> Unit("M pairs per second", "rate", 1e-6).figure(seconds=2.0, work=8_000_000)
@@ -33,16 +38,34 @@ class Unit:
     """
 
     label: str
-    kind: Literal["cost", "rate"]
+    kind: Literal["cost", "rate", "share"]
     factor: float
+    counted: bool = False
 
     @property
-    def better(self) -> Literal["lower", "higher"]:
-        return "lower" if self.kind == "cost" else "higher"
+    def better(self) -> Literal["lower", "higher", "neither"]:
+        better: dict[str, Literal["lower", "higher"]] = {"cost": "lower", "rate": "higher"}
+        return better.get(self.kind, "neither")
+
+    @property
+    def compared(self) -> str:
+        """What a ratio to a baseline says."""
+        return "times as few as" if self.counted else "times as fast as"
 
     def figure(self, seconds: float, work: int) -> float:
-        per_piece = seconds / work if self.kind == "cost" else work / seconds
+        per_piece = work / seconds if self.kind == "rate" else seconds / work
         return self.factor * per_piece
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How lines over several sizes are drawn: on logarithmic axes, unless they are `linear`.
+
+    `marks` are sizes, at scale 1, at which something changes.
+    """
+
+    linear: bool = False
+    marks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +73,8 @@ class Contestant:
     """One way to do the work.
 
     `answer` is called first, untimed: it gives what all contestants must agree on, and warms up.
-    `run` is timed, and does `work` pieces of work; its result is dropped after the clock stopped.
+    `run` is timed, and does `work` pieces of work; its result is dropped after the clock stopped,
+    unless it is what the unit counts.
     `reset` is called after each turn, untimed, to let go of what the turn left behind.
     """
 
@@ -88,8 +112,10 @@ class Experiment:
     """What is compared, at which sizes, in which unit, and against whom.
 
     `prepare(size, scale, seed)` opens a round, with less work where the scale is below 1. A round
-    may leave out contestants that would take too long. `against` has further baselines. What
-    becomes of the `claims` is among the facts of the result.
+    may leave out contestants that would take too long. `against` has further baselines; where the
+    baseline is empty, nobody is compared. What becomes of the `claims` is among the facts of the
+    result. The `clock` may be that of the processor, on which others do not count, where
+    contestants have one thread each.
     """
 
     name: str
@@ -102,3 +128,5 @@ class Experiment:
     repeats: int = 5
     against: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
+    look: Look = Look()
+    clock: Clock = time.perf_counter

@@ -20,6 +20,7 @@ MARKERS = "osD^vPX<>*p"
 GREY = "#666666"
 DODGE = 1.04  # so that whiskers of two contestants do not cover each other
 FARTHEST = 2  # times that, from where they stand
+MOST_TICKS = 12
 
 
 def require_matplotlib() -> None:
@@ -58,8 +59,12 @@ def plot(result: Result, path: Path) -> None:
 def _subtitle(result: Result) -> str:
     """How to read it: which way is better, and what the whiskers are."""
     turns = f"median of {result.repeats}, whiskers from least to most"
-    sizes = "" if len(result.sizes) > 1 else f"{result.sizes[0]:,} {result.size_label}; "
-    return f"{sizes}{result.unit.better} is better; {turns}"
+    parts = [
+        "" if len(result.sizes) > 1 else f"{result.sizes[0]:,} {result.size_label}",
+        "" if result.unit.better == "neither" else f"{result.unit.better} is better",
+        "counted, not timed" if result.unit.counted else turns,
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def _bars(axes: Axes, result: Result) -> None:
@@ -69,7 +74,7 @@ def _bars(axes: Axes, result: Result) -> None:
     axes.barh(
         range(len(rows)),
         [figure.median for figure in figures],
-        xerr=_whiskers(figures),
+        xerr=None if result.unit.counted else _whiskers(figures),
         color=[COLORS[i % len(COLORS)] for i in range(len(rows))],
         error_kw={"ecolor": "#333333", "capsize": 3},
         height=0.62,
@@ -91,42 +96,56 @@ def _bars(axes: Axes, result: Result) -> None:
     axes.invert_yaxis()
     axes.set_xlim(0, 1.25 * max(figure.high for figure in figures))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-    axes.set_xlabel(f"{result.unit.label}   (× = times as fast as {result.baseline})")
+    axes.set_xlabel(f"{result.unit.label}   (× = {result.unit.compared} {result.baseline})")
     axes.grid(axis="x", alpha=0.3)
     axes.set_axisbelow(True)
 
 
 def _lines(axes: Axes, result: Result) -> None:
-    """A line for each contestant over the sizes, on logarithmic axes, points a little apart."""
-    from matplotlib.ticker import LogLocator
-
+    """A line for each contestant over the sizes; on logarithmic axes points are a little apart."""
+    look = result.look
     middle = (len(result.contestants) - 1) / 2
     step = min(1.0, FARTHEST / middle) if middle else 0.0
     for number, contestant in enumerate(result.contestants):
         measured = [m for m in result.measurements if m.contestant == contestant]
         figures = [m.figure(result.unit) for m in measured]
-        aside = DODGE ** (step * (number - middle))
+        aside = 1.0 if look.linear else DODGE ** (step * (number - middle))
         axes.errorbar(
             [aside * m.size for m in measured],
             [figure.median for figure in figures],
-            yerr=_whiskers(figures),
+            yerr=None if result.unit.counted else _whiskers(figures),
             label=contestant,
             color=COLORS[number % len(COLORS)],
             marker=MARKERS[number % len(MARKERS)],
+            markersize=6 if len(measured) <= MOST_TICKS else 3,
             capsize=3,
-            linewidth=2,
+            linewidth=2 if len(measured) <= MOST_TICKS else 1.2,
             elinewidth=1.2,
         )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xticks(result.sizes, [f"{size:,}" for size in result.sizes])
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-    axes.minorticks_off()
+    for mark in look.marks:
+        axes.axvline(mark * result.scale, color=GREY, linewidth=1, linestyle=":")
+    _scales(axes, result)
     axes.set_xlabel(result.size_label)
     axes.set_ylabel(result.unit.label)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def _scales(axes: Axes, result: Result) -> None:
+    """Axes, and ticks at the sizes, unless there are too many of them."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    if not result.look.linear:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    if len(result.sizes) <= MOST_TICKS:
+        axes.set_xticks(result.sizes, [f"{size:,}" for size in result.sizes])
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    axes.minorticks_off()
 
 
 def _whiskers(figures: list[Spread]) -> list[list[float]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from headgate.bench.experiment import Fact, Unit
+from headgate.bench.experiment import Fact, Look, Unit
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -51,7 +51,7 @@ def digits(figure: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One contestant at one size: the seconds of each of its turns."""
+    """One contestant at one size: the seconds of each of its turns, or what was counted in them."""
 
     contestant: str
     size: int
@@ -79,11 +79,12 @@ class Result:
     facts: Mapping[str, Fact]
     machine: Mapping[str, Any]
     against: tuple[str, ...] = ()
+    look: Look = field(default_factory=Look)
 
     @property
     def baselines(self) -> tuple[str, ...]:
         """Whom all are compared with."""
-        return (self.baseline, *self.against)
+        return (self.baseline, *self.against) if self.baseline else ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -144,7 +145,7 @@ class Result:
             self.size_label: measurement.size,
             "work": measurement.work,
             "note": measurement.note,
-            "seconds": list(measurement.seconds),
+            "counted" if self.unit.counted else "seconds": list(measurement.seconds),
             "figure": measurement.figure(self.unit).as_json(),
             "ratio": self._ratio(measurement, self.baseline),
         } | {f"ratio to {name}": self._ratio(measurement, name) for name in self.against}

@@ -7,17 +7,16 @@ spreads the drift over all of them, and rotating the order gives each one every 
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
-from headgate.bench.experiment import Answer, Contestant, Experiment, Fact, Round
+from headgate.bench.experiment import Answer, Clock, Contestant, Experiment, Fact, Round
 from headgate.bench.machine import machine
 from headgate.bench.result import Measurement, Result
 from headgate.errors import HeadgateError, UsageError, shorten
 
 Progress = Callable[[str], None]
-Clock = Callable[[], float]
 
 
 class Disagreement(HeadgateError):
@@ -31,7 +30,7 @@ def run(
     scale: float = 1.0,
     seed: int = 1,
     progress: Progress | None = None,
-    clock: Clock = time.perf_counter,
+    clock: Clock | None = None,
 ) -> Result:
     """Every contestant at every size, `repeats` times each; raises Disagreement before timing."""
     repeats = experiment.repeats if repeats is None else repeats
@@ -40,12 +39,13 @@ def run(
     if scale <= 0:
         raise UsageError(f"a scale of {scale} leaves no work; 0.01 is a quick look, 1 is all")
     tell = progress or (lambda _: None)
+    chosen = clock or experiment.clock
     measurements: list[Measurement] = []
     facts: dict[str, Fact] = {}
     for size in experiment.sizes:
         tell(f"{experiment.name}: preparing")
         with experiment.prepare(size, scale, seed) as round_:
-            measurements += _play(round_, repeats, tell, clock)
+            measurements += _play(round_, repeats, tell, chosen, experiment.unit.counted)
             facts |= round_.facts()
     result = Result(
         experiment=experiment.name,
@@ -60,6 +60,7 @@ def run(
         facts=facts,
         machine=machine(),
         against=experiment.against,
+        look=experiment.look,
     )
     verdicts = {claim.source: claim.verdict(result) for claim in experiment.claims}
     return replace(result, facts=facts | verdicts)
@@ -75,16 +76,19 @@ def turns(count: int, repeats: int) -> Iterator[list[int]]:
         yield [(repeat + place) % count for place in range(count)]
 
 
-def _play(round_: Round, repeats: int, tell: Progress, clock: Clock) -> Iterator[Measurement]:
+def _play(
+    round_: Round, repeats: int, tell: Progress, clock: Clock, counted: bool
+) -> Iterator[Measurement]:
     contestants = round_.contestants
     tell(f"{round_.size:,}: do all agree?")
     _agree(contestants)
     seconds: list[list[float]] = [[] for _ in contestants]
     for repeat, order in enumerate(turns(len(contestants), repeats), 1):
-        gc.collect()  # so that no turn pays for the garbage of the preparation
+        if not counted:
+            gc.collect()  # so that no turn pays for the garbage of the preparation
         for number in order:
             tell(f"{round_.size:,}: {contestants[number].name}, {repeat} of {repeats}")
-            seconds[number].append(_timed(contestants[number], clock))
+            seconds[number].append(_turn(contestants[number], clock, counted))
     for contestant, times in zip(contestants, seconds, strict=True):
         yield Measurement(
             contestant.name, round_.size, contestant.work, tuple(times), contestant.note
@@ -112,10 +116,12 @@ def _compare(name: str, expected: Answer, other: str, found: Answer) -> None:
             )
 
 
-def _timed(contestant: Contestant, clock: Clock) -> float:
+def _turn(contestant: Contestant, clock: Clock, counted: bool) -> float:
+    """The seconds of a turn, or what was counted in it."""
     start = clock()
-    kept = contestant.run()
+    kept: Any = contestant.run()
     elapsed = clock() - start
+    found = float(kept) if counted else elapsed
     del kept
     contestant.reset()
-    return elapsed
+    return found

@@ -6,7 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from headgate.bench.experiment import Fact
-from headgate.bench.result import Measurement, Result
+from headgate.bench.result import Measurement, Result, Spread, digits
 
 
 def table(result: Result) -> Table:
@@ -15,9 +15,10 @@ def table(result: Result) -> Table:
     found = Table(title=result.title, caption=_caption(result), caption_justify="left")
     found.add_column(result.size_label, justify="right")
     found.add_column("contestant")
-    found.add_column(f"{result.unit.label}\n(min–max)", justify="right")
+    spread = "" if result.unit.counted else " (min–max)"
+    found.add_column(f"{result.unit.label}\n{spread.strip()}".strip(), justify="right")
     for baseline in result.baselines:
-        found.add_column(f"times as fast as\n{escape(baseline)} (min–max)", justify="right")
+        found.add_column(f"{result.unit.compared}\n{escape(baseline)}{spread}", justify="right")
     if noted:
         found.add_column("note")
     for size in result.sizes:
@@ -33,22 +34,30 @@ def _cells(result: Result, measurement: Measurement, *, first: bool) -> tuple[st
     return (
         f"{measurement.size:,}" if first else "",
         escape(measurement.contestant),
-        str(measurement.figure(result.unit)),
+        _shown_spread(result, measurement.figure(result.unit)),
         *(_ratio(result, measurement, baseline) for baseline in result.baselines),
     )
 
 
 def _ratio(result: Result, measurement: Measurement, baseline: str) -> str:
+    if measurement.contestant == baseline:
+        return "1"
     ratio = result.ratio(measurement, baseline)
-    return "1" if measurement.contestant == baseline else str(ratio or "")
+    return _shown_spread(result, ratio) if ratio else ""
+
+
+def _shown_spread(result: Result, spread: Spread) -> str:
+    """Turns that count the same do not differ."""
+    return digits(spread.median) if result.unit.counted else str(spread)
 
 
 def _caption(result: Result) -> str:
     """How it was measured, and the facts, a line each."""
     machine = result.machine
     turns = "turn" if result.repeats == 1 else "turns"
+    taken = f"Median of {result.repeats} {turns} each, taken alternately"
     how = (
-        f"Median of {result.repeats} {turns} each, taken alternately; all gave the same answer. "
+        f"{'Counted' if result.unit.counted else taken}; all gave the same answer. "
         f"{machine['cpus']} CPUs, Python {machine['python']}, seed {result.seed}."
     )
     return "\n".join([how, *(f"{name}: {_shown(fact)}" for name, fact in result.facts.items())])

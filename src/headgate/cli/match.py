@@ -14,6 +14,7 @@ import numpy as np
 import typer
 
 from headgate.cli.expressions import Semantics, match_conditions
+from headgate.cli.order import OrderPlotOption, adaptive_in, plot_order, told_order
 from headgate.cli.output import (
     ALL_WELL,
     FINDINGS,
@@ -36,6 +37,7 @@ from headgate.events import EventBatch, read_events
 from headgate.events.json_text import as_json
 from headgate.matching import Matches, index
 from headgate.matching.chunks import Chunk, match_batches
+from headgate.matching.order_plot import check_plot
 from headgate.predicate import columns
 from headgate.queries import QuerySet
 from headgate.schema import Stream
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
     from headgate.matching.asc.index import AscIndex
 
 SHOWN = 20
-SHOWN_CONSTRUCTS = 8
 WORTH_TIMING = 10_000
 
 
@@ -85,14 +86,7 @@ def match(
     limit: Annotated[
         int | None, typer.Option(min=0, help="Only the first N events.", metavar="N")
     ] = None,
-    order_plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A .png, .svg or .pdf of how the order of evaluation adapted; with --index asc.",
-            show_default=False,
-        ),
-    ] = None,
+    order_plot: OrderPlotOption = None,
     strict: StrictOption = False,
     format: FormatOption = Format.table,
 ) -> None:
@@ -118,7 +112,7 @@ def match(
         headgate match -q queries.sql events.parquet --index asc --order-plot order.png
     """
     if order_plot is not None:
-        _check_for_order(order_plot, kind, engine, semantics)
+        _check_for_order(order_plot, engine, semantics)
     found = load(queries, schema, strict=strict)
     show_refused(found.report)
     chosen = found.schema.the_stream(stream)
@@ -138,9 +132,8 @@ def match(
     elif engine is Engine.spark:
         chunks = _on_spark(events, found, chosen, kind, limit)
     else:
-        if kind == "asc" or order_plot is not None:
-            adaptive = _adaptive(found, chosen, kind)
-        built = index(found, kind, stream=chosen.name) if adaptive is None else adaptive
+        built = index(found, kind, stream=chosen.name)
+        adaptive = adaptive_in(built, needed=order_plot is not None)
         chunks = match_batches(built, _limited(_read(events, chosen, found), limit))
     with progress("matching") as advance:
         for chunk in chunks:
@@ -153,7 +146,7 @@ def match(
     if format is Format.table:
         _summarise(tally, events, adaptive)
     if order_plot is not None and adaptive is not None:
-        _plot_order(adaptive, order_plot, events)
+        plot_order(adaptive, order_plot, events.name)
     refused = bool(tally.errors or found.report.errors)
     raise typer.Exit(FINDINGS if refused else ALL_WELL)
 
@@ -180,18 +173,7 @@ class Tally:
             self.hits[matches.known_ids[position]] += hits
 
 
-def _check_for_expressions(kind: str, engine: Engine) -> None:
-    if kind not in ("auto", "be_tree"):
-        raise UsageError(f"--semantics needs the index be_tree, not {kind}; leave out --index")
-    if engine is not Engine.local:
-        raise UsageError("--semantics runs in this process only; leave out --engine")
-
-
-def _check_for_order(plot: Path, kind: str, engine: Engine, semantics: Semantics | None) -> None:
-    from headgate.matching.asc.plot import check_plot
-
-    if kind not in ("auto", "asc"):
-        raise UsageError(f"--order-plot needs the index asc, not {kind}; give --index asc")
+def _check_for_order(plot: Path, engine: Engine, semantics: Semantics | None) -> None:
     if engine is not Engine.local:
         raise UsageError("--order-plot runs in this process only; leave out --engine")
     if semantics is not None:
@@ -199,18 +181,11 @@ def _check_for_order(plot: Path, kind: str, engine: Engine, semantics: Semantics
     check_plot(plot)
 
 
-def _adaptive(queries: QuerySet, stream: Stream, kind: str) -> AscIndex:
-    """An index that adapts, if that is what was asked for or auto would choose."""
-    from headgate.matching.asc.index import AscIndex
-
-    if kind == "auto":
-        chosen = index(queries, kind, stream=stream.name).describe()
-        if chosen["kind"] != "asc":
-            raise UsageError(
-                f"--order-plot needs the index asc, and auto chose {chosen['kind']}, because "
-                f"{chosen['chosen_because']}; give --index asc"
-            )
-    return AscIndex.build(stream, queries.filters(stream.name))
+def _check_for_expressions(kind: str, engine: Engine) -> None:
+    if kind not in ("auto", "be_tree"):
+        raise UsageError(f"--semantics needs the index be_tree, not {kind}; leave out --index")
+    if engine is not Engine.local:
+        raise UsageError("--semantics runs in this process only; leave out --engine")
 
 
 def _on_spark(
@@ -297,40 +272,5 @@ def _summarise(tally: Tally, events: Path, adaptive: AscIndex | None) -> None:
     if silent:
         out.print(f"silent: {counted(silent, 'query')} matched nothing")
     if adaptive is not None:
-        for line in _order(adaptive):
+        for line in told_order(adaptive):
             out.print(escape(line))
-
-
-def _order(adaptive: AscIndex) -> Iterator[str]:
-    """In which order the constructs stand now, what events cost, and how it came to that."""
-    from headgate.matching.asc.plot import periods_of
-
-    told, periods = adaptive.describe(), periods_of(adaptive.monitor)
-    order, last = told["order"], told["last_rearranged"]
-    more = len(order) - SHOWN_CONSTRUCTS
-    names = ", ".join(order[:SHOWN_CONSTRUCTS]) + (f" and {more:,} more" if more > 0 else "")
-    cost = ""
-    if events := sum(period.events for period in periods):
-        evaluated = sum(period.cost * period.events for period in periods) / events
-        dropped = sum(period.dropping * period.events for period in periods) / events
-        cost = (
-            f"; {evaluated:.3g} of {counted(len(order), 'construct')} for an event, "
-            f"{100 * dropped:.3g} % dropped"
-        )
-    yield f"order: {names or 'nothing to evaluate'}{cost}"
-    if last is None:
-        yield "rearranged: never"
-    else:
-        times, after = counted(told["rearranged"], "time"), last["after_events"]
-        yield f"rearranged: {times}, last after {after:,} events: {last['because']}"
-
-
-def _plot_order(adaptive: AscIndex, plot: Path, events: Path) -> None:
-    from headgate.matching.asc.plot import periods_of, plot_periods
-
-    periods = periods_of(adaptive.monitor)
-    if periods:
-        plot_periods(periods, plot, f"{events.name}: {counted(len(adaptive), 'query')}")
-        notes().print(f"the order over time is in {escape(str(plot))}")
-    else:
-        notes().print("[yellow]note:[/] no event, so no plot of the order")

@@ -5,25 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.output import Format, complain, console, escape, notes
+from headgate.cli.order import OrderPlotOption, plotting
+from headgate.cli.output import Format, complain, console, notes
 from headgate.cli.watch import watching
 from headgate.errors import UsageError
+from headgate.matching.order_plot import check_plot
 
 if TYPE_CHECKING:
-    from headgate.matching.asc.adapt import Period
     from headgate.spark.pipeline import Pipeline
     from headgate.spark.streaming.job import Batch, Job, Tally
-
-MOST_PLOTTED = 10_000  # batches, the latest
 
 
 def run(
@@ -39,14 +35,7 @@ def run(
             "--format", help="For people, or for programs; table on a terminal, else json."
         ),
     ] = None,
-    order_plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A .png, .svg or .pdf of how the order of evaluation adapted; for index asc.",
-            show_default=False,
-        ),
-    ] = None,
+    order_plot: OrderPlotOption = None,
 ) -> None:
     """Run a streaming job on Spark: events in, matches and dead letters out, exactly once.
 
@@ -88,44 +77,11 @@ def run(
 
 
 def _check_for_order(plot: Path, pipeline: Pipeline) -> None:
-    from headgate.matching.asc.plot import check_plot
-
     if pipeline.queries.index != "asc":
         raise UsageError(
             f'--order-plot needs index = "asc" in [queries]; here it is {pipeline.queries.index}'
         )
     check_plot(plot)
-
-
-@contextmanager
-def plotting(plot: Path | None, title: str) -> Iterator[Callable[[Batch], None]]:
-    """Takes the batches of a job, and when it ends or fails, plots how they were evaluated."""
-    periods: deque[Period] = deque(maxlen=MOST_PLOTTED)
-
-    def remember(batch: Batch) -> None:
-        if plot is not None and batch.order is not None:
-            periods.append(_period(batch, periods[-1].until if periods else 0))
-
-    try:
-        yield remember
-    finally:
-        if plot is not None and periods:
-            from headgate.matching.asc.plot import plot_periods
-
-            plot_periods(periods, plot, title)
-            notes().print(f"the order over time is in {escape(str(plot))}")
-        elif plot is not None:
-            notes().print("[yellow]note:[/] no event, so no plot of the order")
-
-
-def _period(batch: Batch, before: int) -> Period:
-    """A batch, after so many events, as the period of an index."""
-    from headgate.matching.asc.adapt import Period
-
-    rows, order = batch.counts.rows, batch.order
-    assert order is not None
-    shares = order.dropping_ratio, order.evaluated, order.micro_ratio
-    return Period(before + rows, rows, *shares, order.rearranged)
 
 
 def _stop_on_signals(job: Job) -> None:

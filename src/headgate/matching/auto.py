@@ -56,6 +56,11 @@ class AutoIndex:
         return index
 
     @property
+    def chosen(self) -> Index:
+        """The index that it is at present."""
+        return self._index
+
+    @property
     def threads(self) -> int:
         return self._index.threads
 

@@ -91,7 +91,7 @@ class Monitor:
     def is_to_be_checked(self) -> bool:
         """Is it time to look for a better order, though nothing seems to have changed?"""
         settled = self._orders > 1 or not self.options.lookahead
-        return settled and bool(len(self.sample)) and len(self.history) % CHECKED == 0
+        return settled and bool(len(self._sampled)) and len(self.history) % CHECKED == 0
 
     @property
     def thorough(self) -> bool:
@@ -112,7 +112,8 @@ class Monitor:
 
     @property
     def sample(self) -> Sample:
-        return self._sampled.events
+        """Some events of this period."""
+        return self._sampled.events(self._room_for(self._sampled.constructs))
 
     def taken(self) -> tuple[Tally, Sample]:
         """What was counted and sampled since the last time, which is then forgotten."""
@@ -123,7 +124,7 @@ class Monitor:
     def reason(self, *, queries_changed: bool) -> str | None:
         """Why the order should be found anew now that a period is over, if it should."""
         over = Period.of(self.tally, self.events)
-        if self.options.sequence == "fixed" or not len(self.sample):
+        if self.options.sequence == "fixed" or not len(self._sampled):
             return None
         if self._orders == 0:
             return "the first events came"

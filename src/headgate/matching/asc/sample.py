@@ -8,15 +8,17 @@ from headgate.matching.asc.order import Sample
 
 
 class Sampled:
-    """About one of n events by the rows that it is in; when they are too many, every other goes.
+    """About one of n events by the rows that it is in; when there are twice as many as asked for,
+    every other goes.
 
     Which ones is left to chance, since streams have rhythms: every fiftieth may be of one device.
 
     >>> some = Sampled()
     >>> for start in range(0, 1000, 10):
     ...     some.add(np.arange(start, start + 10, dtype=np.int32).reshape(1, 10), most=100)
-    >>> 40 <= len(some.events) <= 100, bool((np.diff(some.events.ravel()) >= 0).all())
-    (True, True)
+    >>> found = some.events(most=100).ravel()
+    >>> len(found), bool((np.diff(found) >= 0).all())
+    (100, True)
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -42,16 +44,27 @@ class Sampled:
         if len(events):
             self._pieces.append(events)
             self._count += len(events)
-        while self._count > max(1, most):
-            together = self.events
+        while self._count > 2 * most:
+            together = self._together()
             half = np.sort(self._random.permutation(len(together))[: len(together) // 2])
             self._pieces = [together[half]]
             self._count = len(half)
             self._share /= 2
 
-    @property
-    def events(self) -> Sample:
-        """By event and construct, in the order in which they came."""
+    def events(self, most: int) -> Sample:
+        """By event and construct, in the order in which they came; up to so many of them."""
         if not self._pieces:
             return np.empty((0, 0), np.int32)
+        found = self._together()
+        chosen = np.arange(min(most, len(found))) * len(found) // max(1, min(most, len(found)))
+        return np.ascontiguousarray(found[chosen])
+
+    @property
+    def constructs(self) -> int:
+        return self._pieces[0].shape[1] if self._pieces else 0
+
+    def _together(self) -> Sample:
         return self._pieces[0] if len(self._pieces) == 1 else np.concatenate(self._pieces)
+
+    def __len__(self) -> int:
+        return self._count

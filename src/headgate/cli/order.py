@@ -1,0 +1,115 @@
+"""The order of evaluation of an index that adapts: told in a line or two, and plotted."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headgate.cli.output import counted, escape, notes
+from headgate.errors import UsageError
+from headgate.matching import Index
+from headgate.matching.auto import AutoIndex
+
+if TYPE_CHECKING:
+    from headgate.matching.asc.adapt import Period
+    from headgate.matching.asc.index import AscIndex
+    from headgate.spark.streaming.job import Batch
+
+SHOWN_CONSTRUCTS = 8
+MOST_PLOTTED = 10_000  # batches, the latest
+
+OrderPlotOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A .png, .svg or .pdf of how the order of evaluation adapted; for the index asc.",
+        show_default=False,
+    ),
+]
+
+
+def adaptive_in(built: Index, *, needed: bool) -> AscIndex | None:
+    """The index that adapts, if it is one, or if auto chose one; an error where it is needed."""
+    chosen = built.chosen if isinstance(built, AutoIndex) else built
+    kind = chosen.describe()["kind"]
+    if kind == "asc":
+        from headgate.matching.asc.index import AscIndex
+
+        assert isinstance(chosen, AscIndex)
+        return chosen
+    if needed:
+        because = built.describe().get("chosen_because")
+        which = f"and auto chose {kind}, because {because}" if because else f"not {kind}"
+        raise UsageError(f"--order-plot needs the index asc, {which}; give --index asc")
+    return None
+
+
+def told_order(adaptive: AscIndex) -> Iterator[str]:
+    """In which order the constructs stand now, what events cost, and how it came to that."""
+    from headgate.matching.order_plot import periods_of
+
+    told, periods = adaptive.describe(), periods_of(adaptive.monitor)
+    order, last = told["order"], told["last_rearranged"]
+    more = len(order) - SHOWN_CONSTRUCTS
+    names = ", ".join(order[:SHOWN_CONSTRUCTS]) + (f" and {more:,} more" if more > 0 else "")
+    cost = ""
+    if events := sum(period.events for period in periods):
+        evaluated = sum(period.cost * period.events for period in periods) / events
+        dropped = sum(period.dropping * period.events for period in periods) / events
+        cost = (
+            f"; {evaluated:.3g} of {counted(len(order), 'construct')} for an event, "
+            f"{100 * dropped:.3g} % dropped"
+        )
+    yield f"order: {names or 'nothing to evaluate'}{cost}"
+    if last is None:
+        yield "rearranged: never"
+    else:
+        times, after = counted(told["rearranged"], "time"), last["after_events"]
+        yield f"rearranged: {times}, last after {after:,} events: {last['because']}"
+
+
+def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
+    from headgate.matching.order_plot import periods_of, plot_periods
+
+    periods = periods_of(adaptive.monitor)
+    if periods:
+        plot_periods(periods, plot, f"{title}: {counted(len(adaptive), 'query')}")
+        notes().print(f"the order over time is in {escape(str(plot))}")
+    else:
+        notes().print("[yellow]note:[/] no event, so no plot of the order")
+
+
+@contextmanager
+def plotting(plot: Path | None, title: str) -> Iterator[Callable[[Batch], None]]:
+    """Takes the batches of a job, and when it ends or fails, plots how they were evaluated."""
+    periods: deque[Period] = deque(maxlen=MOST_PLOTTED)
+
+    def remember(batch: Batch) -> None:
+        if plot is not None and batch.order is not None:
+            periods.append(_period(batch, periods[-1].until if periods else 0))
+
+    try:
+        yield remember
+    finally:
+        if plot is not None and periods:
+            from headgate.matching.order_plot import plot_periods
+
+            plot_periods(periods, plot, title)
+            notes().print(f"the order over time is in {escape(str(plot))}")
+        elif plot is not None:
+            notes().print("[yellow]note:[/] no event, so no plot of the order")
+
+
+def _period(batch: Batch, before: int) -> Period:
+    """A batch, after so many events, as the period of an index."""
+    from headgate.matching.asc.adapt import Period
+
+    rows, order = batch.counts.rows, batch.order
+    assert order is not None
+    shares = order.dropping_ratio, order.evaluated, order.micro_ratio
+    return Period(before + rows, rows, *shares, order.rearranged)
