@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types imports units demo bench bench-be-tree soak fix constraints clean
+.PHONY: help setup test lint types imports units demo bench bench-be-tree bench-asc soak fix constraints clean
 
 help: ## list the everyday commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -52,8 +52,13 @@ bench-be-tree: $(READY) ## the experiments of the BE-Tree paper, at a fifth of t
 		$(BIN)/headgate bench $$one --scale 0.2 || exit 1; done
 	$(BIN)/python -m headgate.bench.be_tree.report bench-results > bench-results/be-tree.md
 
+bench-asc: $(READY) ## the experiments of the ASC paper, as a page
+	for one in $$($(BIN)/python -m headgate.bench.asc.report --names); do \
+		$(BIN)/headgate bench $$one || exit 1; done
+	$(BIN)/python -m headgate.bench.asc.report bench-results > bench-results/asc.md
+
 soak: $(READY) ## the property tests with fifty times the cases
-	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/bench/be_tree
+	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/bench/be_tree tests/bench/asc
 
 fix: $(READY) ## format and mend what ruff can
 	$(BIN)/ruff check --fix .

@@ -116,7 +116,8 @@ class Faster:
             ratio = measurement and result.ratio(measurement, self.other)
             if ratio:
                 held = "held" if ratio.median >= self.times else "not held"
-                found.append(f"{held} at {size:,}: {ratio}")
+                between = f"{digits(ratio.low)}–{digits(ratio.high)}"
+                found.append(f"{held} at {size:,}: {ratio.median:.3f} ({between})")
         claim = f"{self.name} at least {self.times:g} times as fast as {self.other}"
         return f"{self.says}: {claim}; here: {'; '.join(found) or 'not measured'}"
 

@@ -37,7 +37,7 @@ def test_faster() -> None:
     """The median of the ratios decides."""
     found = result(A={1: (1.0, 1.0, 2.0)}, B={1: (4.0, 5.0, 4.0)})
     assert Faster("s", "A", "B", 3).verdict(found) == (
-        "paper: A at least 3 times as fast as B; here: held at 1: 4.00 (2.00–5.00)"
+        "paper: A at least 3 times as fast as B; here: held at 1: 4.000 (2.00–5.00)"
     )
     assert "not held at 1" in Faster("s", "A", "B", 4.5).verdict(found)
     assert Faster("s", "A", "C", 3).verdict(found).endswith("not measured")
