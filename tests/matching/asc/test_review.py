@@ -9,6 +9,7 @@ import pytest
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.index import AscIndex
 from headgate.matching.asc.options import AscOptions
+from headgate.matching.asc.order import Order
 from headgate.matching.asc.statistics import Statistics, summed
 from headgate.query import Query
 from headgate.schema import INT, Attribute, Stream
@@ -164,3 +165,17 @@ def test_more_attributes_than_a_word_has_bits() -> None:
         there = {name: int(values[row]) for name, values in events.items()}
         expected = [f"q{n}" for n in range(90) if there[f"a{n}"] and there[f"a{(n + 7) % 90}"]]
         assert found[row] == expected
+
+
+@pytest.mark.parametrize("lookahead", [True, False])
+def test_a_fixed_order_stays(lookahead: bool) -> None:
+    """Whatever the events are; and an order that leaves constructs out loses no condition."""
+    queries = [query(STREAM, f"q{n}", f"a = {n} AND b < {n} AND c = 5") for n in range(50)]
+    options = AscOptions(sequence="fixed", period=200, lookahead=lookahead)
+    index = AscIndex.of(STREAM, queries, options)
+    index.order = Order((1,))
+    random = np.random.default_rng(1)
+    events = {name: random.integers(0, 50, 5_000) for name in "ab"} | {"c": np.full(5_000, 6)}
+    assert index.match(table(**events)).total == 0
+    assert index.describe()["order"] == ["b", "a", "c"]
+    assert index.describe()["rearranged"] == 0

@@ -91,6 +91,8 @@ class Monitor:
     def is_to_be_checked(self) -> bool:
         """Is it time to look for a better order, though nothing seems to have changed?"""
         settled = self._orders > 1 or not self.options.lookahead
+        if self.options.sequence == "fixed":
+            return False
         return settled and bool(len(self._sampled)) and len(self.history) % CHECKED == 0
 
     @property

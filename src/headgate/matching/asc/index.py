@@ -80,14 +80,17 @@ class AscIndex(BaseIndex):
 
     @property
     def order(self) -> Order:
-        """The order in which constructs are evaluated; may be set, and stays if it is `fixed`."""
+        """The order in which constructs are evaluated; may be set, and stays if it is `fixed`.
+
+        Constructs that it leaves out come last, so that results never depend on it.
+        """
         return self._ordering.order
 
     @order.setter
     def order(self, order: Order) -> None:
         with self._lock:
             self._ordering.settle()
-            self._ordering.order = order
+            self._ordering.order = order.over(*used_constructs(self._bitmaps))
 
     @property
     def monitor(self) -> Monitor:
