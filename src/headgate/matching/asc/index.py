@@ -19,10 +19,7 @@ from headgate.matching.asc.adapt import Monitor, Tally
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.evaluate import COUNTED, Table, Way, evaluate
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.asc.order import (
-    Order,
-    Sample,
-)
+from headgate.matching.asc.order import Order, Sample, used_constructs
 from headgate.matching.asc.ordering import Ordering
 from headgate.matching.asc.statistics import Statistics
 from headgate.matching.asc.texts import TextsOf
