@@ -1,4 +1,4 @@
-"""Run with NUMBA_DISABLE_JIT=1: the index `keyed` against the contract and against `scan`."""
+"""Run with NUMBA_DISABLE_JIT=1: `keyed` against the contract and `scan`, `asc` against `scan`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections import Counter
 import pyarrow as pa
 
 from headgate.matching import ScanIndex
+from headgate.matching.asc.index import AscIndex
+from headgate.matching.asc.options import AscOptions
 from headgate.matching.keyed.index import KeyedIndex
 from headgate.matching.keyed.match import match
 from headgate.query import Query
@@ -63,6 +65,19 @@ def same_as_scan(workload: Workload, way: str) -> tuple[int, Counter[str]]:
     return found.total, Counter({name: described[name] for name in ("in_bitmaps", "in_grid")})
 
 
+def bitmaps_same_as_scan(workload: Workload) -> int:
+    """In an order that is found anew all the time."""
+    stream, queries, events = workload
+    options = AscOptions(period=20, threshold=0, fewest=1, sample=20)
+    index, scan = AscIndex.of(stream, queries, options), ScanIndex.build(stream, queries)
+    index.match(events)
+    found, expected = index.match(events).in_order(), scan.match(events)
+    assert found.offsets.tolist() == expected.offsets.tolist()
+    assert found.positions.tolist() == expected.positions.tolist()
+    assert index.describe()["rearranged"] > 1
+    return found.total
+
+
 def main() -> None:
     assert os.environ["NUMBA_DISABLE_JIT"] == "1"
     assert not hasattr(match, "py_func"), "the kernel is compiled"
@@ -75,6 +90,8 @@ def main() -> None:
             places += there
     assert places["in_bitmaps"] >= 64, places
     assert places["in_grid"] >= 64, places
+    for workload in (patterns, ranges):
+        assert bitmaps_same_as_scan(workload()) > 50, workload
     print("done")
 
 

@@ -87,11 +87,9 @@ def knows_the_ends_of_a_type(kind: type[Index]) -> None:
     for end in (-(2**63), 2**63 - 1):
         wheres = {"is": f"a = {end}", "is not": f"a <> {end}", "not below": f"a >= {end}"}
         queries = [query(stream, name, where) for name, where in wheres.items()]
-        rows = [{"a": value} for value in (0, end, -(2**63) + 1, 2**63 - 2)] * 20_000
-        expected = [
-            [one.id for one in queries if evaluate(one.where, row) is True] for row in rows[:4]
-        ]
-        assert lists(kind.build(stream, queries).match(rows)) == expected * 20_000
+        rows = [{"a": value} for value in (0, end, -(2**63) + 1, 2**63 - 2)]
+        expected = [[one.id for one in queries if evaluate(one.where, row) is True] for row in rows]
+        assert lists(kind.build(stream, queries).match(rows)) == expected
 
 
 def positions_are_never_reused(kind: type[Index]) -> None:

@@ -12,7 +12,7 @@ from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Order
 from headgate.matching.asc.statistics import Statistics, summed
 from headgate.query import Query
-from headgate.schema import INT, Attribute, Stream
+from headgate.schema import BIGINT, INT, Attribute, Stream
 from headgate.testing.contract import lists, query
 
 STREAM = Stream("s", tuple(Attribute(name, INT) for name in "abc"))
@@ -179,3 +179,13 @@ def test_a_fixed_order_stays(lookahead: bool) -> None:
     assert index.match(table(**events)).total == 0
     assert index.describe()["order"] == ["b", "a", "c"]
     assert index.describe()["rearranged"] == 0
+
+
+@pytest.mark.parametrize("end", [-(2**63), 2**63 - 1])
+def test_the_ends_of_a_type_in_a_table(end: int) -> None:
+    """A table of all values between constants is made after many events."""
+    stream = Stream("s", (Attribute("a", BIGINT),))
+    wheres = {"is": f"a = {end}", "is not": f"a <> {end}"}
+    index = AscIndex.build(stream, [query(stream, *one) for one in wheres.items()])
+    events = pa.table({"a": pa.array([0, end] * 50_000, pa.int64())})
+    assert [index.match(events)[row] for row in (0, 1, 99_998, 99_999)] == [["is not"], ["is"]] * 2

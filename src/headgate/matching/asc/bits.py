@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.matching.keyed.compiled import kernel, part_of_kernel
-
-
-@part_of_kernel
-def ones(word):
-    """The number of bits that are set."""
-    one = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    two = (one & np.uint64(0x3333333333333333)) + (
-        (one >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    four = (two + (two >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((four * np.uint64(0x0101010101010101)) >> np.uint64(56))
+from headgate.matching.keyed.compiled import kernel
+from headgate.matching.keyed.intrinsics import ones
 
 
 @kernel

@@ -27,6 +27,17 @@ def _lowest_bit(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
+@intrinsic
+def _ones(typing_context: Any, word: Any) -> Any:
+    del typing_context, word
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        del context, signature
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
 def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Where an item of an array lies; its place is taken as it is."""
     array = signature.args[0]
@@ -76,6 +87,10 @@ def _plain_lowest_bit(word: Any) -> int:
     return (number & -number).bit_length() - 1
 
 
+def _plain_ones(word: Any) -> int:
+    return int(word).bit_count()
+
+
 def _plain_prefetch(array: Any, place: Any) -> None:
     del array, place
 
@@ -84,6 +99,9 @@ _plain = bool(_settings.DISABLE_JIT)
 
 # The place of the lowest bit that is set in a word that is not 0: one instruction.
 lowest_bit: Any = _plain_lowest_bit if _plain else _lowest_bit
+
+# How many bits of a word are set: one instruction.
+ones: Any = _plain_ones if _plain else _ones
 
 # Begin to load the cache line of an array's item, which need not exist.
 prefetch: Any = _plain_prefetch if _plain else _prefetch
