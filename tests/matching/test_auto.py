@@ -52,6 +52,11 @@ def test_values_of_few_attributes_are_in_bitmaps() -> None:
     index.insert(query(STREAM, "text", "string_x LIKE 'a%'"))
     assert index.describe()["kind"] == "keyed"
     assert len(index) == FEW + 2
+    lists_of_values = [
+        query(STREAM, f"q{n}", f"int_x IN ({', '.join(map(str, range(2 * n, 400_000, 200)))})")
+        for n in range(FEW)
+    ]
+    assert AutoIndex.build(STREAM, lists_of_values).describe()["kind"] == "keyed"
     many = AutoIndex.build(STREAM, simple(3 * FEW))
     assert many.describe()["kind"] == "asc"
     constants = ", ".join(str(3 * n) for n in range(20_000))

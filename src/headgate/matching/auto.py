@@ -89,13 +89,15 @@ class AutoIndex:
     def _become_fast(self) -> None:
         from headgate.matching.asc.index import AscIndex
 
-        bitmaps = AscIndex(self.stream)
-        if all(self._suits(bitmaps, query) for _, query in self._held.values()):
-            self._bitmaps = AscIndex.taking_over(self.stream, self._ids, self._by_position())
-            because = f"there are at least {FEW} queries, and their bitmaps stay in a cache"
-            self._use(self._bitmaps, because)
-        else:
-            self._become_keyed()
+        queries, tried = self._by_position(), AscIndex(self.stream)
+        for query in queries.values():
+            if not self._suits(tried, query):
+                self._become_keyed()
+                return
+            tried.insert(query)
+        self._bitmaps = AscIndex.taking_over(self.stream, self._ids, queries)
+        because = f"there are at least {FEW} queries, and their bitmaps stay in a cache"
+        self._use(self._bitmaps, because)
 
     def _leave_bitmaps_for(self, query: Query) -> None:
         """Go over to keys, if the set is none for bitmaps any more with this query."""

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from headgate.matching.asc import definition
-from headgate.matching.asc.lookahead import SURE, improved_sequence, paying_arrows
+from headgate.matching.asc.arrows import SURE, found_arrows
+from headgate.matching.asc.lookahead import improved_sequence
 from headgate.matching.asc.order import used_constructs
 from headgate.matching.asc.sequences import Monitored
 from tests.matching.asc.helpers import (
@@ -76,7 +77,7 @@ def test_no_single_move_saves_anything_more(seed: int) -> None:
 
 
 def plain_arrows(case: Case, fewest: int) -> dict[tuple[int, int], int]:
-    """As `paying_arrows`, by walking each event's whole way for each candidate."""
+    """As `found_arrows`, by walking each event's whole way for each candidate."""
     arrows: dict[tuple[int, int], int] = {}
     decided: set[tuple[int, int]] = set()
     for depth in range(1, len(case.order) - 1):
@@ -142,7 +143,11 @@ def _rest(
 def test_arrows_are_those_of_the_plain_version(seed: int) -> None:
     case = drawn(seed)
     fewest = Random(seed).choice([1, 4])
-    found = paying_arrows(case.monitored, np.array(case.order, np.int64), fewest)
+    steps, alone = len(case.order), np.zeros(len(case.plain), np.int64)
+    bounds = np.zeros(steps, np.int64), np.full(steps, len(case.events))
+    monitored = case.monitored._replace(begin=bounds[0], end=bounds[1])
+    order = np.array(case.order, np.int64)
+    found = found_arrows(monitored, order, 0, alone, fewest, True)
     rows = case.rows()
     expected = {rows[region]: target for region, target in plain_arrows(case, fewest).items()}
     assert {row: int(found[row]) for row in np.flatnonzero(found >= 0).tolist()} == expected

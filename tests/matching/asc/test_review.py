@@ -12,7 +12,7 @@ from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Order
 from headgate.matching.asc.statistics import Statistics, summed
 from headgate.query import Query
-from headgate.schema import BIGINT, INT, Attribute, Stream
+from headgate.schema import BIGINT, INT, STRING, Attribute, Stream
 from headgate.testing.contract import lists, query
 
 STREAM = Stream("s", tuple(Attribute(name, INT) for name in "abc"))
@@ -77,6 +77,16 @@ def test_who_has_left_takes_no_room(matched: bool) -> None:
             index.match([{"a": 1}])
         index.remove(f"q{number}")
     assert len(index) == 0
+
+
+def test_events_are_counted_though_all_is_written_anew() -> None:
+    index = AscIndex.of(STREAM, held(stays="a = 1"), AscOptions(period=10_000))
+    for number in range(2_500):
+        index.insert(query(STREAM, f"q{number}", f"b = {number}"))
+        index.match([{"a": 1}])
+        index.remove(f"q{number}")
+    assert index._bitmaps.epoch > 0
+    assert index.describe()["events"] == 2_500
 
 
 def test_filing_says_what_is() -> None:
@@ -189,3 +199,26 @@ def test_the_ends_of_a_type_in_a_table(end: int) -> None:
     index = AscIndex.build(stream, [query(stream, *one) for one in wheres.items()])
     events = pa.table({"a": pa.array([0, end] * 50_000, pa.int64())})
     assert [index.match(events)[row] for row in (0, 1, 99_998, 99_999)] == [["is not"], ["is"]] * 2
+
+
+@pytest.mark.parametrize("where", ["TRUE", "a = 1 AND a = 2", "t LIKE 'a%'", None])
+def test_an_index_without_values_to_look_at(where: str | None) -> None:
+    """Nothing but texts, or nothing at all: there is no order to find, however many events come."""
+    stream = Stream("s", (Attribute("a", INT), Attribute("t", STRING)))
+    queries = [] if where is None else [query(stream, "q", where)]
+    index = AscIndex.of(stream, queries, AscOptions(period=1_000))
+    index.insert(query(stream, "gone", "a = 3"))
+    index.match([{"a": 3}])
+    index.remove("gone")
+    expected = {"TRUE": 5_000, "t LIKE 'a%'": 2_500}.get(where or "", 0)
+    assert index.match([{"t": "ab"}, {"t": "b"}] * 2_500).total == expected
+
+
+def test_costs_that_differ_by_chance_are_no_reason() -> None:
+    """With a small threshold and short periods."""
+    queries = [query(STREAM, f"q{n}", f"a = {n} AND b = {n} AND c = {n}") for n in range(20)]
+    random = np.random.default_rng(1)
+    columns = {name: random.integers(0, 20, 100_000) for name in "abc"}
+    index = AscIndex.of(STREAM, queries, AscOptions(period=500, threshold=0.01, sequence="macro"))
+    index.match(table(**columns))
+    assert index.describe()["rearranged"] < 10

@@ -30,7 +30,7 @@ def test_sequences_and_arrows_are_those_of_the_definitions(seed: int) -> None:
     sample = random_sample(random, bitmaps, random.choice([0, 5, 200, 400]))
     monitored, fewest = random.choice([None, 7, 30]), random.choice([1, 2, 5])
     options = AscOptions(monitored=monitored, fewest=fewest, lookahead=False)
-    order = found_order(bitmaps, sample, options, lookahead=False)
+    order = found_order(bitmaps, sample, options, thorough=True)
     used = used_constructs(bitmaps)[0].tolist()
     every, events = plain_constructs(bitmaps), plain_events(bitmaps, sample)
     constructs = [every[number] for number in used]  # by place among those in use

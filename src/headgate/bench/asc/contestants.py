@@ -71,7 +71,9 @@ def adaptive(work: Selections, **options: Any) -> Build:
         from headgate.matching.asc.index import AscIndex
         from headgate.matching.asc.options import AscOptions
 
-        return AscIndex.of(work.stream, work.queries, AscOptions(**options))
+        index = AscIndex.of(work.stream, work.queries, AscOptions(**options))
+        index.threads = 1
+        return index
 
     return build
 
@@ -86,7 +88,7 @@ def in_order(work: Selections, sequence: tuple[int, ...], **options: Any) -> Bui
 
         fixed = AscOptions(sequence="fixed", **options)
         index = AscIndex.of(work.stream, work.queries, fixed)
-        index.order = Order(sequence)
+        index.threads, index.order = 1, Order(sequence)
         return index
 
     return build

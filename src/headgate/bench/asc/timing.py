@@ -126,7 +126,7 @@ def _monitoring(_: int, scale: float, seed: int) -> Iterator[Round]:
 
 MONITORING = Experiment(
     name="asc-monitoring",
-    title="What it costs to watch the stream and to adapt, 5,000 queries on D1, one thread",
+    title="What watching and adapting cost, uniform, one thread",
     sizes=(5_000,),
     size_label="queries",
     unit=PER_EVENT,

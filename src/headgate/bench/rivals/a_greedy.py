@@ -22,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.bench.rivals.routed import Bits, Rows
-from headgate.matching.asc.bits import and_row, left_in, ones
+from headgate.matching.asc.bits import and_row, left_in
 from headgate.matching.keyed.compiled import kernel
+from headgate.matching.keyed.intrinsics import ones
 
 PROFILE = 500  # events
 SAMPLED = 0.05  # of all events

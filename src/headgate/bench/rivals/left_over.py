@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.matching.asc.bits import ones
 from headgate.matching.keyed.compiled import kernel
-from headgate.matching.keyed.intrinsics import lowest_bit
+from headgate.matching.keyed.intrinsics import lowest_bit, ones
 
 
 @kernel

@@ -23,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.bench.rivals.routed import Bits, Rows
-from headgate.matching.asc.bits import and_row, ones
+from headgate.matching.asc.bits import and_row
 from headgate.matching.keyed.compiled import kernel
+from headgate.matching.keyed.intrinsics import ones
 
 WINDOW = 1_000  # events
 

@@ -61,6 +61,7 @@ class Monitor:
         self.rearranged = 0
         self.last: Period | None = None  # that led to a new order
         self.history: deque[Period] = deque(maxlen=REMEMBERED)
+        self._periods = 0
         self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -71,7 +72,12 @@ class Monitor:
 
     def _begin_period(self) -> None:
         self.tally: Tally = np.zeros(COUNTED, np.int64)
-        self._sampled = Sampled()
+        self.forget_sample()
+
+    def forget_sample(self) -> None:
+        """Begin to sample anew, since rows or events have become others."""
+        share = 1.0 if self.options.monitored else min(1.0, 2 * self.options.sample / self.period)
+        self._sampled = Sampled(share)
 
     @property
     def period(self) -> int:
@@ -93,12 +99,12 @@ class Monitor:
         settled = self._orders > 1 or not self.options.lookahead
         if self.options.sequence == "fixed":
             return False
-        return settled and bool(len(self._sampled)) and len(self.history) % CHECKED == 0
+        return settled and bool(len(self._sampled)) and self._periods % CHECKED == 0
 
     @property
     def thorough(self) -> bool:
         """Is there time to look ahead for the next order, and something to gain?"""
-        return self.options.lookahead and self._orders > 0 and bool(self.tally[DROPPED])
+        return self._orders > 0 and bool(self.tally[DROPPED])
 
     def remember(self, rows: Sample) -> None:
         """Take some of a batch into the sample; a row for each construct."""
@@ -142,6 +148,7 @@ class Monitor:
         over = Period.of(self.tally, self.events, why)
         self.events = over.until
         self.history.append(over)
+        self._periods += 1
         if why is not None:
             self.last, self.rearranged = over, self.rearranged + 1
         self._orders += why is not None or self._orders == 0

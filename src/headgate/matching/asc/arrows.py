@@ -1,7 +1,8 @@
 """Finding micro-arrows: which construct comes next for the events in one region.
 
 "Adaptive two-level optimization for selection predicates of multiple continuous queries", section
-4.3; `definition.py` says the same in plain Python.
+4.3; `definition.py` says the same in plain Python. Candidate-arrow bitmaps are not kept: a construct
+that is no candidate fails no query that the region leaves, so it gains nothing and is never chosen.
 """
 
 from __future__ import annotations
@@ -11,32 +12,31 @@ import numpy as np
 from headgate.matching.asc.bits import and_row, left_in, meets
 from headgate.matching.keyed.compiled import kernel
 
+SURE = 2.0  # standard errors that an arrow must gain, if it is chosen by the whole way
+
 
 @kernel
-def micro_arrows(monitored, sequence, cover, alone, fewest):
+def found_arrows(monitored, sequence, cover, alone, fewest, ahead):
     """The micro-arrow of each row of the bitmaps, a construct or −1, beside a macro-sequence.
 
     The paper leaves open what a region does that several sequences lead to. Here the events that
     stand in a region after as many steps decide on its arrow together, at the least depth at which
     there are `fewest` of them; and the arrow must be better than the macro-sequence for the same
     events. Section 4.3's measure is the conditional selectivity as long as there are fewer steps
-    than constructs in the cover set, and the dropping ratio from then on.
+    than constructs in the cover set, and the dropping ratio from then on. Looking `ahead`, it is
+    the number of constructs on the rest of the way, and the gain must be more than chance.
     """
     bits, counted, sample = monitored.bits, monitored.counted, monitored.sample
-    rows, count, words = bits.shape[0], len(sequence), len(counted)
-    rank = np.empty(monitored.usage.shape[0], np.int64)
-    for i in range(count):
-        rank[sequence[i]] = i
+    rows, count = bits.shape[0], len(sequence)
     arrows, decided = np.full(rows, -1, np.int16), np.zeros(rows, np.bool_)
     group = np.full(rows, -1, np.int64)  # of the events that stand in a row
     done = np.zeros(monitored.usage.shape[0], np.bool_)
-    grb = np.empty(words, np.uint64)
+    grb, rest = np.empty_like(counted), np.empty_like(counted)
     for depth in range(1, count):
         begin, end = monitored.begin[depth - 1], monitored.end[depth - 1]
-        members = np.zeros(end - begin, np.int64)
-        row_of = np.empty(end - begin, np.int64)
+        members, row_of = np.zeros(end - begin, np.int64), np.empty(end - begin, np.int64)
         gain = np.zeros((end - begin, count), np.int64)  # over the macro-sequence
-        able = np.zeros((end - begin, count), np.bool_)
+        squares = np.zeros((end - begin, count), np.int64)
         groups = 0
         for i in range(begin, end):
             standing = walk(bits, counted, sample, i, sequence, arrows, depth, done, grb)
@@ -48,35 +48,53 @@ def micro_arrows(monitored, sequence, cover, alone, fewest):
                 row_of[g] = standing
                 groups += 1
             members[g] += 1
-            usual = 0
-            while done[sequence[usual]]:
-                usual += 1
-            usual_score = _score(grb, bits, sample[i, sequence[usual]], depth < cover)
+            along = np.int64(-1)  # what it is along the macro-sequence
             for j in range(count):
-                if not done[sequence[j]]:
-                    able[g, j] = True
-                    row = sample[i, sequence[j]]
-                    gain[g, j] += usual_score - _score(grb, bits, row, depth < cover)
+                target = sequence[j]
+                if done[target]:
+                    continue
+                if ahead:
+                    rest[:] = grb
+                    score = _remaining(bits, sample, i, sequence, arrows, target, done, rest)
+                elif depth < cover:
+                    score = left_in(grb, bits, sample[i, target])
+                else:
+                    score = np.int64(meets(grb, bits, sample[i, target]))
+                if along < 0:
+                    along = score
+                gain[g, j] += along - score
+                squares[g, j] += (along - score) ** 2
         for g in range(groups):
             row = row_of[g]
             group[row] = -1
             if members[g] < fewest:
                 continue
             decided[row] = True
-            best = np.int64(-1)
-            for j in range(count):
-                target = sequence[j]
-                if not able[g, j] or not _may_fail(bits, row, monitored.usage, target, counted):
-                    continue
-                if best < 0 or (-gain[g, j], alone[target], j) < (
-                    -gain[g, best],
-                    alone[sequence[best]],
-                    best,
-                ):
+            best = 0
+            for j in range(1, count):
+                if (-gain[g, j], alone[sequence[j]]) < (-gain[g, best], alone[sequence[best]]):
                     best = j
-            if best >= 0 and gain[g, best] > 0:
+            if gain[g, best] > (SURE * np.sqrt(squares[g, best]) if ahead else 0):
                 arrows[row] = sequence[best]
     return arrows
+
+
+@kernel
+def _remaining(bits, sample, i, sequence, arrows, target, done, grb):
+    """How many constructs an event evaluates from here on, if a certain one is next."""
+    taken, cost, behind = done.copy(), 0, 0
+    while target >= 0:
+        taken[target] = True
+        cost += 1
+        row = np.int64(sample[i, target])
+        if not and_row(grb, bits, row):
+            break
+        target = np.int64(arrows[row])
+        if target < 0 or taken[target]:
+            while behind < len(sequence) and taken[sequence[behind]]:
+                behind += 1
+            target = sequence[behind] if behind < len(sequence) else np.int64(-1)
+    return np.int64(cost)
 
 
 @kernel
@@ -96,20 +114,3 @@ def walk(bits, counted, sample, i, sequence, arrows, depth, done, grb):
         if not and_row(grb, bits, standing):
             return np.int64(-1)
     return standing
-
-
-@kernel
-def _score(grb, bits, row, by_passing):
-    """What is left of a bitmap: its queries, or whether it has any. The lower the better."""
-    if by_passing:
-        return left_in(grb, bits, row)
-    return np.int64(meets(grb, bits, row))
-
-
-@kernel
-def _may_fail(bits, row, usage, target, counted):
-    """Can a construct fail a query that a region leaves? (candidate-arrow bitmap)"""
-    w = 0
-    while w < len(counted) and not bits[row, w] & usage[target, w] & counted[w]:
-        w += 1
-    return w < len(counted)

@@ -60,6 +60,9 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
     hybrid = len(arrows) > 0
     grb = np.empty(block, np.uint64)
     path = np.empty(count + 1, np.int64)  # where the row of each step begins
+    some = np.zeros(words // block + 1, np.uint64)  # is anybody alive in a block?
+    for w in range(words):
+        some[w // block] |= alive[w]
     micros = np.zeros(count + 1, np.int64)  # how many of the steps so far followed a micro-arrow
     every = ~np.uint64(0) >> np.uint64(max(0, ARROWED - count))  # places to evaluate (GEB)
     used = evaluated = dropped = micro = followed = 0
@@ -69,11 +72,7 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
         before, known, deepest, row, to_do = used, 0, 0, np.int64(-1), every
         for begin in range(0, words, block):
             size = min(block, words - begin)
-            left = np.uint64(0)
-            for w in range(size):
-                grb[w] = alive[begin + w]
-                left |= grb[w]
-            depth = 0
+            left, depth = some[begin // block], 0
             while left != 0 and depth < count:
                 while known < min(depth + 2, count):
                     place = np.int64(known)
@@ -92,13 +91,10 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
                     known += 1
                 one, last = path[depth] + begin, depth + 1 == count
                 two = one if last else path[depth + 1] + begin
-                half = left = np.uint64(0)
-                for w in range(size):
-                    first = grb[w] & unchecked(bits, one + w)
-                    word = first & unchecked(bits, two + w)
-                    grb[w] = word
-                    half |= first
-                    left |= word
+                if depth == 0:
+                    half, left = _and_two(alive, begin, bits, one, two, grb, size)
+                else:
+                    half, left = _and_two(grb, 0, bits, one, two, grb, size)
                 depth += 1 if last or half == 0 else 2
             deepest = max(deepest, depth)
             if left != 0:
@@ -118,6 +114,19 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
     tally[MICRO] += micro
     tally[FOLLOWED] += followed
     return e
+
+
+@part_of_kernel
+def _and_two(source, begin, bits, one, two, grb, size):
+    """AND two rows into what is left of a block; what is left after the first, and after both."""
+    half = left = np.uint64(0)
+    for w in range(size):
+        first = unchecked(source, begin + w) & unchecked(bits, one + w)
+        word = first & unchecked(bits, two + w)
+        grb[w] = word
+        half |= first
+        left |= word
+    return half, left
 
 
 @part_of_kernel

@@ -163,9 +163,9 @@ class AscIndex(BaseIndex):
             needed = self._bitmaps.bytes_with(parts or ())
         if needed > self.options.most_bytes:
             raise QuerySetError(
-                f"with `{query.id}` the bitmaps would take {needed / 2**20:,.1f} MiB, more than "
-                f"{self.options.most_bytes / 2**20:,.1f}: there are too many different constants "
-                "for an index of kind `asc`; `keyed` takes them"
+                f"with `{query.id}` the bitmaps would take {needed:,} bytes, more than "
+                f"{self.options.most_bytes:,}: an index of kind `asc` has a bit for each query and "
+                "constant; `keyed` takes them"
             )
         return parts
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from headgate.errors import UsageError, did_you_mean
 
-Sequence = Literal["hybrid", "macro", "fixed"]
+SequenceKind = Literal["hybrid", "macro", "fixed"]
 
 _LARGEST = 1 << 40
 
@@ -35,7 +35,7 @@ class AscOptions:
     | `most_bytes`|          | of all bitmaps; a query that would need more is refused             |
     """
 
-    sequence: Sequence = "hybrid"
+    sequence: SequenceKind = "hybrid"
     period: int = 100_000
     threshold: float = 0.1
     sample: int = 2_000
@@ -46,14 +46,16 @@ class AscOptions:
     most_bytes: int = 4 << 30
 
     def __post_init__(self) -> None:
-        if self.sequence not in (known := get_args(Sequence)):
+        if self.sequence not in (known := get_args(SequenceKind)):
             hint = did_you_mean(str(self.sequence), known)
             raise UsageError(f"no sequence `{self.sequence}`; {hint}")
         for name in ("period", "sample", "monitored", "fewest", "block", "most_bytes"):
             value, least = getattr(self, name), 0 if name == "block" else 1
             whole = isinstance(value, int) and not isinstance(value, bool)
             if not (whole and least <= value <= _LARGEST) and (name, value) != ("monitored", None):
-                raise UsageError(f"`{name}` is from {least} to {_LARGEST:,}, not {value!r}")
+                raise UsageError(
+                    f"`{name}` is a whole number from {least} to {_LARGEST:,}, not {value!r}"
+                )
         if not isinstance(self.lookahead, bool):
             raise UsageError(f"`lookahead` is True or False, not {self.lookahead!r}")
         number = isinstance(self.threshold, int | float) and not isinstance(self.threshold, bool)

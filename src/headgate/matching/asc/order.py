@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.asc.arrows import micro_arrows
+from headgate.matching.asc.arrows import found_arrows
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.evaluate import ARROWED, COUNTED, EVALUATED, Way, evaluate
-from headgate.matching.asc.lookahead import improved_sequence, paying_arrows
+from headgate.matching.asc.lookahead import improved_sequence
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.sequences import Monitored, macro_sequence
 from headgate.matching.asc.texts import TextsOf
@@ -65,32 +65,36 @@ def used_constructs(bitmaps: Bitmaps) -> tuple[Numbers, Numbers]:
     return used[~of_texts], used[of_texts]
 
 
-def found_order(bitmaps: Bitmaps, sample: Sample, options: AscOptions, *, lookahead: bool) -> Order:
-    """The sequence by the events of a sample, as the options have it, or a first quick one.
+def found_order(bitmaps: Bitmaps, sample: Sample, options: AscOptions, *, thorough: bool) -> Order:
+    """The sequence by the events of a sample, as the options have it.
 
+    Looking ahead takes time; one that is not `thorough` is then a macro-sequence, step by step.
     Constructs of patterns have no regions to learn about, and come last: to make their rows takes
     longer than to evaluate all others.
     """
     if sample.shape[1] != len(bitmaps.subjects):  # of other constructs
         sample = np.empty((0, len(bitmaps.subjects)), np.int32)
     plain, of_texts = used_constructs(bitmaps)
+    if not len(plain):
+        return Order(tuple(of_texts.tolist()))
     counted = np.bitwise_or.reduce(bitmaps.usage[plain], axis=0, initial=0)
     work = min(MOST_WORK, max(LEAST_WORK, 4 * options.period * len(plain) * bitmaps.words))
     sample = _thinned(sample, len(plain) ** 2 * bitmaps.words, work)
     begin, end = _periods(len(sample), len(plain), options.monitored)
     monitored = Monitored(bitmaps.bits, bitmaps.usage, counted, sample, begin, end)
     sequence, cover, alone = macro_sequence(monitored, plain)
-    arrows = np.empty(0, np.int16)
-    if lookahead:
+    ahead = options.lookahead and thorough
+    if ahead:
         sample = _thinned(sample, len(plain) ** 3 * bitmaps.words, work)
-        if len(sample) >= FEWEST_AHEAD:
-            ahead = monitored._replace(sample=sample)
-            sequence = improved_sequence(ahead, sequence)
-            cover = _cover(ahead, sequence)
-            if options.sequence == "hybrid":
-                arrows = paying_arrows(ahead, sequence, options.fewest)
-    elif options.sequence == "hybrid" and not options.lookahead:
-        arrows = micro_arrows(monitored, sequence, cover, alone, options.fewest)
+        ahead = len(sample) >= FEWEST_AHEAD
+    if ahead:
+        begin, end = _periods(len(sample), len(plain), None)
+        monitored = monitored._replace(sample=sample, begin=begin, end=end)
+        sequence = improved_sequence(monitored, sequence)
+        cover = _cover(monitored, sequence)
+    arrows = np.empty(0, np.int16)
+    if options.sequence == "hybrid" and ahead == options.lookahead:
+        arrows = found_arrows(monitored, sequence, cover, alone, options.fewest, ahead)
     return Order((*sequence.tolist(), *of_texts.tolist()), cover, arrows)
 
 

@@ -56,9 +56,9 @@ class Ordering:
         if not names:
             self.monitor.begin_anew()
             sample = imagined_sample(bitmaps)
-            self.order = found_order(bitmaps, sample, self._options, lookahead=False)
+            self.order = found_order(bitmaps, sample, self._options, thorough=False)
         elif bitmaps.epoch != self._epoch:
-            self.monitor.taken()  # events by rows that are others now
+            self.monitor.forget_sample()
             self.order = self._in_order(names, self.order.cover)
         else:
             self.order = self.order.over(*used_constructs(bitmaps))
@@ -81,14 +81,14 @@ class Ordering:
             why = self._better_order(monitor.sample[:CHECKED_BY])
         if why is not None:
             sample, thorough = monitor.sample, monitor.thorough
-            self.order = found_order(self._bitmaps, sample, self._options, lookahead=thorough)
+            self.order = found_order(self._bitmaps, sample, self._options, thorough=thorough)
             self._changes = 0
         monitor.end_period(why)
 
     def _better_order(self, sample: Sample) -> str | None:
         """Whether an order that is found in a moment costs less than the present one: what drops
         events later on in an order can become better without anybody noticing."""
-        quick = found_order(self._bitmaps, sample, self._options, lookahead=False)
+        quick = found_order(self._bitmaps, sample, self._options, thorough=False)
         now, then = (cost_of(self._bitmaps, one, sample) for one in (self.order, quick))
         if now - then < max(self._options.threshold, NOISE) * now:
             return None

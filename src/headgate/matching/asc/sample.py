@@ -9,7 +9,7 @@ from headgate.matching.asc.order import Sample
 
 class Sampled:
     """About one of n events by the rows that it is in; when there are twice as many as asked for,
-    every other goes.
+    half of them go. Drawn with replacement, so that an event may be in it twice.
 
     Which ones is left to chance, since streams have rhythms: every fiftieth may be of one device.
 
@@ -21,10 +21,10 @@ class Sampled:
     (100, True)
     """
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, share: float = 1.0, seed: int = 0) -> None:
         self._pieces: list[Sample] = []
         self._count = 0
-        self._share = 1.0  # of the events, that is taken
+        self._share = share  # of the events, that is taken
         self._random = np.random.default_rng(seed)
 
     def add(self, rows: Sample, most: int) -> None:

@@ -6,9 +6,10 @@ was new (Equation 5).
 
 Deviations: whether all constructs together drop an event does not depend on their order, so the
 dropping ratio alone would miss that another order has become better: if more constructs are
-evaluated for an event, that is a reason too. A change must be more than chance would have it, and a
-ratio that was 0 has no relative one. And a period in which events have changed holds events from
-before and after, so one that leads to a new order is followed by another.
+evaluated for an event than in the best period since, that is a reason too. A change must be more
+than chance would have it, and a ratio that was 0 has no relative one. And a period in which events
+have changed holds events from before and after, so one that leads to a new order is followed by
+another.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Trigger:
     def reason(self, dropping: float, cost: float, events: int) -> str | None:
         found = self._reason(dropping, cost, events)
         before, self._before = self._before, dropping
-        if found is not None:
+        if found is not None:  # and a second time only if events still change
             again = _changed(before, dropping, self.threshold, events)
             self._unsettled = not self._unsettled or again
             self.dropping = None
@@ -56,7 +57,10 @@ class Trigger:
         before = self._before if self.dropping is None else self.dropping
         if _changed(before, dropping, self.threshold, events):
             return f"the dropping ratio went from {before:.3g} to {dropping:.3g}"
-        if self.dropping is not None and cost >= (1 + self.threshold) * self.cost:
+        chance = SURE * self.cost / sqrt(max(1, events))  # were the costs spread as widely as that
+        if self.dropping is not None and cost - self.cost >= max(
+            self.threshold * self.cost, chance
+        ):
             return f"the constructs for an event went from {self.cost:.3g} to {cost:.3g}"
         return None
 
