@@ -1,8 +1,8 @@
 """Finding micro-arrows: which construct comes next for the events in one region.
 
 "Adaptive two-level optimization for selection predicates of multiple continuous queries", section
-4.3; `definition.py` says the same in plain Python. Candidate-arrow bitmaps are not kept: a construct
-that is no candidate fails no query that the region leaves, so it gains nothing and is never chosen.
+4.3; `definition.py` says the same in plain Python. Candidate-arrow bitmaps are not kept: what is no
+candidate fails no query that the region leaves, so it gains nothing and is never chosen.
 """
 
 from __future__ import annotations
