@@ -4,13 +4,13 @@ A conjunction has a slot, which is a column of bits; a region has a row. What co
 written by `settle`: new constants split regions, whose rows are copied, and the rest stays as it
 is. A slot that is given up is cleared in `alive`, and given to the next who comes. Constants that
 nobody uses any more are forgotten when all is written anew, which happens when more than twice as
-many conjunctions have come as there are.
+many conjunctions have come as there are, and a thousand.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from headgate.matching.asc.evaluate import Table
 from headgate.matching.asc.fill import clear_in_rows, keep_between, set_in_rows
+from headgate.matching.asc.room import Room, key_of
 from headgate.matching.asc.subjects import Intervals, PairOf, ValuesOf, sides
 from headgate.matching.asc.texts import TextsOf
 from headgate.matching.keyed.event_columns import EventColumns
@@ -26,7 +27,6 @@ from headgate.predicate.conjunctions import Conjunction
 
 LINE = 8  # words of a cache line
 LARGE_PAGE, ASKED = 1 << 18, 1 << 19  # in words
-SOME_ROWS = ("null", "below", "equal", "above")  # of a construct, beside those of cuts
 WRITTEN_ANEW = 1_000  # conjunctions, beside twice those that are there
 
 Bits = npt.NDArray[np.uint64]
@@ -64,8 +64,7 @@ class Bitmaps:
         self._noted = 0  # conjunctions that have come since all was written anew
         self._count = 0  # of them, that are there
         self._fingerprint: str | None = None
-        self._rows: dict[tuple[Any, ...], set[Any]] = {}  # by construct, of all that was noted
-        self._row_count = 0  # how many these are
+        self._room = Room()
 
     def __len__(self) -> int:
         """The number of conjunctions."""
@@ -88,12 +87,9 @@ class Bitmaps:
 
     def bytes_with(self, conjunctions: Sequence[Conjunction]) -> int:
         """How much room the bits would need with those of a further query, about."""
-        wanted: dict[tuple[Any, ...], set[Any]] = {}
-        for key, rows in _rows(conjunctions):
-            wanted.setdefault(key, set()).update(rows)
-        new = sum(len(rows - self._rows.get(key, set())) for key, rows in wanted.items())
+        rows = self._room.rows + self._room.more_for(conjunctions)
         slots = self._count + len(conjunctions)
-        return (self._row_count + new) * 8 * max(self.words, 1 + slots // 64)
+        return 8 * rows * max(self.words, 1 + slots // 64)
 
     def add(self, position: int, conjunctions: Sequence[Conjunction]) -> None:
         """Note the conjunctions of a query, one of which must hold; one without atoms does so."""
@@ -120,11 +116,7 @@ class Bitmaps:
     def _note(self, conjunctions: Sequence[Conjunction]) -> None:
         self._noted += len(conjunctions)
         self._count += len(conjunctions)
-        for key, rows in _rows(conjunctions):
-            known = self._rows.setdefault(key, set())
-            before = len(known)
-            known |= rows
-            self._row_count += len(known) - before
+        self._room.note(conjunctions)
 
     def drop(self, position: int) -> None:
         """Take a query out."""
@@ -207,7 +199,7 @@ class Bitmaps:
 
     def _subject(self, atom: Any) -> int:
         """The construct that an atom belongs to; a new one if there is none."""
-        key = _key(atom)
+        key = key_of(atom)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.subjects)
@@ -300,22 +292,6 @@ class Bitmaps:
             if any(usage[slot >> 6] >> (slot & 63) & 1 for slot in slots)
         ]
         return f"{bits} in each of {self.rows} regions; those of {', '.join(used)} can rule it out"
-
-
-def _key(atom: Any) -> tuple[Any, ...]:
-    """What tells the construct of an atom from others."""
-    if isinstance(atom, Compare):
-        left, right, _ = sides(atom)
-        return left.name, right.name
-    return isinstance(atom, Matches), atom.column.name
-
-
-def _rows(conjunctions: Sequence[Conjunction]) -> Iterator[tuple[tuple[Any, ...], set[Any]]]:
-    """What has a row of its own, by construct, one atom at a time: where sets of values change, and
-    a few more for each construct."""
-    for atom in (atom for one in conjunctions for atom in one):
-        cuts = atom.values.cuts if isinstance(atom, Within) else ()
-        yield _key(atom), {*cuts, *SOME_ROWS}
 
 
 def _accepted(subject: ValuesOf | PairOf, atoms: Sequence[Any]) -> list[Intervals]:
