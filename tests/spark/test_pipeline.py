@@ -200,7 +200,7 @@ def test_options_of_an_index_that_adapts(tmp_path: Path) -> None:
         ('sequence = "mikro"', "5: no sequence `mikro`; did you mean `macro`?"),
         ("period = 0", "5: `period` is 0; the least is 1"),
         ("period = 1e3", "5: `period` is 1000.0; give a whole number"),
-        (f"period = {10**20}", "5: `period` is a whole number from 1 on, not 1"),
+        (f"period = {10**20}", "5: `period` is a whole number from 1 to 1,099"),
         ("block = -1", "5: `block` is -1; the least is 0"),
         ("lookahead = 1", "5: `lookahead` is 1; give true or false"),
         ("threshold = -0.1", "5: `threshold` is -0.1; give a number from 0 on"),

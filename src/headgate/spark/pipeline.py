@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from headgate.errors import UsageError, did_you_mean, shorten
 from headgate.events.opening import FORMATS
 from headgate.matching import KINDS as INDEXES
-from headgate.matching.asc.options import AscOptions, Sequence
+from headgate.matching.asc.options import AscOptions, SequenceKind
 from headgate.spark.session import MASTER
 from headgate.spark.streaming.sources import has_magic
 from headgate.spark.toml_file import Table, read_toml
@@ -138,7 +138,7 @@ def _asc(table: Table) -> AscOptions:
             hint = did_you_mean(key, ASC)
             raise table.error(key, f"`{key}` has no meaning in [queries.asc] here", hint)
         if key == "sequence":
-            given[key] = table.choice(key, get_args(Sequence))
+            given[key] = table.choice(key, get_args(SequenceKind))
         elif key == "lookahead":
             given[key] = table.flag(key)
         elif key == "threshold":

@@ -24,9 +24,10 @@ from headgate.testing.generate import every_type, random_rows, random_where
 
 OPTIONS = [
     AscOptions(),
+    AscOptions(sequence="hybrid"),
     AscOptions(sequence="macro", period=50, threshold=0),
-    AscOptions(period=30, threshold=0, fewest=1, sample=20),
-    AscOptions(period=40, threshold=0, fewest=2, monitored=3, block=0, lookahead=False),
+    AscOptions(sequence="hybrid", period=30, threshold=0, fewest=1, sample=20),
+    AscOptions("hybrid", period=40, threshold=0, fewest=2, monitored=3, block=0, lookahead=False),
     AscOptions(sequence="fixed", block=1),
 ]
 

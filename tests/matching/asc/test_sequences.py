@@ -29,7 +29,7 @@ def test_sequences_and_arrows_are_those_of_the_definitions(seed: int) -> None:
     bitmaps = random_bitmaps(random, random.choice([3, 20, 100]), random.randint(1, 7))
     sample = random_sample(random, bitmaps, random.choice([0, 5, 200, 400]))
     monitored, fewest = random.choice([None, 7, 30]), random.choice([1, 2, 5])
-    options = AscOptions(monitored=monitored, fewest=fewest, lookahead=False)
+    options = AscOptions("hybrid", monitored=monitored, fewest=fewest, lookahead=False)
     order = found_order(bitmaps, sample, options, thorough=True)
     used = used_constructs(bitmaps)[0].tolist()
     every, events = plain_constructs(bitmaps), plain_events(bitmaps, sample)

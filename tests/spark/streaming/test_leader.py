@@ -225,7 +225,7 @@ def test_an_order_of_another_kind_is_passed_over(folder: Path) -> None:
     team.batch()
     team.notes.clear()
     assert team.another(sequence="fixed").order is None
-    assert "order.json: passed over, as it is of a hybrid sequence" in team.notes[0]
+    assert "order.json: passed over, as it is of a macro sequence" in team.notes[0]
 
 
 def test_what_goes_wrong_is_noted_and_no_more(folder: Path) -> None:

@@ -18,8 +18,9 @@ class AscOptions:
 
     | option      | section  | meaning                                                             |
     |-------------|----------|---------------------------------------------------------------------|
-    | `sequence`  | 4.2, 4.3 | `macro`: one order for all events; `hybrid`: with micro-arrows;     |
-    |             |          | `fixed`: the first order stays                                      |
+    | `sequence`  | 4.2, 4.3 | `macro`: one order for all events; `hybrid`: with micro-arrows,     |
+    |             |          | which save some constructs, and take longer to follow than that     |
+    |             |          | saves where bitmaps are in a cache; `fixed`: the first order stays  |
     | `period`    | 5.2      | λ: events after which the dropping ratio is computed anew           |
     | `threshold` | 5.2      | μ: relative change from which on the order is found anew; 0: after  |
     |             |          | every period                                                        |
@@ -35,7 +36,7 @@ class AscOptions:
     | `most_bytes`|          | of all bitmaps; a query that would need more is refused             |
     """
 
-    sequence: SequenceKind = "hybrid"
+    sequence: SequenceKind = "macro"
     period: int = 100_000
     threshold: float = 0.1
     sample: int = 2_000
