@@ -21,7 +21,7 @@ from headgate.matching.asc.trigger import Trigger
 
 FIRST = 1_000  # events before the first order that has seen any
 REMEMBERED = 1_000  # periods
-CHECKED = 4  # periods, after which another order is looked for in any case
+CHECKED = 10  # periods, after which another order is looked for in any case
 
 Tally = npt.NDArray[np.int64]
 

@@ -22,7 +22,7 @@ from headgate.matching.asc.order import (
 )
 from headgate.matching.asc.statistics import MOST_EVENTS, Statistics
 
-CHECKED_BY, NOISE = 500, 0.05  # events, and the least share of the cost that they must save
+CHECKED_BY, NOISE = 300, 0.05  # events, and the least share of the cost that they must save
 MUCH = 0.1  # of the conjunctions have changed: time for another order
 
 
