@@ -60,10 +60,12 @@ def traces(draws: tuple[Draw, Draw], scale: float, seed: int) -> dict[str, Trace
     work = Selections(parts[0].stream, parts[0].queries, whole)
     period = max(1, round(PERIOD * size / TUPLES))
     built = {
-        by_threshold(mu): adaptive(work, period=period, threshold=mu, lookahead=False)
+        by_threshold(mu): adaptive(
+            work, sequence="hybrid", period=period, threshold=mu, lookahead=False
+        )
         for mu in THRESHOLDS
     }
-    built[OURS] = adaptive(work, period=period, threshold=0.1)
+    built[OURS] = adaptive(work, sequence="hybrid", period=period, threshold=0.1)
     found = {name: _traced(build(), whole) for name, build in built.items()}
     first, second = (_traced(in_order(work, fixed_orders(part).best)(), whole) for part in parts)
     of_each = [

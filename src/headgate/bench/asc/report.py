@@ -2,18 +2,21 @@
 
     python -m headgate.bench.asc.report bench-results > page.md
 
-reads the JSON that `headgate bench asc-…` leaves in a directory; `--names` lists them.
+reads the JSON that `headgate bench asc-…` leaves in a directory; `--names` lists them, without
+those on data that is not there.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from headgate.bench.asc import ASC
+from headgate.bench.asc.workloads import VARIABLE
 from headgate.bench.result import digits
 
 SECTIONS = (
@@ -71,5 +74,6 @@ def _shown(figure: dict[str, float]) -> str:
 
 if __name__ == "__main__":
     wanted = sys.argv[1]
-    names = (experiment.name for experiment in ASC)
+    given = VARIABLE in os.environ  # where the network connections are
+    names = (one.name for one in ASC if given or "connections" not in one.name)
     print("\n".join(names if wanted == "--names" else page(Path(wanted))).strip())

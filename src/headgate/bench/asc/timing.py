@@ -59,7 +59,7 @@ def time_of_an_event(name: str, what: str, draw: Draw) -> Experiment:
             KEYED: plain(work, KEYED),
             BE_TREE: plain(work, BE_TREE),
             AUTO: plain(work, AUTO),
-            HYBRID: adaptive(work),
+            HYBRID: adaptive(work, sequence="hybrid"),
             MACRO: adaptive(work, sequence="macro"),
             WHOLE: adaptive(work, block=0),
             WORST: in_order(work, fixed.worst),

@@ -34,7 +34,7 @@ TUPLES = 500_000
 LARGE_TUPLES = 100_000
 FEWEST = 2_000  # tuples, at any scale
 TIMES_OVER = 4  # that the connections are given
-VARIABLE, USUAL = "HEADGATE_NSL_KDD", Path("../shared/data/nsl-kdd")
+VARIABLE = "HEADGATE_NSL_KDD"
 
 Draw = Callable[[int, int], pa.Table]  # from a number of tuples and a seed
 
@@ -105,14 +105,14 @@ def _real(real: RealSelections, rows: pa.Table, scale: float) -> Selections:
 
 
 def nsl_kdd_directory() -> Path:
-    """Where the connections are: as the environment says, or beside this repository."""
+    """Where the connections are, as the environment says."""
     told = os.environ.get(VARIABLE)
-    if told is None and not USUAL.is_dir():
+    if told is None:
         raise UsageError(
             f"the connections of NSL-KDD are not part of Headgate; set {VARIABLE} to a directory "
             "with its fields.csv and train_20_percent.csv"
         )
-    return Path(told) if told is not None else USUAL
+    return Path(told)
 
 
 Q1_ON_D1 = synthetic(SELECTION_SETS["Q1"], d1)
