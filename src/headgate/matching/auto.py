@@ -26,10 +26,10 @@ class AutoIndex:
     """Few queries are scanned. From `FEW` on they are in bitmaps, as long as these are small and
     all conditions are on single values of few attributes; and else they are keyed, and stay so.
 
-    By measurement: on 20 attributes, 200 to 5,000 queries take 0.3 to 0.5 µs an event in bitmaps
-    and 0.7 to 1.4 by keys; from 20,000 on, or where constants are so many that the bitmaps do not
-    stay in a cache, keys are as fast or faster. Of conditions that compare two attributes, or texts
-    with patterns, keyed makes more.
+    5,000 queries on 20 attributes take less than half as long in bitmaps (`headgate bench
+    asc-time`). In trials keys were as fast or faster from 20,000 queries on, and where constants
+    are so many that the bitmaps do not stay in a cache. Conditions that compare two attributes, or
+    texts with patterns, are filed better by keys.
 
     >>> from headgate.schema import INT, Attribute
     >>> AutoIndex(Stream("s", (Attribute("a", INT),))).describe()["chosen_because"]
@@ -89,15 +89,14 @@ class AutoIndex:
     def _become_fast(self) -> None:
         from headgate.matching.asc.index import AscIndex
 
-        queries, tried = self._by_position(), AscIndex(self.stream)
-        for query in queries.values():
-            if not self._suits(tried, query):
-                self._become_keyed()
-                return
-            tried.insert(query)
-        self._bitmaps = AscIndex.taking_over(self.stream, self._ids, queries)
-        because = f"there are at least {FEW} queries, and their bitmaps stay in a cache"
-        self._use(self._bitmaps, because)
+        queries = self._by_position()
+        bitmaps = AscIndex.taking_over(self.stream, self._ids, queries)
+        if all(self._suits(bitmaps, query) for query in queries.values()):
+            self._bitmaps = bitmaps
+            because = f"there are at least {FEW} queries, and their bitmaps stay in a cache"
+            self._use(bitmaps, because)
+        else:
+            self._become_keyed()
 
     def _leave_bitmaps_for(self, query: Query) -> None:
         """Go over to keys, if the set is none for bitmaps any more with this query."""
@@ -105,7 +104,7 @@ class AutoIndex:
             self._become_keyed()
 
     def _suits(self, bitmaps: AscIndex, query: Query) -> bool:
-        """Is the query one for these bitmaps?"""
+        """Is the query one for these bitmaps, which may have it already?"""
         needed = bitmaps.bytes_with(query)
         self._columns |= {column.name for column in columns(query.where)}
         return (

@@ -56,6 +56,25 @@ def test_queries_survive_an_interruption(
     assert lists(index.match(rows)) == [["y"], ["x"], [], ["z"]]
 
 
+def test_an_order_survives_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C when all was written anew, with fewer constructs, and the order not yet brought up to
+    date."""
+    index = AscIndex.build(STREAM, held(x="a = 1", y="b = 1", z="c = 1"))
+    index.remove("x")
+    index.remove("y")
+    index._bitmaps.begin_anew()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("headgate.matching.asc.ordering.used_constructs", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            index.match([{"c": 1}])
+    assert lists(index.match([{"c": 1}, {"a": 1, "b": 1}])) == [["z"], []]
+    assert index.describe()["order"] == ["c"]
+
+
 def test_slots_are_used_again() -> None:
     """However often one goes and one comes."""
     index = AscIndex.build(STREAM, held(stays="a = 1"))

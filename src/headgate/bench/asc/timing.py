@@ -111,7 +111,8 @@ def _monitoring(_: int, scale: float, seed: int) -> Iterator[Round]:
         def build() -> Matching:
             index: Any = in_order(work, learned.order.sequence, **options)()
             index.order = learned.order
-            return index  # type: ignore[no-any-return]
+            found: Matching = index
+            return found
 
         return build
 

@@ -131,7 +131,6 @@ class Monitor:
 
     def reason(self, *, queries_changed: bool) -> str | None:
         """Why the order should be found anew now that a period is over, if it should."""
-        over = Period.of(self.tally, self.events)
         if self.options.sequence == "fixed" or not len(self._sampled):
             return None
         if self._orders == 0:
@@ -141,6 +140,7 @@ class Monitor:
         if queries_changed:
             self._trigger = Trigger(self.options.threshold)
             return "queries came or went"
+        over = Period.of(self.tally, self.events)
         return self._trigger.reason(over.dropping, over.cost, over.events)
 
     def end_period(self, why: str | None) -> None:

@@ -305,7 +305,7 @@ def _accepted(subject: ValuesOf | PairOf, atoms: Sequence[Any]) -> list[Interval
 
 
 def _on_large_pages(shape: tuple[int, int]) -> Bits:
-    """Zeros that begin on a large page: rows are read here and there, which takes 15 % longer where
+    """Zeros that begin on a large page: rows are read here and there, which takes longer where
     their addresses must be looked up. NumPy asks for large pages from 4 MiB on."""
     words = shape[0] * shape[1]
     room = np.zeros(max(words, ASKED) + LARGE_PAGE, np.uint64)

@@ -50,23 +50,23 @@ class Ordering:
         if self._settled:
             return
         bitmaps = self._bitmaps
-        names = [self._names[number] for number in self.order.sequence]
+        before = [self._names[number] for number in self.order.sequence]
         bitmaps.settle()
-        self._names = [subject.name for subject in bitmaps.subjects]
-        if not names:
+        if not before:
             self.monitor.begin_anew()
             sample = imagined_sample(bitmaps)
-            self.order = found_order(bitmaps, sample, self._options, thorough=False)
+            order = found_order(bitmaps, sample, self._options, thorough=False)
         elif bitmaps.epoch != self._epoch:
             self.monitor.forget_sample()
-            self.order = self._in_order(names, self.order.cover)
+            order = self._in_order(before, self.order.cover)
         else:
-            self.order = self.order.over(*used_constructs(bitmaps))
-        self._epoch, self._settled = bitmaps.epoch, True
+            order = self.order.over(*used_constructs(bitmaps))
+        names = [subject.name for subject in bitmaps.subjects]
+        self.order, self._names, self._epoch, self._settled = order, names, bitmaps.epoch, True
 
     def _in_order(self, names: Sequence[str], cover: int) -> Order:
         """The constructs of these names, as far as there are any, and then all others."""
-        numbers = {name: number for number, name in enumerate(self._names)}
+        numbers = {subject.name: number for number, subject in enumerate(self._bitmaps.subjects)}
         known = [name in numbers for name in names]
         sequence = tuple(numbers[name] for name in names if name in numbers)
         return Order(sequence, sum(known[:cover])).over(*used_constructs(self._bitmaps))
