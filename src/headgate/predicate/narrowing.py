@@ -19,10 +19,11 @@ from headgate.predicate.atoms import (
     IsNull,
     Matches,
     Operator,
+    Pattern,
     Within,
 )
 from headgate.predicate.candidates import values_beside
-from headgate.predicate.pattern.like import parse_like
+from headgate.predicate.pattern.like import ANY_MANY, parse_like
 from headgate.schema import (
     EVERYTHING,
     Interval,
@@ -70,7 +71,8 @@ class Narrowing:
         self.others += (atom,)
         if isinstance(atom, Compare):
             return all(self.narrow(column, EVERYTHING) for column in (atom.left, atom.right))
-        return self.narrow(atom.column, _prefix_range(atom))
+        texts = EVERYTHING if atom.negated else prefix_range(atom.pattern)[0]
+        return self.narrow(atom.column, texts)
 
     def narrow(self, column: Column, values: ValueSet) -> bool:
         """Leave a column only these values; False when it has none left."""
@@ -159,15 +161,19 @@ def _strict_cycle(comparisons: list[Compare]) -> bool:
     )
 
 
-def _prefix_range(part: Matches) -> ValueSet:
-    """The texts that begin with a LIKE pattern's prefix; they contain all that match it."""
-    if part.negated or part.pattern.kind != "LIKE":
-        return EVERYTHING
-    pattern = parse_like(part.pattern.text, part.pattern.escape)
-    prefix = pattern.prefix
-    if pattern.is_literal:
-        return ValueSet.of(Interval(prefix, successor(prefix)))
-    return ValueSet.of(Interval(prefix or None, _after_prefix(prefix)))
+def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:
+    """The texts that begin with a LIKE pattern's prefix, and whether all of them match it.
+
+    They contain all that do; of any other kind of pattern that is said of every text.
+    """
+    if pattern.kind != "LIKE":
+        return EVERYTHING, False
+    like = parse_like(pattern.text, pattern.escape)
+    prefix = like.prefix
+    if like.is_literal:
+        return ValueSet.of(Interval(prefix, successor(prefix))), True
+    texts = ValueSet.of(Interval(prefix or None, _after_prefix(prefix)))
+    return texts, like.pieces in ((prefix, ANY_MANY), (ANY_MANY,))
 
 
 def _after_prefix(prefix: str) -> str | None:

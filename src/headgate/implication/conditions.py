@@ -1,0 +1,80 @@
+"""Conditions that no box expresses become columns of their own.
+
+A pattern becomes a BOOLEAN column that says whether it matches, and a comparison of two columns one
+that says whether the first is below (-1), equal to (0) or above (1) the second. Both are NULL where
+a column that they mention is. What is left of a predicate are sets of values and IS NULL.
+
+A LIKE that is a text or a prefix needs no such column: it is a range of texts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headgate.predicate import (
+    And,
+    Column,
+    Compare,
+    Matches,
+    Or,
+    Predicate,
+    Within,
+    conjunction,
+    disjunction,
+    values_where,
+)
+from headgate.predicate.atoms import MIRROR, Atom, Operator
+from headgate.predicate.narrowing import prefix_range
+from headgate.schema import BOOLEAN, INT, ValueSet
+
+Condition = Matches | Compare
+Conditions = dict[Column, Condition]  # the condition that a column stands for: TRUE, or `=`
+
+ORDER = "order"  # the source of columns that stand for the order of two others
+PATTERN = "pattern"
+SIGNS: tuple[tuple[int, Operator], ...] = ((-1, "<"), (0, "="), (1, ">"))
+
+
+def with_columns(held: Predicate, conditions: Conditions) -> Predicate:
+    """The same predicate over sets of values and IS NULL only; adds to `conditions`.
+
+    It takes the form that `holding` gives: AND and OR over atoms, of which only TRUE matters.
+    """
+    if isinstance(held, And):
+        return conjunction(with_columns(part, conditions) for part in held.parts)
+    if isinstance(held, Or):
+        return disjunction(with_columns(part, conditions) for part in held.parts)
+    assert isinstance(held, Atom)
+    if isinstance(held, Matches):
+        return _of_pattern(held, conditions)
+    return _of_order(held, conditions) if isinstance(held, Compare) else held
+
+
+def _of_pattern(atom: Matches, conditions: Conditions) -> Within:
+    texts, is_all = prefix_range(atom.pattern)
+    if is_all:
+        return Within(atom.column, texts.complement() if atom.negated else texts)
+    column = Column(f"{atom.column.key} {atom.pattern}", BOOLEAN, PATTERN)
+    conditions[column] = replace(atom, negated=False)
+    return Within(column, ValueSet.points(BOOLEAN, [int(not atom.negated)]))
+
+
+def _of_order(atom: Compare, conditions: Conditions) -> Within:
+    left, operator, right = atom.left, atom.operator, atom.right
+    if right.key < left.key:
+        left, operator, right = right, MIRROR[operator], left
+    column = Column(f"{left.key}, {right.key}", INT, ORDER)
+    conditions[column] = Compare(left, "=", right)
+    return Within(column, values_where(INT, operator, 0))
+
+
+def condition_where(column: Column, values: ValueSet, conditions: Conditions) -> Predicate:
+    """The condition back: TRUE where the column that stands for it has one of these values."""
+    condition = conditions[column]
+    if isinstance(condition, Matches):
+        return disjunction(
+            replace(condition, negated=not truth) for truth in (False, True) if int(truth) in values
+        )
+    return disjunction(
+        replace(condition, operator=operator) for sign, operator in SIGNS if sign in values
+    )

@@ -1,0 +1,180 @@
+"""A space is the rows of a stream cut into cells, so that every box is a product of whole numbers.
+
+Each dimension is a column, cut wherever a box of the space begins or ends: between two cuts no box
+can tell values apart. Its cells are numbered, and NULL is the first of them where the column may be
+NULL. So a side of a box is a range of cells, a column that a box does not mention is all of them
+with NULL, and open or closed ends, dense or discrete types, texts and infinities are one thing.
+Cells that CHECK rules out have no number.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.predicate import Box, Column
+from headgate.predicate.box import Side, length
+from headgate.schema import EVERYTHING, Interval, Ordinal, String, ValueSet
+
+Cells = npt.NDArray[np.int32]
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Box i is the rows whose cell in dimension k is from `low[i, k]` up to before `high[i, k]`."""
+
+    low: Cells
+    high: Cells
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def __getitem__(self, rows: slice | npt.NDArray[np.int64]) -> Boxes:
+        return Boxes(self.low[rows], self.high[rows])
+
+    def and_also(self, other: Boxes) -> Boxes:
+        """Both unions as one."""
+        return Boxes(np.concatenate((self.low, other.low)), np.concatenate((self.high, other.high)))
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A column and the intervals of values that are its cells, after the one for NULL."""
+
+    column: Column
+    intervals: tuple[Interval, ...]
+    nullable: bool
+
+    @staticmethod
+    def of(
+        column: Column, sides: Iterable[Interval], domain: ValueSet, nullable: bool
+    ) -> Dimension:
+        """The coarsest cells that no side cuts."""
+        ends = {end for side in sides for end in (side.low, side.high) if end is not None}
+        cuts: list[Ordinal] = sorted(ends)
+        cells = zip([None, *cuts], [*cuts, None], strict=True)
+        return Dimension(
+            column,
+            tuple(
+                part
+                for low, high in cells
+                for part in domain.intersection(ValueSet.of(Interval(low, high))).intervals
+            ),
+            nullable,
+        )
+
+    @property
+    def count(self) -> int:
+        """The number of cells."""
+        return len(self.intervals) + self.nullable
+
+    @cached_property
+    def _starts(self) -> list[Ordinal]:
+        return [cell.low for cell in self.intervals if cell.low is not None]
+
+    def cells(self, side: Side | None) -> tuple[int, int]:
+        """The first cell of a side, and the one after its last; None is any value and NULL."""
+        if side is None:
+            return 0, self.count
+        if not isinstance(side, Interval):
+            return 0, int(self.nullable)
+        return self._from(side.low, 0), self._from(side.high, len(self.intervals))
+
+    def _from(self, cut: Ordinal | None, infinite: int) -> int:
+        """The first cell that does not begin before a cut."""
+        unbounded = len(self.intervals) - len(self._starts)
+        at = infinite if cut is None else unbounded + bisect_left(self._starts, cut)
+        return self.nullable + at
+
+    def held(self, low: int, high: int) -> tuple[bool, ValueSet]:
+        """What these cells hold: is NULL among them, and which values are?"""
+        inside = self.intervals[max(0, low - self.nullable) : max(0, high - self.nullable)]
+        return self.nullable and low == 0 < high, ValueSet.of(*inside)
+
+    @cached_property
+    def ends(self) -> tuple[Numbers, Numbers]:
+        """Where each cell begins and where it ends, as numbers in the unit of its type.
+
+        NULL lies below all values; a cell of texts is as long as any other.
+        """
+        lows = [-math.inf] * self.nullable + [self._place(cell.low) for cell in self.intervals]
+        highs = [self._place(cell.high) for cell in self.intervals]
+        starts = np.array(lows)
+        starts[np.isnan(starts)] = -math.inf
+        stops = np.array(starts[1:2].tolist() * self.nullable + highs)
+        stops[np.isnan(stops)] = math.inf
+        return starts, stops
+
+    def _place(self, cut: Ordinal | None) -> float:
+        if cut is None:
+            return math.nan
+        if isinstance(self.column.type, String):
+            return float(bisect_left(self._starts, cut))
+        return length(self.column.type, Interval(self._starts[0] if self._starts else cut, cut))
+
+
+@dataclass(frozen=True)
+class Space:
+    """Dimensions in order, one for each column that a box of the space mentions."""
+
+    dimensions: tuple[Dimension, ...]
+
+    @staticmethod
+    def of(
+        boxes: Iterable[Box],
+        domains: Mapping[Column, ValueSet] | None = None,
+        required: Collection[Column] = (),
+    ) -> Space:
+        """The coarsest space in which all of these are boxes, given CHECK and NOT NULL."""
+        sides: dict[Column, set[Side]] = {}
+        for box in boxes:
+            for column, side in box.sides.items():
+                sides.setdefault(column, set()).add(side)
+        return Space(
+            tuple(
+                Dimension.of(
+                    column,
+                    [side for side in found if isinstance(side, Interval)],
+                    (domains or {}).get(column, EVERYTHING),
+                    column not in required,
+                )
+                for column, found in sides.items()
+            )
+        )
+
+    def boxes(self, boxes: Sequence[Box]) -> Boxes:
+        """Boxes as arrays of cells; those that hold no row that can occur are left out."""
+        ends = np.empty((2, len(boxes), len(self.dimensions)), np.int32)
+        for k, dimension in enumerate(self.dimensions):
+            known: dict[Side | None, tuple[int, int]] = {}
+            for i, box in enumerate(boxes):
+                side = box.sides.get(dimension.column)
+                cells = known.get(side)
+                if cells is None:
+                    cells = known[side] = dimension.cells(side)
+                ends[:, i, k] = cells
+        return Boxes(*ends[:, (ends[0] < ends[1]).all(axis=1)])
+
+    def by_volume(self, boxes: Boxes) -> Boxes:
+        """The largest first: more infinite ends, then more volume of the finite sides (6.1)."""
+        infinite, finite = self.volumes(boxes)
+        return boxes[np.lexsort((-finite, -infinite))]
+
+    def volumes(self, boxes: Boxes) -> tuple[npt.NDArray[np.int64], Numbers]:
+        """Of each box the number of infinite ends, and the product of its finite sides."""
+        infinite = np.zeros(len(boxes), np.int64)
+        finite = np.ones(len(boxes))
+        for k, dimension in enumerate(self.dimensions):
+            starts, stops = dimension.ends
+            low, high = starts[boxes.low[:, k]], stops[boxes.high[:, k] - 1]
+            bounded = np.isfinite(low) & np.isfinite(high)
+            infinite += np.isinf(low).astype(np.int64) + np.isinf(high)
+            finite[bounded] *= high[bounded] - low[bounded]
+        return infinite, finite
