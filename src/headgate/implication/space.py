@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from headgate.predicate import Box, Column
 from headgate.predicate.box import Side, length
-from headgate.schema import EVERYTHING, Interval, Ordinal, String, ValueSet
+from headgate.schema import EVERYTHING, Double, Interval, Ordinal, ValueSet
 
 Cells = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.float64]
@@ -104,20 +104,35 @@ class Dimension:
 
         NULL lies below all values; a cell of texts is as long as any other.
         """
-        lows = [-math.inf] * self.nullable + [self._place(cell.low) for cell in self.intervals]
-        highs = [self._place(cell.high) for cell in self.intervals]
-        starts = np.array(lows)
-        starts[np.isnan(starts)] = -math.inf
-        stops = np.array(starts[1:2].tolist() * self.nullable + highs)
-        stops[np.isnan(stops)] = math.inf
-        return starts, stops
+        starts = [self._position(cell.low, -math.inf) for cell in self.intervals]
+        stops = [self._position(self._last(cell), math.inf) for cell in self.intervals]
+        if self.nullable:
+            starts, stops = [-math.inf, *starts], [*starts[:1], *stops]
+        return np.array(starts), np.array(stops)
 
-    def _place(self, cut: Ordinal | None) -> float:
-        if cut is None:
-            return math.nan
-        if isinstance(self.column.type, String):
-            return float(bisect_left(self._starts, cut))
-        return length(self.column.type, Interval(self._starts[0] if self._starts else cut, cut))
+    def length(self, low: int, high: int) -> float:
+        """How long a side is, from the first cell up to before the last; infinite with NULL."""
+        starts, stops = self.ends
+        bottom, ceiling = float(starts[low]), float(stops[high - 1])
+        return ceiling - bottom if math.isfinite(bottom) else math.inf
+
+    def _last(self, cell: Interval) -> Ordinal | None:
+        """Where a cell ends: a range of doubles at its greatest, a range of whole numbers after."""
+        is_dense = isinstance(self.column.type, Double) and isinstance(cell.high, int)
+        return cell.high - 1 if is_dense else cell.high  # type: ignore[operator]
+
+    def _position(self, ordinal: Ordinal | None, infinite: float) -> float:
+        type_ = self.column.type
+        if ordinal is None or not self._starts:
+            return infinite
+        if isinstance(ordinal, str):
+            return float(bisect_left(self._starts, ordinal))
+        if isinstance(type_, Double):
+            value = float(type_.value(ordinal))
+            return math.inf if math.isnan(value) else value
+        origin = self._starts[0]
+        assert isinstance(origin, int)
+        return length(type_, Interval(origin, ordinal))
 
 
 @dataclass(frozen=True)
@@ -148,6 +163,19 @@ class Space:
                 for column, found in sides.items()
             )
         )
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """The number of cells of each dimension."""
+        return np.array([dimension.count for dimension in self.dimensions], np.int64)
+
+    @cached_property
+    def positions(self) -> tuple[Numbers, Numbers]:
+        """Where the cells of each dimension begin and end, in rows of one length."""
+        rows = np.zeros((2, len(self.dimensions), int(self.counts.max(initial=0))))
+        for k, dimension in enumerate(self.dimensions):
+            rows[:, k, : dimension.count] = dimension.ends
+        return rows[0], rows[1]
 
     def boxes(self, boxes: Sequence[Box]) -> Boxes:
         """Boxes as arrays of cells; those that hold no row that can occur are left out."""

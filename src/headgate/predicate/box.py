@@ -1,8 +1,8 @@
 """A box is a product of intervals: a hyperrectangle in the space of all rows.
 
-"On stream sharing with disjunctive predicates", sections 2 and 6.1, with two corrections that NULL
-demands: a dimension that a box does not mention is unbounded *and* may be NULL, and a side of a box
-may also be the single point NULL.
+"Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", sections 2 and 6.1,
+with two corrections that NULL demands: a dimension that a box does not mention is unbounded *and*
+may be NULL, and a side of a box may also be the single point NULL.
 """
 
 from __future__ import annotations

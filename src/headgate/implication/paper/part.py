@@ -1,0 +1,45 @@
+"""A part is a box in cells, side by side: the unit in which the paper's algorithms compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from headgate.implication.space import Boxes, Space
+
+Side = tuple[int, int]
+Part = tuple[Side, ...]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What Tables 3 to 6 count: pairs of sides that were compared, and parts stored at once."""
+
+    comparisons: int = 0
+    parts: int = 0
+    most_parts: int = 0
+
+    def store(self, change: int) -> None:
+        self.parts += change
+        self.most_parts = max(self.most_parts, self.parts)
+
+
+def parts_of(boxes: Boxes) -> list[Part]:
+    """The boxes of arrays, one by one."""
+    return [
+        tuple(zip(low, high, strict=True))
+        for low, high in zip(boxes.low.tolist(), boxes.high.tolist(), strict=True)
+    ]
+
+
+def boxes_of(parts: Iterable[Part], space: Space) -> Boxes:
+    """Arrays of these parts."""
+    ends = np.array(list(parts), np.int32).reshape(-1, len(space.dimensions), 2)
+    return Boxes(ends[:, :, 0].copy(), ends[:, :, 1].copy())
+
+
+def with_side(part: Part, k: int, side: Side) -> Part:
+    """The part with another side in dimension k."""
+    return (*part[:k], side, *part[k + 1 :])

@@ -1,0 +1,83 @@
+"""The stream predicate of a matching: its boxes, the largest first, and an index over them."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+
+from headgate.implication.index import BoxIndex, box_index
+from headgate.implication.paper.part import Part, boxes_of, parts_of
+from headgate.implication.space import Boxes, Space
+
+
+class StreamPredicate:
+    """Boxes by number, kept in decreasing order of volume, each with its sides from short to long.
+
+    "Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 6.1. A box
+    is compared only in the dimensions that it mentions.
+    """
+
+    def __init__(self, space: Space, boxes: Boxes, index: str | None) -> None:
+        self.space = space
+        self.parts: list[Part] = []
+        self.sides: list[tuple[int, ...]] = []
+        self.gone: set[int] = set()
+        self._keys: list[tuple[float, float, int]] = []
+        self._order: list[tuple[float, float, int]] = []
+        for part in parts_of(boxes):
+            self._enter(part)
+        self.index: BoxIndex | None = None if index is None else box_index(index, boxes)
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def at(self, position: int) -> int:
+        """The number of the box at this place in the order of volume."""
+        return self._order[position][2]
+
+    def candidates(self, part: Part) -> Sequence[int]:
+        """The boxes that may overlap a part, the largest first; without an index, all of them."""
+        if self.index is None:
+            return [number for _, _, number in self._order]
+        return sorted(self.index.overlapping(*_ends(part)), key=self._keys.__getitem__)
+
+    def add(self, part: Part) -> None:
+        self._enter(part)
+        if self.index is not None:
+            self.index.add(*_ends(part))
+
+    def replace(self, number: int, part: Part) -> None:
+        """Put a box in the place of another one."""
+        self._order.remove(self._keys[number])
+        self.gone.add(number)
+        if self.index is not None:
+            self.index.deactivate(number)
+        self.add(part)
+
+    def boxes(self) -> Boxes:
+        """All boxes that are there, in the order in which they came."""
+        kept = (part for at, part in enumerate(self.parts) if at not in self.gone)
+        return boxes_of(kept, self.space)
+
+    def _enter(self, part: Part) -> None:
+        number = len(self.parts)
+        infinite, finite = self.space.volumes(boxes_of([part], self.space))
+        key = (-float(infinite[0]), -float(finite[0]), number)
+        self.parts.append(part)
+        self.sides.append(self._by_length(part))
+        self._keys.append(key)
+        insort(self._order, key)
+
+    def _by_length(self, part: Part) -> tuple[int, ...]:
+        """The dimensions that a box mentions, the shortest side first."""
+        sides = zip(part, self.space.dimensions, strict=True)
+        lengths = [
+            (dimension.length(low, high), k)
+            for k, ((low, high), dimension) in enumerate(sides)
+            if (low, high) != (0, dimension.count)
+        ]
+        return tuple(k for _, k in sorted(lengths))
+
+
+def _ends(part: Part) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return tuple(low for low, _ in part), tuple(high for _, high in part)
