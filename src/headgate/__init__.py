@@ -7,7 +7,8 @@
     hits.ids()
 
 Register queries with `read`, ask which of them want an event with `index`, and have them looked
-over with `check` and `explain` before they run. `hg.spark` has what runs on Spark; it is imported
+over with `check` and `explain` before they run. `implies` and `relax` say whether one condition lies
+inside another one, and how little that must widen to make it so. `hg.spark` has what runs on Spark; it is imported
 when it is first used.
 """
 
@@ -17,6 +18,7 @@ import typing
 from headgate.check import Finding, check
 from headgate.errors import HeadgateError
 from headgate.explain import Explanation, explain
+from headgate.implication import Implication, Relaxation, implies, relax
 from headgate.matching import Index, Matches, index
 from headgate.queries import QuerySet, from_dataframe, read
 from headgate.query import Query
@@ -29,18 +31,22 @@ __all__ = [
     "Explanation",
     "Finding",
     "HeadgateError",
+    "Implication",
     "Index",
     "Matches",
     "Query",
     "QuerySet",
+    "Relaxation",
     "Schema",
     "Stream",
     "check",
     "explain",
     "from_dataframe",
+    "implies",
     "index",
     "parse_where",
     "read",
+    "relax",
 ]
 
 if typing.TYPE_CHECKING:

@@ -3,3 +3,8 @@
 A predicate that stays small is a union of boxes, and in a `space` of cells every box is a product
 of ranges of whole numbers. One predicate implies another when its boxes are covered by the other's.
 """
+
+from headgate.implication.implies import Implication, implies
+from headgate.implication.relax import Relaxation, relax
+
+__all__ = ["Implication", "Relaxation", "implies", "relax"]

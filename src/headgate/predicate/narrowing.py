@@ -8,7 +8,7 @@ conjunction is never TRUE.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headgate.predicate.atoms import (
     MIRROR,
@@ -23,7 +23,8 @@ from headgate.predicate.atoms import (
     Within,
 )
 from headgate.predicate.candidates import values_beside
-from headgate.predicate.pattern.like import ANY_MANY, parse_like
+from headgate.predicate.pattern.containment import contains
+from headgate.predicate.pattern.like import ANY_MANY, LikePattern, parse_like
 from headgate.schema import (
     EVERYTHING,
     Interval,
@@ -36,6 +37,7 @@ from headgate.schema import (
 
 ROUNDS = 50
 MOST_COMPARED = 60
+MOST_TEXTS = 100
 LARGEST_CHARACTER = "\U0010ffff"
 
 
@@ -88,6 +90,12 @@ class Narrowing:
 
     def propagate(self) -> bool:
         """Narrow compared columns by each other, to a fixed point or for a while."""
+        patterns = [other for other in self.others if isinstance(other, Matches)]
+        if not all(self.narrow(p.column, _matching(self.sets[p.column], p)) for p in patterns):
+            return False
+        if _excluded(patterns):
+            self.blamed = "the patterns contradict each other"
+            return False
         comparisons = [other for other in self.others if isinstance(other, Compare)]
         if _strict_cycle(comparisons):
             self.blamed = "the comparisons between attributes contradict each other"
@@ -159,6 +167,33 @@ def _strict_cycle(comparisons: list[Compare]) -> bool:
     return any(strict and a == b for (a, b), strict in reach.items()) or any(
         (a, b) in reach and (b, a) in reach for a, b in unequal
     )
+
+
+def _matching(values: ValueSet, condition: Matches) -> ValueSet:
+    """Of a few texts those for which the condition is TRUE; of many, all of them."""
+    texts = values.finite_ordinals(MOST_TEXTS)
+    if texts is None:
+        return EVERYTHING
+    test = condition.pattern.compiled
+    kept = (text for text in texts if test.matches(str(text)) != condition.negated)
+    return ValueSet.points(condition.column.type, kept)
+
+
+def _excluded(patterns: list[Matches]) -> bool:
+    """Must a text match a pattern, and not match another one that all such texts match?"""
+    return any(
+        contains(_like(wide.pattern), _like(narrow.pattern))
+        for wide in patterns
+        if wide.negated
+        for narrow in patterns
+        if not narrow.negated and wide.column == narrow.column
+        if narrow.pattern.kind == wide.pattern.kind != "RLIKE"
+    ) or any(replace(one, negated=not one.negated) in patterns for one in patterns)
+
+
+def _like(pattern: Pattern) -> LikePattern:
+    text = pattern.text.lower() if pattern.kind == "ILIKE" else pattern.text
+    return parse_like(text, pattern.escape)
 
 
 def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:

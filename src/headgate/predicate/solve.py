@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import islice
 
@@ -10,11 +11,22 @@ from headgate.predicate.candidates import pattern_examples, values_beside
 from headgate.predicate.evaluate import evaluate, evaluate_atom
 from headgate.predicate.narrowing import Narrowing
 from headgate.predicate.tree import Predicate, columns, columns_of
-from headgate.schema import EVERYTHING, Ordinal, String, Type, Value, ValueSet, successor
+from headgate.schema import (
+    EVERYTHING,
+    Double,
+    Interval,
+    Ordinal,
+    String,
+    Type,
+    Value,
+    ValueSet,
+    successor,
+)
 
 TRIES = 2_000
 CANDIDATES = 12
 MOST_TIED = 100
+MOST_DIGITS = 16
 
 _Row = dict[str, Value | None]
 
@@ -95,6 +107,8 @@ def _ends(values: ValueSet, type_: Type) -> Iterator[Ordinal]:
         if low is None and high is None:
             yield from (type_.ordinal("a"), "") if isinstance(type_, String) else (0, 1)
             continue
+        if isinstance(type_, Double):
+            yield from _round_number(interval, type_)
         if low is not None:
             yield low
             if successor(low) in values:
@@ -103,3 +117,13 @@ def _ends(values: ValueSet, type_: Type) -> Iterator[Ordinal]:
             yield high - 1
         elif low is None and isinstance(high, str):
             yield ""
+
+
+def _round_number(interval: Interval, type_: Double) -> Iterator[Ordinal]:
+    """A number of few digits in the middle of an interval, or beyond its only end."""
+    ends = [float(type_.value(o)) for o in (interval.low, interval.high) if isinstance(o, int)]
+    if not all(map(math.isfinite, ends)):
+        return
+    middle = sum(ends) / 2 if len(ends) == 2 else ends[0] + (1 if interval.high is None else -1)
+    rounded = (type_.ordinal(round(middle, digits)) for digits in range(MOST_DIGITS))
+    yield from islice((ordinal for ordinal in rounded if ordinal in interval), 1)

@@ -65,17 +65,18 @@ def cut_out(low, high, first, end, parts, spans, top, span):
 def search(low, high, parts, spans, lists, top, budget, wants_part):
     """Go on until a part is uncovered, which is then `parts[top]`, or nothing is left.
 
-    Returns the state again, since it may have grown, and the steps and the most parts. Without
-    `wants_part` it stops as soon as the boxes together are too small to cover a part.
+    Returns the state again, since it may have grown, then how many steps it took, how many parts
+    were stored at most, and how many sides were compared. Without `wants_part` it stops as soon as
+    the boxes together are too small to cover a part.
     """
     dimensions = low.shape[1]
     first = np.empty(dimensions, np.int32)
     end = np.empty(dimensions, np.int32)
     span = np.empty(2, np.int64)
-    steps, most = 0, top
+    steps, most, compared = 0, top, 0
     while top > 0:
         if steps >= budget:
-            return OPEN, parts, spans, lists, top, steps, most
+            return OPEN, parts, spans, lists, top, steps, most, compared
         steps += 1
         top -= 1
         for k in range(dimensions):
@@ -88,6 +89,7 @@ def search(low, high, parts, spans, lists, top, budget, wants_part):
             box = lists[at]
             share, inside, apart = 1.0, True, False
             for k in range(dimensions):
+                compared += 1
                 bottom = max(low[box, k], first[k])
                 ceiling = min(high[box, k], end[k])
                 if bottom >= ceiling:
@@ -109,41 +111,42 @@ def search(low, high, parts, spans, lists, top, budget, wants_part):
         if best == -2:
             continue
         if best == -1 or (not wants_part and total < 1 - SLACK):
-            return UNCOVERED, parts, spans, lists, top, steps, most
+            return UNCOVERED, parts, spans, lists, top, steps, most, compared
         parts = roomier(parts, top + 2 * dimensions)
         spans = roomier(spans, top + 2 * dimensions)
         span[0], span[1] = stop, count
         top = cut_out(low[best], high[best], first, end, parts, spans, top, span)
         most = max(most, top)
-    return COVERED, parts, spans, lists, top, steps, most
+    return COVERED, parts, spans, lists, top, steps, most, compared
 
 
 @kernel
-def match_each(query_low, query_high, low, high, covered, budget):
-    """Which query boxes the union covers, together with the query boxes before them that are not.
+def match_each(query_low, query_high, low, high, budget):
+    """Add each query box that the union does not cover to the union.
 
-    `low` and `high` have room for all query boxes after the union's own. Returns how many there
-    are in the end, and the status: COVERED, UNCOVERED, or OPEN where the budget did not do.
+    `low` and `high` have room for all query boxes after the union's own. Returns the status, OPEN
+    where the budget did not do, how many boxes there are in the end, and what was stored at most
+    and compared.
     """
     queries, dimensions = query_low.shape
     count = len(low) - queries
     parts = np.empty((max(64, 2 * dimensions), 2, dimensions), np.int32)
     spans = np.empty((max(64, 2 * dimensions), 2), np.int64)
     lists = np.empty(2 * len(low) + 64, np.int32)
-    status, most, steps = COVERED, 0, 0
+    status, most, steps, compared = COVERED, 0, 0, 0
     for query in range(queries):
         parts[0, 0], parts[0, 1] = query_low[query], query_high[query]
         spans[0, 0], spans[0, 1] = 0, count
         for at in range(count):
             lists[at] = at
-        found, parts, spans, lists, _, taken, stored = search(
+        found, parts, spans, lists, _, taken, stored, sides = search(
             low, high, parts, spans, lists, 1, budget - steps, False
         )
         steps += taken
+        compared += sides
         most = max(most, stored)
-        covered[query] = found == COVERED
         if found != COVERED:
             low[count], high[count] = query_low[query], query_high[query]
             count += 1
             status = max(status, found)
-    return status, count, steps, most
+    return status, count, most, compared

@@ -36,7 +36,8 @@ def parts_of(boxes: Boxes) -> list[Part]:
 
 def boxes_of(parts: Iterable[Part], space: Space) -> Boxes:
     """Arrays of these parts."""
-    ends = np.array(list(parts), np.int32).reshape(-1, len(space.dimensions), 2)
+    found = list(parts)
+    ends = np.array(found, np.int32).reshape(len(found), len(space.dimensions), 2)
     return Boxes(ends[:, :, 0].copy(), ends[:, :, 1].copy())
 
 

@@ -26,7 +26,8 @@ class StreamPredicate:
         self._order: list[tuple[float, float, int]] = []
         for part in parts_of(boxes):
             self._enter(part)
-        self.index: BoxIndex | None = None if index is None else box_index(index, boxes)
+        indexed = index if space.dimensions else None
+        self.index: BoxIndex | None = None if indexed is None else box_index(indexed, boxes)
 
     def __len__(self) -> int:
         return len(self._order)

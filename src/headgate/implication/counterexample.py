@@ -1,0 +1,51 @@
+"""A row of what is left over, where there is one.
+
+Where a space has columns that stand for conditions, the conditions of a part may contradict each
+other or the values of their columns; so every part is asked whether it holds a row at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headgate.errors import ExpansionTooLarge
+from headgate.implication.pair import Pair
+from headgate.implication.paper.part import Part
+from headgate.predicate import Satisfiability, columns, evaluate, satisfiable
+from headgate.schema import Value
+
+MOST_PARTS = 200
+
+
+def counterexample(parts: Iterable[Part], pair: Pair) -> Satisfiability:
+    """Is there a row in any of these parts of the query that the stream does not cover?
+
+    A row that is found has been verified: for it the query is TRUE, and the stream is not.
+    """
+    reason = ""
+    try:
+        for count, part in enumerate(parts):
+            if count == MOST_PARTS:
+                reason = reason or f"no row in the first {MOST_PARTS} parts that are left over"
+                break
+            found = _row_of(part, pair)
+            if found.answer == "yes":
+                return found
+            if found.answer == "unknown":
+                reason = reason or found.reason
+    except ExpansionTooLarge as error:
+        reason = str(error)
+    return Satisfiability("unknown" if reason else "no", reason=reason)
+
+
+def _row_of(part: Part, pair: Pair) -> Satisfiability:
+    declared = pair.declared
+    found = satisfiable(pair.predicate(part), declared.domains, declared.required)
+    if found.witness is None:
+        return found
+    mentioned = (*columns(pair.query), *columns(pair.stream))
+    row: dict[str, Value | None] = {column.key: None for column in mentioned}
+    row |= found.witness
+    assert evaluate(pair.query, row) is True
+    assert evaluate(pair.stream, row) is not True
+    return Satisfiability("yes", row)

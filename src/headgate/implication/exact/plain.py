@@ -1,0 +1,66 @@
+"""The search for what a union of boxes leaves uncovered, in plain Python.
+
+The same as `search`, whose oracle it is; small unions are answered here, before a kernel is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from headgate.errors import ExpansionTooLarge
+from headgate.implication.paper.part import Part, Tally, with_side
+
+
+def uncovered_parts(part: Part, boxes: Sequence[Part], budget: int, tally: Tally) -> Iterator[Part]:
+    """What of a part lies in none of the boxes, as disjoint parts.
+
+    >>> boxes = [((1, 9), (0, 3)), ((0, 2), (2, 4))]
+    >>> list(uncovered_parts(((0, 4), (0, 4)), boxes, 100, Tally()))
+    [((2, 4), (3, 4)), ((0, 1), (0, 2))]
+    """
+    pending = [(part, boxes)]
+    for _ in range(budget):
+        if not pending:
+            return
+        part, boxes = pending.pop()
+        near = [(_share(box, part), box) for box in boxes if _overlap(box, part, tally)]
+        share, best = max(near, default=(0.0, part))
+        if not near:
+            yield part
+        elif share < 1:
+            rest = [box for _, box in near]
+            pending.extend((piece, rest) for piece in _outside(best, part))
+            tally.most_parts = max(tally.most_parts, len(pending))
+    raise declined(budget)
+
+
+def declined(budget: int) -> ExpansionTooLarge:
+    """The search takes longer than it may."""
+    return ExpansionTooLarge(f"no answer within {budget:,} splits of boxes")
+
+
+def _overlap(box: Part, part: Part, tally: Tally) -> bool:
+    for (low, high), (first, end) in zip(box, part, strict=True):
+        tally.comparisons += 1
+        if end <= low or high <= first:
+            return False
+    return True
+
+
+def _share(box: Part, part: Part) -> float:
+    """Of the cells of a part, how many lie in a box; exactly one where all do."""
+    return prod(
+        (min(high, end) - max(low, first)) / (end - first)
+        for (low, high), (first, end) in zip(box, part, strict=True)
+    )
+
+
+def _outside(box: Part, part: Part) -> Iterator[Part]:
+    for k, (low, high) in enumerate(box):
+        first, end = part[k]
+        if first < low:
+            yield with_side(part, k, (first, low))
+        if high < end:
+            yield with_side(part, k, (high, end))
+        part = with_side(part, k, (max(first, low), min(end, high)))

@@ -1,0 +1,111 @@
+"""Two predicates as unions of boxes in one space, and boxes back as predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from headgate.implication.conditions import Conditions, condition_where, with_columns
+from headgate.implication.paper.part import Part
+from headgate.implication.space import Boxes, Dimension, Space
+from headgate.predicate import (
+    Column,
+    IsNull,
+    Predicate,
+    Within,
+    columns,
+    columns_of,
+    conjunction,
+    disjunction,
+    dnf,
+    holding,
+)
+from headgate.predicate.box import WHOLE
+from headgate.schema import Double, Interval, Stream, ValueSet
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a stream says of its columns: the values that CHECK allows, and which are NOT NULL."""
+
+    domains: Mapping[Column, ValueSet]
+    required: Collection[Column]
+
+    @staticmethod
+    def of(stream: Stream | None, predicates: Iterable[Predicate]) -> Declared:
+        """Of the columns of these predicates; without a stream, nothing."""
+        used = {column for predicate in predicates for column in columns(predicate)}
+        found = {} if stream is None else {column: stream[column.name] for column in used}
+        return Declared(
+            {c: a.domain for c, a in found.items() if not a.domain.is_everything},
+            [column for column, attribute in found.items() if not attribute.nullable],
+        )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A query's and a stream's predicate as unions of boxes in one space.
+
+    `conditions` are what those columns of the space stand for that are none of the stream.
+    """
+
+    query: Predicate
+    stream: Predicate
+    declared: Declared
+    space: Space
+    conditions: Conditions
+    query_boxes: Boxes
+    stream_boxes: Boxes
+
+    @staticmethod
+    def of(query: Predicate, stream: Predicate, declared: Declared) -> Pair:
+        """Raises ExpansionTooLarge where a predicate is too many boxes."""
+        conditions: Conditions = {}
+        wanted, given = (
+            [conjunct.box for conjunct in dnf(with_columns(holding(predicate), conditions))]
+            for predicate in (query, stream)
+        )
+        required = {*declared.required, *_never_null(conditions, declared.required)}
+        space = Space.of((*wanted, *given), declared.domains, required)
+        boxes = space.by_volume(space.boxes(wanted)), space.boxes(given)
+        return Pair(query, stream, declared, space, conditions, *boxes)
+
+    def predicate(self, part: Part) -> Predicate:
+        """The rows of a part, as an AND of conditions on the columns that it restricts."""
+        sides = zip(part, self.space.dimensions, strict=True)
+        return conjunction(
+            self._side(dimension, low, high)
+            for (low, high), dimension in sides
+            if (low, high) != (0, dimension.count)
+        )
+
+    def _side(self, dimension: Dimension, low: int, high: int) -> Predicate:
+        null, values = dimension.held(low, high)
+        condition = self.conditions.get(dimension.column)
+        if condition is None:
+            nulls: list[Predicate] = [IsNull(dimension.column)]
+            inside = _within(dimension.column, values)
+        else:
+            nulls = [IsNull(column) for column in columns_of(condition)]
+            inside = condition_where(dimension.column, values, self.conditions)
+        if values.is_empty:
+            return disjunction(nulls)
+        return disjunction((*nulls, inside)) if null else inside
+
+
+def _within(column: Column, values: ValueSet) -> Predicate:
+    """The column has one of these values; a range of doubles by its ends, each as it reads best."""
+    intervals = values.intervals
+    if not isinstance(column.type, Double) or len(intervals) != 1 or values.is_everything:
+        return Within(column, values)
+    ends = (Interval(intervals[0].low, None), Interval(None, intervals[0].high))
+    return conjunction(Within(column, ValueSet.of(end)) for end in ends if end != WHOLE)
+
+
+def _never_null(conditions: Conditions, required: Collection[Column]) -> list[Column]:
+    """The columns that stand for conditions on columns which are all NOT NULL."""
+    return [
+        column
+        for column, condition in conditions.items()
+        if all(mentioned in required for mentioned in columns_of(condition))
+    ]

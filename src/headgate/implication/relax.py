@@ -1,0 +1,143 @@
+"""What must a stream's predicate become so that a query lies inside it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal, get_args
+
+from headgate.errors import ExpansionTooLarge, UsageError, did_you_mean
+from headgate.implication.counterexample import counterexample
+from headgate.implication.exact.leftover import BUDGET, uncovered
+from headgate.implication.implies import Condition, as_predicate
+from headgate.implication.matched import Matched
+from headgate.implication.pair import Declared, Pair
+from headgate.implication.paper import match
+from headgate.implication.paper.part import Tally, parts_of
+from headgate.implication.space import Boxes
+from headgate.predicate import Predicate, Satisfiability, disjunction
+from headgate.schema import Schema, Stream, Value
+
+MOST_LISTED = 1_000
+
+RelaxMethod = Literal["exact", "hsr", "hcr", "em-bfs", "em-dfs", "em-mix"]
+RELAX_METHODS: tuple[RelaxMethod, ...] = get_args(RelaxMethod)
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """A query predicate matched with a stream predicate.
+
+    `covered` says whether the method found the query inside the stream as it was; None where that
+    is unknown, and `reason` says why. `predicate` is the stream's, relaxed: every row of the query
+    and of the stream is one of it, and where it is `exact` no other row is. `witness` is a row of
+    the query that the stream lacks. `comparisons` of sides and `parts` stored at once are the units
+    of the paper's Tables 3 to 6.
+    """
+
+    covered: bool | None
+    predicate: Predicate
+    exact: bool
+    method: RelaxMethod
+    witness: Mapping[str, Value | None] | None
+    reason: str
+    comparisons: int
+    parts: int
+    pair: Pair
+    boxes: Boxes
+
+    def rest(self) -> Iterator[Predicate]:
+        """What the stream lacked of the query, as disjoint boxes, each found when asked for."""
+        pair = self.pair
+        for part in uncovered(pair.query_boxes, pair.stream_boxes):
+            if counterexample((part,), pair).answer != "no":
+                yield pair.predicate(part)
+
+    def rest_predicate(self, most: int = MOST_LISTED) -> Predicate | None:
+        """The same as one OR, FALSE where there is nothing; None where it is more than `most`."""
+        try:
+            boxes = list(islice(self.rest(), most + 1))
+        except ExpansionTooLarge:
+            return None
+        return None if len(boxes) > most else disjunction(boxes)
+
+
+def relax(
+    query: Condition,
+    stream_predicate: Condition,
+    stream: Stream | Schema | None = None,
+    *,
+    method: RelaxMethod = "exact",
+    quick_check: bool = True,
+    index: str | None = None,
+    budget: int = BUDGET,
+) -> Relaxation:
+    """Match a query with the predicate of a stream that exists, and relax that where it must be.
+
+    "Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", sections 2.2 and 3.
+    `method` is "exact", our own, or one of the paper's: "hsr", "hcr", "em-bfs", "em-dfs", "em-mix".
+    These take `quick_check` and `index`: "linear", "r-tree", "r*-tree" or "array". A query box that
+    is not covered is added whole, as in the paper; what exactly is missing is the `rest`.
+
+    Raises ExpansionTooLarge where a predicate is too many boxes.
+    """
+    if method not in RELAX_METHODS:
+        raise UsageError(f"no method `{method}`; {did_you_mean(method, RELAX_METHODS)}")
+    if method == "exact" and (index is not None or not quick_check):
+        raise UsageError("an index and the quick check are options of the paper's methods")
+    known = stream.the_stream() if isinstance(stream, Schema) else stream
+    wanted, given = as_predicate(query, known), as_predicate(stream_predicate, known)
+    pair = Pair.of(wanted, given, Declared.of(known, (wanted, given)))
+    if method == "exact":
+        matched, found = _match_exactly(pair, budget)
+    else:
+        boxes = pair.query_boxes, pair.stream_boxes
+        matched = match(pair.space, *boxes, method, quick_check=quick_check, index=index)
+        found = counterexample(uncovered(*boxes, budget), pair)
+    is_unknown = method == "exact" and found.answer == "unknown"
+    return Relaxation(
+        covered=None if is_unknown else matched.covered,
+        predicate=_relaxed(pair, matched, grown=method == "hcr"),
+        exact=method != "hcr" or _adds_nothing(pair, matched.boxes, budget),
+        method=method,
+        witness=found.witness,
+        reason=found.reason if is_unknown else "",
+        comparisons=matched.comparisons,
+        parts=matched.parts,
+        pair=pair,
+        boxes=matched.boxes,
+    )
+
+
+def _match_exactly(pair: Pair, budget: int) -> tuple[Matched, Satisfiability]:
+    """Query boxes one by one, each with the stream and those before it that it lacked."""
+    tally = Tally()
+    boxes = pair.stream_boxes
+    lacking = Satisfiability("no")
+    for at in range(len(pair.query_boxes)):
+        one = pair.query_boxes[at : at + 1]
+        found = counterexample(uncovered(one, boxes, budget, tally), pair)
+        if found.answer != "no":
+            boxes = boxes.and_also(one)
+            lacking = found if lacking.witness is None else lacking
+    covered = len(boxes) == len(pair.stream_boxes)
+    return Matched(covered, boxes, tally.comparisons, tally.most_parts), lacking
+
+
+def _relaxed(pair: Pair, matched: Matched, *, grown: bool) -> Predicate:
+    """The stream's predicate as it was written, and what it lacks; anew where its boxes grew."""
+    if matched.covered:
+        return pair.stream
+    kept = 0 if grown else len(pair.stream_boxes)
+    before = (pair.stream,) if kept else ()
+    return disjunction((*before, *map(pair.predicate, parts_of(matched.boxes[kept:]))))
+
+
+def _adds_nothing(pair: Pair, boxes: Boxes, budget: int) -> bool:
+    """Is every row of these boxes one of the query or of the stream?"""
+    both = pair.stream_boxes.and_also(pair.query_boxes)
+    try:
+        return next(uncovered(boxes, both, budget), None) is None
+    except ExpansionTooLarge:
+        return False

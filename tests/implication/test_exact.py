@@ -1,0 +1,110 @@
+"""Our own exact matching: kernels, their plain twin and the cells give the same answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from headgate.errors import ExpansionTooLarge
+from headgate.implication.exact.leftover import FEW, _by_kernel, uncovered
+from headgate.implication.exact.matching import match_exact, match_hcr
+from headgate.implication.paper import match
+from headgate.implication.paper.part import Tally, parts_of
+from headgate.implication.space import Boxes, Space
+from tests.implication.boxes import as_set, grid, random_box
+from tests.scale import many, seed
+from tests.strategies import Dice, Seeded
+
+
+def drawn(dice: Dice, most: int) -> tuple[Space, Boxes, Boxes]:
+    dimensions, size = 1 + dice.below(4), 2 + dice.below(9)
+    wanted = [random_box(dice, dimensions, size) for _ in range(dice.below(4))]
+    given = [random_box(dice, dimensions, size) for _ in range(dice.below(most))]
+    space = Space.of((*wanted, *given))
+    return space, space.boxes(wanted), space.boxes(given)
+
+
+def test_agree_with_the_cells() -> None:
+    """Covered, the relaxed union and what is left over, by kernel and plainly, cell by cell."""
+    dice, covered = Seeded(seed(1)), 0
+    for _ in range(many(1_500)):
+        space, query, stream = drawn(dice, 25)
+        needed, had = grid(parts_of(query), space), grid(parts_of(stream), space)
+        matched = match_exact(query, stream)
+        assert matched.covered == (not (needed & ~had).any())
+        assert (grid(parts_of(matched.boxes), space) == needed | had).all()
+        covered += matched.covered
+        for parts in (
+            list(uncovered(query, stream)),
+            list(_by_kernel(query, stream, 10_000, Tally())),
+        ):
+            left = grid(parts, space)
+            assert (left == needed & ~had).all()
+            volumes = [np.prod([high - low for low, high in part]) for part in parts]
+            assert sum(volumes) == left.sum(), "parts overlap"
+    assert covered > many(200)
+
+
+def test_agree_hcr_compiled_and_plain() -> None:
+    """The compiled HCR gives the boxes that the plain one gives."""
+    dice = Seeded(seed(2))
+    for _ in range(many(500)):
+        space, query, stream = drawn(dice, 9)
+        plain, compiled = match(space, query, stream, "hcr"), match_hcr(space, query, stream)
+        assert plain.covered == compiled.covered
+        assert as_set(plain.boxes) == as_set(compiled.boxes)
+
+
+def tiles(count: int, dimensions: int, side: int, seed: int) -> Boxes:
+    """Boxes that tile a cube without gap or overlap."""
+    random = np.random.default_rng(seed)
+    done, pending = [], [(np.zeros(dimensions, int), np.full(dimensions, side), count)]
+    while pending:
+        low, high, parts = pending.pop()
+        if parts == 1:
+            done.append((low, high))
+            continue
+        axis = int(np.argmax((high - low) * random.uniform(0.5, 1, dimensions)))
+        cut = low[axis] + max(1, int((high[axis] - low[axis]) * random.uniform(0.3, 0.7)))
+        below, above = high.copy(), low.copy()
+        below[axis] = above[axis] = cut
+        pending += [(low, below, parts // 2), (above, high, parts - parts // 2)]
+    found = random.permutation(np.array(done, np.int32))
+    return Boxes(found[:, 0].copy(), found[:, 1].copy())
+
+
+@pytest.mark.parametrize("count,dimensions", [(2_000, 2), (1_000, 3), (500, 6)])
+def test_tiles_cover_and_one_less_does_not(count: int, dimensions: int) -> None:
+    """Hundreds of tiles cover their cube exactly; without one of them exactly that one is left."""
+    stream = tiles(count, dimensions, 4_000, seed=count)
+    query = Boxes(np.zeros((1, dimensions), np.int32), np.full((1, dimensions), 4_000, np.int32))
+    assert match_exact(query, stream).covered
+    parts = list(uncovered(query, stream[1:]))
+    (missing,) = parts_of(stream[:1])
+    assert sum(np.prod([high - low for low, high in part]) for part in parts) == np.prod(
+        [high - low for low, high in missing]
+    )
+    assert not match_exact(query, stream[1:]).covered
+    assert match_exact(query, stream).parts < 100
+
+
+def test_the_budget_is_kept() -> None:
+    """Past its budget the search declines, by kernel and plainly, instead of going on for ever."""
+    stream = tiles(1_000, 3, 4_000, seed=3)
+    query = Boxes(np.zeros((1, 3), np.int32), np.full((1, 3), 4_000, np.int32))
+    with pytest.raises(ExpansionTooLarge, match="no answer within 100 splits"):
+        match_exact(query, stream, budget=100)
+    with pytest.raises(ExpansionTooLarge, match="no answer within 100 splits"):
+        list(uncovered(query, stream, budget=100))
+    with pytest.raises(ExpansionTooLarge, match="no answer within 3 splits"):
+        list(uncovered(query, stream[:FEW], budget=3))
+
+
+def test_nothing_and_everything() -> None:
+    """Without dimensions a box is everything; without boxes a union is nothing."""
+    none, one = (Boxes(np.zeros((n, 0), np.int32), np.zeros((n, 0), np.int32)) for n in (0, 1))
+    assert match_exact(none, none).covered
+    assert match_exact(none, one).covered
+    assert match_exact(one, one).covered
+    assert not match_exact(one, none).covered
+    assert list(uncovered(one, none)) == [()]
