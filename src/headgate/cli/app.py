@@ -16,10 +16,12 @@ from headgate.cli.bench import bench
 from headgate.cli.check import check
 from headgate.cli.compact import compact
 from headgate.cli.explain import explain
+from headgate.cli.implies import implies
 from headgate.cli.init import init
 from headgate.cli.match import match
 from headgate.cli.output import BAD_INPUT, WRONG_USAGE, complain
 from headgate.cli.publish import publish
+from headgate.cli.relax import relax
 from headgate.cli.run import run
 from headgate.errors import HeadgateError, UsageError
 
@@ -31,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, check, match, explain, publish, run, compact, bench):
+for command in (init, check, match, explain, implies, relax, publish, run, compact, bench):
     app.command()(command)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import typer
 from rich.table import Table
 
-from headgate.check import Finding
+from headgate.check import Finding, named
 from headgate.check import check as find
 from headgate.cli.output import (
     ALL_WELL,
@@ -37,9 +37,13 @@ def check(
     strict: StrictOption = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """Parse errors, queries that are never TRUE, and duplicates.
+    """Parse errors, queries that are never TRUE, duplicates, and which queries imply which.
 
-    Exit code 0 when all is well, 1 with findings, 4 when the answer for some query is unknown.
+    A query is implied by another one whose rows are all its own; of these the largest are listed.
+    That is no fault.
+
+    Exit code 0 when all is well, implied queries or not, 1 with findings, 4 when it is unknown of
+    some query whether it is ever TRUE.
 
     Examples:
 
@@ -48,7 +52,7 @@ def check(
         headgate check -s schema.sql -q rules.jsonl --format json
     """
     found = load(queries, schema, strict=strict)
-    with progress("checking", len(found)) as advance:
+    with progress("checking", 2 * len(found)) as advance:
         findings = find(found, advance)
     if format is Format.json:
         errors = [row.as_json() for row in found.report.errors]
@@ -66,15 +70,21 @@ def _exit_code(found: QuerySet, findings: list[Finding]) -> int:
 
 def _show(found: QuerySet, findings: list[Finding]) -> None:
     show_refused(found.report)
-    notable = [finding for finding in findings if not finding.is_fine]
+    notable = [f for f in findings if not f.is_fine or f.reason or f.implied_by]
+    notable.sort(key=lambda finding: finding.is_fine)
     if notable:
         table = Table("query", "finding", box=None, header_style="bold", pad_edge=False)
         for finding in notable[:SHOWN]:
-            table.add_row(escape(finding.id), escape(finding.reason))
+            table.add_row(escape(finding.id), escape(_line(finding)))
         console().print(table)
         if len(notable) > SHOWN:
             console().print(f"… and {len(notable) - SHOWN:,} more; --format json lists them all")
     console().print(_summary(found, findings))
+
+
+def _line(finding: Finding) -> str:
+    implied = f"implied by {named(finding.implied_by)}" if finding.implied_by else ""
+    return "; ".join(part for part in (finding.reason, implied) if part)
 
 
 def _summary(found: QuerySet, findings: list[Finding]) -> str:
@@ -89,6 +99,9 @@ def _summary(found: QuerySet, findings: list[Finding]) -> str:
     duplicates = sum(finding.duplicate_of is not None for finding in findings)
     if duplicates:
         parts.append(counted(duplicates, "duplicate"))
+    implied = sum(bool(finding.implied_by) for finding in findings)
+    if implied:
+        parts.append(f"{implied:,} implied")
     if found.report.errors:
         parts.append(f"{len(found.report.errors):,} refused")
     return ", ".join(parts) if len(parts) > 1 else parts[0] + ", all well"

@@ -37,7 +37,7 @@ from headgate.events import EventBatch, read_events
 from headgate.events.json_text import as_json
 from headgate.matching import Matches, index
 from headgate.matching.chunks import Chunk, match_batches
-from headgate.matching.order_plot import check_plot
+from headgate.picture import check_plot
 from headgate.predicate import columns
 from headgate.queries import QuerySet
 from headgate.schema import Stream

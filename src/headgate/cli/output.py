@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from headgate.errors import UsageError
 from headgate.queries import LoadReport, QuerySet, read
+from headgate.schema import Stream, Value
+from headgate.sql import literal
 
 ALL_WELL, FINDINGS, WRONG_USAGE, BAD_INPUT, UNKNOWN = range(5)
 SHOWN_ERRORS = 20
@@ -115,6 +117,22 @@ def load(
         raise UsageError("which queries? Give a file with -q")
     with progress("reading queries") as advance:
         return read(*(schema or ()), *queries, strict=strict, progress=advance)
+
+
+def load_stream(schema: list[Path] | None, name: str | None) -> Stream:
+    """The stream that conditions on the command line are about."""
+    if not schema:
+        raise UsageError("which stream? Give a file with CREATE STREAM by -s")
+    return read(*schema, strict=True).schema.the_stream(name)
+
+
+def row_text(row: Mapping[str, Value | None]) -> str:
+    """A row as people read it.
+
+    >>> row_text({"qty": 3, "side": None})
+    'qty = 3, side = NULL'
+    """
+    return ", ".join(f"{name} = {literal(value)}" for name, value in row.items()) or "any row"
 
 
 def show_refused(report: LoadReport) -> None:

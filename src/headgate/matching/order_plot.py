@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from headgate.errors import UsageError
 from headgate.matching.asc.adapt import Monitor, Period
 from headgate.matching.asc.evaluate import EVENTS
+from headgate.picture import BLUE, GREY, ORANGE, check_plot, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BLUE, ORANGE, GREY = "#1f6f8b", "#d1793b", "#666666"
-ENDINGS = (".png", ".svg", ".pdf")
 MOST_REASONS = 12  # that are listed; all are marked
 LEAST_APART = 0.02  # of the width, for two numbers not to cover each other
-
-
-def check_plot(path: Path) -> None:
-    """Raises if no picture could be written there, before the work for it is done."""
-    if path.suffix not in ENDINGS:
-        raise UsageError(f"{path}: a plot is a file with the ending .png, .svg or .pdf")
-    if not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no directory {path.parent}")
-    if find_spec("matplotlib") is None:
-        raise UsageError("plots need matplotlib; pip install 'headgate[plot]', or ask for none")
 
 
 def periods_of(monitor: Monitor) -> list[Period]:
@@ -62,10 +49,7 @@ def plot_periods(periods: Sequence[Period], path: Path, title: str = "order of e
     _mark_orders(cost, dropping, periods)
     if reasons:
         figure.supxlabel("\n".join(reasons), x=0.02, ha="left", fontsize=8.5, color=GREY)
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise UsageError(f"{path}: the plot cannot be written: {error.strerror}") from error
+    save(figure, path)
 
 
 def _steps(axes: Axes, periods: Sequence[Period], values: Sequence[float], color: str) -> None:

@@ -1,0 +1,54 @@
+"""`headgate implies`: is every row of one condition a row of another?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import (
+    ALL_WELL,
+    FINDINGS,
+    UNKNOWN,
+    Format,
+    FormatOption,
+    SchemaOption,
+    StreamOption,
+    console,
+    escape,
+    load_stream,
+    row_text,
+)
+from headgate.events.json_text import as_json
+from headgate.implication import implies as implied
+
+EXIT_CODES = {"yes": ALL_WELL, "no": FINDINGS, "unknown": UNKNOWN}
+
+
+def implies(
+    p: Annotated[str, typer.Argument(metavar="P", help="A condition in SQL.")],
+    q: Annotated[str, typer.Argument(metavar="Q", help="Another one.")],
+    schema: SchemaOption = None,
+    stream: StreamOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Is every row of P a row of Q? If not, show one that is not.
+
+    A row of a condition is one for which it is TRUE. What CHECK and NOT NULL rule out does not
+    count. Exit code 0 for yes, 1 for no, 4 for unknown.
+
+    Examples:
+
+        headgate implies -s schema.sql "qty > 10" "qty > 5"
+
+        headgate implies -s schema.sql "side = 'buy'" "side IN ('buy', 'sell')" --format json
+    """
+    found = implied(p, q, load_stream(schema, stream))
+    if format is Format.json:
+        told = {"implies": found.answer, "witness": found.witness, "reason": found.reason}
+        typer.echo(as_json(told))
+    elif found.witness is not None:
+        console().print(f"no, for example not {escape(row_text(found.witness))}")
+    else:
+        console().print(escape(f"unknown: {found.reason}" if found.reason else "yes"))
+    raise typer.Exit(EXIT_CODES[found.answer])

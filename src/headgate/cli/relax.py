@@ -1,0 +1,148 @@
+"""`headgate relax`: what must a stream's condition become so that a query lies inside it?"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headgate.cli.output import (
+    ALL_WELL,
+    FINDINGS,
+    UNKNOWN,
+    Format,
+    FormatOption,
+    SchemaOption,
+    StreamOption,
+    console,
+    counted,
+    escape,
+    load_stream,
+    row_text,
+)
+from headgate.events.json_text import as_json
+from headgate.implication import Relaxation
+from headgate.implication import relax as relaxed
+from headgate.picture import check_plot
+from headgate.sql import render_predicate
+
+MOST_BOXES = 100
+
+
+class Method(StrEnum):
+    """What `hg.relax` calls methods."""
+
+    exact = "exact"
+    hsr = "hsr"
+    hcr = "hcr"
+    em_bfs = "em-bfs"
+    em_dfs = "em-dfs"
+    em_mix = "em-mix"
+
+
+EXIT_CODES = {True: ALL_WELL, False: FINDINGS, None: UNKNOWN}
+VERDICTS = {True: "yes", False: "no", None: "unknown"}
+
+
+def relax(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What is wanted: a condition.")],
+    existing: Annotated[str, typer.Argument(metavar="STREAM", help="What a stream carries now.")],
+    schema: SchemaOption = None,
+    stream: StreamOption = None,
+    method: Annotated[
+        Method,
+        typer.Option(help="Our own exact one, or one of the paper's."),
+    ] = Method.exact,
+    quick_check: Annotated[
+        bool,
+        typer.Option("--quick-check/--no-quick-check", help="For the paper's methods."),
+    ] = True,
+    index: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND",
+            help="For the paper's methods: linear, r-tree, r*-tree or array.",
+            show_default=False,
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw it as .png, .svg or .pdf; for conditions on two attributes.",
+            show_default=False,
+        ),
+    ] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Does the stream carry all that the query wants? If not, how should it be relaxed?
+
+    `exact`, `hsr` and the `em` methods add just what the query wants; `hcr` widens one condition of
+    the stream, and says whether that lets more through. Exit code 0 if the method finds the query
+    inside the stream, 1 if not, 4 if that is unknown.
+
+    Examples:
+
+        headgate relax -s schema.sql "qty BETWEEN 5 AND 20" "qty > 10 OR qty < 8"
+
+        headgate relax -s schema.sql "qty > 5 AND price < 9" "qty > 7 AND price < 12" --plot it.png
+
+        headgate relax -s schema.sql "qty > 5" "qty > 7" --method hcr --format json
+    """
+    if plot is not None:
+        check_plot(plot)
+    found = relaxed(
+        query,
+        existing,
+        load_stream(schema, stream),
+        method=method.value,
+        quick_check=quick_check,
+        index=index,
+    )
+    if plot is not None:
+        from headgate.implication.plot import plot_relaxation
+
+        plot_relaxation(found, plot)
+    rest = None if found.witness is None else found.rest_predicate(MOST_BOXES)
+    missing = None if rest is None else render_predicate(rest)
+    if format is Format.json:
+        typer.echo(as_json(_as_json(found, missing)))
+    else:
+        _show(found, missing)
+    raise typer.Exit(EXIT_CODES[found.covered])
+
+
+def _as_json(found: Relaxation, missing: str | None) -> dict[str, object]:
+    return {
+        "covered": found.covered,
+        "predicate": render_predicate(found.predicate),
+        "exact": found.exact,
+        "rest": missing,
+        "witness": found.witness,
+        "reason": found.reason,
+        "method": found.method,
+        "comparisons": found.comparisons,
+        "parts": found.parts,
+    }
+
+
+def _show(found: Relaxation, missing: str | None) -> None:
+    out = console()
+    out.print(f"[bold]covered[/]   {VERDICTS[found.covered]}{_because(found)}")
+    if found.witness is not None:
+        out.print(f"[bold]for one[/]   {escape(row_text(found.witness))}")
+        many = f"more than {counted(MOST_BOXES, 'box')}"
+        out.print(f"[bold]missing[/]   {escape(missing or many)}")
+    if found.covered is not True:
+        out.print(f"[bold]relaxed[/]   {escape(render_predicate(found.predicate))}")
+        exact = "yes" if found.exact else "no: it lets more through than the two conditions do"
+        out.print(f"[bold]exact[/]     {exact}")
+
+
+def _because(found: Relaxation) -> str:
+    if found.covered is None:
+        return f": {escape(found.reason)}"
+    missed = found.covered is False and found.witness is None
+    return f": {found.method} does not see that it is" if missed else ""
