@@ -52,7 +52,7 @@ def test_implies_as_json(schema: Path) -> None:
     told = json.loads(result.stdout)
     assert told == {
         "implies": "no",
-        "witness": {"day": "2024-01-02", "qty": None},
+        "witness": {"day": "2024-01-02", "qty": 1},
         "reason": "",
     }
 

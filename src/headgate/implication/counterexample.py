@@ -12,7 +12,6 @@ from headgate.errors import ExpansionTooLarge
 from headgate.implication.pair import Pair
 from headgate.implication.paper.part import Part
 from headgate.predicate import Satisfiability, columns, evaluate, satisfiable
-from headgate.schema import Value
 
 MOST_PARTS = 200
 
@@ -40,12 +39,14 @@ def counterexample(parts: Iterable[Part], pair: Pair) -> Satisfiability:
 
 def _row_of(part: Part, pair: Pair) -> Satisfiability:
     declared = pair.declared
-    found = satisfiable(pair.predicate(part), declared.domains, declared.required)
-    if found.witness is None:
-        return found
-    mentioned = (*columns(pair.query), *columns(pair.stream))
-    row: dict[str, Value | None] = {column.key: None for column in mentioned}
-    row |= found.witness
+    if pair.conditions:
+        found = satisfiable(pair.predicate(part), declared.domains, declared.required)
+        if found.witness is None:
+            return found
+        mentioned = (*columns(pair.query), *columns(pair.stream))
+        row = {column.key: found.witness.get(column.key) for column in mentioned}
+    else:
+        row = pair.row(part)
     assert evaluate(pair.query, row) is True
     assert evaluate(pair.stream, row) is not True
     return Satisfiability("yes", row)

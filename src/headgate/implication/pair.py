@@ -9,6 +9,7 @@ from headgate.implication.conditions import Conditions, condition_where, with_co
 from headgate.implication.paper.part import Part
 from headgate.implication.space import Boxes, Dimension, Space
 from headgate.predicate import (
+    Box,
     Column,
     IsNull,
     Predicate,
@@ -17,11 +18,12 @@ from headgate.predicate import (
     columns_of,
     conjunction,
     disjunction,
-    dnf,
     holding,
 )
 from headgate.predicate.box import WHOLE
-from headgate.schema import Double, Interval, Stream, ValueSet
+from headgate.predicate.dnf import expanded, plain_boxes
+from headgate.predicate.solve import example
+from headgate.schema import Double, Interval, Stream, Value, ValueSet
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,10 @@ class Pair:
     def of(query: Predicate, stream: Predicate, declared: Declared) -> Pair:
         """Raises ExpansionTooLarge where a predicate is too many boxes."""
         conditions: Conditions = {}
-        wanted, given = (
-            [conjunct.box for conjunct in dnf(with_columns(holding(predicate), conditions))]
-            for predicate in (query, stream)
-        )
+        wanted, given = (_boxes(predicate, conditions) for predicate in (query, stream))
         required = {*declared.required, *_never_null(conditions, declared.required)}
         space = Space.of((*wanted, *given), declared.domains, required)
-        boxes = space.by_volume(space.boxes(wanted)), space.boxes(given)
+        boxes = space.boxes(wanted), space.boxes(given)
         return Pair(query, stream, declared, space, conditions, *boxes)
 
     def predicate(self, part: Part) -> Predicate:
@@ -78,6 +77,17 @@ class Pair:
             for (low, high), dimension in sides
             if (low, high) != (0, dimension.count)
         )
+
+    def row(self, part: Part) -> dict[str, Value | None]:
+        """A row of a part of a space that has no conditions; what it leaves open is NULL."""
+        row: dict[str, Value | None] = {}
+        for (low, high), dimension in zip(part, self.space.dimensions, strict=True):
+            null, values = dimension.held(low, high)
+            type_ = dimension.column.type
+            is_open = null and (low, high) == (0, dimension.count)
+            inside = not (is_open or values.is_empty)
+            row[dimension.column.key] = type_.value(example(values, type_)) if inside else None
+        return row
 
     def _side(self, dimension: Dimension, low: int, high: int) -> Predicate:
         null, values = dimension.held(low, high)
@@ -91,6 +101,14 @@ class Pair:
         if values.is_empty:
             return disjunction(nulls)
         return disjunction((*nulls, inside)) if null else inside
+
+
+def _boxes(predicate: Predicate, conditions: Conditions) -> list[Box]:
+    plain = plain_boxes(predicate)
+    if plain is not None:
+        return plain
+    held = with_columns(holding(predicate), conditions)
+    return [conjunct.box for conjunct in expanded(held)]
 
 
 def _within(column: Column, values: ValueSet) -> Predicate:

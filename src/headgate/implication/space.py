@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -59,16 +60,11 @@ class Dimension:
         """The coarsest cells that no side cuts."""
         ends = {end for side in sides for end in (side.low, side.high) if end is not None}
         cuts: list[Ordinal] = sorted(ends)
-        cells = zip([None, *cuts], [*cuts, None], strict=True)
-        return Dimension(
-            column,
-            tuple(
-                part
-                for low, high in cells
-                for part in domain.intersection(ValueSet.of(Interval(low, high))).intervals
-            ),
-            nullable,
-        )
+        cells = tuple(map(Interval, [None, *cuts], [*cuts, None]))
+        if not domain.is_everything:
+            inside = (domain.intersection(ValueSet.of(cell)).intervals for cell in cells)
+            cells = tuple(chain.from_iterable(inside))
+        return Dimension(column, cells, nullable)
 
     @property
     def count(self) -> int:

@@ -12,8 +12,8 @@ from itertools import product
 from math import prod
 
 from headgate.errors import ExpansionTooLarge
-from headgate.predicate.atoms import Compare, Constant, IsNull, Matches, Within
-from headgate.predicate.box import NULL, Box
+from headgate.predicate.atoms import Column, Compare, Constant, IsNull, Matches, Within
+from headgate.predicate.box import NULL, Box, Side
 from headgate.predicate.holding import holding
 from headgate.predicate.tree import And, Or, Predicate
 
@@ -42,13 +42,36 @@ def dnf(predicate: Predicate, cap: int = CAP) -> tuple[Conjunct, ...]:
     Empty boxes are left out, and so are conjuncts that occur twice. `a <> 3` and `a IN (1, 5)`
     split into two boxes each. Raises ExpansionTooLarge when `dnf_size` is over the cap.
     """
-    held = holding(predicate)
+    return expanded(holding(predicate), cap)
+
+
+def expanded(held: Predicate, cap: int = CAP) -> tuple[Conjunct, ...]:
+    """The same of a predicate that `holding` gave."""
     size = dnf_size(held)
     if size > cap:
         raise ExpansionTooLarge(
             f"the disjunctive normal form would have {size:,} conjuncts, over the cap of {cap:,}"
         )
     return tuple(dict.fromkeys(_expand(held)))
+
+
+def plain_boxes(predicate: Predicate) -> list[Box] | None:
+    """The boxes of an OR that is written as boxes, as machines write it; None for all others."""
+    boxes: list[Box] = []
+    for part in predicate.parts if isinstance(predicate, Or) else (predicate,):
+        atoms = part.parts if isinstance(part, And) else (part,)
+        sides: dict[Column, Side] = {}
+        for atom in atoms:
+            if isinstance(atom, Within) and len(atom.values.intervals) == 1:
+                (sides[atom.column],) = atom.values.intervals
+            elif isinstance(atom, IsNull) and not atom.negated:
+                sides[atom.column] = NULL
+            else:
+                return None
+        if len(sides) != len(atoms):
+            return None
+        boxes.append(Box(sides))
+    return boxes
 
 
 def dnf_size(held: Predicate) -> int:

@@ -39,7 +39,7 @@ def solve(predicate: Predicate, narrowing: Narrowing) -> _Row | None:
     tied = {column for other in narrowing.others for column in columns_of(other)}
     for column, values in narrowing.sets.items():
         if column not in tied:
-            row[column.key] = column.type.value(next(_ends(values, column.type)))
+            row[column.key] = column.type.value(example(values, column.type))
     if len(tied) > MOST_TIED:
         return None
     order = sorted(tied, key=lambda column: column.key)
@@ -98,6 +98,11 @@ class _Guess:
         if value is None:
             return EVERYTHING
         return values_beside(column, op, other.type.ordinal(value), other)
+
+
+def example(values: ValueSet, type_: Type) -> Ordinal:
+    """A member of a set that is not empty, one that reads well where there is a choice."""
+    return next(_ends(values, type_))
 
 
 def _ends(values: ValueSet, type_: Type) -> Iterator[Ordinal]:
