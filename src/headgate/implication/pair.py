@@ -90,7 +90,8 @@ class Pair:
         return row
 
     def _side(self, dimension: Dimension, low: int, high: int) -> Predicate:
-        null, values = dimension.held(low, high)
+        null, _ = dimension.held(low, high)
+        values = dimension.described(low, high)
         condition = self.conditions.get(dimension.column)
         if condition is None:
             nulls: list[Predicate] = [IsNull(dimension.column)]

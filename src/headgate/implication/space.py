@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.predicate import Box, Column
-from headgate.predicate.box import Side, length
+from headgate.predicate.box import WHOLE, Side, length
 from headgate.schema import EVERYTHING, Double, Interval, Ordinal, ValueSet
 
 Cells = npt.NDArray[np.int32]
@@ -93,6 +93,17 @@ class Dimension:
         """What these cells hold: is NULL among them, and which values are?"""
         inside = self.intervals[max(0, low - self.nullable) : max(0, high - self.nullable)]
         return self.nullable and low == 0 < high, ValueSet.of(*inside)
+
+    def described(self, low: int, high: int) -> ValueSet:
+        """The values of these cells as one would say it: without an end that CHECK gives anyway."""
+        _, values = self.held(low, high)
+        if values.finite_ordinals(1) is not None or self.column.type.maximum is None:
+            return values
+        beyond = [
+            Interval(None, self.intervals[0].low) if low <= self.nullable else None,
+            Interval(self.intervals[-1].high, None) if high == self.count else None,
+        ]
+        return values.union(ValueSet.of(*(end for end in beyond if end and end != WHOLE)))
 
     @cached_property
     def ends(self) -> tuple[Numbers, Numbers]:
