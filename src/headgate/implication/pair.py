@@ -36,8 +36,10 @@ class Declared:
     @staticmethod
     def of(stream: Stream | None, predicates: Iterable[Predicate]) -> Declared:
         """Of the columns of these predicates; without a stream, nothing."""
+        if stream is None:
+            return Declared({}, ())
         used = {column for predicate in predicates for column in columns(predicate)}
-        found = {} if stream is None else {column: stream[column.name] for column in used}
+        found = {column: stream[column.name] for column in used}
         return Declared(
             {c: a.domain for c, a in found.items() if not a.domain.is_everything},
             [column for column, attribute in found.items() if not attribute.nullable],

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,10 +47,11 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Dimension:
-    """A column and the intervals of values that are its cells, after the one for NULL."""
+    """A column and its cells, in order: where each begins and ends, after the one for NULL."""
 
     column: Column
-    intervals: tuple[Interval, ...]
+    lows: tuple[Ordinal | None, ...]
+    highs: tuple[Ordinal | None, ...]
     nullable: bool
 
     @staticmethod
@@ -58,22 +59,32 @@ class Dimension:
         column: Column, sides: Iterable[Interval], domain: ValueSet, nullable: bool
     ) -> Dimension:
         """The coarsest cells that no side cuts."""
-        ends = {end for side in sides for end in (side.low, side.high) if end is not None}
-        cuts: list[Ordinal] = sorted(ends)
-        cells = tuple(map(Interval, [None, *cuts], [*cuts, None]))
-        if not domain.is_everything:
-            inside = (domain.intersection(ValueSet.of(cell)).intervals for cell in cells)
-            cells = tuple(chain.from_iterable(inside))
-        return Dimension(column, cells, nullable)
+        ends = {end for side in sides for end in (side.low, side.high)} - {None}
+        cuts: list[Any] = sorted(ends)
+        if domain.is_everything:
+            return Dimension(column, (None, *cuts), (*cuts, None), nullable)
+        inside = [
+            interval
+            for cell in map(Interval, [None, *cuts], [*cuts, None])
+            for interval in domain.intersection(ValueSet.of(cell)).intervals
+        ]
+        lows, highs = (interval.low for interval in inside), (interval.high for interval in inside)
+        return Dimension(column, tuple(lows), tuple(highs), nullable)
 
     @property
     def count(self) -> int:
         """The number of cells."""
-        return len(self.intervals) + self.nullable
+        return len(self.lows) + self.nullable
 
     @cached_property
-    def _starts(self) -> list[Ordinal]:
-        return [cell.low for cell in self.intervals if cell.low is not None]
+    def intervals(self) -> tuple[Interval, ...]:
+        """The values of each cell."""
+        return tuple(map(Interval, self.lows, self.highs))
+
+    @cached_property
+    def _starts(self) -> tuple[Ordinal, ...]:
+        """Where cells begin, except for one that begins nowhere."""
+        return self.lows[1:] if self.lows[:1] == (None,) else self.lows  # type: ignore[return-value]
 
     def cells(self, side: Side | None) -> tuple[int, int]:
         """The first cell of a side, and the one after its last; None is any value and NULL."""
@@ -81,18 +92,21 @@ class Dimension:
             return 0, self.count
         if not isinstance(side, Interval):
             return 0, int(self.nullable)
-        return self._from(side.low, 0), self._from(side.high, len(self.intervals))
-
-    def _from(self, cut: Ordinal | None, infinite: int) -> int:
-        """The first cell that does not begin before a cut."""
-        unbounded = len(self.intervals) - len(self._starts)
-        at = infinite if cut is None else unbounded + bisect_left(self._starts, cut)
-        return self.nullable + at
+        starts = self._starts
+        before = self.count - len(starts)  # cells before the first of them
+        low, high = side.low, side.high
+        return (
+            int(self.nullable) if low is None else before + bisect_left(starts, low),
+            self.count if high is None else before + bisect_left(starts, high),
+        )
 
     def held(self, low: int, high: int) -> tuple[bool, ValueSet]:
         """What these cells hold: is NULL among them, and which values are?"""
-        inside = self.intervals[max(0, low - self.nullable) : max(0, high - self.nullable)]
-        return self.nullable and low == 0 < high, ValueSet.of(*inside)
+        first, end = max(0, low - self.nullable), max(0, high - self.nullable)
+        null = self.nullable and low == 0 < high
+        if first < end and self.lows[first + 1 : end] == self.highs[first : end - 1]:
+            return null, ValueSet.of(Interval(self.lows[first], self.highs[end - 1]))
+        return null, ValueSet.of(*self.intervals[first:end])
 
     def described(self, low: int, high: int) -> ValueSet:
         """The values of these cells as one would say it: without an end that CHECK gives anyway."""
@@ -100,8 +114,8 @@ class Dimension:
         if values.finite_ordinals(1) is not None or self.column.type.maximum is None:
             return values
         beyond = [
-            Interval(None, self.intervals[0].low) if low <= self.nullable else None,
-            Interval(self.intervals[-1].high, None) if high == self.count else None,
+            Interval(None, self.lows[0]) if low <= self.nullable else None,
+            Interval(self.highs[-1], None) if high == self.count else None,
         ]
         return values.union(ValueSet.of(*(end for end in beyond if end and end != WHOLE)))
 
@@ -111,8 +125,8 @@ class Dimension:
 
         NULL lies below all values; a cell of texts is as long as any other.
         """
-        starts = [self._position(cell.low, -math.inf) for cell in self.intervals]
-        stops = [self._position(self._last(cell), math.inf) for cell in self.intervals]
+        starts = [self._position(low, -math.inf) for low in self.lows]
+        stops = [self._position(self._last(high), math.inf) for high in self.highs]
         if self.nullable:
             starts, stops = [-math.inf, *starts], [*starts[:1], *stops]
         return np.array(starts), np.array(stops)
@@ -123,10 +137,10 @@ class Dimension:
         bottom, ceiling = float(starts[low]), float(stops[high - 1])
         return ceiling - bottom if math.isfinite(bottom) else math.inf
 
-    def _last(self, cell: Interval) -> Ordinal | None:
+    def _last(self, high: Ordinal | None) -> Ordinal | None:
         """Where a cell ends: a range of doubles at its greatest, a range of whole numbers after."""
-        is_dense = isinstance(self.column.type, Double) and isinstance(cell.high, int)
-        return cell.high - 1 if is_dense else cell.high  # type: ignore[operator]
+        is_dense = isinstance(self.column.type, Double)
+        return high - 1 if is_dense and isinstance(high, int) else high
 
     def _position(self, ordinal: Ordinal | None, infinite: float) -> float:
         type_ = self.column.type
@@ -186,16 +200,11 @@ class Space:
 
     def boxes(self, boxes: Sequence[Box]) -> Boxes:
         """Boxes as arrays of cells; those that hold no row that can occur are left out."""
-        ends = np.empty((2, len(boxes), len(self.dimensions)), np.int32)
-        for k, dimension in enumerate(self.dimensions):
-            known: dict[Side | None, tuple[int, int]] = {}
-            for i, box in enumerate(boxes):
-                side = box.sides.get(dimension.column)
-                cells = known.get(side)
-                if cells is None:
-                    cells = known[side] = dimension.cells(side)
-                ends[:, i, k] = cells
-        return Boxes(*ends[:, (ends[0] < ends[1]).all(axis=1)])
+        columns = [_cells_of(dimension, boxes) for dimension in self.dimensions]
+        ends = np.array(columns, np.int32).reshape(len(self.dimensions), len(boxes), 2)
+        low, high = ends[:, :, 0].T, ends[:, :, 1].T
+        kept = (low < high).all(axis=1)
+        return Boxes(low[kept], high[kept])
 
     def by_volume(self, boxes: Boxes) -> Boxes:
         """The largest first: more infinite ends, then more volume of the finite sides (6.1)."""
@@ -211,5 +220,19 @@ class Space:
             low, high = starts[boxes.low[:, k]], stops[boxes.high[:, k] - 1]
             bounded = np.isfinite(low) & np.isfinite(high)
             infinite += np.isinf(low).astype(np.int64) + np.isinf(high)
-            finite[bounded] *= high[bounded] - low[bounded]
+            with np.errstate(over="ignore"):  # then they are all as large
+                finite[bounded] *= high[bounded] - low[bounded]
         return infinite, finite
+
+
+def _cells_of(dimension: Dimension, boxes: Sequence[Box]) -> list[tuple[int, int]]:
+    """The cells of each box; sides that several have are looked up once."""
+    column = dimension.column
+    known: dict[Side | None, tuple[int, int]] = {None: dimension.cells(None)}
+    found: list[tuple[int, int]] = []
+    for box in boxes:
+        side = box.sides.get(column)
+        if side not in known:
+            known[side] = dimension.cells(side)
+        found.append(known[side])
+    return found

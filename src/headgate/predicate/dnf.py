@@ -62,16 +62,23 @@ def plain_boxes(predicate: Predicate) -> list[Box] | None:
         atoms = part.parts if isinstance(part, And) else (part,)
         sides: dict[Column, Side] = {}
         for atom in atoms:
-            if isinstance(atom, Within) and len(atom.values.intervals) == 1:
-                (sides[atom.column],) = atom.values.intervals
-            elif isinstance(atom, IsNull) and not atom.negated:
-                sides[atom.column] = NULL
-            else:
+            if not isinstance(atom, Within | IsNull):
                 return None
+            side = _side(atom)
+            if side is None:
+                return None
+            sides[atom.column] = side
         if len(sides) != len(atoms):
             return None
         boxes.append(Box(sides))
     return boxes
+
+
+def _side(atom: Within | IsNull) -> Side | None:
+    """What an atom says of its column, where that is one side of a box."""
+    if isinstance(atom, Within):
+        return atom.values.only_interval
+    return None if atom.negated else NULL
 
 
 def dnf_size(held: Predicate) -> int:

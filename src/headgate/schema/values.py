@@ -177,6 +177,16 @@ class ValueSet:
         """The disjoint intervals, ascending, no two of which touch."""
         return tuple(self._intervals())
 
+    @property
+    def only_interval(self) -> Interval | None:
+        """The interval that the set is; None where it is none or several."""
+        cuts = self.cuts
+        if self.starts_inside:
+            return Interval(None, cuts[0] if cuts else None) if len(cuts) <= 1 else None
+        return (
+            Interval(cuts[0], cuts[1] if len(cuts) == 2 else None) if len(cuts) in (1, 2) else None
+        )
+
     def _intervals(self) -> Iterator[Interval]:
         ends: list[Ordinal | None] = [None] if self.starts_inside else []
         ends += self.cuts
