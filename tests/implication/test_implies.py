@@ -12,6 +12,7 @@ import headgate as hg
 from headgate.implication.implies import by_search
 from headgate.implication.pair import Declared
 from headgate.predicate import evaluate
+from headgate.query import Query
 from headgate.schema import Schema
 from headgate.sql import Script, parse_where
 from tests.boundaries import STREAM
@@ -126,6 +127,21 @@ def test_a_predicate_of_too_many_boxes_is_searched() -> None:
 def test_text_needs_the_stream() -> None:
     with pytest.raises(hg.HeadgateError, match="needs `stream`"):
         hg.implies("a > 1", "a > 0")
+
+
+def test_queries_are_their_conditions() -> None:
+    """A query stands for its WHERE, under whatever alias; a join is refused by name."""
+    script = Script(stream().with_streams(()))
+    texts = (
+        "CREATE QUERY p AS SELECT * FROM s AS x WHERE x.a > 3",
+        "CREATE QUERY q AS SELECT a FROM s WHERE a > 2",
+        "CREATE QUERY j AS SELECT * FROM s AS x, s AS y WHERE x.a = y.a",
+    )
+    p, q, j = (query for text in texts for query in script.read(text) if isinstance(query, Query))
+    assert hg.implies(p, q, stream())
+    assert hg.implies(q, p).witness == {"a": 3}
+    with pytest.raises(hg.HeadgateError, match="`j` is a join"):
+        hg.implies(j, q)
 
 
 def in_logic(p: Formula, q: Formula) -> bool:

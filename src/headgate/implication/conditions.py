@@ -30,8 +30,7 @@ from headgate.schema import BOOLEAN, INT, ValueSet
 Condition = Matches | Compare
 Conditions = dict[Column, Condition]  # the condition that a column stands for: TRUE, or `=`
 
-ORDER = "order"  # the source of columns that stand for the order of two others
-PATTERN = "pattern"
+ORDER, PATTERN = "\0order", "\0pattern"  # as sources: no stream is called so
 SIGNS: tuple[tuple[int, Operator], ...] = ((-1, "<"), (0, "="), (1, ">"))
 
 

@@ -52,6 +52,8 @@ def implies(
 def as_predicate(condition: Condition, stream: Stream | None) -> Predicate:
     """The predicate that text, a query or itself is."""
     if isinstance(condition, Query):
+        if len(condition.sources) > 1:
+            raise UsageError(f"`{condition.id}` is a join; implication is about one stream")
         return condition.where
     if not isinstance(condition, str):
         return condition

@@ -22,10 +22,9 @@ class StreamPredicate:
         self.parts: list[Part] = []
         self.sides: list[tuple[int, ...]] = []
         self.gone: set[int] = set()
-        self._keys: list[tuple[float, float, int]] = []
-        self._order: list[tuple[float, float, int]] = []
-        for part in parts_of(boxes):
-            self._enter(part)
+        self._keys: list[tuple[int, float, int]] = []
+        self._order: list[tuple[int, float, int]] = []
+        self._enter(boxes)
         indexed = index if space.dimensions else None
         self.index: BoxIndex | None = None if indexed is None else box_index(indexed, boxes)
 
@@ -43,7 +42,7 @@ class StreamPredicate:
         return sorted(self.index.overlapping(*_ends(part)), key=self._keys.__getitem__)
 
     def add(self, part: Part) -> None:
-        self._enter(part)
+        self._enter(boxes_of((part,), self.space))
         if self.index is not None:
             self.index.add(*_ends(part))
 
@@ -60,14 +59,15 @@ class StreamPredicate:
         kept = (part for at, part in enumerate(self.parts) if at not in self.gone)
         return boxes_of(kept, self.space)
 
-    def _enter(self, part: Part) -> None:
-        number = len(self.parts)
-        infinite, finite = self.space.volumes(boxes_of([part], self.space))
-        key = (-float(infinite[0]), -float(finite[0]), number)
-        self.parts.append(part)
-        self.sides.append(self._by_length(part))
-        self._keys.append(key)
-        insort(self._order, key)
+    def _enter(self, boxes: Boxes) -> None:
+        infinite, finite = self.space.volumes(boxes)
+        volumes = zip((-infinite).tolist(), (-finite).tolist(), strict=True)
+        for part, volume in zip(parts_of(boxes), volumes, strict=True):
+            key = (*volume, len(self.parts))
+            self.parts.append(part)
+            self.sides.append(self._by_length(part))
+            self._keys.append(key)
+            insort(self._order, key)
 
     def _by_length(self, part: Part) -> tuple[int, ...]:
         """The dimensions that a box mentions, the shortest side first."""
