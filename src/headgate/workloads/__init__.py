@@ -10,13 +10,14 @@
 | `selections`      | fifty on few of those integers: the query sets of the ASC paper              |
 | `boxes`           | ranges on a few attributes, spread over the whole space                      |
 | `covering_boxes`  | boxes that tile and overlap a part of it, as in the stream-sharing paper     |
+| `disjunctions`    | ORs of random boxes on few values, as in the stream-sharing paper            |
 | `pattern_rules`   | twenty text patterns each, as rules have that look for attacks in logs       |
 | `mixed`           | ANDs, ORs and NOTs of everything that WHERE has                              |
 | `flights`         | what people might want to know about flights, with real flights              |
 | `real_selections` | fifty that describe some rows of real data, as in the ASC paper              |
 
-`rules`, `q_grams`, `flights` and the two selections leave it to chance, more or less, how often an
-event matches; all others come with events that match as often as was asked for.
+`rules`, `q_grams`, `disjunctions`, `flights` and the two selections leave it to chance, more or
+less, how often an event matches; all others come with events that match as often as was asked for.
 """
 
 from headgate.workloads.begen import begen
@@ -25,6 +26,7 @@ from headgate.workloads.boxes import Boxes, box_events, boxes
 from headgate.workloads.city_names import city_names, city_texts
 from headgate.workloads.conjunctions import Conjunctions
 from headgate.workloads.covering_boxes import covering_boxes
+from headgate.workloads.disjunctions import DisjunctionSpec, disjunctions, in_one_space
 from headgate.workloads.flights import flight_lines, flight_queries, flights
 from headgate.workloads.integer_events import IntegerEvents
 from headgate.workloads.mixed import Mixed, mixed, mixed_events
@@ -52,6 +54,7 @@ __all__ = [
     "SELECTION_SETS",
     "Boxes",
     "Conjunctions",
+    "DisjunctionSpec",
     "IntegerEvents",
     "Mixed",
     "PatternRules",
@@ -65,11 +68,13 @@ __all__ = [
     "city_texts",
     "connection_selections",
     "covering_boxes",
+    "disjunctions",
     "flight_lines",
     "flight_queries",
     "flight_selections",
     "flights",
     "gram_events",
+    "in_one_space",
     "mixed",
     "mixed_events",
     "nsl_kdd",

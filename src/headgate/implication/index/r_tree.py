@@ -1,0 +1,98 @@
+"""Indexes of boxes that libspatialindex keeps: an R-tree with quadratic split, and an R*-tree.
+
+"On stream sharing with disjunctive predicates", section 6.1, uses these two, with nodes of 5 to 10
+entries. Half-open ranges of cells become closed ones, [low, high − 1], which doubles hold exactly.
+To deactivate a box is to delete it there. The library gives all hits or their number, and cannot
+end at the first, so here the short circuit saves only the list.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rtree import index as library
+
+from headgate.implication.index.protocol import Coordinates
+from headgate.implication.space import Boxes
+
+CAPACITY = 10
+FILL = 0.5  # of the capacity, at least
+FEWEST = 2  # dimensions that the library takes; in those that are lacking all is 0
+
+Doubles = npt.NDArray[np.float64]
+
+
+class RTree:
+    """Boxes are inserted one by one; a node that overflows is split by the quadratic algorithm."""
+
+    _variant: Any = library.RT_Quadratic
+
+    def __init__(self, boxes: Boxes) -> None:
+        self._dimensions = boxes.low.shape[1]
+        self._lacking = (0.0,) * (FEWEST - self._dimensions)
+        self._closed: list[tuple[float, ...]] = []
+        self._active: list[bool] = []
+        self._tree: Any = library.Index(
+            properties=library.Property(
+                variant=self._variant,
+                dimension=max(FEWEST, self._dimensions),
+                index_capacity=CAPACITY,
+                leaf_capacity=CAPACITY,
+                fill_factor=FILL,
+                near_minimum_overlap_factor=CAPACITY - 1,
+            )
+        )
+        for low, high in zip(boxes.low.tolist(), boxes.high.tolist(), strict=True):
+            self.add(low, high)
+
+    def __len__(self) -> int:
+        return len(self._closed)
+
+    def _range(self, low: Coordinates, high: Coordinates) -> tuple[float, ...]:
+        """As the library has it."""
+        ends = (float(end) - 1 for end in high)
+        return (*map(float, low), *self._lacking, *ends, *self._lacking)
+
+    def _point(self, point: Coordinates) -> tuple[float, ...]:
+        return self._range(point, [at + 1 for at in point])
+
+    def overlapping(self, low: Coordinates, high: Coordinates) -> list[int]:
+        return sorted(self._tree.intersection(self._range(low, high)))
+
+    def containing(self, point: Coordinates) -> list[int]:
+        return sorted(self._tree.intersection(self._point(point)))
+
+    def any_containing(self, point: Coordinates) -> bool:
+        return bool(self._tree.count(self._point(point)))
+
+    def hits(self, points: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+        """In how many boxes each of many cells lies, asked in one call; a row for each."""
+        shape = (len(points), max(FEWEST, self._dimensions))
+        corners: Doubles = np.zeros(shape)
+        corners[:, : self._dimensions] = points
+        found: npt.NDArray[np.uint64] = self._tree.intersection_v(corners, corners)[1]
+        return found
+
+    def deactivate(self, box: int) -> None:
+        if self._active[box]:
+            self._tree.delete(box, self._closed[box])
+            self._active[box] = False
+
+    def activate(self, box: int) -> None:
+        if not self._active[box]:
+            self._tree.insert(box, self._closed[box])
+            self._active[box] = True
+
+    def add(self, low: Coordinates, high: Coordinates) -> int:
+        self._closed.append(self._range(low, high))
+        self._active.append(False)
+        self.activate(len(self) - 1)
+        return len(self) - 1
+
+
+class RStarTree(RTree):
+    """The same with the splits and reinsertions of the R*-tree."""
+
+    _variant = library.RT_Star
