@@ -1,0 +1,169 @@
+"""Which rows of a batch satisfy one predicate, be it an OR of thousands of boxes?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+
+from headgate.errors import ExpansionTooLarge, UsageError, did_you_mean
+from headgate.events import EventBatch, from_rows
+from headgate.implication.evaluation.bitmaps import Bitmaps
+from headgate.implication.evaluation.by_boxes import ByBoxes, Cut, Judge
+from headgate.implication.evaluation.standard import Mask, Standard, Vectorised
+from headgate.implication.evaluation.trees import LibraryTree, Tree
+from headgate.matching import Index, kind_of_index
+from headgate.matching.keyed.compiled import announce
+from headgate.predicate import Box, Predicate, columns, dnf
+from headgate.predicate.dnf import plain_boxes
+from headgate.query import Query, Source
+from headgate.schema import Stream
+
+Method = Literal["auto", "standard", "vectorised", "tree", "r-tree", "r*-tree", "bitmap", "index"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+MOST_BOXES = 100_000
+FEW_BOXES = 16  # up to which comparing them all is faster than bitmaps
+
+
+class Rows(Protocol):
+    """Finds the rows of a batch for which a predicate is TRUE."""
+
+    def true(self, batch: EventBatch) -> Mask:
+        """Whether it is, for each row."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ByIndex:
+    """An ordinary index over the predicate as a single query."""
+
+    index: Index
+
+    def true(self, batch: EventBatch) -> Mask:
+        counts = np.diff(self.index.match(batch).offsets)
+        first = _first(batch)
+        return np.asarray(counts[batch.events - first] > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """The rows of a stream for which a predicate is TRUE, found by one of the `METHODS`.
+
+    Guarantee: as `scan` has it, NULL, NaN and all; where `exact` is False, these rows and perhaps
+    others. A row with a value that does not fit its column, or breaks its CHECK, is not TRUE.
+    `used` names the columns that are read.
+
+    >>> from headgate.schema import INT, Attribute
+    >>> from headgate.sql import parse_where
+    >>> s = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
+    >>> either = Evaluator.of(parse_where("a > 10 AND b < 5 OR b IS NULL", s), s)
+    >>> either.mask([{"a": 11, "b": 4}, {"a": 11, "b": 5}, {"a": 1}, {"b": "x"}]).tolist()
+    [True, False, True, False]
+    """
+
+    stream: Stream
+    used: tuple[str, ...]
+    method: Method
+    exact: bool
+    rows: Rows
+
+    @staticmethod
+    def of(
+        predicate: Predicate,
+        stream: Stream,
+        method: Method = "auto",
+        *,
+        short_circuit: bool = True,
+        dimensions: int | None = None,
+        levels: int | None = None,
+    ) -> Evaluator:
+        """An evaluator by one of the methods; "auto" takes the fastest.
+
+        "standard" and "vectorised" compare box by box, "tree" searches a packed tree, "r-tree" and
+        "r*-tree" those of libspatialindex, and "bitmap" ANDs bitmaps of boxes. "index" is the
+        ordinary index over a single query; it is taken, whatever was asked for, where the predicate
+        is no union of at most 100,000 boxes: for patterns, comparisons of columns, and what would
+        grow too large.
+
+        For "tree" only: without `short_circuit` all hits are found; of the most selective columns
+        only so many `dimensions` are in the tree, and others are compared afterwards; searches go
+        only so many `levels` below the root.
+        """
+        _check(method, short_circuit, dimensions, levels)
+        announce(__package__)
+        names = {column.name for column in columns(predicate)}
+        used = tuple(name for name in stream.names if name in names)
+        boxes = None if method == "index" else _boxes(predicate)
+        if boxes is None:
+            query = Query("predicate", (Source(stream.name, stream.name),), predicate)
+            index = kind_of_index("auto").build(stream, [query])
+            index.threads = 1
+            return Evaluator(stream, used, "index", True, ByIndex(index))
+        if method == "auto":
+            method = "vectorised" if len(boxes) <= FEW_BOXES else "bitmap"
+        cut = Cut(boxes)
+        judge = _judge(cut, method, short_circuit, dimensions, levels)
+        return Evaluator(stream, used, method, judge.exact, ByBoxes(cut, judge))
+
+    def mask(self, events: Any) -> Mask:
+        """Of each event whether the predicate is TRUE.
+
+        Events are an Arrow table or record batch, a pandas DataFrame, a list of dicts, or a batch
+        as `headgate.events` reads it from a file.
+        """
+        batch = events
+        if not isinstance(events, EventBatch):
+            batch = from_rows(events, self.stream, columns=self.used)
+        true = self.rows.true(batch)
+        if not batch.dead:
+            return true
+        every = np.zeros(len(true) + len(batch.dead), np.bool_)
+        every[batch.events - _first(batch)] = true
+        return every
+
+
+def _first(batch: EventBatch) -> int:
+    """The number of the first event of a batch."""
+    numbers: list[int] = batch.events[:1].tolist()
+    return min([*numbers, *(letter.event for letter in batch.dead)], default=0)
+
+
+def _check(method: str, short_circuit: bool, dimensions: int | None, levels: int | None) -> None:
+    if method not in METHODS:
+        raise UsageError(f"no method `{method}`; {did_you_mean(method, METHODS)}")
+    asked = not short_circuit or dimensions is not None or levels is not None
+    if asked and method != "tree":
+        hint = "`short_circuit`, `dimensions` and `levels` are options of method='tree'"
+        raise UsageError(f"{hint}, not of {method!r}")
+    if min(dimensions or 0, levels or 0) < 0:
+        raise UsageError("`dimensions` and `levels` are counted from 0")
+
+
+def _boxes(predicate: Predicate) -> list[Box] | None:
+    """The boxes whose union the predicate is; None if it is none, or one of too many."""
+    plain = plain_boxes(predicate)
+    if plain is not None and len(plain) <= MOST_BOXES:
+        return plain
+    try:
+        conjuncts = dnf(predicate, MOST_BOXES)
+    except ExpansionTooLarge:
+        return None
+    if any(conjunct.others for conjunct in conjuncts):
+        return None
+    return [conjunct.box for conjunct in conjuncts]
+
+
+def _judge(
+    cut: Cut, method: Method, short_circuit: bool, dimensions: int | None, levels: int | None
+) -> Judge:
+    if method == "standard":
+        return Standard(cut.boxes, cut.counts)
+    if method == "vectorised":
+        return Vectorised(cut.boxes, cut.counts)
+    if method == "bitmap":
+        return Bitmaps(cut.boxes, cut.counts)
+    if method == "tree":
+        return Tree(cut.boxes, short_circuit, dimensions, levels)
+    return LibraryTree(cut.boxes, method)
