@@ -60,6 +60,7 @@ YES = [
     ("t IN ('abc', 'cba')", "t LIKE '%b%'"),
     ("t = 'abc'", "t RLIKE '^a.c$'"),
     ("t RLIKE 'a.c'", "t IS NOT NULL"),
+    ("t NOT LIKE ''", "t > ''"),
     ("a = 3 AND b = 5", "a < b"),
     ("a < b", "a <= b AND a <> b"),
     ("a < b AND b < 10", "a < 9"),

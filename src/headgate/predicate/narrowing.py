@@ -27,12 +27,12 @@ from headgate.predicate.pattern.containment import contains
 from headgate.predicate.pattern.like import ANY_MANY, LikePattern, parse_like
 from headgate.schema import (
     EVERYTHING,
+    STRING,
     Interval,
     Ordinal,
     String,
     Type,
     ValueSet,
-    successor,
 )
 
 ROUNDS = 50
@@ -206,7 +206,7 @@ def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:
     like = parse_like(pattern.text, pattern.escape)
     prefix = like.prefix
     if like.is_literal:
-        return ValueSet.of(Interval(prefix, successor(prefix))), True
+        return ValueSet.points(STRING, (prefix,)), True
     texts = ValueSet.of(Interval(prefix or None, _after_prefix(prefix)))
     return texts, like.pieces in ((prefix, ANY_MANY), (ANY_MANY,))
 
