@@ -15,8 +15,19 @@ except ImportError:
 
 from headgate.spark.frames import HeadgateWarning, stream_of
 from headgate.spark.route import Route, route
+from headgate.spark.where import Where, where
 
-__all__ = ["HeadgateWarning", "Result", "Route", "open_session", "route", "run", "stream_of"]
+__all__ = [
+    "HeadgateWarning",
+    "Result",
+    "Route",
+    "Where",
+    "open_session",
+    "route",
+    "run",
+    "stream_of",
+    "where",
+]
 
 if typing.TYPE_CHECKING:
     from headgate.spark.running import Result as Result

@@ -22,7 +22,7 @@ from headgate.workloads.covering_boxes import covering_boxes
 from tests.boundaries import STREAM, Row
 from tests.strategies import Clauses, Seeded, row
 
-PREDICATES, EVENTS = 250, 60
+PREDICATES, EVENTS = 1_200, 60
 TREES: list[dict[str, Any]] = [{"short_circuit": False}, {"dimensions": 1}, {"dimensions": 0}]
 NUMBERS = Stream("s", (Attribute("a", INT), Attribute("x", DOUBLE)))
 

@@ -62,12 +62,12 @@ class WholeNumbers:
         self._column = column
         ordinals = np.array(cuts or [0], np.int64)
         count = _bucket_count(ordinals)
-        self._least, self._most = int(ordinals[0]) - 1, int(ordinals[-1])
+        self._least, self._most = int(ordinals[0]), int(ordinals[-1])
         width = (self._most - self._least).bit_length() - (count.bit_length() - 1)
         self._shift = max(0, width)
         place = buckets_of_whole(ordinals, self._least, self._most, self._shift)
         lowest = float(np.iinfo(np.int64).min)
-        self._buckets = Buckets.of(ordinals, lowest, place, count + 1)
+        self._buckets = Buckets.of(ordinals, lowest, place, count + 2)
         self._empty = not cuts
 
     def number(self, array: pa.Array[Any], cells: Cells) -> None:

@@ -24,7 +24,7 @@ Method = Literal["auto", "standard", "vectorised", "tree", "r-tree", "r*-tree", 
 METHODS: tuple[Method, ...] = get_args(Method)
 
 MOST_BOXES = 100_000
-FEW_BOXES = 16  # up to which comparing them all is faster than bitmaps
+FEW_BOXES = 24  # up to which comparing them all is faster than bitmaps
 
 
 class Rows(Protocol):

@@ -15,8 +15,8 @@ from headgate.matching.keyed.intrinsics import lowest_bit, unchecked
 
 @kernel
 def judge_one_by_one(cells, start, dimension, low, high, mask):
-    """Standard evaluation ("On stream sharing with disjunctive predicates", Algorithms 5 and 13,
-    where an absent value must fail).
+    """Standard evaluation ("Matching and Evaluation of Disjunctive Predicates for Data Stream
+    Sharing", Algorithms 5 and 13, where an absent value must fail).
 
     The sides of box i are from `start[i]` up to `start[i + 1]`; the first that fails ends the box,
     and the first box that holds ends the row.

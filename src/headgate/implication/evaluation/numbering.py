@@ -29,11 +29,9 @@ def below(cuts, first, bucket, steps, value):
 
 @part_of_kernel
 def bucket_of_whole(value, least, most, shift):
-    """The bucket of a whole number; `least` is one less than the least cut."""
+    """The bucket of a whole number, where cuts are from `least` to `most`."""
     inside = min(max(value, least), most)
-    above = np.uint64(inside) - np.uint64(least)
-    some = np.uint64(above > 0)
-    return np.int64(((above - some) >> np.uint64(shift)) + some)
+    return np.int64(value >= least) * (1 + (inside >> shift) - (least >> shift))
 
 
 @part_of_kernel

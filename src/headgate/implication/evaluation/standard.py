@@ -1,7 +1,7 @@
 """Standard evaluation: every box, largest first, until one holds the row.
 
-"On stream sharing with disjunctive predicates", sections 4.1 and 6.1: of each box the sides are
-compared in order of their length, here as a share of the cells of the dimension.
+"Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", sections 4.1 and 6.1:
+the sides of a box are compared in order of their length, here as a share of the dimension's cells.
 """
 
 from __future__ import annotations

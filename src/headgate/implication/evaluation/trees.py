@@ -1,8 +1,9 @@
 """Index-based evaluation: a tree of boxes is asked for each row's point.
 
-"On stream sharing with disjunctive predicates", section 4.2: all hits or, with the short circuit,
-the first one; only the most selective dimensions in the tree, and the others compared afterwards;
-or no deeper than a level, which may let rows through that are in no box, but never loses one.
+"Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 4.2: all hits
+or, with the short circuit, the first one; only the most selective dimensions in the tree, and the
+others compared afterwards; or no deeper than a level, which may let rows through that are in no
+box, but never loses one.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class ArrayTree:
         return hits
 
     def any_containing(self, point: Coordinates) -> bool:
-        return self._hits(point, True) > 0
+        return bool(self._hits(point, True))
 
     def _hits(self, point: Coordinates, first: bool) -> int:
         query, dimensions = self._query, self._dimensions

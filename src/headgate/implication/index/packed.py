@@ -87,7 +87,7 @@ def placed(low, high, fan_out):
     """
     count, d = low.shape
     order = np.arange(count)
-    stack = [(0, count)]
+    stack = [(0, count if d else 0)]  # without dimensions one place is like another
     while len(stack) > 0:
         start, stop = stack.pop()
         size, part = stop - start, 1

@@ -1,4 +1,8 @@
-"""What every index of boxes answers ("On stream sharing with disjunctive predicates", 6.1)."""
+"""What every index of boxes answers.
+
+It is the generic interface of "Matching and Evaluation of Disjunctive Predicates for Data Stream
+Sharing", section 6.1.
+"""
 
 from __future__ import annotations
 

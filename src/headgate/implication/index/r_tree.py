@@ -1,7 +1,8 @@
 """Indexes of boxes that libspatialindex keeps: an R-tree with quadratic split, and an R*-tree.
 
-"On stream sharing with disjunctive predicates", section 6.1, uses these two, with nodes of 5 to 10
-entries. Half-open ranges of cells become closed ones, [low, high − 1], which doubles hold exactly.
+"Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 6.1, uses these
+two, with nodes of 5 to 10 entries. Half-open ranges of cells become closed ones, [low, high − 1],
+which doubles hold exactly.
 To deactivate a box is to delete it there. The library gives all hits or their number, and cannot
 end at the first, so here the short circuit saves only the list.
 """
