@@ -74,6 +74,34 @@ def test_duplicates_are_found_whatever_the_spelling() -> None:
     assert duplicates == {"two": "one", "three": "one"}
 
 
+def test_implied_queries_name_the_largest_that_imply_them() -> None:
+    """Direct ones only, of one stream, whatever is selected; duplicates by meaning are found."""
+    found = findings(
+        "CREATE QUERY wide AS SELECT * FROM s WHERE b > 1",
+        "CREATE QUERY narrow AS SELECT * FROM s WHERE b > 3",
+        "CREATE QUERY middle AS SELECT t FROM s WHERE b > 2",
+        "CREATE QUERY never AS SELECT * FROM s WHERE a > 9",
+        "CREATE QUERY other AS SELECT * FROM r WHERE a > 3",
+        "CREATE QUERY again AS SELECT * FROM s WHERE b > 5 OR b IN (4, 5)",
+        "CREATE QUERY counted AS SELECT COUNT(*) AS n FROM s WHERE b > 4",
+    )
+    implied = {name: f.implied_by for name, f in found.items() if f.implied_by}
+    assert implied == {"wide": ("middle",), "middle": ("narrow",)}
+    assert found["again"].duplicate_of == "narrow"
+
+
+def test_many_queries_are_compared_as_few_are() -> None:
+    """From some number on another algorithm does it, and progress counts each query twice."""
+    script = Script(Schema())
+    statements = [f"CREATE QUERY q{x} AS SELECT * FROM r WHERE a > {x}" for x in range(50)]
+    read = list(script.read(";\n".join((SCHEMA, *statements))))
+    queries = QuerySet(script.schema, [found for found in read if isinstance(found, Query)])
+    steps: list[int] = []
+    found = hg.check(queries, steps.append)
+    assert [f.implied_by for f in found] == [(f"q{x + 1}",) for x in range(49)] + [()]
+    assert sum(steps) == 100
+
+
 def test_joins_and_aggregates_are_checked_too() -> None:
     """A contradiction across streams is one."""
     found = findings(

@@ -1,0 +1,77 @@
+"""Which queries imply which, straight from the definition: all pairs, then the reduction.
+
+It takes time that is cubic in the number of queries and is what the fast way is held to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.implication.implies import by_search, implied
+from headgate.implication.pair import Declared
+from headgate.predicate import Predicate, satisfiable
+from headgate.predicate.satisfy import Answer
+from headgate.schema import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How queries imply one another, each named by its place.
+
+    `same_as[q]` is the first query that holds for the same rows, q itself where no earlier one
+    does. `implied_by[q]` are the largest of the queries that strictly imply q, ascending; only
+    firsts have any, or occur. `open[q]` are queries of which it is not known whether they imply q.
+    Queries that are never TRUE imply everything, and are left out. `is_complete` is False where a
+    budget ended the search, so that `implied_by` may lack some.
+    """
+
+    same_as: list[int]
+    implied_by: Sequence[Sequence[int] | npt.NDArray[np.int64]]
+    open: dict[int, list[int]] = field(default_factory=dict)
+    is_complete: bool = True
+
+
+def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Order:
+    """The order of conditions on one stream.
+
+    >>> from headgate.schema import INT, Attribute
+    >>> from headgate.sql import parse_where
+    >>> s = Stream("s", (Attribute("a", INT),))
+    >>> texts = ("a > 1", "a > 3", "a > 2", "NOT a <= 1", "a > 1 AND a < 1", "TRUE")
+    >>> found = order_by_definition([parse_where(text, s) for text in texts], s)
+    >>> found.implied_by, found.same_as
+    ([[2], [], [1], [], [], [0]], [0, 1, 2, 0, 4, 5])
+    """
+    places = [at for at, condition in enumerate(conditions) if _can_hold(condition, stream)]
+    answers = {
+        (p, q): _implication(conditions[p], conditions[q], stream) for p in places for q in places
+    }
+    same_as = list(range(len(conditions)))
+    for q in places:
+        same_as[q] = min(p for p in places if answers[p, q] == "yes" == answers[q, p] or p == q)
+    firsts = [q for q in places if same_as[q] == q]
+    below = {(p, q) for p in firsts for q in firsts if p != q and answers[p, q] == "yes"}
+    implied_by: list[list[int]] = [[] for _ in conditions]
+    for p, q in sorted(below):
+        if not any((p, r) in below and (r, q) in below for r in firsts):
+            implied_by[q].append(p)
+    unknown: dict[int, list[int]] = {}
+    for (p, q), answer in answers.items():
+        if answer == "unknown" and same_as[p] == p and same_as[q] == q:
+            unknown.setdefault(q, []).append(p)
+    return Order(same_as, implied_by, unknown)
+
+
+def _can_hold(condition: Predicate, stream: Stream) -> bool:
+    declared = Declared.of(stream, (condition,))
+    return satisfiable(condition, declared.domains, declared.required).answer != "no"
+
+
+def _implication(p: Predicate, q: Predicate, stream: Stream) -> Answer:
+    declared = Declared.of(stream, (p, q))
+    answer = by_search(p, q, declared).answer
+    return implied(p, q, declared).answer if answer == "unknown" else answer

@@ -1,0 +1,194 @@
+"""The hull of a predicate: for each column the values that it can have in a row of the predicate.
+
+A hull is a product of sets. Most queries are their own hull: a conjunction of conditions on single
+columns. A product contains a predicate exactly if it contains the predicate's hull.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headgate.predicate import (
+    And,
+    Column,
+    Compare,
+    Constant,
+    IsNull,
+    Matches,
+    Or,
+    Predicate,
+    Within,
+    columns,
+    columns_of,
+)
+from headgate.predicate.atoms import Atom
+from headgate.predicate.narrowing import prefix_range
+from headgate.schema import EVERYTHING, NOTHING, Attribute, ValueSet
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a column may be: these values, and NULL or not."""
+
+    values: ValueSet
+    null: bool
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.null and self.values.is_empty
+
+    def intersection(self, other: Side) -> Side:
+        return Side(self.values.intersection(other.values), self.null and other.null)
+
+    def union(self, other: Side) -> Side:
+        return Side(self.values.union(other.values), self.null or other.null)
+
+    def covers(self, other: Side) -> bool:
+        """Is every value of `other` in this one, and NULL if it has that?"""
+        return self.null >= other.null and self.values.covers(other.values)
+
+
+Sides = Mapping[Column, Side]
+
+
+@dataclass(frozen=True, slots=True)
+class Hull:
+    """Sides by column; a column without a side may be whatever its stream allows.
+
+    `is_all`: the predicate holds for every row of its hull. `is_tight`: each value of each side
+    occurs in a row for which the predicate holds; it may not, where patterns or comparisons of
+    columns are among the conditions, or where several disjunctions share a column.
+    """
+
+    sides: Sides
+    is_all: bool = True
+    is_tight: bool = True
+
+    def covers(self, other: Hull) -> bool:
+        """Is every row of the other hull in this one?"""
+        mine, theirs = self.sides, other.sides
+        return mine.keys() <= theirs.keys() and all(
+            side.covers(theirs[column]) for column, side in mine.items()
+        )
+
+
+ALL_ROWS = Hull({})
+
+
+def hull(held: Predicate, attributes: Mapping[Column, Attribute]) -> Hull | None:
+    """The hull of a predicate in the form that `holding` gives; None where it is never TRUE.
+
+    >>> from headgate.predicate import holding
+    >>> from headgate.schema import INT, Stream
+    >>> from headgate.sql import parse_where
+    >>> stream = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
+    >>> held = holding(parse_where("a = 1 AND b = 2 OR a = 5 AND b = 2 OR a IS NULL", stream))
+    >>> known = {column: stream[column.name] for column in (Column("a", INT), Column("b", INT))}
+    >>> found = hull(held, known)
+    >>> {column.name: (side.values.cuts, side.null) for column, side in found.sides.items()}
+    {'a': ((1, 2, 5, 6), True)}
+    >>> found.is_all, found.is_tight
+    (False, True)
+    """
+    if isinstance(held, And):
+        parts = [hull(part, attributes) for part in held.parts]
+        found = _of_all(parts)
+        is_known = found is None or found.is_all or not found.is_tight or _are_apart(held, parts)
+        return found if is_known else _loose(found)
+    if isinstance(held, Or):
+        return _of_any([hull(part, attributes) for part in held.parts], attributes)
+    assert isinstance(held, Atom)
+    return _of_atom(held, attributes)
+
+
+def _of_atom(atom: Atom, attributes: Mapping[Column, Attribute]) -> Hull | None:
+    if isinstance(atom, Constant):
+        return ALL_ROWS if atom.value is True else None
+    if isinstance(atom, Within):
+        return _of_side(atom.column, Side(atom.values, False), attributes)
+    if isinstance(atom, IsNull):
+        side = Side(EVERYTHING, False) if atom.negated else Side(NOTHING, True)
+        return _of_side(atom.column, side, attributes)
+    if isinstance(atom, Compare):
+        both = [_of_side(c, Side(EVERYTHING, False), attributes) for c in columns_of(atom)]
+        return _loose(_of_all(both))
+    return _of_pattern(atom, attributes)
+
+
+def _of_pattern(atom: Matches, attributes: Mapping[Column, Attribute]) -> Hull | None:
+    texts, is_exact = prefix_range(atom.pattern)
+    if atom.negated:
+        texts = texts.complement() if is_exact else EVERYTHING
+    found = _of_side(atom.column, Side(texts, False), attributes)
+    return found if is_exact else _loose(found)
+
+
+def _of_side(column: Column, side: Side, attributes: Mapping[Column, Attribute]) -> Hull | None:
+    allowed = whole(attributes[column])
+    found = allowed.intersection(side)
+    if found.is_empty:
+        return None
+    return ALL_ROWS if found == allowed else Hull({column: found})
+
+
+def whole(attribute: Attribute) -> Side:
+    """All that a column may be, by its CHECK and NOT NULL."""
+    return Side(attribute.domain, attribute.nullable)
+
+
+def _loose(found: Hull | None) -> Hull | None:
+    return None if found is None else Hull(found.sides, is_all=False, is_tight=False)
+
+
+def _of_all(parts: list[Hull | None]) -> Hull | None:
+    """The rows of all parts; their sides meet."""
+    sides: dict[Column, Side] = {}
+    is_all = is_tight = True
+    for part in parts:
+        if part is None:
+            return None
+        is_all &= part.is_all
+        is_tight &= part.is_tight
+        for column, side in part.sides.items():
+            known = sides.get(column)
+            common = side if known is None else known.intersection(side)
+            if common.is_empty:
+                return None
+            sides[column] = common
+    return Hull(sides, is_all, is_tight)
+
+
+def _are_apart(held: And, parts: list[Hull | None]) -> bool:
+    """Does no part that is not its own hull, and may tie its columns, share one with another?"""
+    mentioned = Counter(column for part in held.parts for column in columns(part))
+    return all(
+        mentioned[column] == 1
+        for part, found in zip(held.parts, parts, strict=True)
+        if found is not None and not found.is_all
+        for column in columns(part)
+    )
+
+
+def _of_any(parts: list[Hull | None], attributes: Mapping[Column, Attribute]) -> Hull | None:
+    """The rows of any part; their sides unite. A column that one part leaves free is free."""
+    found = [part for part in parts if part is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    shared = set.intersection(*(set(part.sides) for part in found))
+    sides = {}
+    for column in shared:
+        union = found[0].sides[column]
+        for part in found[1:]:
+            union = union.union(part.sides[column])
+        if union != whole(attributes[column]):
+            sides[column] = union
+    is_tight = all(part.is_tight for part in found)
+    return Hull(sides, all(part.is_all for part in found) and _is_product(found), is_tight)
+
+
+def _is_product(parts: list[Hull]) -> bool:
+    """Do the parts differ in the side of one column at most, so that their union has no corners?"""
+    sided = {column for part in parts for column in part.sides}
+    return sum(len({part.sides.get(column) for part in parts}) > 1 for column in sided) <= 1

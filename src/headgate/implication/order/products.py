@@ -1,0 +1,142 @@
+"""Hulls as arrays: each side a few ranges of numbered cells, and only the sides that there are.
+
+A column is cut wherever a side begins or ends, as in `headgate.implication.space`: NULL is cell 0,
+values begin at cell 1, and what CHECK rules out has no number. Of 400 columns a query mentions
+seven, so that a full matrix would be mostly empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.implication.order.hull import Hull, Side, whole
+from headgate.predicate import Column
+from headgate.schema import Attribute
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Products(NamedTuple):
+    """Hull i has the sides `offsets[i]` up to before `offsets[i + 1]`, by ascending column.
+
+    Side s is of the column `column[s]`. Its ranges are `first[s]` up to before `last[s]` in `lows`
+    and `highs`, ascending, each from a low cell up to before a high one. `excluded[i]` counts the
+    cells that the sides of hull i leave out: it falls when a product grows.
+    """
+
+    offsets: Numbers
+    column: Numbers
+    first: Numbers
+    last: Numbers
+    lows: Numbers
+    highs: Numbers
+    excluded: Numbers
+    bottom: Numbers
+    top: Numbers
+
+    @property
+    def columns(self) -> int:
+        """How many there are; column c has the cells `bottom[c]` up to before `top[c]`."""
+        return len(self.top)
+
+    @property
+    def low(self) -> Numbers:
+        """The lowest cell of each side."""
+        return self.lows[self.first]
+
+    @property
+    def high(self) -> Numbers:
+        """The cell after the highest of each side."""
+        return self.highs[self.last - 1]
+
+    @property
+    def owner(self) -> Numbers:
+        """The hull of each side."""
+        return np.repeat(np.arange(len(self.excluded)), np.diff(self.offsets))
+
+
+def products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]) -> Products:
+    """The hulls as arrays, in cells that they share."""
+    distinct: dict[Column, dict[Side, int]] = {}
+    number = 0
+    for found in hulls:
+        for column, side in found.sides.items():
+            known = distinct.setdefault(column, {})
+            if side not in known:
+                known[side] = number
+                number += 1
+    place = {column: at for at, column in enumerate(distinct)}
+    ranges: list[list[tuple[int, int]]] = [[]] * number
+    left_out = [0] * number
+    bottom, top = [], []
+    for column, sides in distinct.items():
+        dimension = _Cells.of(whole(attributes[column]), sides)
+        bottom.append(dimension.end - dimension.count)
+        top.append(dimension.end)
+        for side, at in sides.items():
+            ranges[at] = dimension.ranges(side)
+            left_out[at] = dimension.count - sum(high - low for low, high in ranges[at])
+    ends = np.cumsum([0, *(len(one) for one in ranges)])
+    flat = np.array([pair for one in ranges for pair in one], np.int64).reshape(-1, 2)
+    mine = [
+        sorted((place[column], distinct[column][side]) for column, side in found.sides.items())
+        for found in hulls
+    ]
+    offsets = np.cumsum([0, *(len(one) for one in mine)])
+    pairs = np.array([pair for one in mine for pair in one], np.int64).reshape(-1, 2)
+    column_of, side_of = pairs[:, 0].copy(), pairs[:, 1].copy()
+    total = np.concatenate(([0], np.cumsum(np.array(left_out, np.int64)[side_of])))
+    return Products(
+        offsets.astype(np.int64),
+        column_of,
+        ends[side_of].astype(np.int64),
+        ends[side_of + 1].astype(np.int64),
+        flat[:, 0].copy(),
+        flat[:, 1].copy(),
+        total[offsets[1:]] - total[offsets[:-1]],
+        np.array(bottom, np.int64),
+        np.array(top, np.int64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """`cell_of` a cut is the number of the first cell that does not begin before it."""
+
+    cell_of: Mapping[Any, int]
+    first: int
+    end: int
+    count: int
+
+    @staticmethod
+    def of(allowed: Side, sides: Mapping[Side, int]) -> _Cells:
+        found = {cut for side in sides for cut in side.values.cuts}
+        cuts = sorted(found.union(allowed.values.cuts))
+        inside = allowed.values.starts_inside
+        cell_of, cell = {}, 1
+        turns = set(allowed.values.cuts)
+        for cut in cuts:
+            cell += inside
+            cell_of[cut] = cell
+            inside ^= cut in turns
+        cell += inside
+        return _Cells(cell_of, 1, cell, cell - (not allowed.null))
+
+    def ranges(self, side: Side) -> list[tuple[int, int]]:
+        """The cells of a side; ranges that touch are one."""
+        ends = [self.first] if side.values.starts_inside else []
+        ends += [self.cell_of[cut] for cut in side.values.cuts]
+        if len(ends) % 2:
+            ends.append(self.end)
+        found = [(0, 1)] if side.null else []
+        for low, high in zip(ends[::2], ends[1::2], strict=True):
+            if found and found[-1][1] == low:
+                found[-1] = (found[-1][0], high)
+            else:
+                found.append((low, high))
+        return found

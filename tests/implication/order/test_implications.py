@@ -1,0 +1,145 @@
+"""What implies what: the fast way against the definition, and hard sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from headgate.implication.order.definition import Order, order_by_definition
+from headgate.implication.order.implications import implications
+from headgate.implication.pair import Declared
+from headgate.predicate import Predicate, holding, satisfiable
+from headgate.schema import INT, STRING, Attribute, Interval, Stream, ValueSet
+from headgate.sql import parse_where
+from tests.boundaries import STREAM
+from tests.strategies import Clauses, Seeded
+
+SMALL = Stream(
+    "s",
+    (
+        Attribute("a", INT, ValueSet.of(Interval(1, 8))),
+        Attribute("b", INT, nullable=False),
+        Attribute("c", INT),
+        Attribute("t", STRING),
+    ),
+)
+TEXTS = ("= 'ab'", "LIKE 'a%'", "LIKE '%b'", "LIKE '%b%'", "NOT LIKE '%b%'", "> 'a'", "IS NULL")
+
+
+def fast(conditions: Sequence[Predicate], stream: Stream) -> Order:
+    """The fast order of all conditions, without those that are never TRUE."""
+    places = []
+    for at, condition in enumerate(conditions):
+        declared = Declared.of(stream, (condition,))
+        if satisfiable(condition, declared.domains, declared.required).answer != "no":
+            places.append(at)
+    found = implications([holding(conditions[at]) for at in places], stream)
+    same_as = list(range(len(conditions)))
+    implied_by: list[list[int]] = [[] for _ in conditions]
+    for number, at in enumerate(places):
+        same_as[at] = places[found.same_as[number]]
+        implied_by[at] = [places[int(other)] for other in found.implied_by[number]]
+    unknown = {places[q]: [places[p] for p in ps] for q, ps in found.open.items()}
+    return Order(same_as, implied_by, unknown, found.is_complete)
+
+
+def order_of(*wheres: str, stream: Stream = SMALL) -> Order:
+    return fast([parse_where(where, stream) for where in wheres], stream)
+
+
+def atom(dice: Random) -> str:
+    column, value = dice.choice("aabbcct"), dice.randrange(9)
+    if column == "t":
+        return f"t {dice.choice(TEXTS)}"
+    return f"{column} " + dice.choice(
+        (
+            f"> {value}",
+            f"<= {value}",
+            f"= {value}",
+            f"<> {value}",
+            f"IN ({value}, {dice.randrange(9)}, 3)",
+            "IS NULL",
+            "IS NOT NULL",
+            f"BETWEEN {value} AND {value + 2}",
+            f"< {dice.choice('abc')}",
+        )
+    )
+
+
+def where(dice: Random, depth: int) -> str:
+    kind = dice.random()
+    if depth == 0 or kind < 0.3:
+        return atom(dice)
+    if kind < 0.9:
+        parts = (f"({where(dice, depth - 1)})" for _ in range(2))
+        return (" AND " if kind < 0.65 else " OR ").join(parts)
+    return f"NOT ({where(dice, depth - 1)})"
+
+
+def agree(conditions: Sequence[Predicate], stream: Stream) -> bool:
+    """Do both ways say the same? Where a pair stays open they need not; is none?"""
+    wanted, found = order_by_definition(conditions, stream), fast(conditions, stream)
+    assert found.is_complete
+    if wanted.open or found.open:
+        return False
+    assert (found.implied_by, found.same_as) == (wanted.implied_by, wanted.same_as), conditions
+    return True
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_fast_order_is_that_of_the_definition(seed: int) -> None:
+    """On small sets over few values, with CHECK, NOT NULL, <>, IN, OR, NOT, LIKE and a < b."""
+    decided = 0
+    for number in range(50):
+        dice = Random(1000 * seed + number)
+        wheres = [where(dice, dice.choice((0, 1, 1, 2))) for _ in range(dice.randint(2, 12))]
+        decided += agree([parse_where(one, SMALL) for one in wheres], SMALL)
+    assert decided > 40
+
+
+def test_the_whole_language_agrees() -> None:
+    """On sets of clauses over all types, as far as they are decided."""
+    decided = 0
+    for seed in range(40):
+        clauses = Clauses(Seeded(seed), STREAM.attributes[2 * (seed % 9) :][:2])
+        wheres = [clauses.where(1) for _ in range(6)]
+        decided += agree([parse_where(one, STREAM) for one in wheres], STREAM)
+    assert decided > 20
+
+
+def test_a_chain_has_one_parent_each() -> None:
+    """All pairs of 3,000 thresholds would be 4.5 million."""
+    found = order_of(*(f"c > {x}" for x in range(3000)))
+    assert [list(one) for one in found.implied_by] == [[x + 1] for x in range(2999)] + [[]]
+
+
+def test_nested_unions_are_a_chain_too() -> None:
+    """Each disjunction contains the next, by its parts."""
+    found = order_of(*(f"c > {x} OR t = 'x'" for x in range(200)))
+    assert found.implied_by == [[x + 1] for x in range(199)] + [[]]
+
+
+def test_duplicates_are_one_class_however_they_are_written() -> None:
+    """The first stands for all; unions that become a product are found too."""
+    found = order_of(
+        "c > 3 OR b = 1", "b = 1 OR c >= 4", "c IN (1, 2)", "c = 1 OR c = 2", "c BETWEEN 1 AND 2",
+        "b = 1 OR c > 3 AND b <> 1", "c > 5",
+    )  # fmt: skip
+    assert found.same_as == [0, 0, 2, 2, 2, 0, 6]
+    assert found.implied_by == [[6], [], [], [], [], [], []]
+
+
+def test_a_tautology_is_implied_by_the_largest_only() -> None:
+    """CHECK and NOT NULL make `b IS NOT NULL` one, and contradictions are left out."""
+    found = order_of("b IS NOT NULL", "c > 1", "c > 2", "a = 9", "TRUE", "a > 7 OR a IS NULL")
+    assert found.implied_by == [[1, 5], [2], [], [], [], []]
+    assert found.same_as[4] == 0
+
+
+def test_what_patterns_leave_open_is_said() -> None:
+    """An answer that is neither yes nor no is listed as open, not as implied."""
+    found = order_of("t RLIKE '^[a-c]+$'", "t RLIKE '^[a-d]+$'")
+    listed = [tuple(one) for one in found.implied_by]
+    assert 0 in listed[1] or 0 in found.open.get(1, [])
