@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -107,6 +108,16 @@ def test_filters_around(sales: DataFrame) -> None:
     assert kept(found) == [1]
     plan = found._jdf.queryExecution().executedPlan().toString()
     assert plan.count("ArrowEvalPython") == 1
+
+
+def test_streaming(sales: DataFrame, tmp_path: Path) -> None:
+    """A streaming DataFrame is filtered as a batch is."""
+    sales.write.parquet(str(tmp_path / "in"))
+    stream = sales.sparkSession.readStream.schema(sales.schema).parquet(str(tmp_path / "in"))
+    found = stream.transform(hg.spark.where("qty > 10 OR qty IS NULL", SALES)).writeStream
+    found = found.option("checkpointLocation", str(tmp_path / "state")).format("parquet")
+    found.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
+    assert kept(sales.sparkSession.read.parquet(str(tmp_path / "out"))) == [0, 2, 3]
 
 
 def test_refused(sales: DataFrame) -> None:

@@ -24,7 +24,7 @@ Method = Literal["auto", "standard", "vectorised", "tree", "r-tree", "r*-tree", 
 METHODS: tuple[Method, ...] = get_args(Method)
 
 MOST_BOXES = 100_000
-FEW_BOXES = 24  # up to which comparing them all is faster than bitmaps
+FEW_BOXES = 24  # up to which comparing them all is faster, if they mention all columns
 
 
 class Rows(Protocol):
@@ -79,7 +79,7 @@ class Evaluator:
         dimensions: int | None = None,
         levels: int | None = None,
     ) -> Evaluator:
-        """An evaluator by one of the methods; "auto" takes the fastest.
+        """An evaluator by one of the methods; "auto" chooses by the number of boxes alone.
 
         "standard" and "vectorised" compare box by box, "tree" searches a packed tree, "r-tree" and
         "r*-tree" those of libspatialindex, and "bitmap" ANDs bitmaps of boxes. "index" is the
