@@ -55,11 +55,8 @@ class Dimension:
     nullable: bool
 
     @staticmethod
-    def of(
-        column: Column, sides: Iterable[Interval], domain: ValueSet, nullable: bool
-    ) -> Dimension:
-        """The coarsest cells that no side cuts."""
-        ends = {end for side in sides for end in (side.low, side.high)} - {None}
+    def of(column: Column, ends: Iterable[Ordinal], domain: ValueSet, nullable: bool) -> Dimension:
+        """The coarsest cells that have none of these ends inside."""
         cuts: list[Any] = sorted(ends)
         if domain.is_everything:
             return Dimension(column, (None, *cuts), (*cuts, None), nullable)
@@ -92,12 +89,24 @@ class Dimension:
             return 0, self.count
         if not isinstance(side, Interval):
             return 0, int(self.nullable)
-        starts = self._starts
-        before = self.count - len(starts)  # cells before the first of them
         low, high = side.low, side.high
         return (
-            int(self.nullable) if low is None else before + bisect_left(starts, low),
-            self.count if high is None else before + bisect_left(starts, high),
+            int(self.nullable) if low is None else self._first_from(low),
+            self.count if high is None else self._first_from(high),
+        )
+
+    def _first_from(self, cut: Ordinal) -> int:
+        """The first cell that does not begin before a cut."""
+        cell = self._cell_at.get(cut)
+        if cell is None:
+            return self.count - len(self._starts) + bisect_left(self._starts, cut)
+        return cell
+
+    @cached_property
+    def _cell_at(self) -> dict[Ordinal, int]:
+        """The cell that begins at each cut."""
+        return dict(
+            zip(self._starts, range(self.count - len(self._starts), self.count), strict=True)
         )
 
     def held(self, low: int, high: int) -> tuple[bool, ValueSet]:
@@ -169,19 +178,24 @@ class Space:
         required: Collection[Column] = (),
     ) -> Space:
         """The coarsest space in which all of these are boxes, given CHECK and NOT NULL."""
-        sides: dict[Column, set[Side]] = {}
+        ends: dict[Column, set[Any]] = {}
         for box in boxes:
             for column, side in box.sides.items():
-                sides.setdefault(column, set()).add(side)
+                known = ends.get(column)
+                if known is None:
+                    known = ends[column] = {None}
+                if isinstance(side, Interval):
+                    known.add(side.low)
+                    known.add(side.high)
         return Space(
             tuple(
                 Dimension.of(
                     column,
-                    [side for side in found if isinstance(side, Interval)],
+                    found - {None},
                     (domains or {}).get(column, EVERYTHING),
                     column not in required,
                 )
-                for column, found in sides.items()
+                for column, found in ends.items()
             )
         )
 
@@ -226,13 +240,6 @@ class Space:
 
 
 def _cells_of(dimension: Dimension, boxes: Sequence[Box]) -> list[tuple[int, int]]:
-    """The cells of each box; sides that several have are looked up once."""
-    column = dimension.column
-    known: dict[Side | None, tuple[int, int]] = {None: dimension.cells(None)}
-    found: list[tuple[int, int]] = []
-    for box in boxes:
-        side = box.sides.get(column)
-        if side not in known:
-            known[side] = dimension.cells(side)
-        found.append(known[side])
-    return found
+    """The cells of each box in a dimension."""
+    column, cells = dimension.column, dimension.cells
+    return [cells(box.sides.get(column)) for box in boxes]

@@ -43,6 +43,9 @@ class Column:
     type: Type
     source: str = ""
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # the rest seldom differs, and columns are hashed very often
+
     @property
     def key(self) -> str:
         """The name under which a row holds this column's value."""
