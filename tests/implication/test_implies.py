@@ -110,12 +110,12 @@ def test_unknown_is_neither_true_nor_false() -> None:
 
 
 def test_past_the_budget_it_is_unknown() -> None:
-    """A budget of splits that does not do gives "unknown", and the reason says so."""
+    """A budget that does not do gives "unknown", and the reason says so."""
     strips = " OR ".join(f"a = {i} AND b <> {i} OR a = {i} AND b = {i}" for i in range(30))
     assert hg.implies("a BETWEEN 0 AND 29 AND b > 0", strips, INTS)
-    found = hg.implies("a BETWEEN 0 AND 29 AND b > 0", strips, INTS, budget=2)
+    found = hg.implies("a BETWEEN 0 AND 29 AND b > 0", strips, INTS, budget=99)
     assert found.answer == "unknown"
-    assert "2 splits" in found.reason
+    assert "99 comparisons" in found.reason
 
 
 def test_a_predicate_of_too_many_boxes_is_searched() -> None:

@@ -42,7 +42,7 @@ def implies(
     """Is every row of p a row of q, given what the stream declares of its columns?
 
     A row of a predicate is one for which it is TRUE. Conditions in SQL need the stream. The answer
-    is "unknown" only past the budget of splits, or where patterns leave it open.
+    is "unknown" only past the budget of comparisons, or where patterns leave it open.
     """
     known = stream.the_stream() if isinstance(stream, Schema) else stream
     first, second = as_predicate(p, known), as_predicate(q, known)

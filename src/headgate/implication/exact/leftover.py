@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from headgate.implication.exact.plain import declined, uncovered_parts
-from headgate.implication.paper.part import Part, Tally, parts_of
+from headgate.errors import ExpansionTooLarge
+from headgate.implication.exact.plain import uncovered_parts
+from headgate.implication.paper.part import Part, Tally, declined, parts_of
 from headgate.implication.space import Boxes
 
-BUDGET = 1_000_000  # splits
-FEW = 40  # pairs of boxes for which no kernel is loaded
+BUDGET = 1_000_000_000  # sides compared: some seconds in a kernel
+FEW = 40  # pairs of boxes that are first tried without a kernel, which may have to be compiled
+FEW_COMPARISONS = 100_000
 
 
 def uncovered(
@@ -22,32 +24,48 @@ def uncovered(
     There can be exponentially many. Raises ExpansionTooLarge when the budget is spent.
     """
     counts = Tally() if tally is None else tally
+    found = _plainly(query, stream, min(budget, FEW_COMPARISONS), counts)
+    return _by_kernel(query, stream, budget, counts) if found is None else iter(found)
+
+
+def _plainly(query: Boxes, stream: Boxes, budget: int, tally: Tally) -> list[Part] | None:
+    """All parts of small unions, where that is soon done."""
     if len(query) * len(stream) > FEW:
-        yield from _by_kernel(query, stream, budget, counts)
-        return
+        return None
+    mine = Tally(budget=budget)
     boxes = parts_of(stream)
-    for part in parts_of(query):
-        yield from uncovered_parts(part, boxes, budget, counts)
-        boxes.append(part)
+    found: list[Part] = []
+    try:
+        for part in parts_of(query):
+            found += uncovered_parts(part, boxes, mine)
+            boxes.append(part)
+    except ExpansionTooLarge:
+        return None
+    tally.comparisons += mine.comparisons
+    tally.most_parts = max(tally.most_parts, mine.most_parts)
+    return found
 
 
 def _by_kernel(query: Boxes, stream: Boxes, budget: int, tally: Tally) -> Iterator[Part]:
     from headgate.implication.exact.search import OPEN, UNCOVERED, search
+    from headgate.matching.keyed.compiled import announce
 
+    announce(__package__)
+    both = stream.and_also(query)
     dimensions = query.low.shape[1]
     parts = np.empty((64 + 2 * dimensions, 2, dimensions), np.int32)
     spans = np.empty((64 + 2 * dimensions, 2), np.int64)
     left = budget
     for at in range(len(query)):
-        boxes = stream.and_also(query[:at])
+        boxes = both[: len(stream) + at]
         parts[0] = query.low[at], query.high[at]
         spans[0] = 0, len(boxes)
         lists, top = np.arange(len(boxes) + 64, dtype=np.int32), 1
         while top:
-            status, parts, spans, lists, top, steps, most, compared = search(
+            status, parts, spans, lists, top, most, compared = search(
                 boxes.low, boxes.high, parts, spans, lists, top, left, True
             )
-            left -= steps
+            left -= compared
             tally.comparisons += compared
             tally.most_parts = max(tally.most_parts, most)
             if status == OPEN:

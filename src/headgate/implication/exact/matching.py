@@ -12,16 +12,16 @@ import numpy as np
 
 from headgate.implication.exact.growth import grow_each
 from headgate.implication.exact.leftover import BUDGET
-from headgate.implication.exact.plain import declined
 from headgate.implication.exact.search import OPEN, match_each
 from headgate.implication.matched import Matched
+from headgate.implication.paper.part import declined
 from headgate.implication.space import Boxes, Space
 
 
 def match_exact(query: Boxes, stream: Boxes, budget: int = BUDGET) -> Matched:
     """Does the stream cover the query, and what must it become to do so?
 
-    Raises ExpansionTooLarge where the budget of splits does not suffice to tell.
+    Raises ExpansionTooLarge where the budget of comparisons does not suffice to tell.
     """
     low = np.concatenate((stream.low, query.low))
     high = np.concatenate((stream.high, query.high))

@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from headgate.errors import ExpansionTooLarge
 from headgate.implication.paper.part import Part, Tally, with_side
 
 
-def uncovered_parts(part: Part, boxes: Sequence[Part], budget: int, tally: Tally) -> Iterator[Part]:
+def uncovered_parts(part: Part, boxes: Sequence[Part], tally: Tally) -> Iterator[Part]:
     """What of a part lies in none of the boxes, as disjoint parts.
 
     >>> boxes = [((1, 9), (0, 3)), ((0, 2), (2, 4))]
-    >>> list(uncovered_parts(((0, 4), (0, 4)), boxes, 100, Tally()))
+    >>> list(uncovered_parts(((0, 4), (0, 4)), boxes, Tally()))
     [((2, 4), (3, 4)), ((0, 1), (0, 2))]
     """
     pending = [(part, boxes)]
-    for _ in range(budget):
-        if not pending:
-            return
+    while pending:
+        tally.keep_to_budget()
         part, boxes = pending.pop()
         near = [(_share(box, part), box) for box in boxes if _overlap(box, part, tally)]
         share, best = max(near, default=(0.0, part))
@@ -32,12 +30,6 @@ def uncovered_parts(part: Part, boxes: Sequence[Part], budget: int, tally: Tally
             rest = [box for _, box in near]
             pending.extend((piece, rest) for piece in _outside(best, part))
             tally.most_parts = max(tally.most_parts, len(pending))
-    raise declined(budget)
-
-
-def declined(budget: int) -> ExpansionTooLarge:
-    """The search takes longer than it may."""
-    return ExpansionTooLarge(f"no answer within {budget:,} splits of boxes")
 
 
 def _overlap(box: Part, part: Part, tally: Tally) -> bool:

@@ -65,19 +65,18 @@ def cut_out(low, high, first, end, parts, spans, top, span):
 def search(low, high, parts, spans, lists, top, budget, wants_part):
     """Go on until a part is uncovered, which is then `parts[top]`, or nothing is left.
 
-    Returns the state again, since it may have grown, then how many steps it took, how many parts
-    were stored at most, and how many sides were compared. Without `wants_part` it stops as soon as
+    Returns the state again, since it may have grown, then how many parts were stored at most, and
+    how many sides were compared, at most about `budget`. Without `wants_part` it stops as soon as
     the boxes together are too small to cover a part.
     """
     dimensions = low.shape[1]
     first = np.empty(dimensions, np.int32)
     end = np.empty(dimensions, np.int32)
     span = np.empty(2, np.int64)
-    steps, most, compared = 0, top, 0
+    most, compared = top, 0
     while top > 0:
-        if steps >= budget:
-            return OPEN, parts, spans, lists, top, steps, most, compared
-        steps += 1
+        if compared >= budget:
+            return OPEN, parts, spans, lists, top, most, compared
         top -= 1
         for k in range(dimensions):
             first[k] = parts[top, 0, k]
@@ -111,13 +110,13 @@ def search(low, high, parts, spans, lists, top, budget, wants_part):
         if best == -2:
             continue
         if best == -1 or (not wants_part and total < 1 - SLACK):
-            return UNCOVERED, parts, spans, lists, top, steps, most, compared
+            return UNCOVERED, parts, spans, lists, top, most, compared
         parts = roomier(parts, top + 2 * dimensions)
         spans = roomier(spans, top + 2 * dimensions)
         span[0], span[1] = stop, count
         top = cut_out(low[best], high[best], first, end, parts, spans, top, span)
         most = max(most, top)
-    return COVERED, parts, spans, lists, top, steps, most, compared
+    return COVERED, parts, spans, lists, top, most, compared
 
 
 @kernel
@@ -133,16 +132,15 @@ def match_each(query_low, query_high, low, high, budget):
     parts = np.empty((max(64, 2 * dimensions), 2, dimensions), np.int32)
     spans = np.empty((max(64, 2 * dimensions), 2), np.int64)
     lists = np.empty(2 * len(low) + 64, np.int32)
-    status, most, steps, compared = COVERED, 0, 0, 0
+    status, most, compared = COVERED, 0, 0
     for query in range(queries):
         parts[0, 0], parts[0, 1] = query_low[query], query_high[query]
         spans[0, 0], spans[0, 1] = 0, count
         for at in range(count):
             lists[at] = at
-        found, parts, spans, lists, _, taken, stored, sides = search(
-            low, high, parts, spans, lists, 1, budget - steps, False
+        found, parts, spans, lists, _, stored, sides = search(
+            low, high, parts, spans, lists, 1, budget - compared, False
         )
-        steps += taken
         compared += sides
         most = max(most, stored)
         if found != COVERED:

@@ -13,6 +13,7 @@ def outside(stream: StreamPredicate, number: int, part: Part, tally: Tally) -> l
     happen or do not. Nothing is cut where the box and the part do not meet. Deviation: all sides
     that the box mentions are compared, whether the query mentions them or not.
     """
+    tally.keep_to_budget()
     box = stream.parts[number]
     pieces: list[Part] = []
     inner = part

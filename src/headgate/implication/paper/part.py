@@ -7,23 +7,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headgate.errors import ExpansionTooLarge
 from headgate.implication.space import Boxes, Space
 
 Side = tuple[int, int]
 Part = tuple[Side, ...]
 
 
+MOST_COMPARISONS = 100_000_000  # about half a minute in plain Python
+
+
 @dataclass(slots=True)
 class Tally:
-    """What Tables 3 to 6 count: pairs of sides that were compared, and parts stored at once."""
+    """What Tables 3 to 6 count: pairs of sides that were compared, and parts stored at once.
+
+    Whoever compares past the `budget` is stopped.
+    """
 
     comparisons: int = 0
     parts: int = 0
     most_parts: int = 0
+    budget: int = MOST_COMPARISONS
 
     def store(self, change: int) -> None:
         self.parts += change
         self.most_parts = max(self.most_parts, self.parts)
+
+    def keep_to_budget(self) -> None:
+        """Raises ExpansionTooLarge when the budget is spent."""
+        if self.comparisons > self.budget:
+            raise declined(self.budget)
+
+
+def declined(budget: int) -> ExpansionTooLarge:
+    """What takes longer than it may."""
+    return ExpansionTooLarge(f"no answer within {budget:,} comparisons of sides of boxes")
 
 
 def parts_of(boxes: Boxes) -> list[Part]:
