@@ -13,7 +13,7 @@ from headgate.implication.implies import by_search
 from headgate.implication.pair import Declared
 from headgate.predicate import evaluate
 from headgate.query import Query
-from headgate.schema import Schema
+from headgate.schema import INT, Attribute, Schema, Stream
 from headgate.sql import Script, parse_where
 from tests.boundaries import STREAM
 from tests.corpus import SHARDS, cases
@@ -128,6 +128,13 @@ def test_a_predicate_of_too_many_boxes_is_searched() -> None:
 def test_text_needs_the_stream() -> None:
     with pytest.raises(hg.HeadgateError, match="needs `stream`"):
         hg.implies("a > 1", "a > 0")
+
+
+def test_names_of_attributes_are_not_confused() -> None:
+    """Two comparisons whose attributes read alike, one after the other."""
+    names = ("a, b", "c", "a", "b, c")
+    odd = Stream("odd", tuple(Attribute(name, INT) for name in names))
+    assert hg.implies("`a, b` < c", "a < `b, c`", odd).answer == "no"
 
 
 def test_queries_are_their_conditions() -> None:

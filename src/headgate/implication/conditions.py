@@ -53,7 +53,7 @@ def _of_pattern(atom: Matches, conditions: Conditions) -> Within:
     texts, is_all = prefix_range(atom.pattern)
     if is_all:
         return Within(atom.column, texts.complement() if atom.negated else texts)
-    column = Column(f"{atom.column.key} {atom.pattern}", BOOLEAN, PATTERN)
+    column = Column(repr((atom.column.key, atom.pattern)), BOOLEAN, PATTERN)
     conditions[column] = replace(atom, negated=False)
     return Within(column, ValueSet.points(BOOLEAN, [int(not atom.negated)]))
 
@@ -62,7 +62,7 @@ def _of_order(atom: Compare, conditions: Conditions) -> Within:
     left, operator, right = atom.left, atom.operator, atom.right
     if right.key < left.key:
         left, operator, right = right, MIRROR[operator], left
-    column = Column(f"{left.key}, {right.key}", INT, ORDER)
+    column = Column(repr((left.key, right.key)), INT, ORDER)
     conditions[column] = Compare(left, "=", right)
     return Within(column, values_where(INT, operator, 0))
 
