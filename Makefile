@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types imports units demo bench bench-be-tree bench-asc soak fix constraints clean
+.PHONY: help setup test lint types imports units demo bench bench-be-tree bench-asc bench-implication soak fix constraints clean
 
 help: ## list the everyday commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -57,8 +57,13 @@ bench-asc: $(READY) ## the experiments of the ASC paper, as a page
 		$(BIN)/headgate bench $$one || exit 1; done
 	$(BIN)/python -m headgate.bench.asc.report bench-results > bench-results/asc.md
 
+bench-implication: $(READY) ## the experiments of the stream-sharing paper, as a page
+	for one in $$($(BIN)/python -m headgate.bench.implication.report --names); do \
+		$(BIN)/headgate bench $$one || exit 1; done
+	$(BIN)/python -m headgate.bench.implication.report bench-results > bench-results/implication.md
+
 soak: $(READY) ## the property tests with fifty times the cases
-	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/bench/be_tree tests/bench/asc
+	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/bench/be_tree tests/bench/asc tests/bench/implication
 
 fix: $(READY) ## format and mend what ruff can
 	$(BIN)/ruff check --fix .

@@ -12,6 +12,7 @@ from pathlib import Path
 from headgate.bench.asc import ASC
 from headgate.bench.be_tree import BE_TREE
 from headgate.bench.experiment import Contestant, Experiment, Round, Unit
+from headgate.bench.implication import IMPLICATION
 from headgate.bench.load import LOAD
 from headgate.bench.match import MATCHING
 from headgate.bench.plot import require_matplotlib
@@ -24,7 +25,8 @@ from headgate.bench.write import write
 from headgate.errors import UsageError, did_you_mean
 
 EXPERIMENTS: dict[str, Experiment] = {
-    found.name: found for found in (LOAD, SCAN, ROUTE, *MATCHING, UPDATES, *BE_TREE, *ASC)
+    found.name: found
+    for found in (LOAD, SCAN, ROUTE, *MATCHING, UPDATES, *BE_TREE, *ASC, *IMPLICATION)
 }
 RESULTS = Path("bench-results")
 
