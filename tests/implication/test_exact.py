@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,17 @@ def test_the_budget_is_kept() -> None:
         list(uncovered(query, stream, budget=9_000))
     with pytest.raises(ExpansionTooLarge, match="no answer within 90 comparisons"):
         list(uncovered(query, stream[:FEW], budget=90))
+
+
+def test_shares_too_small_for_a_float() -> None:
+    """In hundreds of dimensions a box holds less of a part than a float can say; it still does."""
+    dimensions, count = 200, FEW + 1
+    starts = 10 * np.arange(count, dtype=np.int32)[:, None] + np.zeros(dimensions, np.int32)
+    stream = Boxes(starts, starts + 1)
+    query = Boxes(np.zeros((1, dimensions), np.int32), np.full((1, dimensions), 9_999, np.int32))
+    found = list(islice(uncovered(query, stream), 50))
+    held = [int(at) for at in stream.low[:, 0]]
+    assert not any(all(low <= at < high for low, high in part) for part in found for at in held)
 
 
 def test_nothing_and_everything() -> None:

@@ -83,7 +83,12 @@ def search(low, high, parts, spans, lists, top, budget, wants_part):
             end[k] = parts[top, 1, k]
         begin, stop = spans[top, 0], spans[top, 1]
         lists = roomier(lists, 2 * stop - begin)
-        count, best, largest, total = stop, -1, 0.0, 0.0
+        count, best, largest, total = (
+            stop,
+            -1,
+            -1.0,
+            0.0,
+        )  # a share may be 0.0, too small for a float
         for at in range(begin, stop):
             box = lists[at]
             share, inside, apart = 1.0, True, False
