@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from headgate.events import EventBatch
 from headgate.implication.evaluation.cells import Numbering
@@ -32,9 +31,8 @@ class Cut:
 
     def __init__(self, boxes: Sequence[Box]) -> None:
         space, cells = _most_selective_first(boxes)
-        with np.errstate(over="ignore"):  # a volume beyond all doubles is as large as any other
-            self.boxes = space.by_volume(cells)
-        self.counts = _counts(space)
+        self.boxes = space.by_volume(cells)
+        self.counts = space.counts
         self._numberings = [Numbering(dimension) for dimension in space.dimensions]
 
     def cells(self, batch: EventBatch) -> Iterator[tuple[Cells, int, int]]:
@@ -75,11 +73,7 @@ def _most_selective_first(boxes: Sequence[Box]) -> tuple[Space, Boxes]:
     """
     space = Space.of(boxes)
     cells = space.boxes(boxes)
-    share = (cells.high - cells.low).sum(axis=0) / _counts(space)
+    share = (cells.high - cells.low).sum(axis=0) / space.counts
     order = np.argsort(share, kind="stable")
     sorted_ = Space(tuple(space.dimensions[k] for k in order.tolist()))
     return sorted_, Boxes(cells.low[:, order], cells.high[:, order])
-
-
-def _counts(space: Space) -> npt.NDArray[np.int64]:
-    return np.array([dimension.count for dimension in space.dimensions], np.int64)
