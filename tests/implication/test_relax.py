@@ -12,7 +12,7 @@ import headgate as hg
 from headgate.errors import ExpansionTooLarge
 from headgate.implication.relax import RELAX_METHODS
 from headgate.predicate import evaluate
-from headgate.schema import INT, Attribute, Stream
+from headgate.schema import INT, NOTHING, Attribute, Stream
 from headgate.sql import parse_where, render_predicate
 from tests.boundaries import STREAM, VALUES, Row
 from tests.corpus import SHARDS
@@ -113,3 +113,19 @@ def test_options_that_make_no_sense() -> None:
         hg.relax("a = 1", "a = 1", LINE, method="exat")  # type: ignore[arg-type]
     with pytest.raises(hg.HeadgateError, match="options of the paper's methods"):
         hg.relax("a = 1", "a = 1", LINE, quick_check=False)
+
+
+@pytest.mark.parametrize("method", ["em-dfs", "em-mix"])
+def test_the_budget_of_the_paper_s_methods(method: str) -> None:
+    """Depth first and mixed, too, end in an error and not in hours."""
+    holes = " OR ".join(f"a = {3 * i}" for i in range(300))
+    with pytest.raises(ExpansionTooLarge, match="within 100 comparisons"):
+        hg.relax("a BETWEEN 0 AND 900", holes, LINE, method=method, budget=100)  # type: ignore[arg-type]
+
+
+def test_a_check_that_nothing_fulfils() -> None:
+    """Then the attribute is always NULL."""
+    never = Stream("never", (Attribute("a", INT, NOTHING), Attribute("b", INT)))
+    for method in RELAX_METHODS:
+        assert hg.relax("b > 1", "a IS NULL", never, method=method).covered
+        assert hg.relax("a > 1", "b > 1", never, method=method).covered

@@ -14,7 +14,7 @@ from headgate.implication.implies import Condition, as_predicate
 from headgate.implication.matched import Matched
 from headgate.implication.pair import Declared, Pair
 from headgate.implication.paper import match
-from headgate.implication.paper.part import Tally, parts_of
+from headgate.implication.paper.part import MOST_COMPARISONS, Tally, parts_of
 from headgate.implication.space import Boxes
 from headgate.predicate import Predicate, Satisfiability, disjunction
 from headgate.schema import Schema, Stream, Value
@@ -80,7 +80,9 @@ def relax(
     These take `quick_check` and `index`: "linear", "r-tree", "r*-tree" or "array". A query box that
     is not covered is added whole, as in the paper; what exactly is missing is the `rest`.
 
-    Raises ExpansionTooLarge where a predicate is too many boxes.
+    Raises ExpansionTooLarge where a predicate is too many boxes, and where one of the paper's
+    methods compares more sides than the `budget` or 20,000,000. Past its budget "exact" says that
+    it is unknown.
     """
     if method not in RELAX_METHODS:
         raise UsageError(f"no method `{method}`; {did_you_mean(method, RELAX_METHODS)}")
@@ -93,7 +95,14 @@ def relax(
         matched, found = _match_exactly(pair, budget)
     else:
         boxes = pair.query_boxes, pair.stream_boxes
-        matched = match(pair.space, *boxes, method, quick_check=quick_check, index=index)
+        matched = match(
+            pair.space,
+            *boxes,
+            method,
+            quick_check=quick_check,
+            index=index,
+            budget=min(budget, MOST_COMPARISONS),
+        )
         found = counterexample(uncovered(*boxes, budget), pair)
     is_unknown = method == "exact" and found.answer == "unknown"
     return Relaxation(

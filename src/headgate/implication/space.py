@@ -137,7 +137,7 @@ class Dimension:
         starts = [self._position(low, -math.inf) for low in self.lows]
         stops = [self._position(self._last(high), math.inf) for high in self.highs]
         if self.nullable:
-            starts, stops = [-math.inf, *starts], [*starts[:1], *stops]
+            starts, stops = [-math.inf, *starts], [*(starts or [math.inf])[:1], *stops]
         return np.array(starts), np.array(stops)
 
     def length(self, low: int, high: int) -> float:

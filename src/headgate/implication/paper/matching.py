@@ -14,7 +14,7 @@ from headgate.implication.paper.exact_matching import (
     exact_matching,
     mixed,
 )
-from headgate.implication.paper.part import Tally, parts_of
+from headgate.implication.paper.part import MOST_COMPARISONS, Tally, parts_of
 from headgate.implication.paper.simple_relaxation import simple_relaxation
 from headgate.implication.paper.stream_predicate import StreamPredicate
 from headgate.implication.space import Boxes, Space
@@ -39,17 +39,26 @@ def match(
     *,
     quick_check: bool = True,
     index: str | None = None,
+    budget: int = MOST_COMPARISONS,
 ) -> Matched:
-    """Match a query predicate with a stream predicate (section 2.2), largest boxes first."""
+    """Match a query predicate with a stream predicate (section 2.2), largest boxes first.
+
+    Raises ExpansionTooLarge past the budget of comparisons.
+    """
     prepared = StreamPredicate(space, stream, index)
-    return match_prepared(prepared, query, method, quick_check=quick_check)
+    return match_prepared(prepared, query, method, quick_check=quick_check, budget=budget)
 
 
 def match_prepared(
-    stream: StreamPredicate, query: Boxes, method: Method, *, quick_check: bool = True
+    stream: StreamPredicate,
+    query: Boxes,
+    method: Method,
+    *,
+    quick_check: bool = True,
+    budget: int = MOST_COMPARISONS,
 ) -> Matched:
     """The same with a stream predicate that is in order and indexed; it is relaxed in place."""
-    tally = Tally()
+    tally = Tally(budget=budget)
     parts = parts_of(stream.space.by_volume(query))
     covered = _MATCHERS[method](stream, parts, tally, check_first=quick_check)
     return Matched(covered, stream.boxes(), tally.comparisons, tally.most_parts)
