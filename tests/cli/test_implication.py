@@ -79,6 +79,14 @@ def test_relax_by_every_method(schema: Path, method: str) -> None:
     assert ("lets more through" in result.stdout) == (method == "hcr")
 
 
+@pytest.mark.parametrize("method", ["exact", "hsr", "em-dfs"])
+def test_relax_where_it_is_unknown(schema: Path, method: str) -> None:
+    """Unknown is not shown as no, whatever the method."""
+    result = run(schema, "relax", "sym RLIKE 'a+'", "sym RLIKE 'a'", "--method", method)
+    assert result.exit_code == 4
+    assert result.stdout.startswith("covered   unknown: patterns")
+
+
 def test_relax_says_where_a_heuristic_misses(schema: Path) -> None:
     """HSR does not see that two boxes together hold the query, and the answer says so."""
     conditions = "price > 0 AND qty > 5", "price < 5 AND qty > 0 OR price >= 5 AND qty > 1"
@@ -115,7 +123,9 @@ def test_pictures(schema: Path, tmp_path: Path, query: str, stream: str, ending:
         (("qty > 1", "price > 2", "--plot", "it.gif"), "the ending .png"),
         (("qty > 1", "qty > 2", "--index", "array"), "options of the paper's methods"),
         (("qty > 1", "qty > 2", "--method", "hsr", "--index", "arry"), "did you mean `array`?"),
-        (("qty > 1", "qyt > 2"), "did you mean `qty`?"),
+        (("qty > 1", "qyt > 2"), "STREAM:1:1: no attribute `qyt`"),
+        (("qty >> 1", "qty > 2"), "QUERY:1:6:"),
+        (("sym LIKE '%a%' AND qty > 1", "qty > 2", "--plot", "it.png"), "cannot be drawn"),
     ],
 )
 def test_errors(

@@ -17,6 +17,7 @@ from headgate.cli.output import (
     console,
     escape,
     load_stream,
+    read_condition,
     row_text,
 )
 from headgate.events.json_text import as_json
@@ -43,7 +44,8 @@ def implies(
 
         headgate implies -s schema.sql "side = 'buy'" "side IN ('buy', 'sell')" --format json
     """
-    found = implied(p, q, load_stream(schema, stream))
+    chosen = load_stream(schema, stream)
+    found = implied(read_condition("P", p, chosen), read_condition("Q", q, chosen), chosen)
     if format is Format.json:
         told = {"implies": found.answer, "witness": found.witness, "reason": found.reason}
         typer.echo(as_json(told))

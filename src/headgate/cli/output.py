@@ -13,10 +13,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-from headgate.errors import UsageError
+from headgate.errors import Position, SqlError, UsageError
+from headgate.predicate import Predicate
 from headgate.queries import LoadReport, QuerySet, read
 from headgate.schema import Stream, Value
-from headgate.sql import literal
+from headgate.sql import literal, parse_where
 
 ALL_WELL, FINDINGS, WRONG_USAGE, BAD_INPUT, UNKNOWN = range(5)
 SHOWN_ERRORS = 20
@@ -124,6 +125,14 @@ def load_stream(schema: list[Path] | None, name: str | None) -> Stream:
     if not schema:
         raise UsageError("which stream? Give a file with CREATE STREAM by -s")
     return read(*schema, strict=True).schema.the_stream(name)
+
+
+def read_condition(name: str, text: str, stream: Stream) -> Predicate:
+    """A condition of the command line; an error in it says which argument it is."""
+    try:
+        return parse_where(text, stream)
+    except SqlError as error:
+        raise error.located(Position(name)) from None
 
 
 def row_text(row: Mapping[str, Value | None]) -> str:

@@ -20,6 +20,7 @@ from headgate.cli.output import (
     counted,
     escape,
     load_stream,
+    read_condition,
     row_text,
 )
 from headgate.events.json_text import as_json
@@ -93,10 +94,11 @@ def relax(
     """
     if plot is not None:
         check_plot(plot)
+    chosen = load_stream(schema, stream)
     found = relaxed(
-        query,
-        existing,
-        load_stream(schema, stream),
+        read_condition("QUERY", query, chosen),
+        read_condition("STREAM", existing, chosen),
+        chosen,
         method=method.value,
         quick_check=quick_check,
         index=index,

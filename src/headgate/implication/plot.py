@@ -48,7 +48,9 @@ def plot_relaxation(found: Relaxation, path: Path) -> None:
     check_plot(path)
     pair = found.pair
     dimensions = pair.space.dimensions
-    if len(dimensions) != 2 or pair.conditions:
+    if pair.conditions:
+        raise UsageError("patterns and comparisons of attributes cannot be drawn; boxes can")
+    if len(dimensions) != 2:
         named = ", ".join(dimension.column.name for dimension in dimensions) or "none"
         raise UsageError(
             f"a picture has two axes, so it needs conditions on two attributes; these have {named}"

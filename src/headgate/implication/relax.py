@@ -29,11 +29,11 @@ RELAX_METHODS: tuple[RelaxMethod, ...] = get_args(RelaxMethod)
 class Relaxation:
     """A query predicate matched with a stream predicate.
 
-    `covered` says whether the method found the query inside the stream as it was; None where that
-    is unknown, and `reason` says why. `predicate` is the stream's, relaxed: every row of the query
-    and of the stream is one of it, and where it is `exact` no other row is. `witness` is a row of
-    the query that the stream lacks. `comparisons` of sides and `parts` stored at once are the units
-    of the paper's Tables 3 to 6.
+    `covered` says whether the method found the query inside the stream as it was; None where it did
+    not and the truth is unknown, and `reason` says why. `predicate` is the stream's, relaxed: every
+    row of the query and of the stream is one of it, and where it is `exact` no other row is.
+    `witness` is a row of the query that the stream lacks. `comparisons` of sides and `parts` stored
+    at once are the units of the paper's Tables 3 to 6.
     """
 
     covered: bool | None
@@ -104,7 +104,7 @@ def relax(
             budget=min(budget, MOST_COMPARISONS),
         )
         found = counterexample(uncovered(*boxes, budget), pair)
-    is_unknown = method == "exact" and found.answer == "unknown"
+    is_unknown = not matched.covered and found.answer == "unknown"
     return Relaxation(
         covered=None if is_unknown else matched.covered,
         predicate=_relaxed(pair, matched, grown=method == "hcr"),

@@ -15,7 +15,7 @@ from headgate.implication.paper.part import Part, Tally
 from headgate.implication.paper.quick_check import Quick, quick_check
 from headgate.implication.paper.stream_predicate import StreamPredicate
 
-MOST_PARTS = 1_000_000
+MOST_PARTS = 200_000
 
 Strategy = Callable[[StreamPredicate, Part, Tally], bool]
 
@@ -47,7 +47,7 @@ def exact_matching(
 def breadth_first(stream: StreamPredicate, part: Part, tally: Tally) -> bool:
     """Algorithm 10: all parts are compared with one box before any with the next.
 
-    The parts can be exponentially many; past a million of them it declines.
+    The parts can be exponentially many; past `MOST_PARTS` it declines.
     """
     parts = [part]
     for number in stream.candidates(part):
@@ -57,7 +57,7 @@ def breadth_first(stream: StreamPredicate, part: Part, tally: Tally) -> bool:
             if len(rest) > MOST_PARTS:
                 raise ExpansionTooLarge(
                     f"breadth-first matching stores over {MOST_PARTS:,} parts; "
-                    "depth-first or our own exact method does not"
+                    "the method \"exact\" stores few"
                 )
         tally.store(len(rest) - tally.parts)
         parts = rest
