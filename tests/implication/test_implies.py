@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from itertools import pairwise
 
@@ -13,7 +14,7 @@ from headgate.implication.implies import by_search
 from headgate.implication.pair import Declared
 from headgate.predicate import evaluate
 from headgate.query import Query
-from headgate.schema import INT, Attribute, Schema, Stream
+from headgate.schema import INT, STRING, Attribute, Schema, Stream
 from headgate.sql import Script, parse_where
 from tests.boundaries import STREAM
 from tests.corpus import SHARDS, cases
@@ -150,6 +151,46 @@ def test_queries_are_their_conditions() -> None:
     assert hg.implies(q, p).witness == {"a": 3}
     with pytest.raises(hg.HeadgateError, match="`j` is a join"):
         hg.implies(j, q)
+
+
+def test_what_makes_no_sense() -> None:
+    """Other streams, other types and other things are refused in a line that helps."""
+    other = Stream("u", (Attribute("a", STRING),))
+    script = Script(stream().with_streams((other,)))
+    texts = ("CREATE QUERY p AS SELECT * FROM s WHERE a > 3", "CREATE QUERY q AS SELECT * FROM u")
+    p, q = (query for text in texts for query in script.read(text) if isinstance(query, Query))
+    with pytest.raises(hg.HeadgateError, match="one stream; these are about `s` and `u`"):
+        hg.implies(p, q)
+    with pytest.raises(hg.HeadgateError, match="`a` is STRING in stream u, but INT in the cond"):
+        hg.implies(p.where, p.where, other)
+    with pytest.raises(hg.HeadgateError, match="a condition is SQL text, a Predicate or a Query"):
+        hg.implies(3, p)  # type: ignore[arg-type]
+    with pytest.raises(hg.HeadgateError, match="`stream` is a Stream, a Schema or a QuerySet"):
+        hg.implies("a > 1", "a > 1", "s")  # type: ignore[arg-type]
+    with pytest.raises(hg.HeadgateError, match="a budget is at least 1"):
+        hg.implies(p, p, budget=0)
+
+
+def test_what_is_too_large_for_boxes_still_implies_itself() -> None:
+    """And what asks for more than another asks for what that asks for."""
+    clauses = [f"(a = {i} OR b = {i} OR c = {i} OR d < {i})" for i in range(40)]
+    whole, some = " AND ".join(clauses), " AND ".join(clauses[::2])
+    assert hg.implies(whole, whole, INTS)
+    assert hg.implies(whole, some, INTS)
+    assert hg.implies(whole, f"{whole} OR a = 77", INTS)
+
+
+def test_many_comparisons_end_soon() -> None:
+    """Dozens of attributes that are compared in a ring: an answer or "unknown", within seconds."""
+    names = [f"a{i}" for i in range(30)]
+    ring = Stream("ring", tuple(Attribute(name, INT) for name in names))
+    p = " AND ".join(f"a{i} < a{i + 1}" for i in range(29))
+    q = " OR ".join(
+        f"(a{i} < a{(i + 7) % 30} AND a{(i + 3) % 30} > a{(i + 5) % 30})" for i in range(30)
+    )
+    start = time.process_time()
+    hg.implies(p, q, ring)
+    assert time.process_time() - start < 20
 
 
 def in_logic(p: Formula, q: Formula) -> bool:

@@ -13,7 +13,8 @@ from headgate.implication.pair import Pair
 from headgate.implication.paper.part import Part
 from headgate.predicate import Satisfiability, columns, evaluate, satisfiable
 
-MOST_PARTS = 200
+MOST_PARTS = 50  # that are asked where conditions may contradict each other
+STEPS = 1_000  # of the search in each of them
 
 
 def counterexample(parts: Iterable[Part], pair: Pair) -> Satisfiability:
@@ -40,7 +41,7 @@ def counterexample(parts: Iterable[Part], pair: Pair) -> Satisfiability:
 def _row_of(part: Part, pair: Pair) -> Satisfiability:
     declared = pair.declared
     if pair.conditions:
-        found = satisfiable(pair.predicate(part), declared.domains, declared.required)
+        found = satisfiable(pair.predicate(part), declared.domains, declared.required, budget=STEPS)
         if found.witness is None:
             return found
         mentioned = (*columns(pair.query), *columns(pair.stream))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from headgate.errors import UsageError
 from headgate.implication.conditions import Conditions, condition_where, with_columns
 from headgate.implication.paper.part import Part
 from headgate.implication.space import Boxes, Dimension, Space
@@ -23,7 +24,7 @@ from headgate.predicate import (
 from headgate.predicate.box import WHOLE
 from headgate.predicate.dnf import expanded, plain_boxes
 from headgate.predicate.solve import example
-from headgate.schema import Double, Interval, Stream, Value, ValueSet
+from headgate.schema import Attribute, Double, Interval, Stream, Value, ValueSet
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,19 @@ class Declared:
         if stream is None:
             return Declared({}, ())
         used = {column for predicate in predicates for column in columns(predicate)}
-        found = {column: stream[column.name] for column in used}
+        found = {column: _attribute(column, stream) for column in used}
         return Declared(
             {c: a.domain for c, a in found.items() if not a.domain.is_everything},
             [column for column, attribute in found.items() if not attribute.nullable],
         )
+
+
+def _attribute(column: Column, stream: Stream) -> Attribute:
+    found = stream[column.name]
+    if found.type != column.type:
+        named = f"`{column.name}` is {found.type} in stream {stream.name}"
+        raise UsageError(f"{named}, but {column.type} in the condition")
+    return found
 
 
 @dataclass(frozen=True)

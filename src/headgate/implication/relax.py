@@ -10,14 +10,15 @@ from typing import Literal, get_args
 from headgate.errors import ExpansionTooLarge, UsageError, did_you_mean
 from headgate.implication.counterexample import counterexample
 from headgate.implication.exact.leftover import BUDGET, uncovered
-from headgate.implication.implies import Condition, as_predicate
+from headgate.implication.given import About, Condition, as_predicate, check_budget, stream_given
+from headgate.implication.index import KINDS
 from headgate.implication.matched import Matched
 from headgate.implication.pair import Declared, Pair
 from headgate.implication.paper import match
 from headgate.implication.paper.part import MOST_COMPARISONS, Tally, parts_of
 from headgate.implication.space import Boxes
 from headgate.predicate import Predicate, Satisfiability, disjunction
-from headgate.schema import Schema, Stream, Value
+from headgate.schema import Value
 
 MOST_LISTED = 1_000
 
@@ -47,10 +48,13 @@ class Relaxation:
     pair: Pair
     boxes: Boxes
 
-    def rest(self) -> Iterator[Predicate]:
-        """What the stream lacked of the query, as disjoint boxes, each found when asked for."""
+    def rest(self, budget: int = BUDGET) -> Iterator[Predicate]:
+        """What the stream lacked of the query, as disjoint boxes, each found when asked for.
+
+        Raises ExpansionTooLarge when the budget of comparisons is spent.
+        """
         pair = self.pair
-        for part in uncovered(pair.query_boxes, pair.stream_boxes):
+        for part in uncovered(pair.query_boxes, pair.stream_boxes, budget):
             if counterexample((part,), pair).answer != "no":
                 yield pair.predicate(part)
 
@@ -66,7 +70,7 @@ class Relaxation:
 def relax(
     query: Condition,
     stream_predicate: Condition,
-    stream: Stream | Schema | None = None,
+    stream: About = None,
     *,
     method: RelaxMethod = "exact",
     quick_check: bool = True,
@@ -88,7 +92,10 @@ def relax(
         raise UsageError(f"no method `{method}`; {did_you_mean(method, RELAX_METHODS)}")
     if method == "exact" and (index is not None or not quick_check):
         raise UsageError("an index and the quick check are options of the paper's methods")
-    known = stream.the_stream() if isinstance(stream, Schema) else stream
+    if index is not None and index not in KINDS:
+        raise UsageError(f"no index of boxes `{index}`; {did_you_mean(index, KINDS)}")
+    check_budget(budget)
+    known = stream_given(stream, query, stream_predicate)
     wanted, given = as_predicate(query, known), as_predicate(stream_predicate, known)
     pair = Pair.of(wanted, given, Declared.of(known, (wanted, given)))
     if method == "exact":
@@ -126,7 +133,8 @@ def _match_exactly(pair: Pair, budget: int) -> tuple[Matched, Satisfiability]:
     lacking = Satisfiability("no")
     for at in range(len(pair.query_boxes)):
         one = pair.query_boxes[at : at + 1]
-        found = counterexample(uncovered(one, boxes, budget, tally), pair)
+        left = max(0, budget - tally.comparisons)
+        found = counterexample(uncovered(one, boxes, left, tally), pair)
         if found.answer != "no":
             boxes = boxes.and_also(one)
             lacking = found if lacking.witness is None else lacking

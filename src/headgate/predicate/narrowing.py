@@ -23,6 +23,7 @@ from headgate.predicate.atoms import (
     Within,
 )
 from headgate.predicate.candidates import values_beside
+from headgate.predicate.cycles import contradict
 from headgate.predicate.pattern.containment import contains
 from headgate.predicate.pattern.like import ANY_MANY, LikePattern, parse_like
 from headgate.schema import (
@@ -36,7 +37,6 @@ from headgate.schema import (
 )
 
 ROUNDS = 50
-MOST_COMPARED = 60
 MOST_TEXTS = 100
 LARGEST_CHARACTER = "\U0010ffff"
 
@@ -97,7 +97,7 @@ class Narrowing:
             self.blamed = "the patterns contradict each other"
             return False
         comparisons = [other for other in self.others if isinstance(other, Compare)]
-        if _strict_cycle(comparisons):
+        if contradict(comparisons):
             self.blamed = "the comparisons between attributes contradict each other"
             return False
         for _ in range(ROUNDS):
@@ -141,32 +141,6 @@ def _greatest(values: ValueSet) -> Ordinal | None:
 def _least(values: ValueSet, type_: Type) -> Ordinal | None:
     low = values.intervals[0].low
     return "" if low is None and isinstance(type_, String) else low
-
-
-def _strict_cycle(comparisons: list[Compare]) -> bool:
-    """Does `a < b <= … <= a` follow? Found by the transitive closure of the few columns."""
-    reach: dict[tuple[Column, Column], bool] = {}  # (a, b): a <= b follows; True when a < b does
-    for comparison in comparisons:
-        left, op, right = comparison.left, comparison.operator, comparison.right
-        if op in (">", ">="):
-            left, op, right = right, MIRROR[op], left
-        if op in ("<", "<=", "="):
-            reach[left, right] = reach.get((left, right), False) or op == "<"
-        if op == "=":
-            reach.setdefault((right, left), False)
-    nodes = {column for pair in reach for column in pair}
-    if len(nodes) > MOST_COMPARED:
-        return False  # narrowing alone must do: the closure takes cubic time
-    for middle in nodes:
-        for first in nodes:
-            for last in nodes:
-                if (first, middle) in reach and (middle, last) in reach:
-                    strict = reach[first, middle] or reach[middle, last]
-                    reach[first, last] = reach.get((first, last), False) or strict
-    unequal = {(c.left, c.right) for c in comparisons if c.operator == "<>"}
-    return any(strict and a == b for (a, b), strict in reach.items()) or any(
-        (a, b) in reach and (b, a) in reach for a, b in unequal
-    )
 
 
 def _matching(values: ValueSet, condition: Matches) -> ValueSet:

@@ -20,7 +20,7 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not
 
 from headgate.errors import UsageError
 from headgate.implication.evaluation import Evaluator
-from headgate.implication.implies import Condition, as_predicate
+from headgate.implication.given import Condition, as_predicate
 from headgate.predicate import Predicate, columns
 from headgate.queries import QuerySet
 from headgate.query import Query, Source

@@ -13,6 +13,7 @@ from headgate.implication.evaluation.bitmaps import Bitmaps
 from headgate.implication.evaluation.by_boxes import ByBoxes, Cut, Judge
 from headgate.implication.evaluation.standard import Mask, Standard, Vectorised
 from headgate.implication.evaluation.trees import LibraryTree, Tree
+from headgate.implication.given import Condition, as_predicate, stream_given
 from headgate.matching import Index, kind_of_index
 from headgate.matching.keyed.compiled import announce
 from headgate.predicate import Box, Predicate, columns, dnf
@@ -56,9 +57,8 @@ class Evaluator:
     `used` names the columns that are read.
 
     >>> from headgate.schema import INT, Attribute
-    >>> from headgate.sql import parse_where
     >>> s = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
-    >>> either = Evaluator.of(parse_where("a > 10 AND b < 5 OR b IS NULL", s), s)
+    >>> either = Evaluator.of("a > 10 AND b < 5 OR b IS NULL", s)
     >>> either.mask([{"a": 11, "b": 4}, {"a": 11, "b": 5}, {"a": 1}, {"b": "x"}]).tolist()
     [True, False, True, False]
     """
@@ -71,7 +71,7 @@ class Evaluator:
 
     @staticmethod
     def of(
-        predicate: Predicate,
+        condition: Condition,
         stream: Stream,
         method: Method = "auto",
         *,
@@ -92,6 +92,7 @@ class Evaluator:
         only so many `levels` below the root.
         """
         _check(method, short_circuit, dimensions, levels)
+        predicate = as_predicate(condition, stream_given(stream, condition))
         announce(__package__)
         names = {column.name for column in columns(predicate)}
         used = tuple(name for name in stream.names if name in names)

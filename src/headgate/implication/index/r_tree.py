@@ -2,13 +2,13 @@
 
 "Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 6.1, uses these
 two, with nodes of 5 to 10 entries. Half-open ranges of cells become closed ones, [low, high − 1],
-which doubles hold exactly.
-To deactivate a box is to delete it there. The library gives all hits or their number, and cannot
-end at the first, so here the short circuit saves only the list.
+which doubles hold exactly. To deactivate a box is to delete it there. The library gives all hits or
+their number, and cannot end at the first, so here the short circuit saves only the list.
 """
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ class RTree:
         self._lacking = (0.0,) * (FEWEST - self._dimensions)
         self._closed: list[tuple[float, ...]] = []
         self._active: list[bool] = []
+        self._lock = Lock()  # the library is not for several threads, and lets go of Python's lock
         self._tree: Any = library.Index(
             properties=library.Property(
                 variant=self._variant,
@@ -60,30 +61,36 @@ class RTree:
         return self._range(point, [at + 1 for at in point])
 
     def overlapping(self, low: Coordinates, high: Coordinates) -> list[int]:
-        return sorted(self._tree.intersection(self._range(low, high)))
+        with self._lock:
+            return sorted(self._tree.intersection(self._range(low, high)))
 
     def containing(self, point: Coordinates) -> list[int]:
-        return sorted(self._tree.intersection(self._point(point)))
+        with self._lock:
+            return sorted(self._tree.intersection(self._point(point)))
 
     def any_containing(self, point: Coordinates) -> bool:
-        return bool(self._tree.count(self._point(point)))
+        with self._lock:
+            return bool(self._tree.count(self._point(point)))
 
     def hits(self, points: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
         """In how many boxes each of many cells lies, asked in one call; a row for each."""
         shape = (len(points), max(FEWEST, self._dimensions))
         corners: Doubles = np.zeros(shape)
         corners[:, : self._dimensions] = points
-        found: npt.NDArray[np.uint64] = self._tree.intersection_v(corners, corners)[1]
+        with self._lock:
+            found: npt.NDArray[np.uint64] = self._tree.intersection_v(corners, corners)[1]
         return found
 
     def deactivate(self, box: int) -> None:
         if self._active[box]:
-            self._tree.delete(box, self._closed[box])
+            with self._lock:
+                self._tree.delete(box, self._closed[box])
             self._active[box] = False
 
     def activate(self, box: int) -> None:
         if not self._active[box]:
-            self._tree.insert(box, self._closed[box])
+            with self._lock:
+                self._tree.insert(box, self._closed[box])
             self._active[box] = True
 
     def add(self, low: Coordinates, high: Coordinates) -> int:

@@ -15,7 +15,7 @@ from headgate.implication.paper.part import Part, Tally
 from headgate.implication.paper.quick_check import Quick, quick_check
 from headgate.implication.paper.stream_predicate import StreamPredicate
 
-MOST_PARTS = 200_000
+MOST_SIDES = 2_000_000  # of parts that are stored
 
 Strategy = Callable[[StreamPredicate, Part, Tally], bool]
 
@@ -47,17 +47,17 @@ def exact_matching(
 def breadth_first(stream: StreamPredicate, part: Part, tally: Tally) -> bool:
     """Algorithm 10: all parts are compared with one box before any with the next.
 
-    The parts can be exponentially many; past `MOST_PARTS` it declines.
+    The parts can be exponentially many; past `MOST_SIDES` it declines.
     """
     parts = [part]
     for number in stream.candidates(part):
         rest: list[Part] = []
         for piece in parts:
             rest += outside(stream, number, piece, tally)
-            if len(rest) > MOST_PARTS:
+            if len(rest) * len(part) > MOST_SIDES:
                 raise ExpansionTooLarge(
-                    f"breadth-first matching stores over {MOST_PARTS:,} parts; "
-                    "the method \"exact\" stores few"
+                    f"breadth-first matching stores over {len(rest) - 1:,} parts; "
+                    'the method "exact" stores few'
                 )
         tally.store(len(rest) - tally.parts)
         parts = rest

@@ -14,7 +14,7 @@ Side = tuple[int, int]
 Part = tuple[Side, ...]
 
 
-MOST_COMPARISONS = 20_000_000  # some seconds in plain Python
+MOST_COMPARISONS = 5_000_000  # some seconds in plain Python
 
 
 @dataclass(slots=True)

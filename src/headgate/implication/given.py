@@ -1,0 +1,53 @@
+"""What a caller gives: a condition as text, query or predicate, and the stream that it is about."""
+
+from __future__ import annotations
+
+from headgate.errors import UsageError
+from headgate.predicate import Predicate
+from headgate.queries import QuerySet
+from headgate.query import Query
+from headgate.schema import Schema, Stream
+from headgate.sql import parse_where
+
+Condition = str | Predicate | Query
+About = Stream | Schema | QuerySet | None
+
+
+def stream_given(about: About, *conditions: Condition) -> Stream | None:
+    """The stream itself, or the only one there is; queries on another one are refused."""
+    stream = about
+    if isinstance(about, QuerySet):
+        stream = about.schema.the_stream()
+    elif isinstance(about, Schema):
+        stream = about.the_stream()
+    elif not isinstance(about, Stream | None):
+        raise UsageError(f"`stream` is a Stream, a Schema or a QuerySet, not {about!r}")
+    streams = {c.stream.lower(): c.stream for c in conditions if isinstance(c, Query)}
+    if isinstance(stream, Stream):
+        streams[stream.name.lower()] = stream.name
+    if len(streams) > 1:
+        named = " and ".join(f"`{name}`" for name in streams.values())
+        raise UsageError(f"implication is about one stream; these are about {named}")
+    assert stream is None or isinstance(stream, Stream)
+    return stream
+
+
+def as_predicate(condition: Condition, stream: Stream | None) -> Predicate:
+    """The predicate that text, a query or itself is."""
+    if isinstance(condition, Query):
+        if len(condition.sources) > 1:
+            raise UsageError(f"`{condition.id}` is a join; implication is about one stream")
+        return condition.where
+    if isinstance(condition, str):
+        if stream is None:
+            raise UsageError("a condition in SQL needs `stream`, whose attributes it names")
+        return parse_where(condition, stream)
+    if not isinstance(condition, Predicate):
+        raise UsageError(f"a condition is SQL text, a Predicate or a Query, not {condition!r}")
+    return condition
+
+
+def check_budget(budget: int) -> None:
+    """Raises where no work would be allowed at all."""
+    if budget < 1:
+        raise UsageError(f"a budget is at least 1, not {budget:,}")
