@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice, product
@@ -129,3 +130,20 @@ def test_a_check_that_nothing_fulfils() -> None:
     for method in RELAX_METHODS:
         assert hg.relax("b > 1", "a IS NULL", never, method=method).covered
         assert hg.relax("a > 1", "b > 1", never, method=method).covered
+
+
+def test_thousands_of_boxes_on_both_sides() -> None:
+    """Two long lists on different attributes, and many boxes in a plane: within seconds."""
+    plane = Stream("plane", (Attribute("a", INT), Attribute("b", INT)))
+    start = time.process_time()
+    some = ", ".join(str(3 * i) for i in range(3_000))
+    found = hg.relax(f"a IN ({some})", f"b IN ({some})", plane)
+    assert found.covered is False
+    assert found.witness is not None
+    boxes = [
+        f"a BETWEEN {i} AND {i + 5} AND b BETWEEN {i % 97} AND {i % 97 + 9}" for i in range(2_000)
+    ]
+    many_boxes = " OR ".join(boxes)
+    assert hg.relax(many_boxes, many_boxes, plane).covered
+    assert hg.relax(many_boxes, " OR ".join(boxes[1:]), plane).covered is False
+    assert time.process_time() - start < 60

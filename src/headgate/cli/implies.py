@@ -40,9 +40,9 @@ def implies(
 
     Examples:
 
-        headgate implies -s schema.sql "qty > 10" "qty > 5"
+        headgate implies -s schema.sql --stream trades "qty > 10" "qty > 5"
 
-        headgate implies -s schema.sql "side = 'buy'" "side IN ('buy', 'sell')" --format json
+        headgate implies -s schema.sql --stream trades "side = 'buy'" "qty > 3" --format json
     """
     chosen = load_stream(schema, stream)
     found = implied(read_condition("P", p, chosen), read_condition("Q", q, chosen), chosen)
@@ -50,7 +50,7 @@ def implies(
         told = {"implies": found.answer, "witness": found.witness, "reason": found.reason}
         typer.echo(as_json(told))
     elif found.witness is not None:
-        console().print(f"no, for example not {escape(row_text(found.witness))}")
+        console().print(f"no: {escape(row_text(found.witness))} is a row of P and none of Q")
     else:
         console().print(escape(f"unknown: {found.reason}" if found.reason else "yes"))
     raise typer.Exit(EXIT_CODES[found.answer])

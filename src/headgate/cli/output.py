@@ -73,12 +73,12 @@ def escape(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """A number and its noun.
 
-    >>> counted(1, "query"), counted(2000, "query"), counted(0, "match")
-    ('1 query', '2,000 queries', '0 matches')
+    >>> counted(1, "query"), counted(2000, "query"), counted(0, "match"), counted(3, "box")
+    ('1 query', '2,000 queries', '0 matches', '3 boxes')
     """
     if number == 1:
         return f"1 {noun}"
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "es" * noun.endswith("ch")
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "es" * noun.endswith(("ch", "x"))
     return f"{number:,} {plural if plural != noun else noun + 's'}"
 
 
@@ -124,7 +124,10 @@ def load_stream(schema: list[Path] | None, name: str | None) -> Stream:
     """The stream that conditions on the command line are about."""
     if not schema:
         raise UsageError("which stream? Give a file with CREATE STREAM by -s")
-    return read(*schema, strict=True).schema.the_stream(name)
+    known = read(*schema, strict=True).schema
+    if name is None and len(known.streams) > 1:
+        raise UsageError(f"which stream? There are {', '.join(known.names)}; name one by --stream")
+    return known.the_stream(name)
 
 
 def read_condition(name: str, text: str, stream: Stream) -> Predicate:

@@ -86,11 +86,11 @@ def relax(
 
     Examples:
 
-        headgate relax -s schema.sql "qty BETWEEN 5 AND 20" "qty > 10 OR qty < 8"
+        headgate relax -s schema.sql --stream trades "qty BETWEEN 5 AND 20" "qty > 10 OR qty < 8"
 
-        headgate relax -s schema.sql "qty > 5 AND price < 9" "qty > 7 AND price < 12" --plot it.png
+        headgate relax -s schema.sql --stream trades "qty > 5 AND price < 9" "qty > 7" --plot it.png
 
-        headgate relax -s schema.sql "qty > 5" "qty > 7" --method hcr --format json
+        headgate relax -s schema.sql --stream trades "qty > 5" "qty > 7" --method hcr --format json
     """
     if plot is not None:
         check_plot(plot)
@@ -132,19 +132,13 @@ def _as_json(found: Relaxation, missing: str | None) -> dict[str, object]:
 
 def _show(found: Relaxation, missing: str | None) -> None:
     out = console()
-    out.print(f"[bold]covered[/]   {VERDICTS[found.covered]}{_because(found)}")
+    reason = f": {escape(found.reason)}" if found.reason else ""
+    out.print(f"[bold]covered[/]   {VERDICTS[found.covered]}{reason}")
     if found.witness is not None:
-        out.print(f"[bold]for one[/]   {escape(row_text(found.witness))}")
+        out.print(f"[bold]example[/]   {escape(row_text(found.witness))}")
         many = f"more than {counted(MOST_BOXES, 'box')}"
         out.print(f"[bold]missing[/]   {escape(missing or many)}")
     if found.covered is not True:
         out.print(f"[bold]relaxed[/]   {escape(render_predicate(found.predicate))}")
         exact = "yes" if found.exact else "no: it lets more through than the two conditions do"
         out.print(f"[bold]exact[/]     {exact}")
-
-
-def _because(found: Relaxation) -> str:
-    if found.covered is None:
-        return f": {escape(found.reason)}"
-    missed = found.covered is False and found.witness is None
-    return f": {found.method} does not see that it is" if missed else ""

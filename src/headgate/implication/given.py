@@ -14,22 +14,19 @@ About = Stream | Schema | QuerySet | None
 
 
 def stream_given(about: About, *conditions: Condition) -> Stream | None:
-    """The stream itself, or the only one there is; queries on another one are refused."""
-    stream = about
-    if isinstance(about, QuerySet):
-        stream = about.schema.the_stream()
-    elif isinstance(about, Schema):
-        stream = about.the_stream()
-    elif not isinstance(about, Stream | None):
-        raise UsageError(f"`stream` is a Stream, a Schema or a QuerySet, not {about!r}")
+    """The stream itself, that of the queries, or the only one; queries on others are refused."""
     streams = {c.stream.lower(): c.stream for c in conditions if isinstance(c, Query)}
-    if isinstance(stream, Stream):
-        streams[stream.name.lower()] = stream.name
+    if isinstance(about, QuerySet | Schema):
+        schema = about.schema if isinstance(about, QuerySet) else about
+        about = schema.the_stream(next(iter(streams.values()), None))
+    if about is not None:
+        if not isinstance(about, Stream):
+            raise UsageError(f"`stream` is a Stream, a Schema or a QuerySet, not {about!r}")
+        streams[about.name.lower()] = about.name
     if len(streams) > 1:
         named = " and ".join(f"`{name}`" for name in streams.values())
         raise UsageError(f"implication is about one stream; these are about {named}")
-    assert stream is None or isinstance(stream, Stream)
-    return stream
+    return about
 
 
 def as_predicate(condition: Condition, stream: Stream | None) -> Predicate:

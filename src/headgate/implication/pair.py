@@ -101,8 +101,7 @@ class Pair:
         return row
 
     def _side(self, dimension: Dimension, low: int, high: int) -> Predicate:
-        null, _ = dimension.held(low, high)
-        values = dimension.described(low, high)
+        null, values = dimension.held(low, high)
         condition = self.conditions.get(dimension.column)
         if condition is None:
             nulls: list[Predicate] = [IsNull(dimension.column)]
@@ -126,7 +125,9 @@ def _boxes(predicate: Predicate, conditions: Conditions) -> list[Box]:
 def _within(column: Column, values: ValueSet) -> Predicate:
     """The column has one of these values; a range of doubles by its ends, each as it reads best."""
     intervals = values.intervals
-    if not isinstance(column.type, Double) or len(intervals) != 1 or values.is_everything:
+    if values.is_everything:
+        return IsNull(column, negated=True)
+    if not isinstance(column.type, Double) or len(intervals) != 1:
         return Within(column, values)
     ends = (Interval(intervals[0].low, None), Interval(None, intervals[0].high))
     return conjunction(Within(column, ValueSet.of(end)) for end in ends if end != WHOLE)

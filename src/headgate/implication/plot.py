@@ -39,14 +39,16 @@ STREAM: Style = {"facecolor": BLUE + "22", "edgecolor": BLUE, "linewidth": 1.6}
 SPLIT: Style = {"fill": False, "edgecolor": "black", "linewidth": 1.2, "linestyle": ":"}
 MISSING: Style = {"facecolor": ORANGE + "44", "edgecolor": ORANGE, "linewidth": 0, "hatch": "///"}
 NEEDLESS: Style = {"facecolor": "none", "edgecolor": GREY, "linewidth": 0, "hatch": "..."}
-RELAXED: Style = {"fill": False, "edgecolor": GREEN, "linewidth": 2, "linestyle": "-."}
+RELAXED: Style = {"fill": False, "edgecolor": GREEN + "aa", "linewidth": 5}
 QUERY: Style = {"fill": False, "edgecolor": "black", "linewidth": 1.6, "linestyle": "--"}
 
 
 def plot_relaxation(found: Relaxation, path: Path) -> None:
     """Write a picture of a relaxation; the conditions must speak of exactly two attributes."""
     check_plot(path)
-    pair = found.pair
+    pair, relaxed = found.pair, found.boxes
+    if pair is None or relaxed is None:
+        raise UsageError("these conditions are too many boxes to be drawn")
     dimensions = pair.space.dimensions
     if pair.conditions:
         raise UsageError("patterns and comparisons of attributes cannot be drawn; boxes can")
@@ -61,10 +63,10 @@ def plot_relaxation(found: Relaxation, path: Path) -> None:
     before = {*parts_of(stream)}
     layers: dict[str, tuple[Iterable[Part], Style]] = {
         "stream": (before, STREAM),
-        "too much": (uncovered(found.boxes, stream.and_also(query)), NEEDLESS),
+        "too much": (uncovered(relaxed, stream.and_also(query)), NEEDLESS),
         "missing in the stream": (uncovered(query, stream), MISSING),
         "splits of the query": (splits(pair, MOST_DRAWN), SPLIT),
-        "the stream relaxed": ({*parts_of(found.boxes)} - before, RELAXED),
+        "the stream relaxed": ({*parts_of(relaxed)} - before, RELAXED),
         "query": (parts_of(query), QUERY),
     }
     drawn = {name: list(islice(parts, MOST_DRAWN)) for name, (parts, _) in layers.items()}
@@ -80,6 +82,7 @@ def plot_relaxation(found: Relaxation, path: Path) -> None:
 
 def _title(found: Relaxation) -> str:
     told = {True: "covered", False: "not covered", None: "unknown"}[found.covered]
+    told = found.reason if found.covered is False and found.reason else told
     exact = "" if found.covered or found.exact else ", relaxed by more than is needed"
     return f"{found.method}: {told}{exact}"
 
@@ -134,7 +137,8 @@ class _Axis:
             for start, cell in zip(starts, self.dimension.intervals, strict=True)
             if cell.low is not None
         ]
-        marks = cuts[:: -(-len(cuts) // MOST_TICKS) or 1]
+        named = [cut for at, cut in enumerate(cuts) if at == 0 or cut[1] != cuts[at - 1][1]]
+        marks = named[:: -(-len(named) // MOST_TICKS) or 1]
         if self.nulls:
             marks.append((self.limits[0] + self.margin / 2, "NULL"))
         return [place for place, _ in marks], [name for _, name in marks]

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal, get_args
 
 from headgate.errors import ExpansionTooLarge, UsageError, did_you_mean
 from headgate.implication.counterexample import counterexample
-from headgate.implication.exact.leftover import BUDGET, uncovered
+from headgate.implication.exact.leftover import BUDGET, FEW, uncovered
 from headgate.implication.given import About, Condition, as_predicate, check_budget, stream_given
+from headgate.implication.implies import implied
 from headgate.implication.index import KINDS
 from headgate.implication.matched import Matched
 from headgate.implication.pair import Declared, Pair
 from headgate.implication.paper import match
 from headgate.implication.paper.part import MOST_COMPARISONS, Tally, parts_of
 from headgate.implication.space import Boxes
-from headgate.predicate import Predicate, Satisfiability, disjunction
+from headgate.predicate import Predicate, Satisfiability, disjunction, simplify
 from headgate.schema import Value
 
 MOST_LISTED = 1_000
@@ -41,12 +42,12 @@ class Relaxation:
     predicate: Predicate
     exact: bool
     method: RelaxMethod
-    witness: Mapping[str, Value | None] | None
-    reason: str
-    comparisons: int
-    parts: int
-    pair: Pair
-    boxes: Boxes
+    witness: Mapping[str, Value | None] | None = None
+    reason: str = ""
+    comparisons: int = 0
+    parts: int = 0
+    pair: Pair | None = field(default=None, repr=False)  # None where there are too many boxes
+    boxes: Boxes | None = field(default=None, repr=False)
 
     def rest(self, budget: int = BUDGET) -> Iterator[Predicate]:
         """What the stream lacked of the query, as disjoint boxes, each found when asked for.
@@ -54,8 +55,10 @@ class Relaxation:
         Raises ExpansionTooLarge when the budget of comparisons is spent.
         """
         pair = self.pair
+        if pair is None:
+            raise ExpansionTooLarge("what is left over is too many boxes")
         for part in uncovered(pair.query_boxes, pair.stream_boxes, budget):
-            if counterexample((part,), pair).answer != "no":
+            if not pair.conditions or counterexample((part,), pair).answer != "no":
                 yield pair.predicate(part)
 
     def rest_predicate(self, most: int = MOST_LISTED) -> Predicate | None:
@@ -84,9 +87,9 @@ def relax(
     These take `quick_check` and `index`: "linear", "r-tree", "r*-tree" or "array". A query box that
     is not covered is added whole, as in the paper; what exactly is missing is the `rest`.
 
-    Raises ExpansionTooLarge where a predicate is too many boxes, and where one of the paper's
-    methods compares more sides than the `budget` or 20,000,000. Past its budget "exact" says that
-    it is unknown.
+    Past its budget of comparisons "exact" says that it is unknown; a predicate that is too many
+    boxes it searches as it is. The paper's methods raise ExpansionTooLarge in these cases, and past
+    5,000,000 comparisons.
     """
     if method not in RELAX_METHODS:
         raise UsageError(f"no method `{method}`; {did_you_mean(method, RELAX_METHODS)}")
@@ -97,11 +100,17 @@ def relax(
     check_budget(budget)
     known = stream_given(stream, query, stream_predicate)
     wanted, given = as_predicate(query, known), as_predicate(stream_predicate, known)
-    pair = Pair.of(wanted, given, Declared.of(known, (wanted, given)))
+    declared = Declared.of(known, (wanted, given))
+    try:
+        pair = Pair.of(wanted, given, declared)
+    except ExpansionTooLarge as error:
+        if method != "exact":
+            raise ExpansionTooLarge(f'{error}; the method "exact" needs no boxes') from None
+        return _without_boxes(wanted, given, declared)
+    boxes = pair.query_boxes, pair.stream_boxes
     if method == "exact":
         matched, found = _match_exactly(pair, budget)
     else:
-        boxes = pair.query_boxes, pair.stream_boxes
         matched = match(
             pair.space,
             *boxes,
@@ -111,14 +120,14 @@ def relax(
             budget=min(budget, MOST_COMPARISONS),
         )
         found = counterexample(uncovered(*boxes, budget), pair)
-    is_unknown = not matched.covered and found.answer == "unknown"
+    covered, reason = _verdict(matched, found, method)
     return Relaxation(
-        covered=None if is_unknown else matched.covered,
+        covered=covered,
         predicate=_relaxed(pair, matched, grown=method == "hcr"),
         exact=method != "hcr" or _adds_nothing(pair, matched.boxes, budget),
         method=method,
         witness=found.witness,
-        reason=found.reason if is_unknown else "",
+        reason=reason,
         comparisons=matched.comparisons,
         parts=matched.parts,
         pair=pair,
@@ -126,20 +135,56 @@ def relax(
     )
 
 
+def _verdict(matched: Matched, found: Satisfiability, method: str) -> tuple[bool | None, str]:
+    """What the method found, and why that is not the whole truth."""
+    if matched.covered or found.answer == "yes":
+        return matched.covered, ""
+    if found.answer == "unknown":
+        return None, found.reason
+    return False, f"it is covered, which {method} does not see"
+
+
+def _without_boxes(wanted: Predicate, given: Predicate, declared: Declared) -> Relaxation:
+    """By searching the predicates as they are; what is missing is the query itself."""
+    found = implied(wanted, given, declared)
+    covered = {"yes": True, "no": False, "unknown": None}[found.answer]
+    relaxed = given if covered else disjunction((given, wanted))
+    return Relaxation(covered, relaxed, True, "exact", found.witness, found.reason)
+
+
 def _match_exactly(pair: Pair, budget: int) -> tuple[Matched, Satisfiability]:
     """Query boxes one by one, each with the stream and those before it that it lacked."""
+    query, stream = pair.query_boxes, pair.stream_boxes
+    if not pair.conditions and len(query) * len(stream) > FEW:
+        return _match_at_once(pair, budget)
     tally = Tally()
-    boxes = pair.stream_boxes
+    boxes = stream
     lacking = Satisfiability("no")
-    for at in range(len(pair.query_boxes)):
-        one = pair.query_boxes[at : at + 1]
+    for at in range(len(query)):
+        one = query[at : at + 1]
         left = max(0, budget - tally.comparisons)
         found = counterexample(uncovered(one, boxes, left, tally), pair)
         if found.answer != "no":
             boxes = boxes.and_also(one)
             lacking = found if lacking.witness is None else lacking
-    covered = len(boxes) == len(pair.stream_boxes)
+    covered = len(boxes) == len(stream)
     return Matched(covered, boxes, tally.comparisons, tally.most_parts), lacking
+
+
+def _match_at_once(pair: Pair, budget: int) -> tuple[Matched, Satisfiability]:
+    """By a kernel; only for a witness is the first box that is lacking looked at again."""
+    from headgate.implication.exact.matching import match_exact
+
+    query, stream = pair.query_boxes, pair.stream_boxes
+    try:
+        matched = match_exact(query, stream, budget)
+    except ExpansionTooLarge as error:
+        unknown = Satisfiability("unknown", reason=str(error))
+        return Matched(False, stream.and_also(query), budget), unknown
+    if matched.covered:
+        return matched, Satisfiability("no")
+    first = matched.boxes[len(stream) : len(stream) + 1]
+    return matched, counterexample(uncovered(first, stream, budget), pair)
 
 
 def _relaxed(pair: Pair, matched: Matched, *, grown: bool) -> Predicate:
@@ -148,7 +193,8 @@ def _relaxed(pair: Pair, matched: Matched, *, grown: bool) -> Predicate:
         return pair.stream
     kept = 0 if grown else len(pair.stream_boxes)
     before = (pair.stream,) if kept else ()
-    return disjunction((*before, *map(pair.predicate, parts_of(matched.boxes[kept:]))))
+    relaxed = disjunction((*before, *map(pair.predicate, parts_of(matched.boxes[kept:]))))
+    return simplify(relaxed, only_true=True) if len(matched.boxes) <= MOST_LISTED else relaxed
 
 
 def _adds_nothing(pair: Pair, boxes: Boxes, budget: int) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.predicate import Box, Column
-from headgate.predicate.box import WHOLE, Side, length
+from headgate.predicate.box import Side, length
 from headgate.schema import EVERYTHING, Double, Interval, Ordinal, ValueSet
 
 Cells = npt.NDArray[np.int32]
@@ -116,17 +116,6 @@ class Dimension:
         if first < end and self.lows[first + 1 : end] == self.highs[first : end - 1]:
             return null, ValueSet.of(Interval(self.lows[first], self.highs[end - 1]))
         return null, ValueSet.of(*self.intervals[first:end])
-
-    def described(self, low: int, high: int) -> ValueSet:
-        """The values of these cells as one would say it: without an end that CHECK gives anyway."""
-        _, values = self.held(low, high)
-        if values.finite_ordinals(1) is not None or self.column.type.maximum is None:
-            return values
-        beyond = [
-            Interval(None, self.lows[0]) if low <= self.nullable else None,
-            Interval(self.highs[-1], None) if high == self.count else None,
-        ]
-        return values.union(ValueSet.of(*(end for end in beyond if end and end != WHOLE)))
 
     @cached_property
     def ends(self) -> tuple[Numbers, Numbers]:

@@ -75,6 +75,12 @@ def is_inside(low, high, first, end, sides, count):
 
 
 @part_of_kernel
+def distance(start, stop):
+    """How far it is up from one to the other, where both are finite."""
+    return max(0.0, stop - start) if np.isfinite(start) and np.isfinite(stop) else 0.0
+
+
+@part_of_kernel
 def grown_volume(low, high, first, end, sides, count, starts, stops, grown_low, grown_high):
     """Grow a box to hold another one, side by side; returns its infinite ends and what it gains."""
     dimensions = len(low)
@@ -85,9 +91,8 @@ def grown_volume(low, high, first, end, sides, count, starts, stops, grown_low, 
         k = sides[at]
         if low[k] <= first[k] and end[k] <= high[k]:
             continue
-        below = starts[k, low[k]] - starts[k, first[k]]
-        above = stops[k, end[k] - 1] - stops[k, high[k] - 1]
-        step = (below if 0 < below < np.inf else 0.0) + (above if 0 < above < np.inf else 0.0)
+        step = distance(starts[k, first[k]], starts[k, low[k]])
+        step += distance(stops[k, high[k] - 1], stops[k, end[k] - 1])
         base = 1.0
         for other in range(dimensions):
             if other != k:

@@ -55,12 +55,14 @@ def _by_kernel(query: Boxes, stream: Boxes, budget: int, tally: Tally) -> Iterat
     dimensions = query.low.shape[1]
     parts = np.empty((64 + 2 * dimensions, 2, dimensions), np.int32)
     spans = np.empty((64 + 2 * dimensions, 2), np.int64)
+    lists = np.arange(len(both) + 64, dtype=np.int32)
     left = budget
     for at in range(len(query)):
         boxes = both[: len(stream) + at]
         parts[0] = query.low[at], query.high[at]
         spans[0] = 0, len(boxes)
-        lists, top = np.arange(len(boxes) + 64, dtype=np.int32), 1
+        lists[len(boxes) - 1 : len(boxes)] = len(boxes) - 1  # searches write only behind it
+        top = 1
         while top:
             status, parts, spans, lists, top, most, compared = search(
                 boxes.low, boxes.high, parts, spans, lists, top, left, True

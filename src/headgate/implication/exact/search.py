@@ -137,12 +137,12 @@ def match_each(query_low, query_high, low, high, budget):
     parts = np.empty((max(64, 2 * dimensions), 2, dimensions), np.int32)
     spans = np.empty((max(64, 2 * dimensions), 2), np.int64)
     lists = np.empty(2 * len(low) + 64, np.int32)
+    for at in range(count):  # searches write only behind these
+        lists[at] = at
     status, most, compared = COVERED, 0, 0
     for query in range(queries):
         parts[0, 0], parts[0, 1] = query_low[query], query_high[query]
         spans[0, 0], spans[0, 1] = 0, count
-        for at in range(count):
-            lists[at] = at
         found, parts, spans, lists, _, stored, sides = search(
             low, high, parts, spans, lists, 1, budget - compared, False
         )
@@ -150,6 +150,7 @@ def match_each(query_low, query_high, low, high, budget):
         most = max(most, stored)
         if found != COVERED:
             low[count], high[count] = query_low[query], query_high[query]
+            lists[count] = count
             count += 1
             status = max(status, found)
     return status, count, most, compared

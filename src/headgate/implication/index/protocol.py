@@ -18,9 +18,9 @@ Coordinates = Sequence[int] | npt.NDArray[np.int32]
 class BoxIndex(Protocol):
     """Boxes of cells by their ids: those it is built from have 0, 1, …, and added ones go on.
 
-    Answers hold active boxes only, with ids ascending: the order of the union, which is that of
-    volume. All boxes are active at first; an id is never given out twice. Ends are as in `Boxes`:
-    from `low` up to before `high` in every dimension, and never empty.
+    Answers hold active boxes only, with ids ascending. All boxes are active at first; an id is
+    never given out twice. Ends are as in `Boxes`: from `low` up to before `high` in every
+    dimension, and never empty.
     """
 
     def __len__(self) -> int:
