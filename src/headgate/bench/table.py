@@ -57,7 +57,7 @@ def _caption(result: Result) -> str:
     turns = "turn" if result.repeats == 1 else "turns"
     taken = f"Median of {result.repeats} {turns} each, taken alternately"
     how = (
-        f"{'Counted' if result.unit.counted else f'{taken}; all gave the same answer'}. "
+        f"{'Counted' if result.unit.counted else taken}; all gave the same answer. "
         f"{machine['cpus']} CPUs, Python {machine['python']}, seed {result.seed}."
     )
     return "\n".join([how, *(f"{name}: {_shown(fact)}" for name, fact in result.facts.items())])
