@@ -152,7 +152,10 @@ def _left_open(order: Order, number: int, ids: Sequence[str]) -> str:
     reasons = []
     unknown = order.open.get(number, [])
     if unknown:
-        reasons.append(f"cannot tell whether it is implied by {named([ids[p] for p in unknown])}")
+        listed = named([ids[p] for p in unknown])
+        reasons.append(f"its patterns or comparisons leave open whether it is implied by {listed}")
+    if number in order.skipped:
+        reasons.append("too involved to tell all that imply it, or that it implies")
     if not order.is_complete:
         reasons.append("implied_by may lack some: there are too many to list them all")
     return "; ".join(reasons)

@@ -1,4 +1,4 @@
-"""Queries sorted into classes: products by what they hold, and unions by how they are written.
+"""Queries sorted into classes, each a union of products: of sets of values, one for each column.
 
 A product has only one way to be written as a hull, so that equal ones are found here already. Of
 unions that are written differently it is found later whether they are the same.
@@ -9,70 +9,88 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from headgate.errors import ExpansionTooLarge
+from headgate.implication.conditions import Conditions, with_columns
 from headgate.implication.order.hull import Hull, hull
-from headgate.implication.order.parts import Part, parts
-from headgate.implication.order.products import products
 from headgate.implication.order.signature import signature
-from headgate.predicate import Column, Predicate, columns
+from headgate.predicate import Column, Predicate, columns, columns_of, conjunction
+from headgate.predicate.conjunctions import conjunctions
 from headgate.schema import Attribute, Stream
+
+MOST_PARTS = 64  # a bit each in a word, see `cover`
 
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """Queries that hold for the same rows: their places, and the hull and parts of the first."""
+    """Queries that hold for the same rows: their places, and the condition of the first.
+
+    Its rows are those of all `parts`, whose columns are the stream's and those that stand for
+    conditions.
+    """
 
     places: list[int]
     held: Predicate
-    hull: Hull
-    parts: list[Part]
-
-    @property
-    def is_product(self) -> bool:
-        return self.hull.is_all
+    parts: list[Hull]
 
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """Products, then unions, each from the smallest hull to the largest."""
+    """`too_large` are the places of queries that would be too many parts."""
 
-    products: list[Class]
-    unions: list[Class]
+    all: list[Class]
     attributes: dict[Column, Attribute]
-
-    @property
-    def all(self) -> list[Class]:
-        return self.products + self.unions
+    conditions: Conditions
+    too_large: list[int]
 
 
 def classes(held: Sequence[Predicate], stream: Stream) -> Classes:
     """The classes of conditions, each in the form that `holding` gives; not of what never holds."""
     attributes: dict[Column, Attribute] = {}
+    conditions: Conditions = {}
     found: dict[Hashable, Class] = {}
+    too_large = []
     for place, condition in enumerate(held):
-        for column in columns(condition):
-            if column not in attributes:
-                attributes[column] = stream[column.name]
-        outline = hull(condition, attributes)
-        if outline is None:
+        replaced = with_columns(condition, conditions)
+        _declare(replaced, attributes, conditions, stream)
+        try:
+            parts = _parts(replaced, attributes)
+        except ExpansionTooLarge:
+            too_large.append(place)
             continue
-        is_product = outline.is_all
-        key = frozenset(outline.sides.items()) if is_product else signature(condition)
-        known = found.get((is_product, key))
-        if known is not None:
-            known.places.append(place)
-            continue
-        split = [] if is_product else parts(condition, attributes)
-        if not is_product and not split:
-            continue
-        found[is_product, key] = Class([place], condition, outline, split)
-    sized = products([one.hull for one in found.values()], attributes).excluded.tolist()
-    ascending = [one for _, one in sorted(zip(sized, found.values(), strict=True), key=_by_size)]
-    return Classes(
-        [one for one in ascending if one.is_product],
-        [one for one in ascending if not one.is_product],
-        attributes,
-    )
+        if parts:
+            is_product = len(parts) == 1
+            key = frozenset(parts[0].sides.items()) if is_product else signature(condition)
+            one = found.setdefault((is_product, key), Class([], condition, parts))
+            one.places.append(place)
+    return Classes(list(found.values()), attributes, conditions, too_large)
 
 
-def _by_size(sized: tuple[int, Class]) -> int:
-    return -sized[0]
+def _declare(
+    replaced: Predicate,
+    attributes: dict[Column, Attribute],
+    conditions: Conditions,
+    stream: Stream,
+) -> None:
+    """What is known of columns that were not met before."""
+    for column in columns(replaced):
+        if column in attributes:
+            continue
+        condition = conditions.get(column)
+        if condition is None:
+            attributes[column] = stream[column.name]
+        else:
+            nullable = any(stream[one.name].nullable for one in columns_of(condition))
+            attributes[column] = Attribute(column.name, column.type, nullable=nullable)
+
+
+def _parts(replaced: Predicate, attributes: dict[Column, Attribute]) -> list[Hull]:
+    """Products whose union is the predicate."""
+    outline = hull(replaced, attributes)
+    if outline is None or outline.is_all:
+        return [] if outline is None else [outline]
+    found: dict[Hashable, Hull] = {}
+    for atoms in conjunctions(replaced, MOST_PARTS):
+        part = hull(conjunction(atoms), attributes)
+        if part is not None:
+            found.setdefault(frozenset(part.sides.items()), part)
+    return list(found.values())

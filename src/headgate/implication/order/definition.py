@@ -5,7 +5,7 @@ It takes time that is cubic in the number of queries and is what the fast way is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,13 +26,15 @@ class Order:
     does. `implied_by[q]` are the largest of the queries that strictly imply q, ascending; only
     firsts have any, or occur. `open[q]` are queries of which it is not known whether they imply q.
     Queries that are never TRUE imply everything, and are left out. `is_complete` is False where a
-    budget ended the search, so that `implied_by` may lack some.
+    budget ended the search, so that `implied_by` may lack some. Queries that are
+    `skipped` were not, or not fully, compared with unions: they are too large or hardly hold.
     """
 
     same_as: list[int]
     implied_by: Sequence[Sequence[int] | npt.NDArray[np.int64]]
     open: dict[int, list[int]] = field(default_factory=dict)
     is_complete: bool = True
+    skipped: Collection[int] = ()
 
 
 def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Order:

@@ -1,30 +1,15 @@
 """The hull of a predicate: for each column the values that it can have in a row of the predicate.
 
 A hull is a product of sets. Most queries are their own hull: a conjunction of conditions on single
-columns. A product contains a predicate exactly if it contains the predicate's hull.
+columns, where patterns and comparisons of columns are columns too (`conditions.with_columns`).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headgate.predicate import (
-    And,
-    Column,
-    Compare,
-    Constant,
-    IsNull,
-    Matches,
-    Or,
-    Predicate,
-    Within,
-    columns,
-    columns_of,
-)
-from headgate.predicate.atoms import Atom
-from headgate.predicate.narrowing import prefix_range
+from headgate.predicate import And, Column, Constant, IsNull, Or, Predicate, Within
 from headgate.schema import EVERYTHING, NOTHING, Attribute, ValueSet
 
 
@@ -57,21 +42,11 @@ Sides = Mapping[Column, Side]
 class Hull:
     """Sides by column; a column without a side may be whatever its stream allows.
 
-    `is_all`: the predicate holds for every row of its hull. `is_tight`: each value of each side
-    occurs in a row for which the predicate holds; it may not, where patterns or comparisons of
-    columns are among the conditions, or where several disjunctions share a column.
+    `is_all`: the predicate holds for every row of its hull.
     """
 
     sides: Sides
     is_all: bool = True
-    is_tight: bool = True
-
-    def covers(self, other: Hull) -> bool:
-        """Is every row of the other hull in this one?"""
-        mine, theirs = self.sides, other.sides
-        return mine.keys() <= theirs.keys() and all(
-            side.covers(theirs[column]) for column, side in mine.items()
-        )
 
 
 ALL_ROWS = Hull({})
@@ -89,40 +64,20 @@ def hull(held: Predicate, attributes: Mapping[Column, Attribute]) -> Hull | None
     >>> found = hull(held, known)
     >>> {column.name: (side.values.cuts, side.null) for column, side in found.sides.items()}
     {'a': ((1, 2, 5, 6), True)}
-    >>> found.is_all, found.is_tight
-    (False, True)
+    >>> found.is_all
+    False
     """
     if isinstance(held, And):
-        parts = [hull(part, attributes) for part in held.parts]
-        found = _of_all(parts)
-        is_known = found is None or found.is_all or not found.is_tight or _are_apart(held, parts)
-        return found if is_known else _loose(found)
+        return _of_all([hull(part, attributes) for part in held.parts])
     if isinstance(held, Or):
         return _of_any([hull(part, attributes) for part in held.parts], attributes)
-    assert isinstance(held, Atom)
-    return _of_atom(held, attributes)
-
-
-def _of_atom(atom: Atom, attributes: Mapping[Column, Attribute]) -> Hull | None:
-    if isinstance(atom, Constant):
-        return ALL_ROWS if atom.value is True else None
-    if isinstance(atom, Within):
-        return _of_side(atom.column, Side(atom.values, False), attributes)
-    if isinstance(atom, IsNull):
-        side = Side(EVERYTHING, False) if atom.negated else Side(NOTHING, True)
-        return _of_side(atom.column, side, attributes)
-    if isinstance(atom, Compare):
-        both = [_of_side(c, Side(EVERYTHING, False), attributes) for c in columns_of(atom)]
-        return _loose(_of_all(both))
-    return _of_pattern(atom, attributes)
-
-
-def _of_pattern(atom: Matches, attributes: Mapping[Column, Attribute]) -> Hull | None:
-    texts, is_exact = prefix_range(atom.pattern)
-    if atom.negated:
-        texts = texts.complement() if is_exact else EVERYTHING
-    found = _of_side(atom.column, Side(texts, False), attributes)
-    return found if is_exact else _loose(found)
+    if isinstance(held, Constant):
+        return ALL_ROWS if held.value is True else None
+    if isinstance(held, Within):
+        return _of_side(held.column, Side(held.values, False), attributes)
+    assert isinstance(held, IsNull)
+    side = Side(EVERYTHING, False) if held.negated else Side(NOTHING, True)
+    return _of_side(held.column, side, attributes)
 
 
 def _of_side(column: Column, side: Side, attributes: Mapping[Column, Attribute]) -> Hull | None:
@@ -138,37 +93,21 @@ def whole(attribute: Attribute) -> Side:
     return Side(attribute.domain, attribute.nullable)
 
 
-def _loose(found: Hull | None) -> Hull | None:
-    return None if found is None else Hull(found.sides, is_all=False, is_tight=False)
-
-
 def _of_all(parts: list[Hull | None]) -> Hull | None:
     """The rows of all parts; their sides meet."""
     sides: dict[Column, Side] = {}
-    is_all = is_tight = True
+    is_all = True
     for part in parts:
         if part is None:
             return None
         is_all &= part.is_all
-        is_tight &= part.is_tight
         for column, side in part.sides.items():
             known = sides.get(column)
             common = side if known is None else known.intersection(side)
             if common.is_empty:
                 return None
             sides[column] = common
-    return Hull(sides, is_all, is_tight)
-
-
-def _are_apart(held: And, parts: list[Hull | None]) -> bool:
-    """Does no part that is not its own hull, and may tie its columns, share one with another?"""
-    mentioned = Counter(column for part in held.parts for column in columns(part))
-    return all(
-        mentioned[column] == 1
-        for part, found in zip(held.parts, parts, strict=True)
-        if found is not None and not found.is_all
-        for column in columns(part)
-    )
+    return Hull(sides, is_all)
 
 
 def _of_any(parts: list[Hull | None], attributes: Mapping[Column, Attribute]) -> Hull | None:
@@ -184,8 +123,7 @@ def _of_any(parts: list[Hull | None], attributes: Mapping[Column, Attribute]) ->
             union = union.union(part.sides[column])
         if union != whole(attributes[column]):
             sides[column] = union
-    is_tight = all(part.is_tight for part in found)
-    return Hull(sides, all(part.is_all for part in found) and _is_product(found), is_tight)
+    return Hull(sides, all(part.is_all for part in found) and _is_product(found))
 
 
 def _is_product(parts: list[Hull]) -> bool:

@@ -1,30 +1,35 @@
 """Which queries of one stream imply which, without looking at all pairs.
 
-Queries that hold for the same rows are one class. Products are ordered by bitmaps (`supersets`),
-unions by rows that an index matches (`candidates`) and by exact answers for what these leave open
-(`unions`). What is reported is the transitive reduction (`parents`).
+Queries that hold for the same rows are one class, and a class is a union of products. A class lies
+inside another if each product of it lies in one of the other's, which bitmaps find (`supersets`),
+or in several together (`cover`). What conditions say of each other is settled before (`closure`).
+What is reported is the transitive reduction (`parents`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
-from headgate.implication.order.classes import Class, Classes, classes
+from headgate.implication.implies import implied
+from headgate.implication.order.arrays import Arrays, arrays
+from headgate.implication.order.classes import Class, classes
+from headgate.implication.order.closure import Closure
+from headgate.implication.order.cover import COVERED
 from headgate.implication.order.definition import Order
-from headgate.implication.order.found import Found
-from headgate.implication.order.inside import same_as
-from headgate.implication.order.parents import direct_parents
-from headgate.implication.order.products import Numbers, Products, products
-from headgate.implication.order.supersets import Supersets, supersets
-from headgate.implication.order.unions import ASKED, Answers, Search, Split
+from headgate.implication.order.parents import Also, containing, direct_parents, joint_containers
+from headgate.implication.order.products import Numbers
+from headgate.implication.pair import Declared
+from headgate.matching.keyed.compiled import announce
 from headgate.predicate import Predicate
 from headgate.schema import Stream
 
 MOST_PAIRS = 20_000_000  # of a query and a direct parent
+ASKED = 2_000  # pairs of unions with conditions that are asked one by one
 BLOCK = 512  # queries
 
 
@@ -36,92 +41,137 @@ def implications(
     It is that of `order_by_definition`, except past the budgets, which `Order` then says. Of a
     condition that is never TRUE it may not be noticed; it is the caller who leaves such out.
     """
+    announce(__package__)
     found = classes(held, stream)
-    everything, size = found.all, len(found.products)
-    hulls, split = _hulls(found)
-    answers = Answers(stream, ASKED * (len(everything) // 10_000 + 1))
-    search = Search(found, hulls, split, answers)
-    also = search.run()
-    same = same_as(hulls, size, also)
-    _take_out(same, also)
-    table = supersets(hulls, size)
-    table.begin[: len(everything)][[not one.hull.is_tight for one in everything]] = 0
-    merged = _merged(everything, same)
-    pairs, is_complete = _pairs(table, also, merged, progress)
-    return Order(
-        _firsts(merged, len(held)),
-        _lists(pairs, len(held)),
-        answers.open,
-        is_complete and search.is_complete,
+    closure = Closure(found, stream)
+    known = arrays(found, closure)
+    also, unknown, is_complete = _joint(known, stream)
+    same, pairs, lists_all = _parents(known, also, progress)
+    merged = _merged(known.classes, same)
+    firsts = np.array([places[0] if places else -1 for places in merged], np.int64)
+    order = Order(
+        _first_of_each(merged, len(held)),
+        _lists(pairs, firsts, len(held)),
+        {},
+        is_complete and lists_all,
+        _not_looked_at(known, found.too_large),
     )
+    unknown += _doubtful(known, also)
+    order.open.update(_open(unknown, firsts[same], order))
+    return order
 
 
-def _hulls(found: Classes) -> tuple[Products, Split]:
-    """The hulls of all classes, and after them those of the parts of unions."""
-    everything = found.all
-    hulls = [one.hull for one in everything]
-    places = []
-    for inner in (False, True):
-        offsets, numbers = [0], []
-        for own, one in enumerate(everything):
-            if one.is_product:
-                numbers.append(own)
-            for part in one.parts:
-                chosen = part.inner if inner else part.outer
-                if chosen is not None:
-                    numbers.append(len(hulls))
-                    hulls.append(chosen)
-            offsets.append(len(numbers))
-        places += [np.array(offsets, np.int64), np.array(numbers, np.int64)]
-    return products(hulls, found.attributes), Split(*places)
+def _not_looked_at(known: Arrays, too_large: list[int]) -> set[int]:
+    """Queries of too many parts, and those of which no row is known."""
+    unseen = [known.classes[at] for at in known.unseen.tolist()]
+    return {*too_large, *(place for one in unseen if one is not None for place in one.places)}
 
 
-def _take_out(same: Numbers, also: Found) -> None:
-    """Unions that are the same as another class contain nothing any more."""
-    for union in np.flatnonzero(same >= 0).tolist():
-        also.unions[:, union >> 6] &= ~(np.uint64(1) << np.uint64(union & 63))
+def _joint(known: Arrays, stream: Stream) -> tuple[Also, list[tuple[int, int]], bool]:
+    """Which unions contain what by several parts; which pairs stay open; and is that all?"""
+    layout, count = known.layout, len(known.classes)
+    none = Also(np.zeros(count + 1, np.int64), np.zeros(0, np.int64))
+    unknown: list[tuple[int, int]] = []
+    if layout.unions == layout.words:
+        return none, unknown, True
+    first, second = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    left, budget = MOST_PAIRS, ASKED
+    arguments = (
+        *(known.table, layout, none),
+        *(known.corners, known.sources, known.pinned, known.tied),
+    )
+    for _, (inner, outer, answers, _) in _blocks(joint_containers, arguments, count, left):
+        holds = answers == COVERED
+        for at in np.flatnonzero(~holds).tolist():
+            p, q = known.classes[inner[at]], known.classes[outer[at]]
+            assert p is not None
+            assert q is not None
+            budget -= 1
+            answer = "unknown" if budget < 0 else _implied(p, q, stream)
+            holds[at] = answer == "yes"
+            if answer == "unknown":
+                unknown.append((int(inner[at]), int(outer[at])))
+        first.append(inner[holds])
+        second.append(outer[holds])
+        left -= len(inner)
+        if left < 0:
+            break
+    inner, outer = np.concatenate(first), np.concatenate(second)
+    order = np.argsort(inner, kind="stable")
+    offsets = np.searchsorted(inner[order], np.arange(count + 1))
+    return Also(offsets, outer[order].astype(np.int64)), unknown, left >= 0
 
 
-def _merged(everything: list[Class], same: Numbers) -> list[list[int]]:
+def _implied(p: Class, q: Class, stream: Stream) -> str:
+    return implied(p.held, q.held, Declared.of(stream, (p.held, q.held))).answer
+
+
+def _blocks(
+    function: Any, arguments: tuple[Any, ...], count: int, most: int
+) -> Iterator[tuple[int, Any]]:
+    """What a kernel says of each block of classes, by as many threads as there are processors."""
+    starts = range(0, count, BLOCK)
+
+    def of_block(start: int) -> Any:
+        return function(*arguments, start, min(start + BLOCK, count), most)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            yield from zip(starts, pool.map(of_block, starts), strict=True)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _parents(
+    known: Arrays, also: Also, progress: Callable[[int], None] | None
+) -> tuple[Numbers, list[tuple[Numbers, Numbers]], bool]:
+    """The first class that is the same as each, pairs of children and parents, and are they all?"""
+    count = len(known.classes)
+    same = np.arange(count)
+    found = []
+    left = MOST_PAIRS
+    arguments = (known.table, known.layout, also)
+    for start, (children, parents, firsts, reached) in _blocks(
+        direct_parents, arguments, count, MOST_PAIRS
+    ):
+        stop = start + len(firsts)
+        same[start:stop] = firsts
+        found.append((children, parents))
+        left -= len(children)
+        if progress is not None:
+            here = known.classes[start:stop]
+            progress(sum(len(one.places) for one in here if one is not None))
+        if left < 0 or reached < stop:
+            return same, found, False
+    return same, found, True
+
+
+def _doubtful(known: Arrays, also: Also) -> list[tuple[int, int]]:
+    """Pairs that only what is unknown of their conditions keeps apart."""
+    found = []
+    layout = known.layout
+    bits = np.zeros(len(layout.class_word), np.uint64)
+    out = np.zeros(layout.words, np.uint64)
+    for i in known.doubtful.tolist():
+        maybe = []
+        for one in (layout, known.possible):
+            containing(known.table, one, also, i, out, bits, 0, layout.real[: layout.words])
+            maybe.append(out.copy())
+        rest = np.unpackbits((maybe[1] & ~maybe[0]).view(np.uint8), bitorder="little")
+        found += [(i, int(j)) for j in np.flatnonzero(rest)]
+    return found
+
+
+def _merged(everything: list[Class | None], same: Numbers) -> list[list[int]]:
     """The places of the queries of each class, ascending; none for what is the same as another."""
-    merged = [list(one.places) for one in everything]
-    for union, other in enumerate(same.tolist(), len(everything) - len(same)):
-        if other >= 0:
-            merged[other] = sorted(merged[other] + merged[union])
-            merged[union] = []
+    merged = [[] if one is None else list(one.places) for one in everything]
+    for at in np.flatnonzero(same != np.arange(len(same))).tolist():
+        merged[same[at]] = sorted(merged[same[at]] + merged[at])
+        merged[at] = []
     return merged
 
 
-def _pairs(
-    table: Supersets, also: Found, merged: list[list[int]], progress: Callable[[int], None] | None
-) -> tuple[list[Numbers], bool]:
-    """Pairs of a parent and a child as one number, by the first places of their classes."""
-    firsts = np.array([places[0] if places else -1 for places in merged], np.int64)
-    found: list[Numbers] = []
-    total = 0
-
-    def parents(start: int) -> tuple[Numbers, int]:
-        stop = min(start + BLOCK, len(merged))
-        children, containing, reached = direct_parents(table, also, start, stop, MOST_PAIRS - total)
-        children, containing = firsts[children], firsts[containing]
-        return (containing << 32 | children)[children >= 0], stop - reached
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for start, (pairs, left) in zip(
-            range(0, len(merged), BLOCK),
-            pool.map(parents, range(0, len(merged), BLOCK)),
-            strict=True,
-        ):
-            found.append(pairs)
-            total += len(pairs)
-            if progress is not None:
-                progress(sum(len(places) for places in merged[start : start + BLOCK]))
-            if left:
-                total = MOST_PAIRS
-    return found, total < MOST_PAIRS
-
-
-def _firsts(merged: list[list[int]], count: int) -> list[int]:
+def _first_of_each(merged: list[list[int]], count: int) -> list[int]:
     """Of each query the first that holds for the same rows."""
     same_as = list(range(count))
     for places in merged:
@@ -130,9 +180,39 @@ def _firsts(merged: list[list[int]], count: int) -> list[int]:
     return same_as
 
 
-def _lists(pairs: list[Numbers], count: int) -> list[Numbers]:
+def _lists(pairs: list[tuple[Numbers, Numbers]], firsts: Numbers, count: int) -> list[Numbers]:
     """The children of each parent, ascending."""
-    keys = np.concatenate([np.zeros(0, np.int64), *pairs])
-    keys.sort()
-    ends = np.searchsorted(keys, np.arange(1, count) << 32)
-    return np.split(keys & 0xFFFFFFFF, ends)
+    keys = [np.zeros(0, np.int64)]
+    keys += [firsts[parents] << 32 | firsts[children] for children, parents in pairs]
+    every = np.concatenate(keys)
+    every.sort()
+    ends = np.searchsorted(every, np.arange(1, count) << 32)
+    return np.split(every & 0xFFFFFFFF, ends)
+
+
+def _open(unknown: list[tuple[int, int]], firsts: Numbers, order: Order) -> dict[int, list[int]]:
+    """The pairs that stay open, by the outer one; not those that follow from others."""
+    above: dict[int, list[int]] = {}
+    if unknown:
+        for parent, children in enumerate(order.implied_by):
+            for child in children:
+                above.setdefault(int(child), []).append(parent)
+    reached: dict[int, set[int]] = {}
+    found: dict[int, list[int]] = {}
+    for i, j in unknown:
+        p, q = int(firsts[i]), int(firsts[j])
+        if p not in reached:
+            reached[p] = _reachable(p, above)
+        if p != q and q not in reached[p]:
+            found.setdefault(q, []).append(p)
+    return {q: sorted(set(ps)) for q, ps in found.items()}
+
+
+def _reachable(start: int, above: dict[int, list[int]]) -> set[int]:
+    found, pending = {start}, [start]
+    while pending:
+        for parent in above.get(pending.pop(), ()):
+            if parent not in found:
+                found.add(parent)
+                pending.append(parent)
+    return found

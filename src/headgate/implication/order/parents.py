@@ -1,109 +1,196 @@
 """The smallest of the queries that contain a query: its direct parents.
 
-Of all that contain it the first in order is one, since what lies between two products comes between
-them in order. Whatever contains that one is no direct parent, so it is cleared, and the first that
-is left is the next. A chain of 100,000 takes one step for each query, not 100,000.
-
-Queries that are no products have no place in that order. Which of them contain which is known as a
-matrix of bits, and they are cleared by each other in any order.
+Of all that contain it one after the other is taken, small ones first. Whatever contains that one is
+no direct parent, so it is cleared. A chain of 100,000 takes one step for each query, not 100,000.
+The order only saves time: what was taken already is cleared too, if it contains another.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from headgate.implication.order.cover import COVERED, UNCOVERED, covers
+from headgate.implication.order.products import Numbers
 from headgate.implication.order.supersets import fill_supersets
 from headgate.matching.keyed.compiled import kernel, part_of_kernel
 from headgate.matching.keyed.intrinsics import lowest_bit
 
 
-@kernel
-def _fill(s, also, i, out, begin, among):
-    """As `fill_supersets`, with the products that were found otherwise to contain hull i."""
-    fill_supersets(s, i, out, begin, among)
-    for at in range(also.offsets[i], also.offsets[i + 1]):
-        place = also.products[at]
-        if place >> 6 >= begin:
-            out[place >> 6] |= among[place >> 6] & (np.uint64(1) << np.uint64(place & 63))
+class Also(NamedTuple):
+    """`classes[offsets[i]:offsets[i + 1]]` contain class i, though no part of theirs does alone."""
+
+    offsets: Numbers
+    classes: Numbers
 
 
 @part_of_kernel
-def _clear(bits, others, begin):
-    for w in range(begin, len(bits)):
-        bits[w] &= ~others[w]
+def _fold(layout, bits):
+    """Classes of which any part has its bit."""
+    for w in range(layout.words, len(bits)):
+        bits[layout.class_word[w]] |= bits[w]
 
 
 @kernel
-def _smallest(also, size, row, left, direct):
-    """Of the unions that contain a query, by its row, those that contain none of the others."""
-    above = np.zeros(len(direct), np.uint64)
-    for w in range(len(direct)):
-        left[w] = also.unions[row, w]
-        direct[w] = 0
-    for w in range(len(direct)):
-        while left[w]:
-            bit = lowest_bit(left[w])
-            left[w] &= left[w] - np.uint64(1)
-            direct[w] |= np.uint64(1) << np.uint64(bit)
-            larger = also.row[size + 64 * w + bit]
-            if larger >= 0:
-                _clear(left, also.unions[larger], w)
-                for v in range(len(above)):
-                    above[v] |= also.unions[larger, v]
-    _clear(direct, above, 0)
+def containing(s, layout, also, i, out, bits, begin, among):
+    """The classes of `among` that contain class i and are not it, from word `begin` on.
 
-
-@kernel
-def direct_parents(s, also, start, stop, most):
-    """The hulls from `start` up to before `stop` with each of their direct parents, as two arrays.
-
-    Past `most` pairs it ends; the third answer is the first hull that it did not come to.
+    All its outer hulls must be inside parts of theirs. `bits` has room for all parts.
     """
-    everything = np.zeros(len(s.gaps), np.uint64)
-    for product in range(s.size):
-        everything[product >> 6] |= np.uint64(1) << np.uint64(product & 63)
-    left, out = np.zeros(len(s.gaps), np.uint64), np.zeros(len(s.gaps), np.uint64)
-    width = also.unions.shape[1]
-    direct, rest = np.zeros(width, np.uint64), np.zeros(width, np.uint64)
+    for w in range(begin, len(out)):
+        out[w] = among[w]
+    for at in range(layout.outer_offsets[i], layout.outer_offsets[i + 1]):
+        fill_supersets(s, layout.outer[at], 0, bits, begin, out, layout.class_word)
+        for w in range(layout.words, len(bits)):
+            bits[w] &= layout.real[w]
+        _fold(layout, bits)
+        for w in range(begin, len(out)):
+            out[w] &= bits[w]
+    for at in range(also.offsets[i], also.offsets[i + 1]):
+        place = also.classes[at]
+        if place >> 6 >= begin:
+            out[place >> 6] |= among[place >> 6] & (np.uint64(1) << np.uint64(place & 63))
+    if i >> 6 >= begin:
+        out[i >> 6] &= ~(np.uint64(1) << np.uint64(i & 63))
+
+
+@part_of_kernel
+def _with_room(array, count):
+    return np.concatenate((array, np.empty_like(array))) if count == len(array) else array
+
+
+@kernel
+def direct_parents(s, layout, also, start, stop, most):
+    """The classes from `start` up to before `stop` with each of their direct parents.
+
+    Two arrays, and for each of these classes the first that is the same, itself if there is none;
+    others have no parents. Past `most` pairs it ends; the last answer is the first class that it
+    did not come to.
+    """
+    words = layout.words
+    everything = layout.real[:words]
+    bits = np.zeros(len(layout.class_word), np.uint64)
+    left, out = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+    direct = np.zeros(words, np.uint64)
     children, parents = np.empty(1024, np.int32), np.empty(1024, np.int32)
+    same = np.arange(start, stop)
     count = 0
     i = start
     while i < stop and count <= most:
-        begin = s.begin[i] >> 6
-        _fill(s, also, i, left, begin, everything)
-        row = also.row[i]
-        if row >= 0:
-            _smallest(also, s.size, row, rest, direct)
-            for w in range(width):
-                bits = direct[w]
-                while bits:
-                    union = s.size + 64 * w + lowest_bit(bits)
-                    bits &= bits - np.uint64(1)
-                    from_here = max(begin, s.begin[union] >> 6)
-                    _fill(s, also, union, out, from_here, left)
-                    _clear(left, out, from_here)
-        for w in range(begin, len(left)):
-            while left[w]:
-                parent = 64 * w + lowest_bit(left[w])
-                left[w] &= left[w] - np.uint64(1)
-                if count == len(children):
-                    children = np.concatenate((children, np.empty_like(children)))
-                    parents = np.concatenate((parents, np.empty_like(parents)))
-                children[count], parents[count] = i, parent
-                count += 1
-                fill_supersets(s, parent, out, w, left)
-                _clear(left, out, w)
-                if row >= 0 and also.row[parent] >= 0:
-                    _clear(direct, also.unions[also.row[parent]], 0)
-        if row >= 0:
-            for w in range(width):
+        if layout.outer_offsets[i] == layout.outer_offsets[i + 1]:
+            i += 1
+            continue
+        begin = layout.begin[i]
+        own = np.uint64(1) << np.uint64(i & 63)
+        containing(s, layout, also, i, left, bits, begin, everything)
+        direct[begin:] = 0
+        w = begin
+        while w < words and same[i - start] == i:
+            if left[w] == np.uint64(0):
+                w += 1
+                continue
+            other = 64 * w + lowest_bit(left[w])
+            bit = left[w] & (~left[w] + np.uint64(1))
+            left[w] &= ~bit
+            from_here = max(begin, layout.begin[other])
+            for v in range(from_here, words):
+                left[v] |= direct[v]
+            is_union = w >= layout.unions or i >> 6 >= layout.unions
+            if is_union:
+                left[i >> 6] |= own
+            containing(s, layout, also, other, out, bits, from_here, left)
+            if is_union:
+                left[i >> 6] &= ~own
+            for v in range(from_here, words):
+                left[v] &= ~direct[v]
+            if is_union and i >> 6 >= from_here and out[i >> 6] & own != np.uint64(0):
+                same[i - start] = min(i, other)
+                continue
+            direct[w] |= bit
+            for v in range(from_here, words):
+                left[v] &= ~out[v]
+                direct[v] &= ~out[v]
+        if same[i - start] == i:
+            for w in range(begin, words):
                 while direct[w]:
-                    union = s.size + 64 * w + lowest_bit(direct[w])
+                    children, parents = _with_room(children, count), _with_room(parents, count)
+                    children[count], parents[count] = i, 64 * w + lowest_bit(direct[w])
                     direct[w] &= direct[w] - np.uint64(1)
-                    if count == len(children):
-                        children = np.concatenate((children, np.empty_like(children)))
-                        parents = np.concatenate((parents, np.empty_like(parents)))
-                    children[count], parents[count] = i, union
                     count += 1
         i += 1
-    return children[:count], parents[:count], i
+    return children[:count], parents[:count], same, i
+
+
+@kernel
+def _covered(s, layout, i, union, hulls, free):
+    """Are all hulls of class i covered by the parts of a union?"""
+    begin, end = layout.part_offsets[union], layout.part_offsets[union + 1]
+    answer = COVERED
+    for at in range(layout.outer_offsets[i], layout.outer_offsets[i + 1]):
+        answer = covers(s.hulls, hulls[at], free, layout.parts, begin, end)
+        if answer != COVERED:
+            break
+    return answer
+
+
+@kernel
+def joint_containers(s, layout, also, corners, sources, pinned, tied, start, stop, most):
+    """Pairs of a class and a union that contains it by several of its parts together.
+
+    All corners of the class's hulls are in the union; the third array says whether its parts cover
+    the hulls. Where they do not, the pair is left out, except if one of the two is `tied`: then it
+    may contain it all the same, unless one of the `sources` sticks out, which have the cells
+    `pinned` if the union has conditions. Classes without corners, -1, are left out. Past `most`
+    pairs it ends; the last answer is the first class that it did not come to.
+    """
+    words = layout.words
+    everything = layout.real[:words]
+    bits = np.zeros(len(layout.class_word), np.uint64)
+    left, out = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+    inner, outer = np.empty(1024, np.int32), np.empty(1024, np.int32)
+    answers = np.empty(1024, np.int32)
+    count = 0
+    i = start
+    while i < stop and count <= most:
+        first, last = layout.outer_offsets[i], layout.outer_offsets[i + 1]
+        if first == last or corners[first, 0] < 0:
+            i += 1
+            continue
+        containing(s, layout, also, i, out, bits, layout.unions, everything)
+        for w in range(layout.unions, words):
+            left[w] = everything[w] & ~out[w]
+        if i >> 6 >= layout.unions:
+            left[i >> 6] &= ~(np.uint64(1) << np.uint64(i & 63))
+        for at in range(first, last):
+            for number in range(len(s.free) + 1):
+                tree = 1 + number % (len(s.free) - 1)
+                corner = corners[at, (tree + (number >= len(s.free) - 1)) & 1]
+                if not left[layout.unions :].any():
+                    break
+                fill_supersets(s, corner, tree, bits, layout.unions, left, layout.class_word)
+                for w in range(words, len(bits)):
+                    bits[w] &= layout.real[w]
+                _fold(layout, bits)
+                for w in range(layout.unions, words):
+                    left[w] &= bits[w]
+        for w in range(layout.unions, words):
+            while left[w]:
+                union = 64 * w + lowest_bit(left[w])
+                left[w] &= left[w] - np.uint64(1)
+                answer = _covered(s, layout, i, union, layout.outer, s.free[0])
+                if answer == UNCOVERED and not tied[i] and not tied[union]:
+                    continue
+                if answer != COVERED:
+                    free = pinned if tied[union] else s.free[0]
+                    refuted = False
+                    for hulls in sources:
+                        refuted |= _covered(s, layout, i, union, hulls, free) == UNCOVERED
+                    if refuted:
+                        continue
+                inner, outer = _with_room(inner, count), _with_room(outer, count)
+                answers = _with_room(answers, count)
+                inner[count], outer[count], answers[count] = i, union, answer
+                count += 1
+        i += 1
+    return inner[:count], outer[:count], answers[:count], i

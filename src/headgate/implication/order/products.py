@@ -25,8 +25,7 @@ class Products(NamedTuple):
     """Hull i has the sides `offsets[i]` up to before `offsets[i + 1]`, by ascending column.
 
     Side s is of the column `column[s]`. Its ranges are `first[s]` up to before `last[s]` in `lows`
-    and `highs`, ascending, each from a low cell up to before a high one. `excluded[i]` counts the
-    cells that the sides of hull i leave out: it falls when a product grows.
+    and `highs`, ascending, each from a low cell up to before a high one.
     """
 
     offsets: Numbers
@@ -35,7 +34,6 @@ class Products(NamedTuple):
     last: Numbers
     lows: Numbers
     highs: Numbers
-    excluded: Numbers
     bottom: Numbers
     top: Numbers
 
@@ -55,9 +53,48 @@ class Products(NamedTuple):
         return self.highs[self.last - 1]
 
     @property
+    def log_volume(self) -> npt.NDArray[np.float64]:
+        """Of each hull the logarithm of the share of all cells that it holds."""
+        sizes = np.concatenate(([0], np.cumsum(self.highs - self.lows)))
+        held = sizes[self.last] - sizes[self.first]
+        shares = np.log(held / (self.top - self.bottom)[self.column])
+        total = np.concatenate(([0.0], np.cumsum(shares)))
+        return total[self.offsets[1:]] - total[self.offsets[:-1]]
+
+    def take(self, hulls: Numbers) -> Products:
+        """These hulls, in this order."""
+        counts = np.diff(self.offsets)[hulls]
+        offsets = np.concatenate(([0], np.cumsum(counts)))
+        sides = np.repeat(self.offsets[hulls] - offsets[:-1], counts) + np.arange(offsets[-1])
+        return self._replace(
+            offsets=offsets,
+            column=self.column[sides],
+            first=self.first[sides],
+            last=self.last[sides],
+        )
+
+    def and_also(self, other: Products) -> Products:
+        """These hulls, and then others in the same cells."""
+        ranges = len(self.lows)
+        return self._replace(
+            offsets=np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1])),
+            column=np.concatenate((self.column, other.column)),
+            first=np.concatenate((self.first, other.first + ranges)),
+            last=np.concatenate((self.last, other.last + ranges)),
+            lows=np.concatenate((self.lows, other.lows)),
+            highs=np.concatenate((self.highs, other.highs)),
+        )
+
+    def corners(self, end: int) -> Products:
+        """Of each hull the row with the lowest (0) or the highest cell (1) of each side."""
+        cells = self.high - 1 if end else self.low
+        places = np.arange(len(cells))
+        return self._replace(first=places, last=places + 1, lows=cells, highs=cells + 1)
+
+    @property
     def owner(self) -> Numbers:
         """The hull of each side."""
-        return np.repeat(np.arange(len(self.excluded)), np.diff(self.offsets))
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
 
 def products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]) -> Products:
@@ -72,7 +109,6 @@ def products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]) -> P
                 number += 1
     place = {column: at for at, column in enumerate(distinct)}
     ranges: list[list[tuple[int, int]]] = [[]] * number
-    left_out = [0] * number
     bottom, top = [], []
     for column, sides in distinct.items():
         dimension = _Cells.of(whole(attributes[column]), sides)
@@ -80,7 +116,6 @@ def products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]) -> P
         top.append(dimension.end)
         for side, at in sides.items():
             ranges[at] = dimension.ranges(side)
-            left_out[at] = dimension.count - sum(high - low for low, high in ranges[at])
     ends = np.cumsum([0, *(len(one) for one in ranges)])
     flat = np.array([pair for one in ranges for pair in one], np.int64).reshape(-1, 2)
     mine = [
@@ -90,7 +125,6 @@ def products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]) -> P
     offsets = np.cumsum([0, *(len(one) for one in mine)])
     pairs = np.array([pair for one in mine for pair in one], np.int64).reshape(-1, 2)
     column_of, side_of = pairs[:, 0].copy(), pairs[:, 1].copy()
-    total = np.concatenate(([0], np.cumsum(np.array(left_out, np.int64)[side_of])))
     return Products(
         offsets.astype(np.int64),
         column_of,
@@ -98,7 +132,6 @@ def products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]) -> P
         ends[side_of + 1].astype(np.int64),
         flat[:, 0].copy(),
         flat[:, 1].copy(),
-        total[offsets[1:]] - total[offsets[:-1]],
         np.array(bottom, np.int64),
         np.array(top, np.int64),
     )

@@ -1,0 +1,355 @@
+"""What a product says of columns that stand for conditions, beyond the conditions that it has.
+
+`t = 'cab'` says that `t LIKE '%ab%'` holds, and `t LIKE '%ab%'` that `t > ''` does. A product lies
+inside another exactly if it implies each side of the other. So every side that occurs in the set is
+asked for, once for each distinct *group* of sides that have to do with it: an example refutes most,
+a proof is looked for only then. What neither settles is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice, permutations, product
+from typing import Any
+
+from headgate.implication.conditions import Conditions, condition_where
+from headgate.implication.order.classes import Classes
+from headgate.implication.order.hull import Hull, Side, whole
+from headgate.implication.pair import Declared
+from headgate.predicate import (
+    Column,
+    IsNull,
+    Matches,
+    Predicate,
+    Satisfiability,
+    Truth,
+    Within,
+    columns,
+    columns_of,
+    conjunction,
+    disjunction,
+    evaluate,
+    satisfiable,
+)
+from headgate.predicate.atoms import Pattern
+from headgate.predicate.candidates import pattern_examples
+from headgate.predicate.narrowing import prefix_range
+from headgate.predicate.solve import example
+from headgate.schema import NOTHING, Ordinal, Stream, Value, ValueSet
+
+ASKED = 20_000  # proofs that are looked for
+SEEN = 4  # rows of a group that stand for it
+TRIES = 64  # rows that may be examples
+CHOICES = 12  # values of a column in them
+NOT_TRUE = frozenset({False, None})
+
+Row = dict[str, Value | None]
+Group = frozenset[tuple[Column, Side]]
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A product with all that it implies, then with what it may imply besides.
+
+    `seen` are products inside it in which all rows are of the query; none where no row is known.
+    """
+
+    sure: Hull
+    possible: Hull
+    seen: tuple[Hull, ...]
+
+
+@dataclass(slots=True)
+class _Known:
+    """What a group of sides implies, and may imply; rows of it, and where some lie."""
+
+    sure: dict[Column, Side] = field(default_factory=dict)
+    possible: dict[Column, Side] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    seen: list[dict[Column, Side]] = field(default_factory=list)
+    can_hold: bool = True
+
+
+class Closure:
+    """Answers about the conditions of one set of classes."""
+
+    def __init__(self, found: Classes, stream: Stream) -> None:
+        self._attributes = found.attributes
+        self._conditions: Conditions = found.conditions
+        self._stream = stream
+        self._budget = ASKED
+        self._known: dict[Group, _Known] = {}
+        self._mentioned_by: dict[Column, list[Column]] = {}
+        for stands_for, condition in found.conditions.items():
+            for column in columns_of(condition):
+                self._mentioned_by.setdefault(column, []).append(stands_for)
+                self._attributes.setdefault(column, stream[column.name])
+        self._always = {c for c in self._mentioned_by if not self._attributes[c].nullable}
+        asked: dict[Column, dict[Side, Predicate]] = {
+            column: {} for column in (*self._mentioned_by, *found.conditions)
+        }
+        for one in found.all if found.conditions else ():
+            for part in one.parts:
+                for column, side in part.sides.items():
+                    if column in asked and side not in asked[column]:
+                        asked[column][side] = self._predicate(column, side)
+        self._asked = asked
+        self._in_unions = {
+            column
+            for one in found.all
+            if len(one.parts) > 1
+            for p in one.parts
+            for column in p.sides
+        }
+        self._grouped: dict[Group, list[Group]] = {}
+
+    @property
+    def tied(self) -> Iterable[Column]:
+        """The columns that conditions mention, and those that stand for conditions."""
+        return self._asked
+
+    def of(self, part: Hull) -> Closed | None:
+        """None where the part can never hold."""
+        relevant = frozenset(item for item in part.sides.items() if item[0] in self._asked)
+        groups = self._grouped.get(relevant)
+        if groups is None:
+            groups = self._grouped[relevant] = self._groups(part) if self._conditions else []
+        if not groups:
+            return Closed(part, part, (part,))
+        sure, possible = dict(part.sides), dict(part.sides)
+        seen = [dict(part.sides) for _ in range(SEEN)]
+        for group in groups:
+            if group not in self._known:
+                self._known[group] = self._learn(group)
+            known = self._known[group]
+            if not known.can_hold:
+                return None
+            for into, sides in ((sure, known.sure), (possible, known.possible)):
+                for column, side in sides.items():
+                    common = side.intersection(into.get(column, side))
+                    if not common.is_empty:
+                        into[column] = common
+            seen = seen if known.seen else []
+            for number, sides in enumerate(seen):
+                sides.update(known.seen[min(number, len(known.seen) - 1)])
+        distinct = [sides for at, sides in enumerate(seen) if sides not in seen[:at]]
+        found = tuple(part if sides == part.sides else Hull(sides) for sides in distinct)
+        return Closed(Hull(sure), Hull(possible), found)
+
+    def _groups(self, part: Hull) -> list[Group]:
+        """The sides that have to do with each other by way of conditions, of the part or others."""
+        sides = part.sides
+        own = [column for column in sides if column in self._conditions]
+        plain = {column for column in sides if column in self._mentioned_by} | self._always
+        for stands_for in own:
+            plain.update(columns_of(self._conditions[stands_for]))
+        if not plain:
+            return []
+        group_of: dict[Column, set[Column]] = {column: {column} for column in plain}
+        related: set[Column] = set()
+        for column in plain:
+            for stands_for in self._mentioned_by[column]:
+                mentioned = columns_of(self._conditions[stands_for])
+                if all(other in plain for other in mentioned):
+                    related.add(mentioned[0])
+                    first, last = group_of[mentioned[0]], group_of[mentioned[-1]]
+                    if first is not last:
+                        first |= last
+                        for other in last:
+                            group_of[other] = first
+        found = {id(group_of[column]): group_of[column] for column in related}
+        result = []
+        for group in found.values():
+            items = {(c, sides.get(c, whole(self._attributes[c]))) for c in group}
+            items |= {(c, sides[c]) for c in own if columns_of(self._conditions[c])[0] in group}
+            result.append(frozenset(items))
+        return result
+
+    def _learn(self, group: Group) -> _Known:
+        """All that a group says of the sides that occur in the set."""
+        given = dict(group)
+        held = conjunction(self._predicate(column, side) for column, side in group)
+        held = conjunction((held, *_prefixes(group)))
+        plain = [column for column in given if column not in self._conditions]
+        found = _Known(rows=list(self._examples(held, given, plain)))
+        if not found.rows:
+            first = self._satisfiable(held)
+            found.can_hold = first.answer != "no"
+            if first.witness is not None:
+                found.rows.append(dict(first.witness))
+        is_tied = len(plain) < len(given)
+        targets = dict.fromkeys(
+            stands_for
+            for column in plain
+            for stands_for in self._mentioned_by[column]
+            if all(other in given for other in columns_of(self._conditions[stands_for]))
+        )
+        for column in (*targets, *(plain if is_tied else ())):
+            for side, condition in self._asked[column].items():
+                own = given.get(column)
+                if own is not None and side.covers(own):
+                    continue
+                answer = self._implied(held, condition, found.rows)
+                if answer == "no":
+                    continue
+                for sides in (found.possible, found.sure)[: 1 + (answer == "yes")]:
+                    common = side.intersection(sides.get(column, own or side))
+                    if not common.is_empty:
+                        sides[column] = common
+        if is_tied:
+            self._need_values(own_columns=plain, group=given, found=found)
+        found.seen = [self._at(row) for row in _various(found.rows, plain)]
+        return found
+
+    def _need_values(
+        self, own_columns: list[Column], group: dict[Column, Side], found: _Known
+    ) -> None:
+        """A column that a condition of the group mentions is not NULL."""
+        tied = {c for x in group if x in self._conditions for c in columns_of(self._conditions[x])}
+        for column in own_columns:
+            if column in tied and column not in found.sure:
+                side = Side(self._attributes[column].domain, False)
+                if side != whole(self._attributes[column]):
+                    found.sure[column] = side
+                    found.possible.setdefault(column, side)
+
+    def _implied(self, held: Predicate, condition: Predicate, rows: list[Row]) -> str:
+        for row in rows:
+            if evaluate(condition, row) is not True:
+                return "no"
+        if self._budget == 0:
+            return "unknown"
+        self._budget -= 1
+        counter = self._satisfiable(conjunction((held, Truth(condition, NOT_TRUE))))
+        if counter.witness is not None:
+            mentioned = {column.key: None for column in columns(held)}
+            rows.append({**mentioned, **counter.witness})
+        return {"yes": "no", "no": "yes"}.get(counter.answer, "unknown")
+
+    def _satisfiable(self, held: Predicate) -> Satisfiability:
+        declared = Declared.of(self._stream, (held,))
+        return satisfiable(held, declared.domains, declared.required)
+
+    def _examples(
+        self, held: Predicate, given: dict[Column, Side], plain: list[Column]
+    ) -> Iterator[Row]:
+        """A few rows for which a group holds, each verified."""
+        choices = [list(islice(self._values(column, given), CHOICES)) for column in plain]
+        for values in islice(product(*choices), TRIES):
+            row = {column.key: value for column, value in zip(plain, values, strict=True)}
+            if evaluate(held, row) is True:
+                yield row
+
+    def _values(self, column: Column, given: dict[Column, Side]) -> Iterator[Value | None]:
+        """Values of a side: NULL, the ends, and texts of all patterns that it must match."""
+        side = given[column]
+        if side.null:
+            yield None
+        type_ = column.type
+        patterns = [
+            self._conditions[x] for x in given if self._mentions(x, column) and 1 in given[x].values
+        ]
+        texts = [pattern_examples(p)[0] for p in patterns if isinstance(p, Matches)]
+        for order in islice(permutations(texts), 6 if texts else 0):
+            for around in ("", "~", "!"):
+                text = around + around.join(order) + around
+                if text in side.values:
+                    yield text
+        for interval in dict.fromkeys(
+            (side.values.intervals or (None,))[:: max(1, len(side.values.intervals) - 1)]
+        ):
+            if interval is not None:
+                for ordinal in _ends(interval.low, interval.high, type_.minimum, type_.maximum):
+                    yield type_.value(ordinal)
+        if not side.values.is_empty:
+            yield type_.value(example(side.values, type_))
+
+    def _mentions(self, stands_for: Column, column: Column) -> bool:
+        condition = self._conditions.get(stands_for)
+        return condition is not None and column in columns_of(condition)
+
+    def _at(self, row: Row) -> dict[Column, Side]:
+        """Where a row lies: in columns, and in all that stand for conditions on these.
+
+        Only unions are compared with that, so only their columns count.
+        """
+        found: dict[Column, Side] = {}
+        for column, stands_for_it in self._mentioned_by.items():
+            if column.key in row:
+                if column in self._in_unions:
+                    found[column] = _point(column, row[column.key])
+                for stands_for in self._in_unions.intersection(stands_for_it):
+                    condition = self._conditions[stands_for]
+                    if all(other.key in row for other in columns_of(condition)):
+                        found[stands_for] = self._point_of(stands_for, row)
+        return found
+
+    def _point_of(self, stands_for: Column, row: Row) -> Side:
+        for value in (-1, 0, 1):
+            points = ValueSet.points(stands_for.type, (value,))
+            if (
+                not points.is_empty
+                and evaluate(condition_where(stands_for, points, self._conditions), row) is True
+            ):
+                return Side(points, False)
+        return Side(NOTHING, True)
+
+    def _predicate(self, column: Column, side: Side) -> Predicate:
+        """The side as a condition on columns of the stream."""
+        condition = self._conditions.get(column)
+        if condition is None:
+            nulls: list[Predicate] = [IsNull(column)]
+            inside: Predicate = Within(column, side.values)
+        else:
+            nulls = [IsNull(mentioned) for mentioned in columns_of(condition)]
+            inside = condition_where(column, side.values, self._conditions)
+        parts = (*(nulls if side.null else ()), *(() if side.values.is_empty else (inside,)))
+        return disjunction(parts)
+
+
+def _various(rows: list[Row], plain: list[Column]) -> list[Row]:
+    """Of each column a row with the least and one with the greatest value; a few of these."""
+    if not rows:
+        return []
+    chosen = []
+    for column in plain:
+
+        def size(row: Row, column: Column = column) -> tuple[bool, Any]:
+            value = row[column.key]
+            return value is not None, 0 if value is None else column.type.ordinal(value)
+
+        chosen += [min(rows, key=size), max(rows, key=size)]
+    distinct = {id(row): row for row in chosen}
+    return list(distinct.values())[:SEEN]
+
+
+def _prefixes(group: Group) -> Iterator[Predicate]:
+    """What a range of texts begins with, as a pattern: patterns are compared with patterns."""
+    for column, side in group:
+        intervals = side.values.intervals
+        if side.null or len(intervals) != 1 or not isinstance(intervals[0].low, str):
+            continue
+        for length in range(len(intervals[0].low), 0, -1):
+            text = "".join(f"\\{c}" if c in "\\%_" else c for c in intervals[0].low[:length])
+            pattern = Pattern("LIKE", f"{text}%")
+            if prefix_range(pattern)[0].covers(side.values):
+                yield Matches(column, pattern)
+                break
+
+
+def _point(column: Column, value: Value | None) -> Side:
+    if value is None:
+        return Side(NOTHING, True)
+    return Side(ValueSet.points(column.type, (column.type.ordinal(value),)), False)
+
+
+def _ends(
+    low: Ordinal | None, high: Ordinal | None, least: Ordinal, most: Ordinal | None
+) -> Iterator[Ordinal]:
+    """The least and the greatest two of an interval, as far as they have a name."""
+    first = least if low is None else low
+    last = high - 1 if isinstance(high, int) else most
+    yield first
+    if isinstance(first, int) and isinstance(last, int) and first < last:
+        yield from (last, last - 1, first + 1)
