@@ -115,3 +115,16 @@ def test_joins_and_aggregates_are_checked_too() -> None:
         "grouped": "yes",
     }
     assert all(f.bounded == "not_checked" for f in found.values())
+
+
+def test_equal_conditions_with_different_outputs() -> None:
+    """They are no duplicates; the later one is implied by the first, and that by what is below."""
+    found = findings(
+        "CREATE QUERY wide AS SELECT * FROM r WHERE a > 1",
+        "CREATE QUERY one AS SELECT * FROM r WHERE a > 2",
+        "CREATE QUERY other AS SELECT a FROM r WHERE NOT a <= 2",
+    )
+    assert found["other"].duplicate_of is None
+    assert found["other"].implied_by == ("one",)
+    assert found["one"].implied_by == ()
+    assert found["wide"].implied_by == ("one",)

@@ -7,9 +7,9 @@
     hits.ids()
 
 Register queries with `read`, ask which of them want an event with `index`, and have them looked
-over with `check` and `explain` before they run. `implies` and `relax` say whether one condition lies
-inside another one, and how little that must widen to make it so. `hg.spark` has what runs on Spark; it is imported
-when it is first used.
+over with `check` and `explain` before they run. `implies` and `relax` say whether one condition
+lies inside another one, and how little that must widen to make it so. `hg.spark` has what runs on
+Spark; it is imported when it is first used.
 """
 
 import importlib

@@ -27,7 +27,7 @@ class Finding:
 
     `implied_by` are the ids of the filters that imply it directly: every row of theirs is one of
     its own, but not the other way round, and no third query lies between. Of queries that hold for
-    the same rows only the first is named. A duplicate has none: its original has them.
+    the same rows only the first is named; the others have just that one, or none as duplicates.
     """
 
     id: str
@@ -129,7 +129,8 @@ def _relations(
         ids = [queries[at].id for at in places]
         for number, at in enumerate(places):
             first = order.same_as[number]
-            implied_by = tuple([ids[other] for other in order.implied_by[first]])
+            direct = [first] if first != number else order.implied_by[number]
+            implied_by = tuple([ids[other] for other in direct])
             left_open = _left_open(order, number, ids)
             found[at] = _Relations(("first", places[first]), implied_by, left_open)
     advance(len(queries) - sum(map(len, filters.values())))

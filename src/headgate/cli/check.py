@@ -102,6 +102,9 @@ def _summary(found: QuerySet, findings: list[Finding]) -> str:
     implied = sum(bool(finding.implied_by) for finding in findings)
     if implied:
         parts.append(f"{implied:,} implied")
+    left_open = sum(finding.is_fine and bool(finding.reason) for finding in findings)
+    if left_open:
+        parts.append(f"{left_open:,} of which not all that imply them are known")
     if found.report.errors:
         parts.append(f"{len(found.report.errors):,} refused")
     return ", ".join(parts) if len(parts) > 1 else parts[0] + ", all well"
