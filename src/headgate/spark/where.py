@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -19,7 +20,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not in its stubs
 
 from headgate.errors import UsageError
-from headgate.implication.evaluation import Evaluator
 from headgate.implication.given import Condition, as_predicate
 from headgate.predicate import Predicate, columns
 from headgate.queries import QuerySet
@@ -30,6 +30,9 @@ from headgate.spark.frames import stream_of, used_columns
 from headgate.spark.results import NO_ATTRIBUTE, Array
 from headgate.spark.transport import Packed, pack
 from headgate.sql import Rejected, Script
+
+if TYPE_CHECKING:
+    from headgate.implication.evaluation import Evaluator
 
 NAME = "filtered"
 KEPT = 4  # predicates that a worker holds on to
@@ -125,5 +128,7 @@ def _loaded(directory: str) -> Evaluator:
 
 @lru_cache(maxsize=KEPT)
 def _kept(directory: str, _: str) -> Evaluator:
+    from headgate.implication.evaluation import Evaluator
+
     queries = open_snapshot(directory).query_set()
     return Evaluator.of(queries[NAME].where, queries.schema.the_stream())
