@@ -38,7 +38,9 @@ from headgate.predicate.narrowing import prefix_range
 from headgate.predicate.solve import example
 from headgate.schema import NOTHING, Ordinal, Stream, Value, ValueSet
 
-ASKED = 20_000  # proofs that are looked for
+ASKED = 2_000  # proofs that are looked for
+WORK = 300_000  # conditions evaluated for rows, a second or two
+LEARNING = 300  # of these, that what else a group takes is worth
 SEEN = 4  # rows of a group that stand for it
 TRIES = 64  # rows that may be examples
 CHOICES = 12  # values of a column in them
@@ -79,6 +81,7 @@ class Closure:
         self._conditions: Conditions = found.conditions
         self._stream = stream
         self._budget = ASKED
+        self._work = WORK
         self._known: dict[Group, _Known] = {}
         self._mentioned_by: dict[Column, list[Column]] = {}
         for stands_for, condition in found.conditions.items():
@@ -167,7 +170,13 @@ class Closure:
         return result
 
     def _learn(self, group: Group) -> _Known:
-        """All that a group says of the sides that occur in the set."""
+        """All that a group says of the sides that occur in the set.
+
+        Past the budget nothing: then no row of it is known, and its queries are told apart.
+        """
+        self._work -= LEARNING
+        if self._work < 0:
+            return _Known()
         given = dict(group)
         held = conjunction(self._predicate(column, side) for column, side in group)
         held = conjunction((held, *_prefixes(group)))
@@ -216,9 +225,10 @@ class Closure:
 
     def _implied(self, held: Predicate, condition: Predicate, rows: list[Row]) -> str:
         for row in rows:
+            self._work -= 1
             if evaluate(condition, row) is not True:
                 return "no"
-        if self._budget == 0:
+        if self._budget == 0 or self._work < 0:
             return "unknown"
         self._budget -= 1
         counter = self._satisfiable(conjunction((held, Truth(condition, NOT_TRUE))))

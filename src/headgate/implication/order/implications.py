@@ -29,7 +29,7 @@ from headgate.predicate import Predicate
 from headgate.schema import Stream
 
 MOST_PAIRS = 20_000_000  # of a query and a direct parent
-ASKED = 2_000  # pairs of unions with conditions that are asked one by one
+ASKED = 300  # pairs of unions with conditions that are asked one by one
 BLOCK = 512  # queries
 
 
