@@ -1,9 +1,10 @@
 """What a product says of columns that stand for conditions, beyond the conditions that it has.
 
-`t = 'cab'` says that `t LIKE '%ab%'` holds, and `t LIKE '%ab%'` that `t > ''` does. A product lies
-inside another exactly if it implies each side of the other. So every side that occurs in the set is
-asked for, once for each distinct *group* of sides that have to do with it: an example refutes most,
-a proof is looked for only then. What neither settles is left open.
+`t = 'cab'` says that `t LIKE '%ab%'` holds, and `t LIKE '%ab%'` that `t LIKE '%b%'` does. A product
+lies inside another exactly if it implies each side of the other. So every side that occurs in the
+set is asked for, once for each distinct *group* of sides that have to do with it: an example
+refutes most, a proof is looked for only then. What neither settles is left open, and groups past
+the budget are not asked at all, which is said of their queries.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ from headgate.predicate.narrowing import prefix_range
 from headgate.predicate.solve import example
 from headgate.schema import NOTHING, Ordinal, Stream, Value, ValueSet
 
-ASKED = 2_000  # proofs that are looked for
-WORK = 300_000  # conditions evaluated for rows, a second or two
+ASKED = 2_000  # proofs that are looked for, at least
+ASKED_EACH = 0.2  # for each class, where that is more
+WORK = 300_000  # conditions evaluated for rows, at least: a second or two
+WORK_EACH = 30
 LEARNING = 300  # of these, that what else a group takes is worth
 SEEN = 4  # rows of a group that stand for it
 TRIES = 64  # rows that may be examples
@@ -80,8 +83,8 @@ class Closure:
         self._attributes = found.attributes
         self._conditions: Conditions = found.conditions
         self._stream = stream
-        self._budget = ASKED
-        self._work = WORK
+        self._budget = max(ASKED, round(ASKED_EACH * len(found.all)))
+        self._work = max(WORK, WORK_EACH * len(found.all))
         self._known: dict[Group, _Known] = {}
         self._mentioned_by: dict[Column, list[Column]] = {}
         for stands_for, condition in found.conditions.items():
@@ -172,7 +175,7 @@ class Closure:
     def _learn(self, group: Group) -> _Known:
         """All that a group says of the sides that occur in the set.
 
-        Past the budget nothing: then no row of it is known, and its queries are told apart.
+        Past the budget nothing; then no row of it is known, and its queries are called skipped.
         """
         self._work -= LEARNING
         if self._work < 0:

@@ -26,8 +26,9 @@ class Order:
     does. `implied_by[q]` are the largest of the queries that strictly imply q, ascending; only
     firsts have any, or occur. `open[q]` are queries of which it is not known whether they imply q.
     Queries that are never TRUE imply everything, and are left out. `is_complete` is False where a
-    budget ended the search, so that `implied_by` may lack some. Queries that are
-    `skipped` were not, or not fully, compared with unions: they are too large or hardly hold.
+    budget ended the search, so that `implied_by` may lack some. Queries that are `skipped` were
+    not, or not fully, compared with others: they are too large, no row of them is known, or what
+    their conditions imply was past the budget.
     """
 
     same_as: list[int]

@@ -29,7 +29,8 @@ from headgate.predicate import Predicate
 from headgate.schema import Stream
 
 MOST_PAIRS = 20_000_000  # of a query and a direct parent
-ASKED = 300  # pairs of unions with conditions that are asked one by one
+ASKED = 300  # pairs of unions with conditions that are asked one by one, at least
+ASKED_EACH = 0.02  # for each class, where that is more
 BLOCK = 512  # queries
 
 
@@ -75,7 +76,7 @@ def _joint(known: Arrays, stream: Stream) -> tuple[Also, list[tuple[int, int]], 
     if layout.unions == layout.words:
         return none, unknown, True
     first, second = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    left, budget = MOST_PAIRS, ASKED
+    left, budget = MOST_PAIRS, max(ASKED, round(ASKED_EACH * count))
     arguments = (
         *(known.table, layout, none),
         *(known.corners, known.sources, known.pinned, known.tied),
