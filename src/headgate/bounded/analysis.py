@@ -1,0 +1,105 @@
+"""Can a query live in bounded memory? Yes, no, or unknown, with the reason.
+
+The alternatives of the condition are looked at one by one, coarsely first. Where none has a fault,
+the query is the union of queries that need bounded memory, and the answer is yes. A fault is a no
+when streams that break the query are found and verified, or when the paper's theorem covers the
+whole query. Alternatives prove a yes, but not always a no: `s.a < t.b OR s.a >= t.b` needs no
+memory, though each side alone does. What nothing decides is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from headgate.bounded.alternatives import Alternatives, coarse, fine
+from headgate.bounded.cases import Case, case_of
+from headgate.bounded.closure import close
+from headgate.bounded.faults import Fault, faults
+from headgate.bounded.witness import VERIFIED_SIZE, holds, witness
+from headgate.errors import ExpansionTooLarge
+from headgate.predicate.satisfy import Answer
+from headgate.query import Query
+from headgate.schema import Schema
+
+TRIED = 40  # faults for which streams are looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The answer; what is at fault, and in which case; for a yes, the cases that make up the query.
+
+    `open` says why an unknown answer is unknown. `is_shown` is whether streams that break the query
+    were found and verified.
+    """
+
+    bounded: Answer
+    cases: tuple[Case, ...] = ()
+    fault: Fault | None = None
+    case: Case | None = None
+    is_shown: bool = False
+    is_contradiction: bool = False
+    open: str = ""
+
+
+def analyse(query: Query, schema: Schema) -> Analysis:
+    """The answer for a query, whatever its kind."""
+    if query.kind == "filter":
+        return Analysis("yes")
+    worst: tuple[Case | None, Fault | None] = (None, None)
+    why = ""
+    for alternatives_of in (coarse, fine):
+        try:
+            alternatives = alternatives_of(query.where)
+            cases = _satisfiable(case_of(query, schema, atoms) for atoms in alternatives.each)
+            found = [(case, fault) for case in cases for fault in faults(query, case)]
+        except ExpansionTooLarge as error:
+            why = str(error)
+            break
+        if not found:
+            return Analysis("yes", cases, is_contradiction=not cases)
+        for case, fault in found[:TRIED]:
+            shown = witness(query, schema, case, fault, VERIFIED_SIZE)
+            if shown is not None and holds(shown):
+                return Analysis("no", (), fault, case, is_shown=True)
+        worst = case, fault = found[0]
+        why = _why_open(alternatives, case, fault)
+        if not why:
+            return Analysis("no", (), fault, case)
+        if alternatives.exact:
+            break
+    return Analysis("unknown", (), worst[1], worst[0], open=why)
+
+
+def is_proven(query: Query, schema: Schema) -> bool:
+    """Does the analysis say yes, and is the query not a contradiction? Looks for no streams."""
+    for alternatives_of in (coarse, fine):
+        try:
+            alternatives = alternatives_of(query.where)
+            cases = _satisfiable(case_of(query, schema, atoms) for atoms in alternatives.each)
+            if not any(True for case in cases for _ in faults(query, case)):
+                return bool(cases)
+        except ExpansionTooLarge:
+            return False
+        if alternatives.exact:
+            return False
+    return False
+
+
+def _satisfiable(cases: Iterable[Case | None]) -> tuple[Case, ...]:
+    return tuple(case for case in cases if case is not None and close(case.query).satisfiable)
+
+
+def _why_open(alternatives: Alternatives, case: Case, fault: Fault) -> str:
+    """Why a fault without verified streams is no proof; nothing where the theorem says no."""
+    if len(alternatives.each) > 1:
+        return "one alternative of its condition needs unbounded memory, which all of them may not"
+    if not alternatives.exact or case.unseen:
+        return "a filter on one stream may leave only finitely many values"
+    if fault.open:
+        return "no theorem decides it for a self-join or a declared aggregate"
+    if fault.aggregate is not None:
+        return "the aggregate may not depend on what would have to be remembered"
+    if not all(line.whole for line in case.query.lines):
+        return "the theorem is about whole numbers, and no streams were found that show it"
+    return ""

@@ -1,0 +1,314 @@
+"""A query as cases: each alternative of its condition as a conjunctive query, and the way back.
+
+Columns that are compared with each other share a line. If they all have one discrete type, a line
+has whole numbers, the type's ordinals; else only the order of its constants counts. A `CHECK`
+limits a column as a condition does; the range of a machine's numbers does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from headgate.bounded.alternatives import Alternative
+from headgate.bounded.axis import Axis, NumberAxis, TextAxis, TimeAxis, WholeAxis
+from headgate.bounded.conjunctive import (
+    Bound,
+    BoundComparator,
+    Comparator,
+    Comparison,
+    Conjunctive,
+    Line,
+    Variable,
+)
+from headgate.predicate import Atom, Column, Compare, Constant, IsNull, Matches, Within
+from headgate.predicate.atoms import MIRROR
+from headgate.predicate.narrowing import prefix_range
+from headgate.query import Aggregate, Query, attribute_of
+from headgate.schema import (
+    EVERYTHING,
+    Boolean,
+    Date,
+    DecimalType,
+    Double,
+    Interval,
+    Schema,
+    String,
+    Timestamp,
+    Type,
+    ValueSet,
+    successor,
+)
+
+MOST_TEXTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One alternative as a conjunctive query; `columns` and `sets` belong to its variables.
+
+    `nulls` are NULL in this case, `unseen` are conditions that the conjunctive query leaves out.
+    """
+
+    query: Conjunctive
+    columns: tuple[Column, ...]
+    sets: tuple[ValueSet, ...]
+    axes: tuple[Axis, ...]
+    nulls: frozenset[Column]
+    unseen: tuple[Atom, ...]
+
+    def number(self, column: Column) -> int | None:
+        """The variable of a column; None where the column is NULL in this case."""
+        return None if column in self.nulls else self.columns.index(column)
+
+
+def case_of(query: Query, schema: Schema, atoms: Alternative) -> Case | None:
+    """The case of an alternative; None where it contradicts itself outright."""
+    known = _collected(query, schema, atoms)
+    if known is None:
+        return None
+    columns = tuple(known.sets)
+    numbers = {column: number for number, column in enumerate(columns)}
+    groups = _lines(columns, known.comparisons)
+    whole = [len({_grid(column.type) for column in group} - {None}) == 1 for group in groups]
+    whole = [w and all(_grid(c.type) for c in g) for w, g in zip(whole, groups, strict=True)]
+    variables: list[Variable] = []
+    bounds: list[Bound] = []
+    axes: list[Axis] = []
+    line_of = {column: line for line, group in enumerate(groups) for column in group}
+    ends = {column: _ends(known.sets[column], column.type) for column in columns}
+    for line, group in enumerate(groups):
+        axis, place = _axis(group, ends, whole=whole[line])
+        axes.append(axis)
+        for column in group:
+            for operator, ordinal in ends[column]:
+                bounds.append(Bound(numbers[column], operator, place(column.type, ordinal)))
+    for column in columns:
+        source = _source(query, column)
+        finite = _is_finite(known.sets[column], column.type)
+        dense = _grid(column.type) is None
+        variables.append(Variable(source, column.name, line_of[column], dense, finite))
+    outputs = [column for column in output_columns(query, schema) if column in numbers]
+    conjunctive = Conjunctive(
+        streams=tuple(source.stream for source in query.sources),
+        variables=tuple(variables),
+        comparisons=tuple(_comparison(c, numbers) for c in known.comparisons),
+        bounds=tuple(bounds),
+        outputs=tuple(numbers[column] for column in outputs),
+        distinct=query.distinct,
+        windowed=frozenset(n for n, s in enumerate(query.sources) if s.rows is not None),
+        lines=tuple(Line(w) for w in whole),
+    )
+    sets = tuple(known.sets.values())
+    return Case(conjunctive, columns, sets, tuple(axes), known.nulls, known.unseen)
+
+
+def output_columns(query: Query, schema: Schema) -> tuple[Column, ...]:
+    """The columns that a query puts out or groups by, `*` spelt out."""
+    if query.kind == "aggregate":
+        return query.group_by
+    if query.outputs:
+        found = (o.expression for o in query.outputs)
+        return tuple(dict.fromkeys(c for c in found if isinstance(c, Column)))
+    several = len(query.sources) > 1
+    return tuple(
+        Column(attribute.name, attribute.type, source.alias if several else "")
+        for source in query.sources
+        for attribute in schema.the_stream(source.stream)
+    )
+
+
+def aggregates(query: Query) -> tuple[Aggregate, ...]:
+    """The aggregates that a query puts out, each once."""
+    found = (o.expression for o in query.outputs)
+    return tuple(dict.fromkeys(a for a in found if isinstance(a, Aggregate)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Collected:
+    """What the atoms of an alternative say: sets by column, comparisons, NULLs, and the rest."""
+
+    sets: dict[Column, ValueSet]
+    comparisons: tuple[Compare, ...]
+    nulls: frozenset[Column]
+    unseen: tuple[Atom, ...]
+
+
+def _collected(query: Query, schema: Schema, atoms: Alternative) -> _Collected | None:
+    sets: dict[Column, ValueSet] = {}
+    nulls = frozenset(a.column for a in atoms if isinstance(a, IsNull))
+    comparisons: list[Compare] = []
+    unseen: list[Atom] = []
+
+    def narrow(column: Column, values: ValueSet) -> None:
+        known = sets.get(column)
+        if known is None:
+            known = attribute_of(query, column, schema).domain
+        sets[column] = known.intersection(values)
+
+    for atom in atoms:
+        if isinstance(atom, Constant):
+            if atom.value is not True:
+                return None
+        elif isinstance(atom, Within):
+            narrow(atom.column, atom.values)
+        elif isinstance(atom, Compare):
+            for column in (atom.left, atom.right):
+                narrow(column, EVERYTHING)
+            if atom.left == atom.right:
+                if atom.operator not in ("=", "<=", ">="):
+                    return None
+            elif atom.operator == "<>":
+                unseen.append(atom)
+            else:
+                comparisons.append(atom)
+        elif isinstance(atom, Matches):
+            texts, exact = (EVERYTHING, False) if atom.negated else prefix_range(atom.pattern)
+            narrow(atom.column, texts)
+            unseen += [] if exact else [atom]
+    for column in (*output_columns(query, schema), *_arguments(query)):
+        if column not in nulls:
+            narrow(column, EVERYTHING)
+    if any(values.is_empty for values in sets.values()) or any(c in sets for c in nulls):
+        return None
+    return _Collected(sets, tuple(comparisons), nulls, tuple(unseen))
+
+
+def _arguments(query: Query) -> Iterable[Column]:
+    return (a.argument for a in aggregates(query) if a.argument is not None)
+
+
+def _source(query: Query, column: Column) -> int:
+    return next(n for n, s in enumerate(query.sources) if column.source in ("", s.alias))
+
+
+def _comparison(compare: Compare, numbers: Mapping[Column, int]) -> Comparison:
+    left, right, operator = numbers[compare.left], numbers[compare.right], compare.operator
+    if operator in (">", ">="):
+        left, right, operator = right, left, MIRROR[operator]
+    comparator: Comparator = "<" if operator == "<" else "<=" if operator == "<=" else "="
+    return Comparison(left, comparator, right)
+
+
+def _grid(type_: Type) -> Any:
+    """Types of one grid compare by their ordinals; None where a type is dense."""
+    if isinstance(type_, Double | String):
+        return None
+    if isinstance(type_, DecimalType):
+        return ("number", type_.scale)
+    if type_.numeric:
+        return ("number", 0)
+    return type_.family, isinstance(type_, Date)
+
+
+def _lines(columns: tuple[Column, ...], comparisons: Iterable[Compare]) -> list[list[Column]]:
+    """Columns that are compared, directly or by way of others, together."""
+    group = {column: [column] for column in columns}
+    for compare in comparisons:
+        left, right = group[compare.left], group[compare.right]
+        if left is not right:
+            left.extend(right)
+            for column in right:
+                group[column] = left
+    unique = {id(members): members for members in group.values()}
+    return list(unique.values())
+
+
+_End = tuple[BoundComparator, Any]
+
+
+def _ends(values: ValueSet, type_: Type) -> list[_End]:
+    """The least and the greatest value of a set as comparisons with ordinals."""
+    intervals = _spelt_out(values, type_)
+    low, high = intervals[0].low, intervals[-1].high
+    if low is not None and Interval(low, high).is_point:
+        return [("=", low)]
+    ends: list[_End] = []
+    if low is not None:
+        before = _before(low, type_)
+        ends.append((">=", low) if before is None else (">", before))
+    if high is not None:
+        before = _before(high, type_)
+        ends.append(("<", high) if before is None else ("<=", before))
+    return ends
+
+
+def _spelt_out(values: ValueSet, type_: Type) -> list[Interval]:
+    """The intervals of a set. The limit of a type is no end, unless it is the only value left.
+
+    `a = 2147483647` is written as an interval without an upper end, yet pins an INT.
+    """
+    first, last = type_.minimum, type_.maximum
+    found = []
+    for interval in values.intervals:
+        low, high = interval.low, interval.high
+        if high is None and last is not None and (low == last or isinstance(type_, Boolean)):
+            high = successor(last)
+        if low is None and (high == successor(first) or isinstance(type_, Boolean)):
+            low = first
+        found.append(Interval(low, high))
+    return found
+
+
+def _before(cut: Any, type_: Type) -> Any:
+    """The ordinal just below a cut, where the condition was rather written with that one."""
+    if isinstance(type_, String):
+        return cut[:-1] if cut.endswith("\0") else None
+    if isinstance(type_, Double):
+        here, before = type_.value(cut), type_.value(cut - 1)
+        return cut - 1 if len(repr(before)) < len(repr(here)) else None
+    return None
+
+
+def _is_finite(values: ValueSet, type_: Type) -> bool:
+    """Is a column pinned to finitely many values by its set alone?"""
+    if isinstance(type_, String):
+        return values.finite_ordinals(MOST_TEXTS) is not None
+    intervals = _spelt_out(values, type_)
+    if isinstance(type_, Double):
+        return all(interval.is_point for interval in intervals)
+    return all(interval.infinite_ends == 0 for interval in intervals)
+
+
+def _axis(
+    group: list[Column], ends: Mapping[Column, list[_End]], *, whole: bool
+) -> tuple[Axis, Any]:
+    """The axis of a line, and the function that gives a constant its number on it."""
+    if whole:
+        return WholeAxis(), lambda _, ordinal: ordinal
+    used = [(column.type, ordinal) for column in group for _, ordinal in ends[column]]
+    zone = next((c.type for c in group if isinstance(c.type, Timestamp)), Timestamp())
+    keys = {entry: _key(*entry, zone) for entry in used}
+    ranked = sorted(set(keys.values()))
+    rank = {key: number for number, key in enumerate(ranked)}
+    axis: Axis
+    family = group[0].type.family
+    if family == "string":
+        axis = TextAxis(tuple(ranked))
+    elif family == "time":
+        axis = TimeAxis(tuple(key[1] for key in ranked), zone)
+    else:
+        axis = NumberAxis(tuple(_number(key) for key in ranked))
+    return axis, lambda type_, ordinal: rank[keys[type_, ordinal]]
+
+
+def _key(type_: Type, ordinal: Any, zone: Timestamp) -> Any:
+    """Keys of one family are ordered as the values are."""
+    value: Any = type_.value(ordinal)
+    if isinstance(type_, String):
+        return value
+    if isinstance(type_, Date):
+        return 0, zone.midnight(value)
+    if isinstance(type_, Timestamp):
+        return 0, ordinal
+    if isinstance(value, float) and not math.isfinite(value):
+        return (2 if math.isnan(value) else 1 if value > 0 else -1), Fraction(0)
+    return 0, Fraction(value)
+
+
+def _number(key: tuple[int, Fraction]) -> Fraction | float:
+    kind, number = key
+    return number if kind == 0 else {-1: -math.inf, 1: math.inf, 2: math.nan}[kind]

@@ -1,0 +1,165 @@
+"""What to add to a query so that it can live in bounded memory.
+
+A cure bounds an attribute, adds DISTINCT, drops a column or puts a row window on a stream. All
+cures of one addition are found, and those of two that need both; each was checked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from headgate.bounded.analysis import is_proven
+from headgate.bounded.cases import Case, output_columns
+from headgate.bounded.closure import close
+from headgate.predicate import Column, Predicate, Within, conjunction
+from headgate.query import Aggregate, Output, Query
+from headgate.schema import (
+    Date,
+    DecimalType,
+    Double,
+    Interval,
+    Schema,
+    String,
+    Timestamp,
+    ValueSet,
+)
+from headgate.sql import render_predicate, render_select
+
+WINDOW = 100
+RANGE = 1_000
+MOST_TRIED = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """One or two additions, in words, and the query that they make of it."""
+
+    additions: tuple[str, ...]
+    query: Query
+
+    @property
+    def sql(self) -> str:
+        return render_select(self.query)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"additions": list(self.additions), "sql": self.sql}
+
+
+@dataclass(frozen=True, slots=True)
+class _Addition:
+    """A change in words, and how it is made."""
+
+    text: str
+    bound: Predicate | None = None
+    distinct: bool = False
+    dropped: Output | Column | None = None
+    windowed: int | None = None
+
+    def on(self, query: Query, schema: Schema) -> Query | None:
+        """The query with this addition; None where that is no query."""
+        if self.bound is not None:
+            return replace(query, where=conjunction((query.where, self.bound)), origin=None)
+        if self.distinct:
+            return replace(query, distinct=True, origin=None)
+        if self.windowed is not None:
+            sources = list(query.sources)
+            sources[self.windowed] = replace(sources[self.windowed], rows=WINDOW)
+            return replace(query, sources=tuple(sources), origin=None)
+        return _without(query, schema, self.dropped)
+
+
+def cures(query: Query, schema: Schema, case: Case) -> tuple[Cure, ...]:
+    """Cures of one addition first; those of two hold no cure of one."""
+    found: list[Cure] = []
+    additions = list(_additions(query, schema, case))
+    helpless: list[_Addition] = []
+    for addition in additions:
+        cured = addition.on(query, schema)
+        if cured is not None and is_proven(cured, schema):
+            found.append(Cure((addition.text,), cured))
+        else:
+            helpless.append(addition)
+    for tried, (one, two) in enumerate(combinations(helpless, 2)):
+        if tried == MOST_TRIED:
+            break
+        first = one.on(query, schema)
+        cured = None if first is None else two.on(first, schema)
+        if cured is not None and is_proven(cured, schema):
+            found.append(Cure((one.text, two.text), cured))
+    return tuple(found)
+
+
+def _additions(query: Query, schema: Schema, case: Case) -> Iterator[_Addition]:
+    """All additions that bear on what is unbounded, the least intrusive first."""
+    for column in _unbounded(query, case):
+        bound = _bound(column, case)
+        yield _Addition(f"bound `{column.key}`, such as {render_predicate(bound)}", bound=bound)
+    aggregate = query.kind == "aggregate"
+    if not query.distinct and not aggregate:
+        yield _Addition("SELECT DISTINCT", distinct=True)
+    columns = query.group_by if aggregate else output_columns(query, schema)
+    for column in columns if len(columns) > 1 or aggregate else ():
+        what = "drop the group" if aggregate else "drop the column"
+        yield _Addition(f"{what} `{column.key}`", dropped=column)
+    if aggregate and len(query.outputs) > 1:
+        for output in query.outputs:
+            if isinstance(output.expression, Aggregate):
+                yield _Addition(f"drop the aggregate `{output.name}`", dropped=output)
+    for number, source in enumerate(query.sources):
+        if source.rows is None:
+            text = f"a row window, last_rows({source.stream}, {WINDOW}) AS {source.alias}"
+            yield _Addition(text, windowed=number)
+
+
+def _unbounded(query: Query, case: Case) -> list[Column]:
+    """Columns with infinitely many values that are put out or compared between streams."""
+    core, bounded = case.query, close(case.query).bounded
+    used = set(core.outputs)
+    for comparison in core.comparisons:
+        sides = comparison.left, comparison.right
+        if core.variables[sides[0]].source != core.variables[sides[1]].source:
+            used.update(sides)
+    for output in query.outputs:
+        expression = output.expression
+        if isinstance(expression, Aggregate) and expression.argument is not None:
+            number = case.number(expression.argument)
+            used |= set() if number is None else {number}
+    return [case.columns[number] for number in sorted(used) if not bounded[number]]
+
+
+def _bound(column: Column, case: Case) -> Predicate:
+    """A condition that leaves a column finitely many values, near those that it may have."""
+    type_, values = column.type, case.sets[case.columns.index(column)]
+    if isinstance(type_, String):
+        return Within(column, ValueSet.points(type_, ("a", "b")))
+    if isinstance(type_, Double):
+        return Within(column, ValueSet.points(type_, map(type_.ordinal, (0.0, 1.0))))
+    unit = 10**type_.scale if isinstance(type_, DecimalType) else 1
+    start = 19_723 if isinstance(type_, Date) else 0
+    if isinstance(type_, Timestamp):
+        start, unit = 19_723 * 86_400_000_000, 86_400_000_000
+    low, high = values.intervals[0].low, values.intervals[-1].high
+    if isinstance(low, int):
+        return Within(column, ValueSet.of(Interval(low, low + RANGE * unit)))
+    if isinstance(high, int):
+        return Within(column, ValueSet.of(Interval(high - RANGE * unit, high)))
+    return Within(column, ValueSet.of(Interval(start, start + RANGE * unit + 1)))
+
+
+def _without(query: Query, schema: Schema, dropped: Output | Column | None) -> Query | None:
+    """The query without an output, or without a group."""
+    several = query.outputs or tuple(
+        Output(column.name, column) for column in output_columns(query, schema)
+    )
+    kept = tuple(o for o in several if dropped not in (o, o.expression))
+    groups = tuple(column for column in query.group_by if column != dropped)
+    if not kept or (query.group_by and not groups and not _aggregates_in(kept)):
+        return None
+    return replace(query, outputs=kept, group_by=groups, origin=None)
+
+
+def _aggregates_in(outputs: tuple[Output, ...]) -> bool:
+    return any(isinstance(output.expression, Aggregate) for output in outputs)

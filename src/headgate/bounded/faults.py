@@ -1,0 +1,113 @@
+"""What keeps a case of a query from bounded memory, by the theorem that says so.
+
+"Characterizing Memory Requirements …": Theorems 5.6 and 5.10 for joins without and with DISTINCT,
+8.5 and 8.6 for aggregates over one stream and over several. An aggregate query stores its answer,
+so its groups must be finitely many; besides, each aggregate is asked for alone. Theorem 8.6 holds
+as corrected (`checker.extremum_violations`); of declared aggregates only the sufficient conditions
+of Theorems 8.3 and 8.4 are known, and a fault beyond them is `open`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headgate.bounded import definition
+from headgate.bounded.cases import Case, aggregates
+from headgate.bounded.checker import Violation, extremum_violations, violations
+from headgate.bounded.closure import Closure, close
+from headgate.query import Aggregate, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A violated condition of a theorem; `open` where no theorem says that it is a fault."""
+
+    theorem: str
+    condition: str
+    violation: Violation
+    aggregate: Aggregate | None = None
+    open: bool = False
+
+
+def faults(query: Query, case: Case) -> Iterator[Fault]:
+    """Every fault of a case, an example of each kind; none where it needs only bounded memory."""
+    if query.kind == "aggregate":
+        yield from _of_aggregates(query, case)
+        return
+    core = case.query
+    if core.distinct and core.has_self_joins:
+        for violation in definition.violations(core):
+            yield Fault("5.10", violation.condition, violation, open=True)
+        return
+    theorem = "5.10" if core.distinct else "5.6"
+    for violation in violations(core):
+        yield Fault(theorem, violation.condition, violation)
+
+
+def _of_aggregates(query: Query, case: Case) -> Iterator[Fault]:
+    known = close(case.query)
+    if not known.satisfiable:
+        return
+    for aggregate in aggregates(query) or (None,):
+        sensitive = aggregate is not None and aggregate.duplicate_sensitive
+        reduced = replace(case.query, distinct=not sensitive)
+        if len(query.sources) == 1:
+            yield from _of_one_stream(case, known, aggregate)
+            continue
+        if reduced.distinct and reduced.has_self_joins:
+            found = definition.violations(reduced)
+        else:
+            found = violations(reduced, known)
+        is_open = reduced.distinct and reduced.has_self_joins
+        for violation in found:
+            yield Fault("8.6", "C1", violation, aggregate, is_open)
+        if aggregate is not None:
+            yield from _of_argument(case, known, aggregate)
+
+
+def _of_one_stream(case: Case, known: Closure, aggregate: Aggregate | None) -> Iterator[Fault]:
+    """Theorem 8.5: groups must be finitely many, and so must what a holistic aggregate sees."""
+    if case.query.windowed:
+        return
+    for variable in case.query.outputs:
+        violation = _endless(case, known, variable)
+        if violation is not None:
+            yield Fault("8.5", "(1)", violation, aggregate)
+    if aggregate is not None and aggregate.category == "holistic":
+        argument = _argument(case, aggregate)
+        violation = None if argument is None else _endless(case, known, argument)
+        if violation is not None:
+            is_open = aggregate.declared is not None
+            yield Fault("8.5", "(2)", violation, aggregate, is_open)
+
+
+def _of_argument(case: Case, known: Closure, aggregate: Aggregate) -> Iterator[Fault]:
+    """Theorem 8.6, conditions C2 and C3, of what an aggregate over several streams sees."""
+    argument = _argument(case, aggregate)
+    if argument is None:
+        return
+    if aggregate.category == "holistic" or aggregate.declared is not None:
+        violation = _endless(case, known, argument)
+        if violation is not None:
+            yield Fault("8.6", "C2", violation, aggregate, aggregate.declared is not None)
+    elif aggregate.function in ("MIN", "MAX"):
+        pattern = "maximum" if aggregate.function == "MAX" else "minimum"
+        reduced = replace(case.query, distinct=True)
+        for violation in extremum_violations(reduced, argument, pattern, known):  # type: ignore[arg-type]
+            yield Fault("8.6", "C3", violation, aggregate, reduced.has_self_joins)
+
+
+def _argument(case: Case, aggregate: Aggregate) -> int | None:
+    return None if aggregate.argument is None else case.number(aggregate.argument)
+
+
+def _endless(case: Case, known: Closure, variable: int) -> Violation | None:
+    """The violation that a variable takes infinitely many values, unless a window keeps them."""
+    gaps = np.flatnonzero(known.roams[variable])
+    source = case.query.variables[variable].source
+    if not len(gaps) or source in case.query.windowed:
+        return None
+    return Violation("C1", "output", source, variable=variable, gap=int(gaps[-1]))

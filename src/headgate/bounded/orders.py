@@ -1,0 +1,262 @@
+"""Every way to order the variables of each stream among themselves and the constants.
+
+"Characterizing Memory Requirements …", Definitions 5.1 and 5.2: the locally totally ordered queries
+that a query is the union of. Beside `closure` this is the obvious version, and shares nothing with
+it: relations are rows of bits that grow with every comparison, and an order is found by putting one
+variable after another into its stream's row of constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from operator import or_
+
+from headgate.bounded.conjunctive import Conjunctive
+from headgate.errors import ExpansionTooLarge
+
+MOST_ORDERS = 1_000_000
+
+_Chain = tuple[int, ...]  # elements of one stream and line in strictly ascending order
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The variables of a query by their numbers, and after them the constants of every line.
+
+    A line without constants has a dummy one, of value None, so that both of its ends exist.
+    """
+
+    query: Conjunctive
+    constants: tuple[tuple[int, int | None], ...]
+    of_line: tuple[_Chain, ...]
+    of_source: tuple[int, ...]
+
+    @staticmethod
+    def of(query: Conjunctive) -> Elements:
+        constants: list[tuple[int, int | None]] = []
+        of_line: list[_Chain] = []
+        for line in range(len(query.lines)):
+            first = len(query.variables) + len(constants)
+            constants += [(line, value) for value in query.constants(line) or [None]]
+            of_line.append(tuple(range(first, len(query.variables) + len(constants))))
+        sources = range(len(query.streams))
+        of_source = tuple(union(1 << v for v in query.variables_of(s)) for s in sources)
+        return Elements(query, tuple(constants), tuple(of_line), of_source)
+
+    def value(self, constant: int) -> int | None:
+        return self.constants[constant - len(self.query.variables)][1]
+
+    @property
+    def count(self) -> int:
+        return len(self.query.variables) + len(self.constants)
+
+
+@dataclass(slots=True)
+class Order:
+    """Everything that is known to hold between elements, closed under transitivity.
+
+    Bit f of `at_most[e]`, `at_least[e]` and `below[e]` says that e <= f, e >= f and e < f.
+    """
+
+    elements: Elements
+    at_most: list[int]
+    at_least: list[int]
+    below: list[int]
+
+    def copy(self) -> Order:
+        return Order(self.elements, self.at_most[:], self.at_least[:], self.below[:])
+
+    def same(self, element: int) -> int:
+        """The equivalence class of an element (Definition 4.4)."""
+        return self.at_most[element] & self.at_least[element]
+
+    def put(self, low: int, high: int, *, strict: bool) -> None:
+        """From now on `low <= high`, or `low < high`, and all that follows from it."""
+        known = self.below[low] if strict else self.at_most[low]
+        if known >> high & 1:
+            return
+        over, under = self.at_most[high], self.at_least[low]
+        for element in bits(under):
+            certain = strict or self.below[element] >> low & 1
+            self.below[element] |= over if certain else self.below[high]
+            self.at_most[element] |= over
+        for element in bits(over):
+            self.at_least[element] |= under
+
+    @property
+    def contradictory(self) -> bool:
+        return any(row >> element & 1 for element, row in enumerate(self.below))
+
+
+def closed(query: Conjunctive) -> Order:
+    """P⁺ of a query as it was written, by transitivity alone."""
+    elements = Elements.of(query)
+    alone = [1 << element for element in range(elements.count)]
+    order = Order(elements, alone, alone[:], [0] * elements.count)
+    for chain in elements.of_line:
+        for low, high in pairwise(chain):
+            order.put(low, high, strict=True)
+    for comparison in query.comparisons:
+        _write(order, comparison.left, comparison.operator, comparison.right)
+    for bound in query.bounds:
+        line = query.variables[bound.variable].line
+        chain = elements.of_line[line]
+        constant = chain[query.constants(line).index(bound.constant)]
+        _write(order, bound.variable, bound.operator, constant)
+    return order
+
+
+def ordered(
+    query: Conjunctive, sources: frozenset[int] | None = None, most: int = MOST_ORDERS
+) -> Iterator[Order]:
+    """All satisfiable queries, locally totally ordered, whose union a query is.
+
+    Only the given sources are ordered, or all. Raises ExpansionTooLarge, before any work, when
+    there could be more than `most` orders.
+    """
+    estimate = maximum_orders(query, sources)
+    if estimate > most:
+        raise ExpansionTooLarge(
+            f"the variables of this query may be ordered in {estimate:,} ways, more than {most:,}"
+        )
+    start = closed(query)
+    return iter(()) if start.contradictory else _orders(start, _to_order(start, sources))
+
+
+def maximum_orders(query: Conjunctive, sources: frozenset[int] | None = None) -> int:
+    """An upper bound on the number of orders: of each stream, and line, on its own.
+
+    >>> from headgate.bounded.conjunctive import Bound, Conjunctive, Variable
+    >>> maximum_orders(Conjunctive(("s",), (Variable(0, "a"),), bounds=(Bound(0, "<", 3),)))
+    3
+    """
+    order = closed(query)
+    classes: dict[tuple[int, int], set[int]] = {}
+    for variable in _to_order(order, sources):
+        source, line = query.variables[variable].source, query.variables[variable].line
+        same = order.same(variable)
+        if not any(same >> constant & 1 for constant in order.elements.of_line[line]):
+            own = same & order.elements.of_source[source]
+            classes.setdefault((source, line), set()).add(own)
+    estimate = 1
+    for (_, line), free in classes.items():
+        estimate *= _weak_orders(len(free), len(order.elements.of_line[line]))
+    return estimate
+
+
+def union(masks: Iterator[int]) -> int:
+    return reduce(or_, masks, 0)
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The numbers of the bits that are set.
+
+    >>> list(bits(0b1011))
+    [0, 1, 3]
+    """
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def _write(order: Order, left: int, operator: str, right: int) -> None:
+    if operator in ("<", "<=", "="):
+        order.put(left, right, strict=operator == "<")
+    if operator in (">", ">=", "="):
+        order.put(right, left, strict=operator == ">")
+
+
+def _weak_orders(variables: int, constants: int) -> int:
+    """In how many ways variables can stand among ascending constants, and among each other."""
+    if not variables:
+        return 1
+    onto = constants * _weak_orders(variables - 1, constants)
+    return onto + (constants + 1) * _weak_orders(variables - 1, constants + 1)
+
+
+def _to_order(order: Order, sources: frozenset[int] | None) -> list[int]:
+    """The variables of the sources that occur in comparisons, bounds or outputs.
+
+    Any other variable u of a stream decides nothing. It joins another stream only by way of a
+    neighbour a in its own, as in u < a < c, which makes the join redundant; and where it stands
+    between two sides of a join, a < u < c, some neighbour does so too.
+    """
+    query = order.elements.query
+    used = set(query.outputs) | {bound.variable for bound in query.bounds}
+    for comparison in query.comparisons:
+        used |= {comparison.left, comparison.right}
+    return [v for v in sorted(used) if sources is None or query.variables[v].source in sources]
+
+
+def _orders(start: Order, variables: list[int]) -> Iterator[Order]:
+    """Depth first: each variable is put into the chain of its stream and line in every way."""
+    elements = start.elements
+    stack: list[tuple[int, Order, dict[tuple[int, int], _Chain]]] = [(0, start, {})]
+    while stack:
+        placed, order, chains = stack.pop()
+        if placed == len(variables):
+            yield order
+            continue
+        variable = variables[placed]
+        attribute = elements.query.variables[variable]
+        place = attribute.source, attribute.line
+        chain = chains.get(place, elements.of_line[attribute.line])
+        for after, longer in _places(order, variable, chain):
+            if _fits(after, variable):
+                stack.append((placed + 1, after, {**chains, place: longer}))
+
+
+def _places(order: Order, variable: int, chain: _Chain) -> Iterator[tuple[Order, _Chain]]:
+    """A variable at, or between, the elements of a chain, wherever nothing known forbids it."""
+    under = [element for element in chain if order.at_least[variable] >> element & 1]
+    over = [element for element in chain if order.at_most[variable] >> element & 1]
+    first, last = len(under), len(chain) - len(over)
+    if under and over and under[-1] == over[0]:
+        yield order, chain
+        return
+    for element in (*under[-1:], *chain[first:last], *over[:1]):
+        if not (order.below[element] >> variable | order.below[variable] >> element) & 1:
+            after = order.copy()
+            after.put(element, variable, strict=False)
+            after.put(variable, element, strict=False)
+            yield after, chain
+    for place in range(first, last + 1):
+        after = order.copy()
+        if place:
+            after.put(chain[place - 1], variable, strict=True)
+        if place < len(chain):
+            after.put(variable, chain[place], strict=True)
+        yield after, (*chain[:place], variable, *chain[place:])
+
+
+def _fits(order: Order, variable: int) -> bool:
+    """Are there whole numbers for all that stands beside a variable between two constants?"""
+    elements = order.elements
+    line = elements.query.variables[variable].line
+    constants = elements.of_line[line]
+    under = [k for k in constants if order.below[k] >> variable & 1]
+    over = [k for k in constants if order.below[variable] >> k & 1]
+    if not (elements.query.lines[line].whole and under and over):
+        return True
+    bottom, top = under[-1], over[0]
+    low, high = elements.value(bottom), elements.value(top)
+    assert low is not None
+    assert high is not None
+    candidates = order.below[bottom] & order.at_least[top]
+    if candidates.bit_count() < high - low:
+        return True
+    beside = union(1 << e for e in bits(candidates) if order.below[e] >> top & 1)
+    return _height(order, beside) < high - low
+
+
+def _height(order: Order, elements: int) -> int:
+    """How many of the elements stand strictly above one another."""
+    height = 0
+    while elements:
+        elements &= union(order.below[element] for element in bits(elements))
+        height += 1
+    return height

@@ -1,0 +1,97 @@
+"""The verdict on a query's memory, with everything that a user needs to believe it and to act.
+
+Beyond the answer and its reason it is worked out when it is asked for: what is at fault, streams
+that break the query, cures, or what its synopses keep and how much that is at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from headgate.bounded.analysis import Analysis, analyse
+from headgate.bounded.blame import Blame, blame
+from headgate.bounded.cures import Cure, cures
+from headgate.bounded.memory import Memory, memory
+from headgate.bounded.synopsis import Synopsis, synopses
+from headgate.bounded.witness import Witness, witness
+from headgate.predicate.satisfy import Answer
+from headgate.query import Query
+from headgate.schema import Schema
+
+DEFAULT_SIZE = 10
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Can the query live in bounded memory? `bounded` is yes, no or unknown."""
+
+    query: Query
+    schema: Schema
+    analysis: Analysis
+
+    @property
+    def bounded(self) -> Answer:
+        return self.analysis.bounded
+
+    @cached_property
+    def reason(self) -> str:
+        """Why it is not simply a yes."""
+        if self.blame is None:
+            unknown = f"cannot tell whether its memory is bounded: {self.analysis.open}"
+            return unknown if self.bounded == "unknown" else ""
+        place = f", at {self.blame.place.position}" if self.blame.place else ""
+        why = f"{self.blame.sentence} (Theorem {self.blame.theorem}, {self.blame.condition}{place})"
+        if self.bounded == "no":
+            return f"needs unbounded memory: {why}"
+        return f"cannot tell whether its memory is bounded: {self.analysis.open}; {why}"
+
+    @cached_property
+    def blame(self) -> Blame | None:
+        """What is at fault; None for a yes."""
+        case, fault = self.analysis.case, self.analysis.fault
+        if case is None or fault is None:
+            return None
+        return blame(self.query, self.schema, case, fault)
+
+    def witness(self, size: int = DEFAULT_SIZE) -> Witness | None:
+        """Streams of which `size` rows must all be remembered; None where none can be built."""
+        case, fault = self.analysis.case, self.analysis.fault
+        if not self.analysis.is_shown or case is None or fault is None:
+            return None
+        return witness(self.query, self.schema, case, fault, size)
+
+    @cached_property
+    def cures(self) -> tuple[Cure, ...]:
+        """Additions that make it bounded; none for a yes."""
+        case = self.analysis.case
+        return () if case is None else cures(self.query, self.schema, case)
+
+    @cached_property
+    def synopses(self) -> tuple[Synopsis, ...]:
+        """What is kept of each stream; none unless the answer is yes."""
+        if self.bounded != "yes":
+            return ()
+        return synopses(self.query, self.schema, self.analysis.cases)
+
+    @cached_property
+    def memory(self) -> Memory | None:
+        """The most that is ever stored; None unless the answer is yes."""
+        return memory(self.query, self.schema, self.synopses) if self.bounded == "yes" else None
+
+    def as_json(self, *, with_cures: bool = True) -> dict[str, Any]:
+        found: dict[str, Any] = {"bounded": self.bounded, "reason": self.reason}
+        if self.blame is not None:
+            found |= self.blame.as_json()
+            found["witness"] = self.analysis.is_shown
+            found["cures"] = [cure.as_json() for cure in self.cures] if with_cures else None
+        if self.memory is not None:
+            found["synopses"] = [synopsis.as_json() for synopsis in self.synopses]
+            found |= self.memory.as_json()
+        return found
+
+
+def verdict(query: Query, schema: Schema) -> Verdict:
+    """The verdict on a query."""
+    return Verdict(query, schema, analyse(query, schema))

@@ -1,0 +1,206 @@
+"""Streams that no bounded memory survives: every one of their rows must be remembered.
+
+"Characterizing Memory Requirements …", Lemmas A.3 to A.7. Rows of one stream arrive, any subset of
+them; whoever cannot tell two subsets apart gives a wrong answer on some continuation. The values
+come from `schedule`; here they become rows. That the answers differ is always computed, from the
+definition of the answer, so that a witness holds whatever the theory says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from headgate.bounded.answer import Answer, NotComputable, answer
+from headgate.bounded.axis import NoSuchValue, Position, value_at
+from headgate.bounded.cases import Case
+from headgate.bounded.faults import Fault
+from headgate.bounded.schedule import schedule
+from headgate.predicate import Column, Matches, Row
+from headgate.predicate.candidates import pattern_examples
+from headgate.predicate.solve import example
+from headgate.query import Query
+from headgate.schema import Schema, Type, Value, ValueSet
+
+VERIFIED_SIZE = 3
+
+Event = tuple[str, Row]  # the stream, and a row that arrives on it
+_Values = list[Value | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Rows of `stream` of which each must be remembered, and for each what follows them.
+
+    After any two different subsets of `rows` a continuation exists on which the answers differ, or
+    the answers differ already: `tells_apart` finds it. For a median, `ends` are rows below and
+    above all others, that move it.
+    """
+
+    query: Query
+    schema: Schema
+    stream: str
+    rows: tuple[Row, ...]
+    others: tuple[tuple[Event, ...], ...]
+    ends: tuple[Row, ...] = ()
+
+    def continuations(self, kept: int) -> Iterator[tuple[Event, ...]]:
+        """What may follow to make row number `kept` matter."""
+        again: tuple[Event, ...] = ((self.stream, self.rows[kept]),)
+        others = self.others[kept]
+        if others:
+            yield others
+            yield others + again
+        yield again
+        for many in range(1, len(self.rows) + 2):
+            for end in self.ends:
+                yield others + ((self.stream, end),) * many
+
+    def tells_apart(
+        self, first: Collection[int], second: Collection[int]
+    ) -> tuple[Event, ...] | None:
+        """A continuation on which the two subsets of rows differ; None where none was found.
+
+        It is empty where they differ already, as the answer of an aggregate query is stored.
+        """
+        if self.query.kind == "aggregate" and self._answer(first) != self._answer(second):
+            return ()
+        for kept in sorted(set(first) ^ set(second), reverse=True):
+            for following in self.continuations(kept):
+                if self.given(first, following) != self.given(second, following):
+                    return following
+        return None
+
+    def given(self, kept: Collection[int], following: Sequence[Event]) -> Answer:
+        """What a continuation gives: changes of the answer, or the aggregates as they become."""
+        after: Any = self._answer(kept, following)
+        if self.query.kind == "aggregate":
+            return dict(after)
+        before: Any = self._answer(kept)
+        changes = {row: after.get(row, 0) - before.get(row, 0) for row in (*after, *before)}
+        return {row: change for row, change in changes.items() if change}
+
+    def _answer(self, kept: Collection[int], following: Sequence[Event] = ()) -> Answer:
+        streams: dict[str, list[Row]] = {self.stream: [self.rows[at] for at in sorted(kept)]}
+        for stream, row in following:
+            streams.setdefault(stream, []).append(row)
+        return answer(self.query, self.schema, streams)
+
+
+def witness(query: Query, schema: Schema, case: Case, fault: Fault, size: int) -> Witness | None:
+    """The witness of a fault; None where the types have no such values."""
+    ends = 2 if _is_median(fault) else 0
+    try:
+        positions = schedule(case.query, fault.violation, size + ends + 1)
+        values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
+    except (NoSuchValue, ValueError):
+        return None
+    telling = _telling(fault, positions, values)[: size + ends]
+    sources = range(len(query.sources))
+    rows = [[_row(query, schema, case, s, each) for s in sources] for each in telling]
+    source = fault.violation.source
+    streams = [s.stream for s in query.sources]
+    kept = rows[1:-1] if ends else rows
+    return Witness(
+        query,
+        schema,
+        streams[source],
+        tuple(parts[source] for parts in kept),
+        tuple(tuple((streams[s], parts[s]) for s in sources if s != source) for parts in kept),
+        (rows[0][source], rows[-1][source]) if ends else (),
+    )
+
+
+def _telling(
+    fault: Fault, positions: Sequence[Sequence[Position]], values: list[_Values]
+) -> list[_Values]:
+    """Without a row that adds nothing to a sum, and in the order of what a median is taken of."""
+    variable = fault.violation.variable
+    if fault.aggregate is None or fault.violation.pattern != "output":
+        return values
+    order = sorted(range(len(values)), key=lambda number: positions[number][variable])
+    return [values[number] for number in order if values[number][variable] != 0]
+
+
+def holds(found: Witness) -> bool:
+    """Are all pairs of subsets of the rows told apart? For a few rows only."""
+    numbers = range(len(found.rows))
+    subsets = [frozenset(s) for n in range(len(numbers) + 1) for s in combinations(numbers, n)]
+    try:
+        return all(found.tells_apart(a, b) is not None for a, b in combinations(subsets, 2))
+    except NotComputable:
+        return False
+
+
+def _is_median(fault: Fault) -> bool:
+    return fault.aggregate is not None and fault.aggregate.function == "MEDIAN"
+
+
+def _values(case: Case, fault: Fault, positions: Sequence[Position], number: int) -> _Values:
+    """The values of all variables of one row of the schedule."""
+    violation = fault.violation
+    scheduled = {violation.variable, *(v for j in violation.joins for v in (j.left, j.right))}
+    argument = fault.aggregate.argument if fault.aggregate else None
+    tied = {v for c in case.query.comparisons for v in (c.left, c.right)}
+    found: _Values = []
+    for variable, column in enumerate(case.columns):
+        is_free = variable not in tied and variable not in scheduled
+        if is_free and column == argument and column.type.numeric:
+            found.append(_different(case.sets[variable], column.type, number))
+        elif is_free or _patterns(case, column):
+            found.append(_example(case, variable, number if not is_free else 0))
+        else:
+            axis = case.axes[case.query.variables[variable].line]
+            found.append(value_at(axis, positions[variable], column.type))
+    return found
+
+
+def _different(values: ValueSet, type_: Type, number: int) -> Value:
+    """A value for an aggregate that changes from row to row where it can: powers of two, or any."""
+    low, _ = type_.place(1 << min(number, 30))
+    return type_.value(low if low in values else example(values, type_))
+
+
+def _patterns(case: Case, column: Column) -> list[Matches]:
+    return [a for a in case.unseen if isinstance(a, Matches) and a.column == column]
+
+
+def _example(case: Case, variable: int, number: int) -> Value:
+    """A value in a column's set that its patterns accept; different ones for different numbers."""
+    column, values = case.columns[variable], case.sets[variable]
+    patterns = _patterns(case, column)
+    if not patterns:
+        return column.type.value(example(values, column.type))
+    texts = [text for pattern in patterns for text in pattern_examples(pattern)]
+    for text in (*texts, "a"):
+        for tried in (f"{text}{number or ''}", f"{number or ''}{text}"):
+            if tried in values and all(
+                p.pattern.compiled.matches(tried) != p.negated for p in patterns
+            ):
+                return tried
+    raise NoSuchValue("no text was found that its patterns accept")
+
+
+def _row(
+    query: Query, schema: Schema, case: Case, source: int, values: Sequence[Value | None]
+) -> Row:
+    """A row of the stream of an occurrence; attributes that the query does not mention get any."""
+    stream = schema.the_stream(query.sources[source].stream)
+    row: dict[str, Value | None] = {}
+    mentioned = {
+        column.name: value
+        for variable, column, value in zip(case.query.variables, case.columns, values, strict=True)
+        if variable.source == source
+    }
+    alias = query.sources[source].alias
+    nulls = {column.name for column in case.nulls if column.source in ("", alias)}
+    for attribute in stream:
+        if attribute.name in nulls:
+            row[attribute.name] = None
+        elif attribute.name in mentioned:
+            row[attribute.name] = mentioned[attribute.name]
+        else:
+            row[attribute.name] = attribute.type.value(example(attribute.domain, attribute.type))
+    return row
