@@ -1,11 +1,15 @@
-"""Findings about a query set before it runs: contradictions, duplicates, and what implies what."""
+"""Findings about queries before they run.
+
+Contradictions, duplicates, what implies what, and whether a query can live in bounded memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, overload
 
+from headgate.errors import UsageError
 from headgate.implication.order.signature import signature
 from headgate.predicate import Predicate, Satisfiability, columns, holding, satisfiable, simplify
 from headgate.predicate.satisfy import Answer
@@ -14,9 +18,9 @@ from headgate.query import Query, attribute_of
 from headgate.schema import Schema, Stream
 
 if TYPE_CHECKING:
+    from headgate.bounded.verdict import Verdict
     from headgate.implication.order.definition import Order
 
-Bounded = Literal["yes", "no", "unknown", "not_checked"]
 FEW = 10  # filters of which all pairs are looked at, before kernels are even loaded
 NAMED = 3  # queries that a reason names
 
@@ -28,21 +32,26 @@ class Finding:
     `implied_by` are the ids of the filters that imply it directly: every row of theirs is one of
     its own, but not the other way round, and no third query lies between. Of queries that hold for
     the same rows only the first is named; the others have just that one, or none as duplicates.
+
+    `bounded` says whether bounded memory is enough for ever. A filter remembers nothing; of every
+    other query `memory` is the whole verdict: what is at fault, streams that break it, and cures,
+    or what is kept and how much that is.
     """
 
     id: str
     satisfiable: Answer
     duplicate_of: str | None
     implied_by: tuple[str, ...]
-    bounded: Bounded
+    bounded: Answer
     reason: str
+    memory: Verdict | None = field(default=None, repr=False)
 
     @property
     def is_fine(self) -> bool:
-        return self.satisfiable == "yes" and self.duplicate_of is None
+        return self.satisfiable == self.bounded == "yes" and self.duplicate_of is None
 
-    def as_json(self) -> dict[str, Any]:
-        return {
+    def as_json(self, *, with_cures: bool = True) -> dict[str, Any]:
+        found: dict[str, Any] = {
             "id": self.id,
             "satisfiable": self.satisfiable,
             "duplicate_of": self.duplicate_of,
@@ -50,6 +59,9 @@ class Finding:
             "bounded": self.bounded,
             "reason": self.reason,
         }
+        if self.memory is not None:
+            found["memory"] = self.memory.as_json(with_cures=with_cures)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +76,48 @@ class _Relations:
     left_open: str = ""
 
 
-def check(queries: QuerySet, progress: Callable[[int], None] | None = None) -> list[Finding]:
-    """A finding for every query of the set, in its order.
+@overload
+def check(
+    queries: QuerySet, about: None = None, progress: Callable[[int], None] | None = None
+) -> list[Finding]: ...
+
+
+@overload
+def check(queries: Query, about: Schema | QuerySet) -> Finding: ...
+
+
+def check(
+    queries: QuerySet | Query,
+    about: Schema | QuerySet | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[Finding] | Finding:
+    """A finding for every query of a set, in its order; or for one query of a schema.
 
     Two queries are duplicates when they select the same from the same streams and their conditions
     simplify to the same one or, for filters, are proven to hold for the same rows; the first is the
     original. Filters of one stream imply one another by their conditions, whatever they select.
     `progress` hears of each query twice: when it is looked at alone, and beside the others.
     """
-    advance = progress or (lambda _: None)
+    if isinstance(queries, Query):
+        schema = about.schema if isinstance(about, QuerySet) else about
+        if schema is None:
+            raise UsageError("one query is checked with its schema: hg.check(query, queries)")
+        return _check_all(QuerySet(schema, [queries]), lambda _: None)[0]
+    return _check_all(queries, progress or (lambda _: None))
+
+
+def _check_all(queries: QuerySet, advance: Callable[[int], None]) -> list[Finding]:
     every = list(queries)
-    verdicts = []
+    verdicts, memories = [], []
     for query in every:
-        verdicts.append(satisfiable_query(query, queries.schema))
+        verdict, memory = _alone(query, queries.schema)
+        verdicts.append(verdict)
+        memories.append(memory)
         advance(1)
     relations = _relations(every, verdicts, queries.schema, advance)
     originals: dict[Hashable, str] = {}
     found = []
-    for query, verdict, related in zip(every, verdicts, relations, strict=True):
+    for query, verdict, memory, related in zip(every, verdicts, memories, relations, strict=True):
         original = originals.setdefault(_identity(query, related.same), query.id)
         duplicate_of = None if original == query.id else original
         found.append(
@@ -90,11 +126,25 @@ def check(queries: QuerySet, progress: Callable[[int], None] | None = None) -> l
                 satisfiable=verdict.answer,
                 duplicate_of=duplicate_of,
                 implied_by=() if duplicate_of else related.implied_by,
-                bounded="not_checked",
-                reason=_reason(verdict, duplicate_of, related.left_open),
+                bounded="yes" if memory is None else memory.bounded,
+                reason=_reason(verdict, duplicate_of, related.left_open, memory),
+                memory=memory,
             )
         )
     return found
+
+
+def _alone(query: Query, schema: Schema) -> tuple[Satisfiability, Verdict | None]:
+    """Can it ever be TRUE, and what does it remember? A filter remembers nothing."""
+    answer = satisfiable_query(query, schema)
+    if query.kind == "filter":
+        return answer, None
+    from headgate.bounded.verdict import verdict
+
+    memory = verdict(query, schema)
+    if memory.analysis.is_contradiction and answer.answer != "no":
+        answer = Satisfiability("no", reason="its comparisons contradict each other")
+    return answer, memory
 
 
 def satisfiable_query(query: Query, schema: Schema) -> Satisfiability:
@@ -176,19 +226,23 @@ def _identity(query: Query, same: Hashable) -> Hashable:
     """Equal for queries that select the same."""
     return (
         same,
-        query.sources if len(query.sources) > 1 else query.stream,
+        query.sources if len(query.sources) > 1 else (query.stream, query.sources[0].rows),
         query.outputs,
         query.distinct,
         query.group_by,
     )
 
 
-def _reason(verdict: Satisfiability, duplicate_of: str | None, left_open: str) -> str:
+def _reason(
+    verdict: Satisfiability, duplicate_of: str | None, left_open: str, memory: Verdict | None
+) -> str:
     reasons = []
     if verdict.answer == "no":
         reasons.append(f"never TRUE: {verdict.reason}")
     elif verdict.answer == "unknown":
         reasons.append(f"cannot tell whether it is ever TRUE: {verdict.reason}")
+    if memory is not None and memory.bounded != "yes":
+        reasons.append(memory.reason)
     if duplicate_of is not None:
         reasons.append(f"selects the same as `{duplicate_of}`")
     if left_open:

@@ -90,22 +90,23 @@ def _merged(alternatives: Iterable[Alternative]) -> list[Alternative]:
     a < b OR a >= b  ->  a IS NOT NULL AND b IS NOT NULL
     a < b OR a = b   ->  a <= b
     """
-    left = [frozenset(alternative) for alternative in alternatives]
+    left = list(alternatives)
     while True:
         for one, two in combinations(left, 2):
-            both = _merge(one - two, two - one)
-            if both is not None:
+            merged = _merge([a for a in one if a not in two], [a for a in two if a not in one])
+            if merged is not None:
+                common = [atom for atom in one if atom in two]
                 left = [other for other in left if other not in (one, two)]
-                left.append((one & two) | both)
+                left.append((*common, *merged))
                 break
         else:
-            return [tuple(alternative) for alternative in left]
+            return left
 
 
-def _merge(one: frozenset[Atom], two: frozenset[Atom]) -> frozenset[Atom] | None:
+def _merge(one: list[Atom], two: list[Atom]) -> Alternative | None:
     if len(one) != 1 or len(two) != 1:
         return None
-    (first,), (second,) = one, two
+    first, second = one[0], two[0]
     if not isinstance(first, Compare) or not isinstance(second, Compare):
         return None
     if (second.left, second.right) == (first.right, first.left):
@@ -114,10 +115,10 @@ def _merge(one: frozenset[Atom], two: frozenset[Atom]) -> frozenset[Atom] | None
         return None
     orders = set(_ORDERS[first.operator]) | set(_ORDERS[second.operator])
     if len(orders) == 3:
-        return frozenset({Within(first.left, EVERYTHING), Within(first.right, EVERYTHING)})
+        return Within(first.left, EVERYTHING), Within(first.right, EVERYTHING)
     for operator, covered in _ORDERS.items():
         if orders == set(covered) and operator != "<>":
-            return frozenset({Compare(first.left, operator, first.right)})
+            return (Compare(first.left, operator, first.right),)
     return None
 
 

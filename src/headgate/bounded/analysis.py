@@ -16,7 +16,7 @@ from headgate.bounded.alternatives import Alternatives, coarse, fine
 from headgate.bounded.cases import Case, case_of
 from headgate.bounded.closure import close
 from headgate.bounded.faults import Fault, faults
-from headgate.bounded.witness import VERIFIED_SIZE, holds, witness
+from headgate.bounded.witness import VERIFIED_SIZE, attempts, holds, witness
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate.satisfy import Answer
 from headgate.query import Query
@@ -29,17 +29,21 @@ TRIED = 40  # faults for which streams are looked for
 class Analysis:
     """The answer; what is at fault, and in which case; for a yes, the cases that make up the query.
 
-    `open` says why an unknown answer is unknown. `is_shown` is whether streams that break the query
-    were found and verified.
+    `open` says why an unknown answer is unknown. `shown` is what to build a witness of; it is there
+    where streams that break the query were found and verified.
     """
 
     bounded: Answer
     cases: tuple[Case, ...] = ()
     fault: Fault | None = None
     case: Case | None = None
-    is_shown: bool = False
+    shown: tuple[Case, Fault] | None = None
     is_contradiction: bool = False
     open: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        return self.shown is not None
 
 
 def analyse(query: Query, schema: Schema) -> Analysis:
@@ -59,9 +63,10 @@ def analyse(query: Query, schema: Schema) -> Analysis:
         if not found:
             return Analysis("yes", cases, is_contradiction=not cases)
         for case, fault in found[:TRIED]:
-            shown = witness(query, schema, case, fault, VERIFIED_SIZE)
-            if shown is not None and holds(shown):
-                return Analysis("no", (), fault, case, is_shown=True)
+            for attempt in attempts(case, fault):
+                shown = witness(query, schema, *attempt, VERIFIED_SIZE)
+                if shown is not None and holds(shown):
+                    return Analysis("no", (), fault, case, attempt)
         worst = case, fault = found[0]
         why = _why_open(alternatives, case, fault)
         if not why:

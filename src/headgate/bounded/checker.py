@@ -100,7 +100,7 @@ def extremum_violations(
     if not closure.satisfiable or source in query.windowed or len(query.streams) == 1:
         return
     live = live_joins(query, closure)
-    free = np.array([v.source == source for v in query.variables])
+    free = np.array([v.source == source for v in query.variables], np.bool_)
     limited = free & ~closure.equal[variable]
     sides = (free, limited) if pattern == "maximum" else (limited, free)
     live &= (sides[0][:, None] | sides[1][None, :])[:, :, None]
@@ -158,7 +158,7 @@ def _of_source(
     query: Conjunctive, closure: Closure, live: Booleans, source: int
 ) -> Iterator[Violation]:
     """C3, for one stream."""
-    mine = np.array([variable.source == source for variable in query.variables])
+    mine = np.array([variable.source == source for variable in query.variables], np.bool_)
     lefts = _Joins.of(live & mine[:, None, None])
     rights = _Joins.of(live & mine[None, :, None])
     if not query.distinct:
@@ -213,11 +213,11 @@ class _Conflicts:
 def _pairs(
     pattern: Pattern, source: int, ones: _Joins, twos: _Joins, conflicts: _Conflicts
 ) -> Iterator[Violation]:
-    """The last conflicting pair of joins, in gaps in which they conflict."""
+    """The first conflicting pair of joins, in gaps in which they conflict."""
     common = ones.gaps[:, None, :] & twos.gaps[None, :, :] & conflicts.same
     lower = conflicts.lower & (ones.first[:, None] < twos.last[None, :])
     higher = conflicts.higher & (ones.last[:, None] > twos.first[None, :])
-    for one, two in np.argwhere(common.any(axis=2) | lower | higher)[-1:].tolist():
+    for one, two in np.argwhere(common.any(axis=2) | lower | higher)[:1].tolist():
         gaps = np.flatnonzero(common[one, two])
         if len(gaps):
             first, second = gaps[-1], gaps[-1]

@@ -57,10 +57,8 @@ class Verdict:
 
     def witness(self, size: int = DEFAULT_SIZE) -> Witness | None:
         """Streams of which `size` rows must all be remembered; None where none can be built."""
-        case, fault = self.analysis.case, self.analysis.fault
-        if not self.analysis.is_shown or case is None or fault is None:
-            return None
-        return witness(self.query, self.schema, case, fault, size)
+        shown = self.analysis.shown
+        return None if shown is None else witness(self.query, self.schema, *shown, size)
 
     @cached_property
     def cures(self) -> tuple[Cure, ...]:

@@ -9,16 +9,18 @@ definition of the answer, so that a witness holds whatever the theory says.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 from headgate.bounded.answer import Answer, NotComputable, answer
 from headgate.bounded.axis import NoSuchValue, Position, value_at
 from headgate.bounded.cases import Case
+from headgate.bounded.checker import Violation
+from headgate.bounded.closure import close
 from headgate.bounded.faults import Fault
 from headgate.bounded.schedule import schedule
-from headgate.predicate import Column, Matches, Row
+from headgate.predicate import Column, Matches, Row, columns
 from headgate.predicate.candidates import pattern_examples
 from headgate.predicate.solve import example
 from headgate.query import Query
@@ -47,14 +49,19 @@ class Witness:
     ends: tuple[Row, ...] = ()
 
     def continuations(self, kept: int) -> Iterator[tuple[Event, ...]]:
-        """What may follow to make row number `kept` matter."""
-        again: tuple[Event, ...] = ((self.stream, self.rows[kept]),)
+        """What may follow to make row number `kept` matter; for joins just one thing.
+
+        An aggregate may need that the row comes again, or rows at the ends that move a median.
+        """
         others = self.others[kept]
+        again: tuple[Event, ...] = ((self.stream, self.rows[kept]),)
+        yield others or again
+        if self.query.kind != "aggregate":
+            return
         if others:
-            yield others
             yield others + again
-        yield again
-        for many in range(1, len(self.rows) + 2):
+            yield again
+        for many in range(1, len(self.rows) + 2 if self.ends else 1):
             for end in self.ends:
                 yield others + ((self.stream, end),) * many
 
@@ -63,11 +70,14 @@ class Witness:
     ) -> tuple[Event, ...] | None:
         """A continuation on which the two subsets of rows differ; None where none was found.
 
-        It is empty where they differ already, as the answer of an aggregate query is stored.
+        It is that of the last row in which they differ, but where alternatives or an aggregate get
+        in the way. It is empty where they differ already: the answer of an aggregate is stored.
         """
         if self.query.kind == "aggregate" and self._answer(first) != self._answer(second):
             return ()
-        for kept in sorted(set(first) ^ set(second), reverse=True):
+        differing = sorted(set(first) ^ set(second), reverse=True)
+        others = (number for number in range(len(self.rows)) if number not in differing)
+        for kept in (*differing, *others):
             for following in self.continuations(kept):
                 if self.given(first, following) != self.given(second, following):
                     return following
@@ -89,9 +99,27 @@ class Witness:
         return answer(self.query, self.schema, streams)
 
 
+def attempts(case: Case, fault: Fault) -> Iterator[tuple[Case, Fault]]:
+    """The fault itself, and its joins with equality for order.
+
+    Where a condition has other alternatives, or a stream joins itself, the order of two values may
+    not matter, and that they are equal does: `a <> b` is FALSE just there.
+    """
+    yield case, fault
+    for join in fault.violation.joins:
+        equated = [
+            replace(c, operator="=") if {c.left, c.right} == {join.left, join.right} else c
+            for c in case.query.comparisons
+        ]
+        query = replace(case.query, comparisons=tuple(equated))
+        if query != case.query and close(query).satisfiable:
+            equality = Violation("C2", "equality", fault.violation.source, (join,))
+            yield replace(case, query=query), replace(fault, violation=equality)
+
+
 def witness(query: Query, schema: Schema, case: Case, fault: Fault, size: int) -> Witness | None:
     """The witness of a fault; None where the types have no such values."""
-    ends = 2 if _is_median(fault) else 0
+    ends = 2 if _is_moved(fault) else 0
     try:
         positions = schedule(case.query, fault.violation, size + ends + 1)
         values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
@@ -134,8 +162,11 @@ def holds(found: Witness) -> bool:
         return False
 
 
-def _is_median(fault: Fault) -> bool:
-    return fault.aggregate is not None and fault.aggregate.function == "MEDIAN"
+def _is_moved(fault: Fault) -> bool:
+    """Can rows at the ends of all others move the aggregate, and thereby tell more of them?"""
+    if fault.aggregate is None or fault.violation.pattern != "output":
+        return False
+    return fault.aggregate.function in ("MEDIAN", "AVG")
 
 
 def _values(case: Case, fault: Fault, positions: Sequence[Position], number: int) -> _Values:
@@ -186,21 +217,20 @@ def _example(case: Case, variable: int, number: int) -> Value:
 def _row(
     query: Query, schema: Schema, case: Case, source: int, values: Sequence[Value | None]
 ) -> Row:
-    """A row of the stream of an occurrence; attributes that the query does not mention get any."""
-    stream = schema.the_stream(query.sources[source].stream)
-    row: dict[str, Value | None] = {}
+    """A row of the stream of an occurrence. What only other alternatives mention keeps them off."""
+    alias = query.sources[source].alias
     mentioned = {
         column.name: value
         for variable, column, value in zip(case.query.variables, case.columns, values, strict=True)
         if variable.source == source
     }
-    alias = query.sources[source].alias
-    nulls = {column.name for column in case.nulls if column.source in ("", alias)}
-    for attribute in stream:
-        if attribute.name in nulls:
-            row[attribute.name] = None
-        elif attribute.name in mentioned:
+    elsewhere = {c.name for c in columns(query.where) if c.source in ("", alias)}
+    row: dict[str, Value | None] = {}
+    for attribute in schema.the_stream(query.sources[source].stream):
+        if attribute.name in mentioned:
             row[attribute.name] = mentioned[attribute.name]
+        elif attribute.name in elsewhere and attribute.nullable:
+            row[attribute.name] = None
         else:
             row[attribute.name] = attribute.type.value(example(attribute.domain, attribute.type))
     return row

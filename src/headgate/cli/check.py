@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from headgate.check import Finding, named
 from headgate.check import check as find
+from headgate.cli.memory import fault_lines, memory_line, plot_query, write_witnesses
 from headgate.cli.output import (
     ALL_WELL,
     FINDINGS,
@@ -26,65 +29,115 @@ from headgate.cli.output import (
     show_refused,
 )
 from headgate.events.json_text import as_json
+from headgate.picture import check_plot
 from headgate.queries import QuerySet
 
 SHOWN = 50
+MOST_CURED = 100  # queries for which JSON has cures, since looking for them takes its time
 
 
 def check(
     queries: QueriesOption = None,
     schema: SchemaOption = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--id", metavar="ID", help="Only these queries. May be repeated.", show_default=False
+        ),
+    ] = None,
+    witness: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write streams that break the unbounded queries there.",
+            show_default=False,
+        ),
+    ] = None,
+    size: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many rows must be remembered in them.")
+    ] = 10,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw the comparisons of one query, as .png, .svg or .pdf.",
+            show_default=False,
+        ),
+    ] = None,
     strict: StrictOption = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """Parse errors, queries that are never TRUE, duplicates, and which queries imply which.
+    """Parse errors, queries that are never TRUE, duplicates, implied queries, unbounded memory.
 
     A query is implied by another one whose rows are all its own; of these the largest are listed.
-    That is no fault.
+    That is no fault. A join, DISTINCT or aggregate is a fault if no bounded memory can be enough
+    for ever: then the comparison or attribute to blame is named, with additions that cure it.
 
     Exit code 0 when all is well, implied queries or not, 1 with findings, 4 when it is unknown of
-    some query whether it is ever TRUE.
+    some query whether it is ever TRUE, or whether its memory is bounded.
 
     Examples:
 
         headgate check -q queries.sql
 
         headgate check -s schema.sql -q rules.jsonl --format json
+
+        headgate check -q queries.sql --id late_orders --witness streams --size 100 --plot it.png
     """
+    if plot is not None:
+        check_plot(plot)
     found = load(queries, schema, strict=strict)
+    if ids:
+        found = QuerySet(found.schema, [found[id_] for id_ in ids], report=found.report)
     with progress("checking", 2 * len(found)) as advance:
-        findings = find(found, advance)
+        findings = find(found, progress=advance)
     if format is Format.json:
         errors = [row.as_json() for row in found.report.errors]
-        typer.echo(as_json({"queries": [f.as_json() for f in findings], "errors": errors}))
+        typer.echo(as_json({"queries": _as_json(findings), "errors": errors}))
     else:
         _show(found, findings)
+    if witness is not None:
+        write_witnesses(findings, witness, size)
+    if plot is not None:
+        plot_query(findings, plot)
     raise typer.Exit(_exit_code(found, findings))
 
 
+def _as_json(findings: list[Finding]) -> list[dict[str, object]]:
+    cured = 0
+    listed = []
+    for finding in findings:
+        cured += finding.bounded != "yes"
+        listed.append(finding.as_json(with_cures=cured <= MOST_CURED))
+    return listed
+
+
 def _exit_code(found: QuerySet, findings: list[Finding]) -> int:
-    if found.report.errors or any(f.satisfiable == "no" or f.duplicate_of for f in findings):
+    faults = (f.satisfiable == "no" or f.duplicate_of or f.bounded == "no" for f in findings)
+    if found.report.errors or any(faults):
         return FINDINGS
-    return UNKNOWN if any(f.satisfiable == "unknown" for f in findings) else ALL_WELL
+    return UNKNOWN if any("unknown" in (f.satisfiable, f.bounded) for f in findings) else ALL_WELL
 
 
 def _show(found: QuerySet, findings: list[Finding]) -> None:
     show_refused(found.report)
-    notable = [f for f in findings if not f.is_fine or f.reason or f.implied_by]
+    notable = [f for f in findings if not f.is_fine or f.reason or f.implied_by or f.memory]
     notable.sort(key=lambda finding: finding.is_fine)
     if notable:
         table = Table("query", "finding", box=None, header_style="bold", pad_edge=False)
         for finding in notable[:SHOWN]:
-            table.add_row(escape(finding.id), escape(_line(finding)))
+            table.add_row(escape(finding.id), escape("\n".join(_lines(finding))))
         console().print(table)
         if len(notable) > SHOWN:
             console().print(f"… and {len(notable) - SHOWN:,} more; --format json lists them all")
     console().print(_summary(found, findings))
 
 
-def _line(finding: Finding) -> str:
+def _lines(finding: Finding) -> list[str]:
     implied = f"implied by {named(finding.implied_by)}" if finding.implied_by else ""
-    return "; ".join(part for part in (finding.reason, implied) if part)
+    known = memory_line(finding)
+    first = "; ".join(part for part in (finding.reason, implied, known) if part)
+    return [first, *fault_lines(finding)]
 
 
 def _summary(found: QuerySet, findings: list[Finding]) -> str:
@@ -96,6 +149,11 @@ def _summary(found: QuerySet, findings: list[Finding]) -> str:
         parts.append(f"{answers['no']:,} never TRUE")
     if answers["unknown"]:
         parts.append(f"{answers['unknown']:,} unknown")
+    memories = Counter(finding.bounded for finding in findings)
+    if memories["no"]:
+        parts.append(f"{memories['no']:,} of unbounded memory")
+    if memories["unknown"]:
+        parts.append(f"{memories['unknown']:,} of unknown memory")
     duplicates = sum(finding.duplicate_of is not None for finding in findings)
     if duplicates:
         parts.append(counted(duplicates, "duplicate"))

@@ -1,0 +1,109 @@
+"""What `headgate check` says, writes and draws about the memory of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from headgate.check import Finding
+from headgate.cli.output import escape, notes
+from headgate.errors import UsageError
+from headgate.events.json_text import as_json
+from headgate.sql import render_query
+
+if TYPE_CHECKING:
+    from headgate.bounded.witness import Witness
+
+SHOWN_CURES = 4
+SHOWN_CONTINUATIONS = 5
+
+
+def memory_line(finding: Finding) -> str:
+    """The bound of a query that remembers something in bounded memory."""
+    memory = finding.memory and finding.memory.memory
+    if memory is None or finding.satisfiable == "no":
+        return ""
+    return f"bounded memory: {memory.text}"
+
+
+def fault_lines(finding: Finding) -> Iterator[str]:
+    """What would cure a query that needs unbounded memory."""
+    verdict = finding.memory
+    if verdict is None or verdict.bounded == "yes":
+        return
+    cures = verdict.cures
+    for cure in cures[:SHOWN_CURES]:
+        yield "  cure: " + ", and ".join(cure.additions)
+    if len(cures) > SHOWN_CURES:
+        yield f"  and {len(cures) - SHOWN_CURES:,} more; --format json lists them"
+
+
+def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None:
+    """For every unbounded query a directory with the streams that break it, as JSON lines."""
+    unbounded = [f for f in findings if f.bounded == "no"]
+    out = notes()
+    if not unbounded:
+        out.print("[yellow]note:[/] no query is unbounded, so there are no streams to write")
+    for finding in unbounded:
+        assert finding.memory is not None
+        witness = finding.memory.witness(size)
+        if witness is None:
+            why = "its types have no room for them" if finding.memory.analysis.is_shown else "none"
+            out.print(f"[yellow]note:[/] {escape(finding.id)}: no streams of {size:,} rows; {why}")
+            continue
+        place = directory / quote(finding.id, safe="")
+        _write(witness, place)
+        out.print(
+            f"{escape(finding.id)}: {size:,} rows to be remembered are in {escape(str(place))}"
+        )
+
+
+README = """\
+`{query}` needs unbounded memory; query.sql has it.
+
+Let any of the {size:,} rows of {file} arrive. Whoever remembers the same after two different
+selections of them answers wrongly after one of the two: let row k (counted from 0) be the last that
+only one of them has. In continuations.jsonl the line of row k has what may follow; after one of
+these the answers differ, if they did not differ before. (With OR or <> in the condition it may be
+the line of another row.)
+"""
+
+
+def _write(witness: Witness, place: Path) -> None:
+    """The rows as a file of their stream, and for each of them what makes it matter."""
+    rows = f"{quote(witness.stream, safe='')}.jsonl"
+    readme = README.format(query=witness.query.id, size=len(witness.rows), file=rows)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        (place / rows).write_text("".join(as_json(dict(row)) + "\n" for row in witness.rows))
+        (place / "query.sql").write_text(render_query(witness.query) + ";\n")
+        (place / "README.md").write_text(readme)
+        with (place / "continuations.jsonl").open("w") as file:
+            for kept in range(len(witness.rows)):
+                file.write(as_json({"row": kept, "then": _continuations(witness, kept)}) + "\n")
+    except OSError as error:
+        raise UsageError(f"{place}: the streams cannot be written: {error.strerror}") from error
+
+
+def _continuations(witness: Witness, kept: int) -> list[list[dict[str, object]]]:
+    return [
+        [{"stream": stream, "row": dict(row)} for stream, row in following]
+        for following in islice(witness.continuations(kept), SHOWN_CONTINUATIONS)
+    ]
+
+
+def plot_query(findings: list[Finding], plot: Path) -> None:
+    """Draw the comparisons of the only query that remembers something."""
+    remembering = [finding for finding in findings if finding.memory is not None]
+    if len(remembering) != 1:
+        which = ", ".join(f.id for f in remembering[:5]) or "none"
+        raise UsageError(f"--plot draws one join, DISTINCT or aggregate; here: {which}; give --id")
+    from headgate.bounded.plot import plot_comparisons
+
+    verdict = remembering[0].memory
+    assert verdict is not None
+    plot_comparisons(verdict, plot)
+    notes().print(f"the comparisons are in {escape(str(plot))}")
