@@ -1,4 +1,4 @@
-"""Random CREATE STREAM and CREATE QUERY statements, as text."""
+"""Random CREATE STREAM, CREATE AGGREGATE and CREATE QUERY statements, as text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from tests.boundaries import STREAM
 from tests.strategies import Clauses, Dice, pick
 
 ALIASES = ("x", "y", "Left Side", "select", "a`b")
-FUNCTIONS = ("COUNT", "SUM", "MIN", "MAX", "AVG", "MEDIAN")
+FUNCTIONS = ("COUNT", "SUM", "MIN", "MAX", "AVG", "MEDIAN", "geo_mean", "`Any Of`", "STDDEV")
+AGGREGATES = """
+CREATE AGGREGATE geo_mean (DOUBLE) RETURNS DOUBLE ALGEBRAIC;
+CREATE AGGREGATE `any of` (DECIMAL(9, 2)) RETURNS TIMESTAMP DISTRIBUTIVE DUPLICATE INSENSITIVE;
+CREATE AGGREGATE stddev (INT) RETURNS DOUBLE HOLISTIC DUPLICATE SENSITIVE;
+"""
 
 
 class Statements:
-    """A schema of two streams, and queries over it."""
+    """A schema of two streams and three aggregates, and queries over it."""
 
     def __init__(self, dice: Dice) -> None:
         self.dice = dice
@@ -23,7 +28,7 @@ class Statements:
         return Stream(name, tuple(chosen))
 
     def schema(self) -> str:
-        return "\n".join(self.create_stream(stream) for stream in self.streams)
+        return "\n".join(self.create_stream(stream) for stream in self.streams) + AGGREGATES
 
     def create_stream(self, stream: Stream) -> str:
         lines = ", ".join(self.attribute(attribute) for attribute in stream)
@@ -61,7 +66,13 @@ class Statements:
         return [(alias, pick(self.dice, self.streams)) for alias in aliases]
 
     def source(self, alias: str, stream: Stream) -> str:
-        return f"{quoted(stream.name)} {pick(self.dice, ('AS ', ''))}{quoted(alias)}"
+        read = quoted(stream.name)
+        if self.dice.below(4) == 1:
+            read = f"{pick(self.dice, ('last_rows', 'Last_Rows '))}({read}, {self.rows()})"
+        return f"{read} {pick(self.dice, ('AS ', ''))}{quoted(alias)}"
+
+    def rows(self) -> int:
+        return pick(self.dice, (1, 100, 1_000_000_000))
 
     def select(self, sources: list[tuple[str, Stream]], kind: int) -> str:
         """All that stands between SELECT and the end, `{from}` for the streams."""

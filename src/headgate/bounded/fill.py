@@ -42,10 +42,11 @@ class _Course:
 
 
 def fill(query: Conjunctive, tracks: Sequence[Track], size: int) -> list[Row]:
-    """As many rows, in which tracks move as told; of two in one gap the first lies below.
+    """As many rows of a satisfiable query, in which tracks move as told.
 
-    All other variables stand still where they can, at constants if possible. Raises ValueError
-    if the tracks cannot move so.
+    Of two tracks in one gap the first lies below the second. All other variables stand still where
+    they can, at constants if possible. Where the tracks cannot move so, rows break conditions of
+    the query: whoever asks must check.
     """
     filling = _Filling(query, size)
     for track in _from_the_middle(query, tracks):
@@ -223,8 +224,6 @@ def _distances(query: Conjunctive, constants: Sequence[Sequence[int]]) -> list[d
                 first = reach[middle]
                 for node, second in list(onward.items()):
                     reach[node] = min(reach.get(node, first + second), first + second)
-    if any(reach[node] < 0 for node, reach in enumerate(bounds)):
-        raise ValueError("the conditions of the query contradict each other")
     return bounds
 
 

@@ -142,8 +142,10 @@ def maximum_orders(query: Conjunctive, sources: frozenset[int] | None = None) ->
             own = same & order.elements.of_source[source]
             classes.setdefault((source, line), set()).add(own)
     estimate = 1
-    for (_, line), free in classes.items():
-        estimate *= _weak_orders(len(free), len(order.elements.of_line[line]))
+    for (source, line), free in classes.items():
+        foreign = [v for v in _sparse(order.elements, line) if query.variables[v].source != source]
+        steps = len(order.elements.of_line[line]) + len(foreign)
+        estimate *= _weak_orders(len(free), steps)
     return estimate
 
 
@@ -199,7 +201,7 @@ def _orders(start: Order, variables: list[int]) -> Iterator[Order]:
     while stack:
         placed, order, chains = stack.pop()
         if placed == len(variables):
-            yield order
+            yield from _among_pinned(order, _pinned_pairs(order, variables))
             continue
         variable = variables[placed]
         attribute = elements.query.variables[variable]
@@ -208,6 +210,48 @@ def _orders(start: Order, variables: list[int]) -> Iterator[Order]:
         for after, longer in _places(order, variable, chain):
             if _fits(after, variable):
                 stack.append((placed + 1, after, {**chains, place: longer}))
+
+
+def _among_pinned(order: Order, pairs: list[tuple[int, int]]) -> Iterator[Order]:
+    """Every variable is ordered against the pinned variables of other streams too.
+
+    A pinned variable takes finitely many values, which are constants to all streams as written ones
+    are: in S.b < S.p < S.a, T.c <= T.d, T.c <= S.a, S.b <= T.d each value of p leaves one of the two
+    joins to be decided. On whole lines unbounded variables lie beyond all such values.
+    """
+    if not pairs:
+        yield order
+        return
+    variable, pinned = pairs[0]
+    for after, _ in _places(order, variable, (pinned,)):
+        yield from _among_pinned(after, pairs[1:])
+
+
+def _pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, int]]:
+    """Variables with a pinned one of another stream that lies in the same gap between constants."""
+    attributes = order.elements.query.variables
+    found = []
+    for line, constants in enumerate(order.elements.of_line):
+        held = [v for v in _sparse(order.elements, line) if v in variables]
+        for pinned in held:
+            under = [k for k in constants if order.below[k] >> pinned & 1]
+            over = [k for k in constants if order.below[pinned] >> k & 1]
+            inside = order.below[under[-1]] & order.at_least[over[0]] if under and over else 0
+            source = attributes[pinned].source
+            found += [
+                (v, pinned) for v in variables if inside >> v & 1 and attributes[v].source != source
+            ]
+    return found
+
+
+def _sparse(elements: Elements, line: int) -> list[int]:
+    """The variables of a line that take finitely many values between constants, though others of it
+    may take infinitely many.
+    """
+    if elements.query.lines[line].whole:
+        return []
+    attributes = enumerate(elements.query.variables)
+    return [v for v, a in attributes if a.line == line and (a.finite or not a.dense)]
 
 
 def _places(order: Order, variable: int, chain: _Chain) -> Iterator[tuple[Order, _Chain]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise, permutations
+from itertools import combinations, pairwise, permutations
 from typing import Any
 
 from headgate.bounded.checker import Join, Violation
@@ -39,24 +39,30 @@ def schedule(query: Conjunctive, violation: Violation, size: int) -> list[Row]:
     | maximum                        | mix(i, j) is valid only if the variable is less in t_i     |
     | minimum                        | mix(i, j) is valid only if it is greater in t_i            |
 
-    (the last two for i != j as well). All of this is verified before it is returned: on all pairs
-    of up to a dozen rows, and on neighbours beyond. Raises ValueError if there are no such rows.
+    The last two are said of i != j. All of this is verified before it is returned: on all pairs of
+    up to a dozen rows, and on neighbours beyond. Raises ValueError if there are no such rows.
+
+    >>> from headgate.bounded.checker import violations
+    >>> from headgate.bounded.conjunctive import Comparison, Variable
+    >>> below = (Comparison(0, "<", 1),)
+    >>> query = Conjunctive(("s", "t"), (Variable(0, "a"), Variable(1, "b")), below)
+    >>> schedule(query, next(violations(query)), 3)
+    [(4, 5), (2, 3), (0, 1)]
     """
     if size < 1:
         raise ValueError(f"a schedule has at least one row, not {size}")
-    at_most = close(query).at_most
-    trouble = "its joins cannot move as they must"
-    for tracks in _layouts(query, violation, at_most):
-        try:
-            rows = fill(query, tracks, size)
-        except ValueError as error:
-            trouble = str(error)
-            continue
+    closure = close(query)
+    if not closure.satisfiable:
+        raise ValueError("a contradictory query has no rows at all")
+    problems = []
+    for tracks in _layouts(query, violation, closure.at_most):
+        rows = fill(query, tracks, size)
         problem = _problem(query, violation, rows)
         if problem is None:
             return rows
-        trouble = problem
-    raise ValueError(f"no rows show that {violation.pattern} needs unbounded memory: {trouble}")
+        problems.append(problem)
+    reasons = "; ".join(dict.fromkeys(problems))
+    raise ValueError(f"no rows show that {violation.pattern} needs unbounded memory: {reasons}")
 
 
 def _layouts(query: Conjunctive, violation: Violation, at_most: Booleans) -> Iterator[list[Track]]:
@@ -90,9 +96,8 @@ def _both(query: Conjunctive, one: Join, two: Join, at_most: Booleans) -> Iterat
     finitely many values parts the classes of one gap, they take a track on each side of it.
     """
     if _together(query, one.left, two.left) and one.gap == two.gap:
-        for order in _orders((one.left, one.right, two.left, two.right), at_most):
-            yield [Track(order, one.gap)]
-            break
+        order = _order((one.left, one.right, two.left, two.right), at_most)
+        yield [Track(order, one.gap)]
     first, second = _track(one, rising=True), _track(two, rising=True)
     yield [first, second]
     yield [second, first]
@@ -109,9 +114,7 @@ def _extremum(query: Conjunctive, violation: Violation, at_most: Booleans) -> It
     rising = at_left == (violation.pattern == "maximum")
     variable, gap = violation.variable, violation.gap
     if rising and gap == join.gap and _together(query, variable, join.left):
-        for order in _orders((variable, join.left, join.right), at_most):
-            yield [Track(order, gap)]
-            break
+        yield [Track(_order((variable, join.left, join.right), at_most), gap)]
     alone = Track((variable,), gap, rising)
     yield [alone, _track(join, rising=True)]
     yield [_track(join, rising=True), alone]
@@ -121,16 +124,17 @@ def _together(query: Conjunctive, one: int, two: int) -> bool:
     return query.variables[one].line == query.variables[two].line
 
 
-def _orders(variables: Sequence[int], at_most: Booleans) -> Iterator[tuple[int, ...]]:
-    """Orders of one variable per class that the closure allows, the given one first."""
-    classes = [
-        v for i, v in enumerate(variables) if not any(_same(v, u, at_most) for u in variables[:i])
-    ]
-    for order in permutations(classes):
-        if not any(
-            at_most[later, sooner] for i, sooner in enumerate(order) for later in order[i + 1 :]
-        ):
-            yield order
+def _order(variables: Sequence[int], at_most: Booleans) -> tuple[int, ...]:
+    """One variable of each class, ascending as the closure allows, else in the order given."""
+    classes: list[int] = []
+    for variable in variables:
+        if not any(_same(variable, other, at_most) for other in classes):
+            classes.append(variable)
+    return next(
+        order
+        for order in permutations(classes)
+        if not any(at_most[later, sooner] for sooner, later in combinations(order, 2))
+    )
 
 
 def _same(one: int, two: int, at_most: Booleans) -> bool:

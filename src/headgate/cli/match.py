@@ -122,9 +122,8 @@ def match(
     left_out = [q.id for q in found if q.kind != "filter" and chosen.name in _streams(q)]
     if left_out:
         shown = ", ".join(left_out[:5]) + (" …" if len(left_out) > 5 else "")
-        notes().print(
-            f"[yellow]left out:[/] joins, aggregates and DISTINCT are not matched: {escape(shown)}"
-        )
+        kinds = "joins, aggregates, DISTINCT and row windows"
+        notes().print(f"[yellow]left out:[/] {kinds} are not matched: {escape(shown)}")
     tally = Tally(len(found.filters(chosen.name)))
     adaptive = None
     if semantics is not None:

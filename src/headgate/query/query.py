@@ -2,35 +2,74 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from headgate.errors import Position
 from headgate.predicate import Column, Predicate
-from headgate.schema import BIGINT, DOUBLE, Attribute, DecimalType, Double, Schema, Type
+from headgate.schema import (
+    BIGINT,
+    DOUBLE,
+    Attribute,
+    Category,
+    DecimalType,
+    DeclaredAggregate,
+    Double,
+    Schema,
+    Type,
+)
 
 AggregateFunction = Literal["COUNT", "SUM", "MIN", "MAX", "AVG", "MEDIAN"]
-Kind = Literal["filter", "distinct", "join", "aggregate"]
+Kind = Literal["filter", "window", "distinct", "join", "aggregate"]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A stream in FROM, under the alias by which the query calls it."""
+    """A stream in FROM, under the alias by which the query calls it.
+
+    Where `rows` is given, only the last so many rows count.
+    """
 
     stream: str
     alias: str
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate of a column, or COUNT(*) where there is no argument."""
+    """An aggregate of a column, or COUNT(*) where there is no argument.
 
-    function: AggregateFunction
+    The function is an `AggregateFunction`, or the name of a declared one.
+    """
+
+    function: str
     argument: Column | None = None
     distinct: bool = False
+    declared: DeclaredAggregate | None = None
+
+    @property
+    def category(self) -> Category:
+        """How the whole follows from its parts; with DISTINCT, all values may be needed."""
+        if self.function in ("MIN", "MAX"):
+            return "distributive"
+        if self.distinct or self.function == "MEDIAN":
+            return "holistic"
+        if self.declared is not None:
+            return self.declared.category
+        return "algebraic" if self.function == "AVG" else "distributive"
+
+    @property
+    def duplicate_sensitive(self) -> bool:
+        """Does the result change when a value comes a second time?"""
+        if self.distinct or self.function in ("MIN", "MAX"):
+            return False
+        return self.declared is None or self.declared.duplicate_sensitive
 
     @property
     def type(self) -> Type:
-        """The type of the result, as in Spark."""
+        """The type of the result, as declared or else as in Spark."""
+        if self.declared is not None:
+            return self.declared.result
         if self.function == "COUNT" or self.argument is None:
             return BIGINT
         argument = self.argument.type
@@ -61,10 +100,19 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The text of the statement that a query was read from, and where it begins."""
+
+    text: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A standing query. No outputs means all columns (`SELECT *`).
 
-    `metadata` is JSON text that belongs to whoever registered the query.
+    `metadata` is JSON text that belongs to whoever registered the query. A query has an `origin`
+    where a statement was read and is no filter: a million filters do not carry their texts.
     """
 
     id: str
@@ -74,15 +122,21 @@ class Query:
     distinct: bool = False
     group_by: tuple[Column, ...] = ()
     metadata: str | None = None
+    origin: Origin | None = field(default=None, compare=False, repr=False)
 
     @property
     def kind(self) -> Kind:
-        """A filter decides on each event alone; the others need to remember."""
+        """A filter decides on each event alone; the others need to remember.
+
+        A window is a selection from the last rows of one stream.
+        """
         if self.group_by or any(isinstance(o.expression, Aggregate) for o in self.outputs):
             return "aggregate"
         if len(self.sources) > 1:
             return "join"
-        return "distinct" if self.distinct else "filter"
+        if self.distinct:
+            return "distinct"
+        return "filter" if self.sources[0].rows is None else "window"
 
     @property
     def stream(self) -> str:

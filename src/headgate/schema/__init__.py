@@ -2,9 +2,10 @@
 
 Types order their values by *ordinals* (`types`), sets of values are unions of ranges of ordinals
 (`values`), and a stream names attributes, each with a type and the set of values it may take
-(`stream`).
+(`stream`). A schema has the aggregates that its user declares, too (`aggregate`).
 """
 
+from headgate.schema.aggregate import Category, DeclaredAggregate
 from headgate.schema.stream import Attribute, Schema, Stream
 from headgate.schema.types import (
     BIGINT,
@@ -40,8 +41,10 @@ __all__ = [
     "TIMESTAMP",
     "Attribute",
     "Boolean",
+    "Category",
     "Date",
     "DecimalType",
+    "DeclaredAggregate",
     "Double",
     "Integer",
     "Interval",

@@ -1,4 +1,4 @@
-"""A stream is named attributes with types and domains; a schema is a set of streams."""
+"""A stream is named attributes with types and domains; a schema is streams and aggregates."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from headgate.errors import UsageError, did_you_mean
+from headgate.schema.aggregate import DeclaredAggregate
 from headgate.schema.types import Type
 from headgate.schema.values import EVERYTHING, ValueSet
 
@@ -58,9 +59,10 @@ class Stream:
 
 @dataclass(frozen=True)
 class Schema:
-    """Streams by name, in the order of their declaration."""
+    """Streams by name, and the aggregates of the user, in the order of their declaration."""
 
     streams: tuple[Stream, ...] = ()
+    aggregates: tuple[DeclaredAggregate, ...] = ()
     _by_name: Mapping[str, Stream] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -89,5 +91,12 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         return tuple(stream.name for stream in self.streams)
 
+    def aggregate(self, name: str) -> DeclaredAggregate | None:
+        """The declared aggregate of this name, whatever its case."""
+        return next((a for a in self.aggregates if a.name.lower() == name.lower()), None)
+
     def with_streams(self, streams: Iterable[Stream]) -> Schema:
-        return Schema((*self.streams, *streams))
+        return Schema((*self.streams, *streams), self.aggregates)
+
+    def with_aggregates(self, aggregates: Iterable[DeclaredAggregate]) -> Schema:
+        return Schema(self.streams, (*self.aggregates, *aggregates))

@@ -56,7 +56,8 @@ def route(
     chosen = build_index(QuerySet(found.schema), index, stream=stream).stream
     left_out = [query.id for query in found if query.kind != "filter" and _reads(query, chosen)]
     if left_out:
-        warn(f"left out: joins, aggregates and DISTINCT are not routed: {listed(left_out)}")
+        kinds = "joins, aggregates, DISTINCT and row windows"
+        warn(f"left out: {kinds} are not routed: {listed(left_out)}")
     used = {c.name for query in found.filters(chosen.name) for c in columns(query.where)}
     return Route(
         chosen,

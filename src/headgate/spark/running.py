@@ -177,7 +177,8 @@ def _queries(
     check_description(state, described)
     left_out = queries.left_out()
     if left_out:
-        on_note(f"left out: joins, aggregates and DISTINCT are not matched: {listed(left_out)}")
+        kinds = "joins, aggregates, DISTINCT and row windows"
+        on_note(f"left out: {kinds} are not matched: {listed(left_out)}")
     return queries
 
 

@@ -1,14 +1,17 @@
 """Text in, bound queries out, with positions in every error; and back to text.
 
-`lexer` is the gate that hostile text does not pass, `dialect` is Spark's SQL through sqlglot,
-`where` and `statements` bind syntax to the schema, `fast` reads the common subset much faster, and
-`render` writes it all back.
+`lexer` is the gate that hostile text does not pass, `grammar` and `statement_grammar` hold it to
+the language, `dialect` is Spark's SQL through sqlglot, `where`, `select` and `declarations` bind
+syntax to the schema for `statements`, `fast` reads the common subset much faster, `render` writes
+it all back, and `places` says where the parts of a query stand.
 """
 
+from headgate.sql.places import Place, Places, places
 from headgate.sql.reader import WhereReader, parse_where
 from headgate.sql.render import (
     literal,
     name,
+    render_aggregate,
     render_predicate,
     render_query,
     render_schema,
@@ -16,9 +19,12 @@ from headgate.sql.render import (
     render_stream,
 )
 from headgate.sql.scope import Scope
-from headgate.sql.statements import Rejected, Script
+from headgate.sql.statements import Declared, Rejected, Script
 
 __all__ = [
+    "Declared",
+    "Place",
+    "Places",
     "Rejected",
     "Scope",
     "Script",
@@ -26,6 +32,8 @@ __all__ = [
     "literal",
     "name",
     "parse_where",
+    "places",
+    "render_aggregate",
     "render_predicate",
     "render_query",
     "render_schema",

@@ -17,44 +17,32 @@ and refuses what is not in the language, by name and position:
     query     := CREATE QUERY name AS SELECT [DISTINCT] (* | output (, output)*)
                  FROM source (, source)* [WHERE condition] [GROUP BY name (, name)*]
     output    := (name | name ( [DISTINCT] (* | name) )) [[AS] name]
-    source    := name [[AS] name]
+    source    := (name | LAST_ROWS ( name , number )) [[AS] name]
+    aggregate := CREATE AGGREGATE name ( type ) RETURNS type
+                 (DISTRIBUTIVE | ALGEBRAIC | HOLISTIC) [DUPLICATE (SENSITIVE | INSENSITIVE)]
     stream    := CREATE STREAM name ( attribute (, attribute)* )
     attribute := name type (NOT NULL | CHECK ( condition ) | COMMENT string)*
     type      := name [( number (, number)* )]
+
+Here are conditions; statements are in `statement_grammar`. On the way, the recogniser notes where
+each test of a condition stands, which the parser's tree does not know exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Literal
 
 from headgate.errors import Position, SqlError, SqlSyntaxError, TooLarge, UnsupportedSql
+from headgate.sql.calls import Clause, may_be_called, refused_call
 from headgate.sql.lexer import MAX_DEPTH, Token, guard, only_tokens
 from headgate.sql.words import RESERVED, TYPED
 
-_TYPES = frozenset(
-    "BIGINT BOOLEAN DATE DEC DECIMAL DOUBLE INT INTEGER LONG NUMERIC STRING TIMESTAMP".split()
-)
-_ALL_TYPES = "BOOLEAN, INT, BIGINT, DECIMAL(p, s), DOUBLE, STRING, DATE and TIMESTAMP"
-_NEAREST = {
-    "BYTE": "use INT",
-    "CHAR": "use STRING",
-    "FLOAT": "use DOUBLE",
-    "REAL": "use DOUBLE",
-    "SHORT": "use INT",
-    "SMALLINT": "use INT",
-    "STRUCT": "declare its fields as attributes with dotted names",
-    "TEXT": "use STRING",
-    "TIMESTAMP_LTZ": "use TIMESTAMP",
-    "TIMESTAMP_NTZ": "use TIMESTAMP, which is read in the declared zone",
-    "TINYINT": "use INT",
-    "VARCHAR": "use STRING",
-}
 MAX_PARTS = 32
-MAX_SOURCES = 64
 _COMPARISONS = frozenset(("=", "==", "<>", "!=", "<", "<=", ">", ">="))
 _SIGNS = frozenset(("-", "+"))
 _ARITHMETIC = frozenset(("+", "-", "*"))
-_UNSUPPORTED = frozenset(
+UNSUPPORTED = frozenset(
     "ANTI CLUSTER COLLATE CROSS DISTRIBUTE DIV EXCEPT FETCH FULL GLOB HAVING INNER INTERSECT JOIN "
     "LATERAL LEFT LIMIT MINUS NATURAL OFFSET ORDER PIVOT QUALIFY RIGHT SEMI SIMILAR SORT "
     "TABLESAMPLE UNION UNPIVOT USING WINDOW WITH XOR".split()
@@ -69,37 +57,36 @@ _HINTS = {
 }
 
 
+Extent = tuple[int, int]  # offsets of the first character and behind the last
+# a condition is one value (an attribute or literal, maybe in parentheses), one test, or neither
+Form = Literal["value", "test", "other"]
+Test = Literal["none", "of a value", "of a truth"]
+
+
 def check_condition(text: str) -> str:
     """The text without comments; raises unless it is exactly one condition."""
-    grammar = _Grammar(text, guard(text))
+    grammar = Grammar(text)
     if grammar.kind() == "end":
         raise SqlSyntaxError("the condition is empty", hint="TRUE accepts every event")
     grammar.condition()
     return grammar.end()
 
 
-def check_query(text: str) -> str:
-    """The text without comments; raises unless it is a CREATE QUERY statement."""
-    grammar = _Grammar(text, guard(text))
-    grammar.query()
-    return grammar.end()
+class Grammar:
+    """Walks over the tokens, which are read only as far as the text makes sense.
 
+    `tests` are the offsets of each test of a condition, from its first NOT to its end, in the order
+    and the number in which `Binder.bound` has them.
+    """
 
-def check_stream(text: str) -> str:
-    """The text without comments; raises unless it is a CREATE STREAM statement."""
-    grammar = _Grammar(text, guard(text, declares=True))
-    grammar.stream()
-    return grammar.end()
-
-
-class _Grammar:
-    """Walks over the tokens, which are read only as far as the text makes sense."""
-
-    def __init__(self, text: str, source: Iterator[Token]) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.source = source
+        self.declared: frozenset[str] = frozenset()  # aggregates of the user
+        self.source = guard(text)
         self.tokens: list[Token] = []
         self.place = 0
+        self.clause: Clause = "condition"
+        self.tests: list[Extent] = []
 
     def token(self, ahead: int = 0) -> Token | None:
         """The token here or a little ahead; None behind the last."""
@@ -109,7 +96,21 @@ class _Grammar:
             if following is None:
                 return None
             self.tokens.append(following)
+            if following.text == "(":
+                self.check_call()
         return self.tokens[place]
+
+    def check_call(self) -> None:
+        """Refuse a function as soon as its parenthesis comes into sight."""
+        name = self.tokens[-2] if len(self.tokens) > 1 else None
+        if name is None or name.kind not in ("word", "quoted"):
+            return
+        if not may_be_called(name, self.clause, self.declared):
+            raise self.refused(name)
+
+    def refused(self, name: Token) -> SqlError:
+        """The error for a name that is called where it may not be."""
+        return refused_call(self.text, name, self.clause, self.declared)
 
     # What stands here
 
@@ -146,13 +147,14 @@ class _Grammar:
             raise self.error(SqlSyntaxError, "a parenthesis is opened and never closed")
         self.expect(")")
 
-    def end(self) -> str:
+    def end(self, expected: str = "AND, OR or the end") -> str:
+        """The text without comments; raises unless all of it has been read."""
         if self.peek() == ")":
             raise self.error(SqlSyntaxError, "a parenthesis is closed that was never opened")
         if self.peek() == ";":
             raise self.unsupported("one condition or statement is expected, and here is a second")
         if self.kind() != "end":
-            raise self.unexpected("AND, OR or the end")
+            raise self.unexpected(expected)
         return only_tokens(self.text, self.tokens)
 
     def repeat(self, *words: str) -> None:
@@ -164,50 +166,76 @@ class _Grammar:
                 hint = f"at most {MAX_DEPTH} levels"
                 raise self.error(TooLarge, "the expression nests too deeply", hint)
 
+    def extent(self, start: int) -> Extent:
+        """The offsets from the token at a place to the one before this."""
+        return self.tokens[start].start, self.tokens[self.place - 1].end
+
     # Conditions
 
-    def condition(self) -> None:
-        self.negation()
+    def condition(self) -> Form:
+        form = self.negation()
         while self.accept("AND", "OR"):
             self.negation()
+            form = "other"
+        return form
 
-    def negation(self) -> None:
+    def negation(self) -> Form:
+        """A test from its NOT on, also where parentheses stand between; or several, each noted."""
+        start, known = self.place, len(self.tests)
         self.repeat("NOT", "!")
-        self.operand("a condition")
-        self.test()
+        negated = self.place > start
+        in_parentheses = self.peek() == "("
+        form = self.operand("a condition")
+        test = self.test()
+        if test == "of a value" or (test == "of a truth" and form == "value"):
+            form = "test"
+        elif test == "of a truth" or form == "other":
+            return "other"
+        elif negated:
+            form = "test"
+        elif in_parentheses:
+            return form
+        self.tests[known:] = [self.extent(start)]
+        return form
 
-    def operand(self, what: str) -> None:
+    def operand(self, what: str) -> Form:
         opened = self.place
         if self.accept("("):
             if self.peek() == "SELECT":
                 raise self.unsupported("a subquery is not supported")
-            self.condition()
+            form = self.condition()
             self.close(opened)
-        elif self.peek() == "COALESCE" and self.peek(1) == "(":
+            return form
+        if self.peek() == "COALESCE" and self.peek(1) == "(":
             self.place += 2
             self.condition()
+            known = len(self.tests)
             self.expect(",")
             self.condition()
+            del self.tests[known:]
             self.close(opened + 1)
-        elif not self.literal():
+            return "other"
+        if not self.literal():
             self.name(what)
+        return "value"
 
-    def test(self) -> None:
+    def test(self) -> Test:
         if self.accept(*_COMPARISONS):
             self.operand("a value")
-        elif self.accept("IS"):
+            return "of a value"
+        if self.accept("IS"):
             self.accept("NOT")
             if self.peek() == "DISTINCT":
                 raise self.unsupported("IS DISTINCT FROM is not supported")
             if not self.accept("NULL", "TRUE", "FALSE"):
                 raise self.unexpected("NULL, TRUE or FALSE")
-        elif self.peek() == "<=>":
+            return "of a truth"
+        if self.peek() == "<=>":
             raise self.unsupported("<=> is not supported", "say what NULL means with IS NULL")
-        else:
-            self.set_test()
+        return "of a value" if self.set_test() else "none"
 
-    def set_test(self) -> None:
-        """IN, BETWEEN and patterns, which take NOT."""
+    def set_test(self) -> bool:
+        """Step over IN, BETWEEN and patterns, which take NOT, if one begins here."""
         negated = self.accept("NOT")
         if self.accept("IN"):
             opened = self.place
@@ -228,6 +256,9 @@ class _Grammar:
             self.operand("a pattern")
         elif negated:
             raise self.unexpected("IN, BETWEEN, LIKE or RLIKE")
+        else:
+            return False
+        return True
 
     def constant(self) -> None:
         if not self.literal():
@@ -292,105 +323,19 @@ class _Grammar:
                 raise self.error(TooLarge, f"there are more than {most}")
             item()
 
-    # Statements
-
-    def query(self) -> None:
-        self.place = 2
-        self.name("a name for the query")
-        self.expect("AS")
-        self.expect("SELECT")
-        self.accept("DISTINCT")
-        if not self.accept("*"):
-            self.listed(self.output)
-        self.expect("FROM")
-        self.listed(self.source_stream, MAX_SOURCES)
-        if self.accept("WHERE"):
-            self.condition()
-        if self.accept("GROUP"):
-            self.expect("BY")
-            self.listed(lambda: self.name("an attribute"))
-
-    def output(self) -> None:
-        self.name("an attribute or an aggregate")
-        if self.accept("("):
-            if not self.accept("*"):
-                self.accept("DISTINCT")
-                self.name("an attribute")
-            self.expect(")")
-        self.alias()
-
-    def source_stream(self) -> None:
-        if self.peek() == "(":
-            self.place += 1
-            raise self.unsupported("a subquery is not supported")
-        self.name("a stream")
-        self.alias()
-
-    def alias(self) -> None:
-        """`AS name`, or a name alone where no clause begins."""
-        if self.accept("AS"):
-            self.name_part("a name")
-        elif self.kind() == "quoted" or (
-            self.kind() == "word" and self.peek() not in RESERVED | _UNSUPPORTED
-        ):
-            self.place += 1
-
-    def stream(self) -> None:
-        self.place = 2
-        self.name("a name for the stream")
-        self.expect("(")
-        if self.peek() == ")":
-            raise self.unexpected("an attribute with a type")
-        self.listed(self.attribute)
-        self.expect(")")
-
-    def attribute(self) -> None:
-        self.name("an attribute with a type")
-        if self.peek() not in _TYPES:
-            if self.kind() != "word":
-                raise self.unexpected("a type")
-            what = f"type {self.peek()} is not supported"
-            raise self.unsupported(what, _NEAREST.get(self.peek(), f"the types are {_ALL_TYPES}"))
-        self.place += 1
-        if self.accept("("):
-            self.listed(self.parameter)
-            self.expect(")")
-        while self.constraint():
-            pass
-
-    def parameter(self) -> None:
-        if not self.accept_kind("number"):
-            raise self.unexpected("a number")
-
-    def constraint(self) -> bool:
-        if self.accept("NOT"):
-            self.expect("NULL")
-        elif self.accept("CHECK"):
-            self.expect("(")
-            self.condition()
-            self.expect(")")
-        elif self.accept("COMMENT"):
-            if not self.accept_kind("string"):
-                raise self.unexpected("a string")
-        elif self.peek() not in (",", ")"):
-            raise self.unexpected("NOT NULL, CHECK or the next attribute")
-        else:
-            return False
-        return True
-
     # Errors
 
-    def unexpected(self, what: str) -> SqlError:
+    def unexpected(self, what: str, hint: str = "") -> SqlError:
         """What is expected here, and what stands here instead."""
         token = self.peek()
-        if token in _UNSUPPORTED:
+        if token in UNSUPPORTED:
             written = f"{token} BY" if token in ("ORDER", "SORT") else token
             return self.unsupported(f"{written} is not supported", _HINTS.get(token, ""))
         if token in _ARITHMETIC:
             return self.unsupported(f"arithmetic with {token} is not supported")
         if self.kind() == "end":
-            return self.error(SqlSyntaxError, f"{what} is expected at the end")
-        return self.error(SqlSyntaxError, f"{what} is expected here")
+            return self.error(SqlSyntaxError, f"{what} is expected at the end", hint)
+        return self.error(SqlSyntaxError, f"{what} is expected here", hint)
 
     def unsupported(self, message: str, hint: str = "") -> SqlError:
         return self.error(UnsupportedSql, message, hint)

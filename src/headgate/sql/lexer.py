@@ -34,23 +34,6 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_CALLABLE = frozenset(
-    "AND AS AVG BETWEEN BY CHECK COALESCE COUNT DEC DECIMAL DISTINCT FROM ILIKE IN LIKE MAX "
-    "MEDIAN MIN NOT NUMERIC OR REGEXP RLIKE SELECT SUM WHERE".split()
-)
-_HINTS = {
-    "CASE": "write the condition with AND, OR and NOT",
-    "DATE": "write DATE '2024-12-31'",
-    "EXISTS": "there are no subqueries",
-    "ISNAN": "write a = CAST('NaN' AS DOUBLE)",
-    "ISNULL": "write a IS NULL",
-    "ISNOTNULL": "write a IS NOT NULL",
-    "LOWER": "ILIKE ignores case",
-    "UPPER": "ILIKE ignores case",
-    "LAST_ROWS": "row windows come with the memory analysis",
-    "TIMESTAMP": "write TIMESTAMP '2024-12-31 23:59:59'",
-}
-
 
 class Token(NamedTuple):
     """A piece of text: its kind, how it is written, and where."""
@@ -67,6 +50,11 @@ class Token(NamedTuple):
     def word(self) -> str:
         """The text in upper case, as keywords are compared."""
         return self.text.upper()
+
+    @property
+    def name(self) -> str:
+        """The name that a word or a quoted text is."""
+        return self.text[1:-1].replace("``", "`") if self.kind == "quoted" else self.text
 
 
 def tokens(text: str) -> Iterator[Token]:
@@ -104,26 +92,16 @@ def statements(text: str) -> Iterator[tuple[int, str]]:
         yield start, text[start:]
 
 
-def guard(text: str, *, declares: bool = False) -> Iterator[Token]:
-    """The tokens one by one; raises at the first that may not be there.
-
-    `declares` allows what only CREATE STREAM needs: a name before a parenthesis.
-    """
+def guard(text: str) -> Iterator[Token]:
+    """The tokens one by one; raises at the first that may not be there."""
     _check_text(text)
     depth = 0
-    previous: Token | None = None
     for token in tokens(text):
         _check_token(text, token)
-        if token.text == "(":
-            if previous is not None and previous.kind == "word" and not declares:
-                _check_call(text, previous)
-            depth += 1
-        elif token.text == ")":
-            depth -= 1
+        depth += (token.text == "(") - (token.text == ")")
         if depth > MAX_DEPTH:
             message, hint = "the expression nests too deeply", f"at most {MAX_DEPTH} levels"
             raise fail(TooLarge, text, token.start, 1, message, hint)
-        previous = token
         yield token
 
 
@@ -164,7 +142,7 @@ def _check_token(text: str, token: Token) -> None:
         _refuse_character(text, token)
     if token.kind == "word" and token.word == "CASE":
         message = "CASE is not supported"
-        hint = _HINTS["CASE"] + "; a column of that name goes in backticks"
+        hint = "write the condition with AND, OR and NOT; a column of that name goes in backticks"
         raise fail(UnsupportedSql, text, token.start, 4, message, hint)
 
 
@@ -181,21 +159,6 @@ def _refuse_character(text: str, token: Token) -> None:
         message = "an optimizer hint is not supported" if hinted else "a comment is never closed"
         raise fail(UnsupportedSql, text, token.start, 30, message)
     raise fail(UnsupportedSql, text, token.start, 1, f"`{token.text}` is not supported")
-
-
-def _check_call(text: str, name: Token) -> None:
-    if name.word == "CAST":
-        return  # the binder accepts CAST('NaN' AS DOUBLE) and refuses the rest
-    if name.word not in _CALLABLE:
-        raise fail(
-            UnsupportedSql,
-            text,
-            name.start,
-            len(name.text),
-            f"function {name.text.lower()}(…) is not supported",
-            _HINTS.get(name.word, "conditions compare attributes with constants or attributes"),
-            topic=f"function {name.text.lower()}(…)",
-        )
 
 
 def fail(

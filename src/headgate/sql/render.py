@@ -27,6 +27,7 @@ from headgate.query import Aggregate, Output, Query, Source
 from headgate.schema import (
     NOTHING,
     Attribute,
+    DeclaredAggregate,
     Interval,
     Ordinal,
     Schema,
@@ -52,7 +53,7 @@ _TESTS: dict[frozenset[bool | None], str] = {
 
 
 def render_schema(schema: Schema) -> str:
-    """All streams as CREATE STREAM statements, each in its time zone.
+    """All streams and aggregates as statements that declare them, each in its time zone.
 
     >>> from headgate.schema import Attribute, Timestamp
     >>> print(render_schema(Schema((Stream("s", (Attribute("t", Timestamp("Europe/Berlin")),)),))))
@@ -61,14 +62,30 @@ def render_schema(schema: Schema) -> str:
         t TIMESTAMP
     );
     """
+    declarations = [(zone_of(stream), render_stream(stream)) for stream in schema]
+    declarations += [(one.zone, render_aggregate(one)) for one in schema.aggregates]
     parts: list[str] = []
-    zone = "UTC"
-    for stream in schema:
-        if zone_of(stream) != zone:
-            zone = zone_of(stream)
+    known = "UTC"
+    for zone, declaration in declarations:
+        if zone != known:
             parts.append(f"SET TIME ZONE {literal(zone)};\n")
-        parts.append(render_stream(stream))
+            known = zone
+        parts.append(declaration)
     return "".join(parts)
+
+
+def render_aggregate(aggregate: DeclaredAggregate) -> str:
+    """An aggregate of the user as a CREATE AGGREGATE statement.
+
+    >>> from headgate.schema import DOUBLE, STRING
+    >>> render_aggregate(DeclaredAggregate("geo_mean", DOUBLE, DOUBLE, "algebraic"))
+    'CREATE AGGREGATE geo_mean (DOUBLE) RETURNS DOUBLE ALGEBRAIC;\\n'
+    """
+    duplicates = "" if aggregate.duplicate_sensitive else " DUPLICATE INSENSITIVE"
+    return (
+        f"CREATE AGGREGATE {name(aggregate.name)} ({aggregate.argument.sql}) "
+        f"RETURNS {aggregate.result.sql} {aggregate.category.upper()}{duplicates};\n"
+    )
 
 
 def render_stream(stream: Stream) -> str:
@@ -106,8 +123,9 @@ def render_select(query: Query) -> str:
 
 
 def _source(source: Source) -> str:
-    same = source.alias == source.stream
-    return name(source.stream) if same else f"{name(source.stream)} AS {name(source.alias)}"
+    stream = name(source.stream)
+    read = stream if source.rows is None else f"last_rows({stream}, {source.rows})"
+    return read if source.alias == source.stream else f"{read} AS {name(source.alias)}"
 
 
 def _output(output: Output) -> str:
@@ -115,7 +133,7 @@ def _output(output: Output) -> str:
     if isinstance(expression, Aggregate):
         inner = _column(expression.argument) if expression.argument else "*"
         distinct = "DISTINCT " if expression.distinct else ""
-        return f"{expression.function}({distinct}{inner}) AS {name(output.name)}"
+        return f"{name(expression.function)}({distinct}{inner}) AS {name(output.name)}"
     text = _column(expression)
     return text if output.name == expression.name else f"{text} AS {name(output.name)}"
 

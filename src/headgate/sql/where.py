@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -24,11 +24,13 @@ from headgate.errors import (
     UnsupportedSql,
 )
 from headgate.predicate import (
+    Atom,
     Column,
     IsNull,
     Operator,
     Predicate,
     Truth,
+    atoms,
     conjunction,
     disjunction,
 )
@@ -85,11 +87,16 @@ def parse_condition(text: str, scope: Scope) -> Predicate:
 
 @dataclass
 class Binder:
-    """Walks a syntax tree whose positions are offsets into `text`."""
+    """Walks a syntax tree whose positions are offsets into `text`.
+
+    `bound` are the atoms of each test that was written, in the order of the text, as they are in
+    the predicate: a NOT before a test is in its atom.
+    """
 
     text: str
     scope: Scope
     tests: int = 0
+    bound: list[tuple[Atom, ...]] = field(default_factory=list, repr=False)
 
     def condition(self, node: exp.Expr) -> Predicate:
         """The predicate that a node means."""
@@ -101,7 +108,18 @@ class Binder:
             return join([self.condition(part) for part in self.chain(node)])
         if isinstance(node, exp.Not):
             self.only(node, "this")
-            return conditions.negation(self.condition(node.this))
+            negated = conditions.negation(self.condition(node.this))
+            if isinstance(negated, Atom):
+                self.bound[-1] = (negated,)
+            return negated
+        if isinstance(node, exp.Is | exp.Coalesce):
+            return self.test(node)
+        found = self.simple(node)
+        self.bound.append(tuple(atoms(found)))
+        return found
+
+    def simple(self, node: exp.Expr) -> Predicate:
+        """A condition without conditions in it."""
         if type(node) in _OPERATORS:
             return self.comparison(node)
         if isinstance(node, exp.In):
@@ -110,8 +128,6 @@ class Binder:
             return self.between(node)
         if type(node) in _PATTERNS or isinstance(node, exp.Escape):
             return self.pattern(node)
-        if isinstance(node, exp.Is | exp.Coalesce):
-            return self.test(node)
         return self.truth(node)
 
     def chain(self, node: exp.Expr) -> list[exp.Expr]:
@@ -224,7 +240,9 @@ class Binder:
             wanted = self.truth_literal(node.expression)
             inner = _unwrapped(node.this)
             if wanted is None and self.is_column(inner):
-                return IsNull(self.column(inner))
+                null = IsNull(self.column(inner))
+                self.bound.append((null,))
+                return null
             return self.tested_truth(node, inner, frozenset({wanted}))
         self.only(node, "this", "expressions")
         if len(node.expressions) != 1:
@@ -268,6 +286,13 @@ class Binder:
             return self.scope.column(parts)
         except NameProblem as problem:
             raise self.error(UnknownName, node, str(problem), problem.hint) from None
+
+    def plain_name(self, node: exp.Expr) -> str:
+        """A name without dots in front."""
+        identifier = node.this
+        if not isinstance(identifier, exp.Identifier) or node.args.get("db"):
+            raise self.error(UnsupportedSql, node, "a plain name is expected here")
+        return str(identifier.this)
 
     def literal(self, node: exp.Expr) -> Literal:
         """The literal that a node is; raises for anything else, and for one without a meaning."""

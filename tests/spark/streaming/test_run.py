@@ -435,7 +435,8 @@ def test_what_is_left_out_or_refused_is_told(shop: Workshop) -> None:
     shop.write("a.jsonl", 20, seed=1)
     shop.run(shop.pipeline(queries={"files": ["q.sql"]}))
     assert "prise" in shop.notes[0]
-    assert shop.notes[-1] == "left out: joins, aggregates and DISTINCT are not matched: sums"
+    kinds = "joins, aggregates, DISTINCT and row windows"
+    assert shop.notes[-1] == f"left out: {kinds} are not matched: sums"
     with pytest.raises(QueriesRejected):
         shop.run(shop.pipeline(queries={"files": ["q.sql"], "strict": True}))
 

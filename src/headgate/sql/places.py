@@ -1,0 +1,83 @@
+"""Where the parts of a query stand in the file that it was read from."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from headgate.errors import Position
+from headgate.predicate import Atom, Column
+from headgate.query import Origin, Query
+from headgate.schema import Schema
+from headgate.sql.grammar import Extent
+from headgate.sql.select import bind_query
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A piece of a statement as it was written, and where it begins."""
+
+    text: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The places of a query's parts; all empty for a query that was not read from a statement.
+
+    `conditions` has every atom of WHERE, in its order, with the test that says it; a test that says
+    two, such as `a BETWEEN b AND c`, stands twice. `outputs` are by name, `sources` by alias.
+    """
+
+    conditions: tuple[tuple[Atom, Place], ...] = ()
+    outputs: Mapping[str, Place] = field(default_factory=dict)
+    groups: Mapping[Column, Place] = field(default_factory=dict)
+    sources: Mapping[str, Place] = field(default_factory=dict)
+
+
+def places(query: Query, schema: Schema) -> Places:
+    """The places that the query's origin tells, which is read again.
+
+    >>> from headgate.sql import Script
+    >>> script = Script(Schema())
+    >>> _, query = script.read('''CREATE STREAM s (a INT);
+    ... CREATE QUERY q AS SELECT DISTINCT a
+    ... FROM last_rows(s, 9) WHERE a > 3''', "x.sql")
+    >>> place = places(query, script.schema).sources["s"]
+    >>> place.text, str(place.position)
+    ('last_rows(s, 9)', 'x.sql:3:6')
+    """
+    origin = query.origin
+    if origin is None:
+        return Places()
+    bound = bind_query(origin.text, schema)
+    written, again = bound.written, bound.query
+    place = _finder(origin)
+    tests = zip(bound.tests, written.tests, strict=True)
+    groups: dict[Column, Place] = {}
+    for column, at in zip(bound.groups, written.groups, strict=True):
+        groups.setdefault(column, place(at))
+    outputs = zip(again.outputs, written.outputs, strict=True)
+    sources = zip(again.sources, written.sources, strict=True)
+    return Places(
+        tuple((atom, place(at)) for atoms, at in tests for atom in atoms),
+        {output.name: place(at) for output, at in outputs},
+        groups,
+        {source.alias: place(at) for source, at in sources},
+    )
+
+
+def _finder(origin: Origin) -> Callable[[Extent], Place]:
+    """From offsets to places, with the lines counted once: there may be thousands of tests."""
+    text = origin.text
+    lines = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    def place(extent: Extent) -> Place:
+        start, end = extent
+        line = bisect_right(lines, start)
+        inside = Position(None, line, start - lines[line - 1] + 1)
+        return Place(text[start:end], inside.after(origin.position))
+
+    return place

@@ -1,0 +1,83 @@
+"""`last_rows(stream, count)` in FROM, from text to queries that are no filters, and back."""
+
+from __future__ import annotations
+
+import pytest
+
+import headgate as hg
+from headgate.errors import QuerySetError
+from headgate.queries import QuerySet, query_version
+from headgate.query import Query, Source
+from headgate.schema import Schema
+from headgate.sql import Rejected, Script, render_select
+
+SCHEMA = "CREATE STREAM s (a INT, b INT); CREATE STREAM `date` (a INT);"
+
+
+def queries(*selects: str) -> QuerySet:
+    """A set of the queries `q0`, `q1`, … over the schema."""
+    script = Script(Schema())
+    made = [f"CREATE QUERY q{n} AS {select}" for n, select in enumerate(selects)]
+    read = list(script.read(SCHEMA + ";".join(made)))
+    assert not [each for each in read if isinstance(each, Rejected)], read
+    return QuerySet(script.schema, [each for each in read if isinstance(each, Query)])
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("last_rows(s, 100) AS x", Source("s", "x", 100)),
+        ("last_rows(s, 100) x", Source("s", "x", 100)),
+        ("LAST_ROWS (\n S,1 )", Source("s", "s", 1)),
+        ("`last_rows`(`s`, 1000000000)", Source("s", "s", 1_000_000_000)),
+        ("last_rows(date /* ( */, 007)", Source("date", "date", 7)),
+        ("s AS last_rows", Source("s", "last_rows")),
+    ],
+)
+def test_sources(source: str, expected: Source) -> None:
+    """The count belongs to the source; the alias is the stream's name where none is given."""
+    (found,) = queries(f"SELECT * FROM {source} WHERE a > 3")
+    assert found.sources == (expected,)
+    (again,) = queries(render_select(found))
+    assert again == found
+
+
+@pytest.mark.parametrize(
+    ("select", "kind"),
+    [
+        ("SELECT * FROM last_rows(s, 9)", "window"),
+        ("SELECT a AS c FROM last_rows(s, 9) WHERE a > b", "window"),
+        ("SELECT DISTINCT a FROM last_rows(s, 9)", "distinct"),
+        ("SELECT COUNT(*) AS n FROM last_rows(s, 9)", "aggregate"),
+        ("SELECT a FROM last_rows(s, 9) GROUP BY a", "aggregate"),
+        ("SELECT x.a FROM last_rows(s, 9) AS x, s AS y WHERE x.a = y.b", "join"),
+        ("SELECT * FROM s WHERE a > 3", "filter"),
+    ],
+)
+def test_kinds(select: str, kind: str) -> None:
+    """A selection from the last rows of one stream is a kind of its own, and no filter."""
+    (found,) = queries(select)
+    assert found.kind == kind
+    assert (found.origin is None) == (kind == "filter")
+
+
+def test_no_index_holds_a_window() -> None:
+    """An index leaves it out as it does joins, and refuses it by name."""
+    found = queries("SELECT * FROM s WHERE a > 3", "SELECT * FROM last_rows(s, 9) WHERE a > 3")
+    index = hg.index(found, "scan", stream="s")
+    assert index.match([{"a": 5}]).ids().to_pylist() == [["q0"]]
+    with pytest.raises(QuerySetError, match="`q1` is a window on s; this index holds filters on s"):
+        index.insert(found["q1"])
+
+
+def test_the_count_is_part_of_the_meaning() -> None:
+    """Queries that differ in their counts differ in their versions, and are no duplicates."""
+    found = queries(
+        "SELECT * FROM s WHERE a > 3",
+        "SELECT * FROM last_rows(s, 9) WHERE a > 3",
+        "SELECT * FROM last_rows(s, 8) WHERE a > 3",
+        "SELECT * FROM last_rows(s, 8) AS x WHERE NOT x.a <= 3",
+    )
+    assert len({query_version(query) for query in found}) == 4
+    assert [finding.duplicate_of for finding in hg.check(found)] == [None, None, None, "q2"]
+    assert [finding.implied_by for finding in hg.check(found)] == [()] * 4
