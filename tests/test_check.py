@@ -97,7 +97,7 @@ def test_many_queries_are_compared_as_few_are() -> None:
     read = list(script.read(";\n".join((SCHEMA, *statements))))
     queries = QuerySet(script.schema, [found for found in read if isinstance(found, Query)])
     steps: list[int] = []
-    found = hg.check(queries, steps.append)
+    found = hg.check(queries, progress=steps.append)
     assert [f.implied_by for f in found] == [(f"q{x + 1}",) for x in range(49)] + [()]
     assert sum(steps) == 100
 
@@ -114,7 +114,40 @@ def test_joins_and_aggregates_are_checked_too() -> None:
         "never": "no",
         "grouped": "yes",
     }
-    assert all(f.bounded == "not_checked" for f in found.values())
+    assert {name: f.bounded for name, f in found.items()} == {
+        "fine": "yes",
+        "never": "yes",
+        "grouped": "no",
+    }
+    assert "needs unbounded memory" in found["grouped"].reason
+    assert found["never"].reason.startswith("never TRUE")
+
+
+def test_a_contradiction_that_only_the_closure_sees() -> None:
+    """Two whole numbers between three and six leave no room for a third."""
+    found = findings(
+        "CREATE QUERY q AS SELECT x.a FROM r AS x, r AS y, r AS z "
+        "WHERE x.a > 3 AND x.a < y.a AND y.a < z.a AND z.a < 6"
+    )["q"]
+    assert (found.satisfiable, found.bounded) == ("no", "yes")
+
+
+def test_one_query_alone() -> None:
+    """A query is checked with its schema, or the set that it is from."""
+    script = Script(Schema())
+    statement = "CREATE QUERY q AS SELECT DISTINCT a FROM r"
+    read = [f for f in script.read(f"{SCHEMA}\n{statement}") if isinstance(f, Query)]
+    found = hg.check(read[0], script.schema)
+    assert found == hg.check(read[0], QuerySet(script.schema, read))
+    assert (found.id, found.bounded) == ("q", "no")
+    with pytest.raises(hg.HeadgateError, match="with its schema"):
+        hg.check(read[0])  # type: ignore[call-overload]
+
+
+def test_filters_are_bounded_and_carry_no_verdict() -> None:
+    """A filter remembers nothing."""
+    found = findings("CREATE QUERY q AS SELECT * FROM r WHERE a > 3")["q"]
+    assert (found.bounded, found.memory) == ("yes", None)
 
 
 def test_equal_conditions_with_different_outputs() -> None:

@@ -87,7 +87,7 @@ def test_check_has_the_documented_form() -> None:
         "satisfiable": "yes",
         "duplicate_of": None,
         "implied_by": [],
-        "bounded": "not_checked",
+        "bounded": "yes",
         "reason": "",
     }
     assert by_id["never"]["satisfiable"] == "no"

@@ -106,13 +106,18 @@ class TimeAxis:
         if self.constants and 0 <= at <= last:
             low, high = self.constants[int(at)], self.constants[min(int(at) + 1, last)]
             moment = low + int((at - int(at)) * (high - low))
-            if isinstance(type_, Date):
-                return type_.place(self.zone.value(moment))[0]
-            return moment
-        start = 0 if not self.constants else self.constants[last if at > last else 0] // DAY
+            return self._day_of(moment) if isinstance(type_, Date) else moment
+        start = 0 if not self.constants else self._day_of(self.constants[last if at > last else 0])
         beyond = int(at) - (last if at > last else 0)
         day = start + beyond + (1 if beyond > 0 else -1)
         return day if isinstance(type_, Date) else self.zone.midnight(Date().value(day))
+
+    def _day_of(self, moment: int) -> int:
+        """The last day that has begun in the zone by a moment."""
+        day = moment // DAY + 1
+        while self.zone.midnight(Date().value(day)) > moment:
+            day -= 1
+        return day
 
 
 @dataclass(frozen=True, slots=True)

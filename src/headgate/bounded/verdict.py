@@ -84,9 +84,9 @@ class Verdict:
             found |= self.blame.as_json()
             found["witness"] = self.analysis.is_shown
             found["cures"] = [cure.as_json() for cure in self.cures] if with_cures else None
-        if self.memory is not None:
+        if self.bounded == "yes":
             found["synopses"] = [synopsis.as_json() for synopsis in self.synopses]
-            found |= self.memory.as_json()
+            found["most"] = self.memory.as_json()["memory"] if self.memory is not None else None
         return found
 
 

@@ -123,11 +123,11 @@ def witness(query: Query, schema: Schema, case: Case, fault: Fault, size: int) -
     try:
         positions = schedule(case.query, fault.violation, size + ends + 1)
         values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
+        telling = _telling(fault, positions, values)[: size + ends]
+        sources = range(len(query.sources))
+        rows = [[_row(query, schema, case, s, each) for s in sources] for each in telling]
     except (NoSuchValue, ValueError):
         return None
-    telling = _telling(fault, positions, values)[: size + ends]
-    sources = range(len(query.sources))
-    rows = [[_row(query, schema, case, s, each) for s in sources] for each in telling]
     source = fault.violation.source
     streams = [s.stream for s in query.sources]
     kept = rows[1:-1] if ends else rows
@@ -229,8 +229,10 @@ def _row(
     for attribute in schema.the_stream(query.sources[source].stream):
         if attribute.name in mentioned:
             row[attribute.name] = mentioned[attribute.name]
-        elif attribute.name in elsewhere and attribute.nullable:
+        elif attribute.nullable and (attribute.name in elsewhere or attribute.domain.is_empty):
             row[attribute.name] = None
+        elif attribute.domain.is_empty:
+            raise NoSuchValue(f"no value of {attribute.name} passes its CHECK")
         else:
             row[attribute.name] = attribute.type.value(example(attribute.domain, attribute.type))
     return row

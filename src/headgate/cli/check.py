@@ -11,7 +11,7 @@ from rich.table import Table
 
 from headgate.check import Finding, named
 from headgate.check import check as find
-from headgate.cli.memory import fault_lines, memory_line, plot_query, write_witnesses
+from headgate.cli.memory import memory_details, memory_line, plot_query, write_witnesses
 from headgate.cli.output import (
     ALL_WELL,
     FINDINGS,
@@ -137,7 +137,7 @@ def _lines(finding: Finding) -> list[str]:
     implied = f"implied by {named(finding.implied_by)}" if finding.implied_by else ""
     known = memory_line(finding)
     first = "; ".join(part for part in (finding.reason, implied, known) if part)
-    return [first, *fault_lines(finding)]
+    return [first, *memory_details(finding)]
 
 
 def _summary(found: QuerySet, findings: list[Finding]) -> str:

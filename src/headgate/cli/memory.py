@@ -23,16 +23,20 @@ SHOWN_CONTINUATIONS = 5
 
 def memory_line(finding: Finding) -> str:
     """The bound of a query that remembers something in bounded memory."""
-    memory = finding.memory and finding.memory.memory
-    if memory is None or finding.satisfiable == "no":
-        return ""
-    return f"bounded memory: {memory.text}"
-
-
-def fault_lines(finding: Finding) -> Iterator[str]:
-    """What would cure a query that needs unbounded memory."""
     verdict = finding.memory
-    if verdict is None or verdict.bounded == "yes":
+    if verdict is None or verdict.bounded != "yes" or finding.satisfiable == "no":
+        return ""
+    return f"bounded memory: {verdict.memory or 'how much is not worked out'}"
+
+
+def memory_details(finding: Finding) -> Iterator[str]:
+    """What each stream keeps, or what would cure a query that needs unbounded memory."""
+    verdict = finding.memory
+    if verdict is None or finding.satisfiable == "no":
+        return
+    for synopsis in verdict.synopses:
+        yield f"  {synopsis}"
+    if verdict.bounded == "yes":
         return
     cures = verdict.cures
     for cure in cures[:SHOWN_CURES]:
