@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from headgate.errors import UsageError
 from headgate.implication.order.signature import signature
-from headgate.predicate import Predicate, Satisfiability, columns, holding, satisfiable, simplify
+from headgate.predicate import Predicate, Satisfiability, holding, simplify
 from headgate.predicate.satisfy import Answer
 from headgate.queries import QuerySet
-from headgate.query import Query, attribute_of
+from headgate.query import Query, satisfiable_query
 from headgate.schema import Schema, Stream
 
 if TYPE_CHECKING:
@@ -145,14 +145,6 @@ def _alone(query: Query, schema: Schema) -> tuple[Satisfiability, Verdict | None
     if memory.analysis.is_contradiction and answer.answer != "no":
         answer = Satisfiability("no", reason="its comparisons contradict each other")
     return answer, memory
-
-
-def satisfiable_query(query: Query, schema: Schema) -> Satisfiability:
-    """Can the query ever give a row, given the CHECK and NOT NULL of its streams?"""
-    attributes = {c: attribute_of(query, c, schema) for c in columns(query.where)}
-    domains = {c: a.domain for c, a in attributes.items() if not a.domain.is_everything}
-    required = [c for c, a in attributes.items() if not a.nullable]
-    return satisfiable(query.where, domains, required)
 
 
 def _relations(

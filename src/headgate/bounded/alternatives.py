@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from math import prod
 
+from headgate.bounded.finite import is_finite
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate import (
     And,
@@ -35,6 +36,7 @@ from headgate.schema import EVERYTHING, ValueSet, union
 COARSE_CAP = 256
 FINE_CAP = 1_024
 FILTER_CAP = 64
+LISTED = 16
 
 Alternative = tuple[Atom, ...]
 
@@ -71,12 +73,14 @@ def fine(where: Predicate) -> Alternatives:
     """All alternatives; raises ExpansionTooLarge past the cap."""
     held = _split(holding(where))
     found: list[Alternative] = []
+    exact = True
     for atoms in conjunctions(held, FINE_CAP):
         choices = [tuple(_intervals(atom)) for atom in atoms]
         if len(found) + prod(map(len, choices)) > FINE_CAP:
             raise ExpansionTooLarge(f"its condition has over {FINE_CAP:,} alternatives")
+        exact &= not any(_is_split(atom) for choice in choices for atom in choice)
         found.extend(product(*choices))
-    return Alternatives(tuple(found), exact=True)
+    return Alternatives(tuple(found), exact)
 
 
 _ORDERS: dict[Operator, str] = {
@@ -125,7 +129,7 @@ def _merge(one: list[Atom], two: list[Atom]) -> Alternative | None:
 def _is_split(atom: Atom) -> bool:
     """Is this atom more than one alternative?"""
     if isinstance(atom, Within):
-        return len(atom.values.intervals) > 1
+        return atom.values.only_interval is None
     return isinstance(atom, Compare) and atom.operator == "<>"
 
 
@@ -142,11 +146,15 @@ def _split(predicate: Predicate) -> Predicate:
 
 
 def _intervals(atom: Atom) -> Iterator[Atom]:
-    if isinstance(atom, Within) and _is_split(atom):
-        for interval in atom.values.intervals:
-            yield Within(atom.column, ValueSet.of(interval))
-    else:
+    """The intervals of a set; a long list of values is left as it is."""
+    if not isinstance(atom, Within) or not _is_split(atom):
         yield atom
+        return
+    intervals = atom.values.intervals
+    if len(intervals) > LISTED and is_finite(atom.values, atom.column.type):
+        yield atom
+        return
+    yield from (Within(atom.column, ValueSet.of(interval)) for interval in intervals)
 
 
 def _common(part: Predicate) -> Alternative:

@@ -19,7 +19,7 @@ from headgate.bounded.faults import Fault, faults
 from headgate.bounded.witness import VERIFIED_SIZE, attempts, holds, witness
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate.satisfy import Answer
-from headgate.query import Query
+from headgate.query import Query, satisfiable_query
 from headgate.schema import Schema
 
 TRIED = 40  # faults for which streams are looked for
@@ -67,6 +67,8 @@ def analyse(query: Query, schema: Schema) -> Analysis:
                 shown = witness(query, schema, *attempt, VERIFIED_SIZE)
                 if shown is not None and holds(shown):
                     return Analysis("no", (), fault, case, attempt)
+        if satisfiable_query(query, schema).answer == "no":
+            return Analysis("yes", is_contradiction=True)
         worst = case, fault = found[0]
         why = _why_open(alternatives, case, fault)
         if not why:

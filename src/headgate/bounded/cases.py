@@ -24,13 +24,13 @@ from headgate.bounded.conjunctive import (
     Line,
     Variable,
 )
+from headgate.bounded.finite import is_finite, spelt_out
 from headgate.predicate import Atom, Column, Compare, Constant, IsNull, Matches, Within
 from headgate.predicate.atoms import MIRROR
 from headgate.predicate.narrowing import prefix_range
 from headgate.query import Aggregate, Query, attribute_of
 from headgate.schema import (
     EVERYTHING,
-    Boolean,
     Date,
     DecimalType,
     Double,
@@ -40,10 +40,7 @@ from headgate.schema import (
     Timestamp,
     Type,
     ValueSet,
-    successor,
 )
-
-MOST_TEXTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +85,7 @@ def case_of(query: Query, schema: Schema, atoms: Alternative) -> Case | None:
                 bounds.append(Bound(numbers[column], operator, place(column.type, ordinal)))
     for column in columns:
         source = _source(query, column)
-        finite = _is_finite(known.sets[column], column.type)
+        finite = is_finite(known.sets[column], column.type)
         dense = _grid(column.type) is None
         variables.append(Variable(source, column.name, line_of[column], dense, finite))
     outputs = [column for column in output_columns(query, schema) if column in numbers]
@@ -222,7 +219,7 @@ _End = tuple[BoundComparator, Any]
 
 def _ends(values: ValueSet, type_: Type) -> list[_End]:
     """The least and the greatest value of a set as comparisons with ordinals."""
-    intervals = _spelt_out(values, type_)
+    intervals = spelt_out(values, type_)
     low, high = intervals[0].low, intervals[-1].high
     if low is not None and Interval(low, high).is_point:
         return [("=", low)]
@@ -236,23 +233,6 @@ def _ends(values: ValueSet, type_: Type) -> list[_End]:
     return ends
 
 
-def _spelt_out(values: ValueSet, type_: Type) -> list[Interval]:
-    """The intervals of a set. The limit of a type is no end, unless it is the only value left.
-
-    `a = 2147483647` is written as an interval without an upper end, yet pins an INT.
-    """
-    first, last = type_.minimum, type_.maximum
-    found = []
-    for interval in values.intervals:
-        low, high = interval.low, interval.high
-        if high is None and last is not None and (low == last or isinstance(type_, Boolean)):
-            high = successor(last)
-        if low is None and (high == successor(first) or isinstance(type_, Boolean)):
-            low = first
-        found.append(Interval(low, high))
-    return found
-
-
 def _before(cut: Any, type_: Type) -> Any:
     """The ordinal just below a cut, where the condition was rather written with that one."""
     if isinstance(type_, String):
@@ -261,16 +241,6 @@ def _before(cut: Any, type_: Type) -> Any:
         here, before = type_.value(cut), type_.value(cut - 1)
         return cut - 1 if len(repr(before)) < len(repr(here)) else None
     return None
-
-
-def _is_finite(values: ValueSet, type_: Type) -> bool:
-    """Is a column pinned to finitely many values by its set alone?"""
-    if isinstance(type_, String):
-        return values.finite_ordinals(MOST_TEXTS) is not None
-    intervals = _spelt_out(values, type_)
-    if isinstance(type_, Double):
-        return all(interval.is_point for interval in intervals)
-    return all(interval.infinite_ends == 0 for interval in intervals)
 
 
 def _axis(

@@ -9,6 +9,7 @@ from headgate.query.query import (
     Source,
     attribute_of,
 )
+from headgate.query.satisfiable import satisfiable_query
 
 __all__ = [
     "Aggregate",
@@ -18,4 +19,5 @@ __all__ = [
     "Query",
     "Source",
     "attribute_of",
+    "satisfiable_query",
 ]
