@@ -21,8 +21,9 @@ from headgate.bounded.conjunctive import (
     Line,
     Variable,
 )
-from headgate.bounded.orders import closed, ordered
+from headgate.bounded.orders import ordered
 from headgate.bounded.redundant import all_kept
+from headgate.bounded.relations import closed
 from tests.bounded.random_queries import FAMILIES, Family, queries
 from tests.scale import many, seed
 

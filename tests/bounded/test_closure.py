@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from operator import eq, ge, gt, le, lt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,23 +28,19 @@ def shifted(query: Conjunctive, distance: int) -> Conjunctive:
     return replace(query, bounds=moved)
 
 
-def solver(query: Conjunctive) -> tuple[z3.Solver, list[z3.ArithRef]]:
-    """The comparisons of a query, over the whole numbers or over the reals."""
+def solver(query: Conjunctive) -> tuple[Any, list[Any]]:
+    """The comparisons of a query over whole numbers; where only order counts, with much room."""
     found = z3.Solver()
-    sort = [z3.Int if query.lines[variable.line].whole else z3.Real for variable in query.variables]
-    values = [make(f"v{number}") for number, make in enumerate(sort)]
-    holds = {
-        "<": lambda x, y: x < y,
-        "<=": lambda x, y: x <= y,
-        "=": lambda x, y: x == y,
-        ">=": lambda x, y: x >= y,
-        ">": lambda x, y: x > y,
-    }
+    values = [z3.Int(f"v{number}") for number in range(len(query.variables))]
+    holds: dict[str, Callable[[Any, Any], Any]] = {"<": lt, "<=": le, "=": eq, ">=": ge, ">": gt}
     for comparison in query.comparisons:
         left, right = values[comparison.left], values[comparison.right]
         found.add(holds[comparison.operator](left, right))
     for bound in query.bounds:
-        found.add(holds[bound.operator](values[bound.variable], bound.constant))
+        line = query.variables[bound.variable].line
+        rank = query.constants(line).index(bound.constant)
+        constant = bound.constant if query.lines[line].whole else 1000 * rank
+        found.add(holds[bound.operator](values[bound.variable], constant))
     return found, values
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 
 import pytest
 
 from headgate.bounded import checker, definition
 from headgate.bounded.conjunctive import Bound, Comparison, Conjunctive, Variable
 from headgate.bounded.definition import extremum_is_bounded, references_of
-from headgate.bounded.orders import Order, closed, maximum_orders, ordered
-from headgate.bounded.redundant import all_kept
+from headgate.bounded.orders import maximum_orders, ordered
+from headgate.bounded.redundant import Kept, all_kept, without_redundant
+from headgate.bounded.relations import Order, closed
 from headgate.errors import ExpansionTooLarge
-from tests.bounded.random_queries import FAMILIES, queries
+from tests.bounded.random_queries import FAMILIES, Family, queries
 from tests.bounded.written import names, written
 from tests.scale import many, seed
 
@@ -275,3 +277,47 @@ def test_oracle_orders_by_brute_force(family: str) -> None:
                     assert bool(order.at_most[x] >> y & 1) == at_most, query
         checked += 1
     assert checked >= 50
+
+
+Rows = list[dict[str, int]]
+
+
+def _answer(
+    query: Conjunctive, order: Order, kept: Kept, streams: dict[str, Rows]
+) -> set[tuple[int, ...]]:
+    """The distinct answers of the occurrences that are kept, under all that is known of them."""
+    sources = sorted(kept.sources)
+    constants = order.elements.of_line[0] if query.bounds else ()
+    fixed = {constant: order.elements.value(constant) or 0 for constant in constants}
+    found = set()
+    for rows in product(*(streams[query.streams[source]] for source in sources)):
+        world = dict(fixed)
+        for source, row in zip(sources, rows, strict=True):
+            world |= {v: row[query.variables[v].name] for v in query.variables_of(source)}
+        if all(
+            (x <= y or not order.at_most[e] >> f & 1) and (x < y or not order.below[e] >> f & 1)
+            for e, x in world.items()
+            for f, y in world.items()
+        ):
+            found.add(tuple(world[output] for output in kept.outputs))
+    return found
+
+
+def test_oracle_covered_occurrences_are_superfluous() -> None:
+    """Without the occurrences that others cover, a DISTINCT query has the same answers."""
+    numbers = random.Random(seed())
+    answered = 0
+    for query in queries(Family(self_joins=True), seed(12), many(1_500)):
+        every = all_kept(query)
+        for order in (closed(query), *islice(ordered(query), 8)):
+            kept = without_redundant(order, every)
+            if kept == every:
+                continue
+            streams = {
+                name: [{a: numbers.randrange(-2, 26) for a in "abcdp"} for _ in range(6)]
+                for name in sorted(set(query.streams))
+            }
+            ours, theirs = (_answer(query, order, k, streams) for k in (kept, every))
+            assert ours == theirs, (query, kept)
+            answered += bool(theirs)
+    assert answered > 100
