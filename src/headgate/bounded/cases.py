@@ -166,7 +166,7 @@ def _collected(query: Query, schema: Schema, atoms: Alternative) -> _Collected |
             texts, exact = (EVERYTHING, False) if atom.negated else prefix_range(atom.pattern)
             narrow(atom.column, texts)
             unseen += [] if exact else [atom]
-    for column in (*output_columns(query, schema), *_arguments(query)):
+    for column in (*output_columns(query, schema), *argument_columns(query)):
         if column not in nulls:
             narrow(column, EVERYTHING)
     if any(values.is_empty for values in sets.values()) or any(c in sets for c in nulls):
@@ -174,8 +174,9 @@ def _collected(query: Query, schema: Schema, atoms: Alternative) -> _Collected |
     return _Collected(sets, tuple(comparisons), nulls, tuple(unseen))
 
 
-def _arguments(query: Query) -> Iterable[Column]:
-    return (a.argument for a in aggregates(query) if a.argument is not None)
+def argument_columns(query: Query) -> tuple[Column, ...]:
+    """The columns that aggregates see."""
+    return tuple(a.argument for a in aggregates(query) if a.argument is not None)
 
 
 def _source(query: Query, column: Column) -> int:

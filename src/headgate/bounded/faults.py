@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -18,7 +19,10 @@ from headgate.bounded import definition
 from headgate.bounded.cases import Case, aggregates
 from headgate.bounded.checker import Violation, extremum_violations, violations
 from headgate.bounded.closure import Closure, close
+from headgate.bounded.conjunctive import Conjunctive
 from headgate.query import Aggregate, Query
+
+MOST_ORDERED = 1_000  # ordered queries that are looked at for what else is at fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +41,23 @@ def faults(query: Query, case: Case) -> Iterator[Fault]:
     if query.kind == "aggregate":
         yield from _of_aggregates(query, case)
         return
-    core = case.query
-    if core.distinct and core.has_self_joins:
-        for violation in definition.violations(core):
-            yield Fault("5.10", violation.condition, violation, open=True)
-        return
-    theorem = "5.10" if core.distinct else "5.6"
-    for violation in violations(core):
-        yield Fault(theorem, violation.condition, violation)
+    theorem = "5.10" if query.distinct else "5.6"
+    for violation, is_open in _violations(case.query):
+        yield Fault(theorem, violation.condition, violation, open=is_open)
+
+
+def _violations(query: Conjunctive) -> Iterator[tuple[Violation, bool]]:
+    """What the checker finds, and whether no theorem says that it is a fault.
+
+    With DISTINCT and a self-join, an occurrence may be redundant (section 8.1). Then what the
+    checker finds counts only if the definition, which leaves such occurrences out, finds some, too.
+    """
+    found = list(violations(query))
+    if not (query.distinct and query.has_self_joins):
+        yield from ((violation, False) for violation in found)
+    elif found:
+        ordered = islice(definition.violations(query), MOST_ORDERED)
+        yield from ((violation, True) for violation in dict.fromkeys(ordered))
 
 
 def _of_aggregates(query: Query, case: Case) -> Iterator[Fault]:
@@ -57,12 +70,7 @@ def _of_aggregates(query: Query, case: Case) -> Iterator[Fault]:
         if len(query.sources) == 1:
             yield from _of_one_stream(case, known, aggregate)
             continue
-        if reduced.distinct and reduced.has_self_joins:
-            found = definition.violations(reduced)
-        else:
-            found = violations(reduced, known)
-        is_open = reduced.distinct and reduced.has_self_joins
-        for violation in found:
+        for violation, is_open in _violations(reduced):
             yield Fault("8.6", "C1", violation, aggregate, is_open)
         if aggregate is not None:
             yield from _of_argument(case, known, aggregate)

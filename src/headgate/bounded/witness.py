@@ -15,9 +15,10 @@ from typing import Any
 
 from headgate.bounded.answer import Answer, NotComputable, answer
 from headgate.bounded.axis import NoSuchValue, Position, value_at
-from headgate.bounded.cases import Case
+from headgate.bounded.cases import Case, argument_columns, output_columns
 from headgate.bounded.checker import Violation
 from headgate.bounded.closure import close
+from headgate.bounded.conjunctive import Comparison
 from headgate.bounded.faults import Fault
 from headgate.bounded.schedule import schedule
 from headgate.predicate import Column, Matches, Row, columns
@@ -100,21 +101,31 @@ class Witness:
 
 
 def attempts(case: Case, fault: Fault) -> Iterator[tuple[Case, Fault]]:
-    """The fault itself, and its joins with equality for order.
+    """The fault itself; with all comparisons strict; and with equality for the order of its joins.
 
-    Where a condition has other alternatives, or a stream joins itself, the order of two values may
-    not matter, and that they are equal does: `a <> b` is FALSE just there.
+    Values that need not be equal are easier to find if they are not. And where a condition has
+    other alternatives, or a stream joins itself, the order of two values may not matter, while that
+    they are equal does: `a <> b` is FALSE just there.
     """
     yield case, fault
+    strict = [replace(c, operator="<" if c.operator == "<=" else c.operator) for c in _all(case)]
+    yield from _with(case, fault, strict)
     for join in fault.violation.joins:
-        equated = [
-            replace(c, operator="=") if {c.left, c.right} == {join.left, join.right} else c
-            for c in case.query.comparisons
-        ]
-        query = replace(case.query, comparisons=tuple(equated))
-        if query != case.query and close(query).satisfiable:
-            equality = Violation("C2", "equality", fault.violation.source, (join,))
-            yield replace(case, query=query), replace(fault, violation=equality)
+        sides = {join.left, join.right}
+        equal = [replace(c, operator="=") if {c.left, c.right} == sides else c for c in _all(case)]
+        equality = Violation("C2", "equality", fault.violation.source, (join,))
+        yield from _with(case, replace(fault, violation=equality), equal)
+
+
+def _all(case: Case) -> tuple[Comparison, ...]:
+    return case.query.comparisons
+
+
+def _with(case: Case, fault: Fault, changed: list[Comparison]) -> Iterator[tuple[Case, Fault]]:
+    """The case with other comparisons, if that is another one and no contradiction."""
+    query = replace(case.query, comparisons=tuple(changed))
+    if query != case.query and close(query).satisfiable:
+        yield replace(case, query=query), fault
 
 
 def witness(query: Query, schema: Schema, case: Case, fault: Fault, size: int) -> Witness | None:
@@ -217,16 +228,21 @@ def _example(case: Case, variable: int, number: int) -> Value:
 def _row(
     query: Query, schema: Schema, case: Case, source: int, values: Sequence[Value | None]
 ) -> Row:
-    """A row of the stream of an occurrence. What only other alternatives mention keeps them off."""
-    alias = query.sources[source].alias
+    """A row of the stream of an occurrence.
+
+    What only other alternatives, or other occurrences of the stream, mention keeps these off.
+    """
     mentioned = {
         column.name: value
         for variable, column, value in zip(case.query.variables, case.columns, values, strict=True)
         if variable.source == source
     }
-    elsewhere = {c.name for c in columns(query.where) if c.source in ("", alias)}
+    stream = query.sources[source].stream
+    same = {"", *(other.alias for other in query.sources if other.stream == stream)}
+    used = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
+    elsewhere = {column.name for column in used if column.source in same}
     row: dict[str, Value | None] = {}
-    for attribute in schema.the_stream(query.sources[source].stream):
+    for attribute in schema.the_stream(stream):
         if attribute.name in mentioned:
             row[attribute.name] = mentioned[attribute.name]
         elif attribute.nullable and (attribute.name in elsewhere or attribute.domain.is_empty):
