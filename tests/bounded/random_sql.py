@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from headgate.bounded.conjunctive import Conjunctive
 from headgate.predicate import Row
 from headgate.predicate.solve import example
 from headgate.query import Query
@@ -26,6 +27,7 @@ from headgate.schema import (
     Type,
 )
 from headgate.sql import Rejected, Script
+from tests.bounded.random_queries import Family, queries
 
 FAMILIES: dict[str, tuple[str, ...]] = {
     "integers": ("INT", "INT", "BIGINT"),
@@ -36,6 +38,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 OPERATORS = ("<", "<", "<=", "<=", "=", ">", ">=", "<>")
 STREAMS = ("s", "t", "u")
+PATTERNS = ("a%", "%b", "_", "b%", "%c%", "ab")
 NULLS = ("IS NULL", "IS NOT NULL")
 TEXTS = ("", "a", "ab", "b", "bc", "c", "cc", "d", "é")
 DAY = date(2024, 2, 28)
@@ -48,6 +51,7 @@ class Statement:
     text: str
     query: Query
     schema: Schema
+    near: tuple[int, ...] = tuple(range(-2, 12))
 
 
 def statements(seed: int, count: int) -> Iterator[Statement]:
@@ -65,11 +69,58 @@ def statements(seed: int, count: int) -> Iterator[Statement]:
             found += 1
 
 
+def statements_of_cores(family: Family, seed: int, count: int) -> Iterator[Statement]:
+    """Random conjunctive queries written in SQL: what is dense is DOUBLE, all else is INT.
+
+    Every stream has an attribute `k` that is always 1, so that something can be put out.
+    """
+    numbers = random.Random(seed)
+    for core in queries(family, seed, count):
+        text = ";\n".join((*_streams_of(core, numbers), _query_of(core, numbers)))
+        script = Script(Schema())
+        query = next(each for each in script.read(text + ";") if isinstance(each, Query))
+        constants = {bound.constant for bound in core.bounds} or {3}
+        near = {constant + by for constant in constants for by in range(-2, 4)}
+        yield Statement(text, query, script.schema, tuple(sorted(near)))
+
+
+def _streams_of(core: Conjunctive, numbers: random.Random) -> Iterator[str]:
+    """A stream for each occurrence, or for all occurrences of one name."""
+    for name in dict.fromkeys(core.streams):
+        parts = {"k": "k INT NOT NULL CHECK (k = 1)"}
+        for variable in core.variables:
+            if core.streams[variable.source] == name:
+                values = ", ".join(map(str, numbers.sample(range(24), 3)))
+                check = f" CHECK ({variable.name} IN ({values}))" if variable.finite else ""
+                type_ = "DOUBLE" if variable.dense else "INT"
+                parts.setdefault(variable.name, f"{variable.name} {type_}{check}")
+        yield f"CREATE STREAM {name} ({', '.join(parts.values())})"
+
+
+def _query_of(core: Conjunctive, numbers: random.Random) -> str:
+    names = [f"x{v.source}.{v.name}" for v in core.variables]
+    atoms = [f"{names[c.left]} {c.operator} {names[c.right]}" for c in core.comparisons]
+    atoms += [f"{names[b.variable]} {b.operator} {b.constant}" for b in core.bounds]
+    sources = ", ".join(
+        f"last_rows({stream}, 2) AS x{n}" if n in core.windowed else f"{stream} AS x{n}"
+        for n, stream in enumerate(core.streams)
+    )
+    outputs = dict.fromkeys(core.outputs)
+    wanted = ", ".join(["x0.k", *(f"{names[output]} AS o{output}" for output in outputs)])
+    select = f"SELECT {'DISTINCT ' * core.distinct}{wanted}"
+    if numbers.random() < 0.25:
+        select = f"SELECT {numbers.choice(('MIN', 'MAX'))}({numbers.choice(names)}) AS g"
+    where = f" WHERE {' AND '.join(atoms)}" if atoms else ""
+    one = len(core.streams) == 1
+    text = f"CREATE QUERY q AS {select} FROM {sources}{where}"
+    return text.replace("x0.", "") if one else text
+
+
 def rows(
     statement: Statement, numbers: random.Random, streams: Sequence[str], count: int
 ) -> Iterator[tuple[str, Row]]:
     """Rows of these streams in any order, of few different values, so that many are equal."""
-    near = [numbers.randrange(-2, 12) for _ in range(numbers.choice((2, 3, 5)))]
+    near = [numbers.choice(statement.near) for _ in range(numbers.choice((2, 3, 5)))]
     for _ in range(count):
         stream = statement.schema.the_stream(numbers.choice(streams))
         yield stream.name, {a.name: _value_of(numbers, a, near) for a in stream}
@@ -79,7 +130,7 @@ def _value_of(numbers: random.Random, attribute: Attribute, near: Sequence[int])
     if attribute.nullable and numbers.random() < 0.05:
         return None
     for attempt in range(50):
-        whole = numbers.choice(near) if attempt < 5 else numbers.randrange(-2, 12)
+        whole = numbers.choice(near) if attempt < 5 else numbers.randrange(-2, 24)
         value = _value(numbers, attribute.type, whole)
         if attribute.type.ordinal(value) in attribute.domain:
             return value
@@ -102,7 +153,7 @@ def _value(numbers: random.Random, type_: Type, whole: int) -> Any:
         return DAY + timedelta(days=whole)
     if isinstance(type_, Timestamp):
         moment = datetime(DAY.year, DAY.month, DAY.day, tzinfo=UTC)
-        return moment + timedelta(days=whole, hours=numbers.choice((0, 0, 12)))
+        return moment + timedelta(days=whole, hours=numbers.choice((0, 5, 5, 12)))
     if isinstance(type_, Boolean):
         return numbers.random() < 0.5
     return TEXTS[whole % len(TEXTS)] + numbers.choice(("", "", "x"))
@@ -138,6 +189,8 @@ class _Writer:
             self.source(s, a) for s, a in zip(self.streams, self.aliases, strict=True)
         )
         where = f" WHERE {where}" if where else ""
+        if self.family == "times" and self.chance(0.5):
+            declared.insert(0, "SET TIME ZONE 'America/New_York'")
         return ";\n".join((*declared, f"CREATE QUERY q AS {select} FROM {sources}{where}{group};"))
 
     def stream(self, name: str) -> str:
@@ -240,6 +293,8 @@ class _Writer:
             return f"{column} BETWEEN {first} AND {second}"
         if way == 7 and hold:
             return str(self.choice([f"{column} {rest}" for rest in (f"<> {first}", *NULLS)]))
+        if type_ == "STRING" and self.chance(0.4):
+            return f"{column} {self.choice(('', 'NOT '))}LIKE '{self.choice(PATTERNS)}'"
         if self.chance(0.5):
             return f"{column} {self.choice(('>', '>='))} {first}"
         return f"{column} {self.choice(('<', '<='))} {second}"

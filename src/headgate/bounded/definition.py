@@ -21,8 +21,9 @@ from typing import Literal
 
 from headgate.bounded.checker import Join, Pattern, Violation
 from headgate.bounded.conjunctive import Conjunctive
-from headgate.bounded.orders import Order, bits, closed, ordered, union
+from headgate.bounded.orders import ordered
 from headgate.bounded.redundant import Kept, all_kept, without_redundant
+from headgate.bounded.relations import Order, bits, closed, union
 
 
 def is_bounded(query: Conjunctive) -> bool:

@@ -1,112 +1,20 @@
 """Every way to order the variables of each stream among themselves and the constants.
 
 "Characterizing Memory Requirements …", Definitions 5.1 and 5.2: the locally totally ordered queries
-that a query is the union of. Beside `closure` this is the obvious version, and shares nothing with
-it: relations are rows of bits that grow with every comparison, and an order is found by putting one
-variable after another into its stream's row of constants.
+that a query is the union of. An order is found by putting one variable after another into the
+ascending constants of its line, at every place that nothing known forbids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import reduce
-from itertools import pairwise
-from operator import or_
+from functools import cache
 
 from headgate.bounded.conjunctive import Conjunctive
+from headgate.bounded.relations import Chain, Elements, Order, bits, closed, union
 from headgate.errors import ExpansionTooLarge
 
 MOST_ORDERS = 1_000_000
-
-_Chain = tuple[int, ...]  # elements of one stream and line in strictly ascending order
-
-
-@dataclass(frozen=True, slots=True)
-class Elements:
-    """The variables of a query by their numbers, and after them the constants of every line.
-
-    A line without constants has a dummy one, of value None, so that both of its ends exist.
-    """
-
-    query: Conjunctive
-    constants: tuple[tuple[int, int | None], ...]
-    of_line: tuple[_Chain, ...]
-    of_source: tuple[int, ...]
-
-    @staticmethod
-    def of(query: Conjunctive) -> Elements:
-        constants: list[tuple[int, int | None]] = []
-        of_line: list[_Chain] = []
-        for line in range(len(query.lines)):
-            first = len(query.variables) + len(constants)
-            constants += [(line, value) for value in query.constants(line) or [None]]
-            of_line.append(tuple(range(first, len(query.variables) + len(constants))))
-        sources = range(len(query.streams))
-        of_source = tuple(union(1 << v for v in query.variables_of(s)) for s in sources)
-        return Elements(query, tuple(constants), tuple(of_line), of_source)
-
-    def value(self, constant: int) -> int | None:
-        return self.constants[constant - len(self.query.variables)][1]
-
-    @property
-    def count(self) -> int:
-        return len(self.query.variables) + len(self.constants)
-
-
-@dataclass(slots=True)
-class Order:
-    """Everything that is known to hold between elements, closed under transitivity.
-
-    Bit f of `at_most[e]`, `at_least[e]` and `below[e]` says that e <= f, e >= f and e < f.
-    """
-
-    elements: Elements
-    at_most: list[int]
-    at_least: list[int]
-    below: list[int]
-
-    def copy(self) -> Order:
-        return Order(self.elements, self.at_most[:], self.at_least[:], self.below[:])
-
-    def same(self, element: int) -> int:
-        """The equivalence class of an element (Definition 4.4)."""
-        return self.at_most[element] & self.at_least[element]
-
-    def put(self, low: int, high: int, *, strict: bool) -> None:
-        """From now on `low <= high`, or `low < high`, and all that follows from it."""
-        known = self.below[low] if strict else self.at_most[low]
-        if known >> high & 1:
-            return
-        over, under = self.at_most[high], self.at_least[low]
-        for element in bits(under):
-            certain = strict or self.below[element] >> low & 1
-            self.below[element] |= over if certain else self.below[high]
-            self.at_most[element] |= over
-        for element in bits(over):
-            self.at_least[element] |= under
-
-    @property
-    def contradictory(self) -> bool:
-        return any(row >> element & 1 for element, row in enumerate(self.below))
-
-
-def closed(query: Conjunctive) -> Order:
-    """P⁺ of a query as it was written, by transitivity alone."""
-    elements = Elements.of(query)
-    alone = [1 << element for element in range(elements.count)]
-    order = Order(elements, alone, alone[:], [0] * elements.count)
-    for chain in elements.of_line:
-        for low, high in pairwise(chain):
-            order.put(low, high, strict=True)
-    for comparison in query.comparisons:
-        _write(order, comparison.left, comparison.operator, comparison.right)
-    for bound in query.bounds:
-        line = query.variables[bound.variable].line
-        chain = elements.of_line[line]
-        constant = chain[query.constants(line).index(bound.constant)]
-        _write(order, bound.variable, bound.operator, constant)
-    return order
 
 
 def ordered(
@@ -149,29 +57,7 @@ def maximum_orders(query: Conjunctive, sources: frozenset[int] | None = None) ->
     return estimate
 
 
-def union(masks: Iterator[int]) -> int:
-    return reduce(or_, masks, 0)
-
-
-def bits(mask: int) -> Iterator[int]:
-    """The numbers of the bits that are set.
-
-    >>> list(bits(0b1011))
-    [0, 1, 3]
-    """
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
-
-
-def _write(order: Order, left: int, operator: str, right: int) -> None:
-    if operator in ("<", "<=", "="):
-        order.put(left, right, strict=operator == "<")
-    if operator in (">", ">=", "="):
-        order.put(right, left, strict=operator == ">")
-
-
+@cache
 def _weak_orders(variables: int, constants: int) -> int:
     """In how many ways variables can stand among ascending constants, and among each other."""
     if not variables:
@@ -197,7 +83,7 @@ def _to_order(order: Order, sources: frozenset[int] | None) -> list[int]:
 def _orders(start: Order, variables: list[int]) -> Iterator[Order]:
     """Depth first: each variable is put into the chain of its stream and line in every way."""
     elements = start.elements
-    stack: list[tuple[int, Order, dict[tuple[int, int], _Chain]]] = [(0, start, {})]
+    stack: list[tuple[int, Order, dict[tuple[int, int], Chain]]] = [(0, start, {})]
     while stack:
         placed, order, chains = stack.pop()
         if placed == len(variables):
@@ -216,8 +102,8 @@ def _among_pinned(order: Order, pairs: list[tuple[int, int]]) -> Iterator[Order]
     """Every variable is ordered against the pinned variables of other streams too.
 
     A pinned variable takes finitely many values, which are constants to all streams as written ones
-    are: in S.b < S.p < S.a, T.c <= T.d, T.c <= S.a, S.b <= T.d each value of p leaves one of the two
-    joins to be decided. On whole lines unbounded variables lie beyond all such values.
+    are: in S.b < S.p < S.a, T.c <= T.d, T.c <= S.a, S.b <= T.d each value of p decides one of the
+    two joins. On whole lines unbounded variables lie beyond all such values.
     """
     if not pairs:
         yield order
@@ -245,16 +131,14 @@ def _pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, int]]:
 
 
 def _sparse(elements: Elements, line: int) -> list[int]:
-    """The variables of a line that take finitely many values between constants, though others of it
-    may take infinitely many.
-    """
+    """Variables with finitely many values between constants, on a line that has room for more."""
     if elements.query.lines[line].whole:
         return []
     attributes = enumerate(elements.query.variables)
     return [v for v, a in attributes if a.line == line and (a.finite or not a.dense)]
 
 
-def _places(order: Order, variable: int, chain: _Chain) -> Iterator[tuple[Order, _Chain]]:
+def _places(order: Order, variable: int, chain: Chain) -> Iterator[tuple[Order, Chain]]:
     """A variable at, or between, the elements of a chain, wherever nothing known forbids it."""
     under = [element for element in chain if order.at_least[variable] >> element & 1]
     over = [element for element in chain if order.at_most[variable] >> element & 1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headgate.bounded.conjunctive import Conjunctive
-from headgate.bounded.orders import Order, bits, union
+from headgate.bounded.relations import Order, bits, union
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,203 @@
+"""Which values of an attribute need not be told apart: its line of values, cut into cells.
+
+"Characterizing Memory Requirements …", section 7.1: below all constants, each value between them,
+above them all. Here a value is a cell of its own where an attribute takes finitely many, and a gap
+between two constants is one cell where it takes infinitely many. Where such a gap is shared with
+others that take finitely many values in it, those values cut it too, as constants do.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+from headgate.bounded.finite import MOST_TEXTS
+from headgate.schema import (
+    EVERYTHING,
+    DecimalType,
+    Double,
+    Interval,
+    Ordinal,
+    String,
+    Timestamp,
+    Type,
+    ValueSet,
+    successor,
+    union,
+)
+
+Cell = tuple[str, Any]
+NULL_CELL: Cell = ("null", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A range of ordinals that is cut in one way.
+
+    `values`: each value is a cell. `gap`: all of them are one. `grid`: the values of a coarser type
+    are cells, and so, where `between`, is what lies between two neighbours of them.
+    """
+
+    span: Interval
+    kind: Literal["values", "gap", "grid"]
+    grid: Type | None = None
+    between: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The cells of an attribute: what can take part at all, in ascending pieces."""
+
+    type: Type
+    possible: ValueSet
+    pieces: tuple[Piece, ...]
+
+    def cell(self, ordinal: Ordinal) -> Cell | None:
+        """The cell of a value; None where no row with it can take part."""
+        piece = _piece_at(self.pieces, ordinal)
+        if piece is None or ordinal not in piece.span or ordinal not in self.possible:
+            return None
+        if piece.kind == "values":
+            return "value", ordinal
+        if piece.grid is None:
+            return "gap", (piece, None)
+        low, above = piece.grid.place(_moment(self.type, ordinal))
+        if low != above:
+            return "value", ordinal
+        return ("gap", (piece, low)) if piece.between else None
+
+    def span(self, cell: Cell) -> ValueSet:
+        """The values of a cell, as a condition would give them."""
+        kind, at = cell
+        if kind == "value":
+            return ValueSet.of(Interval(at, successor(at)))
+        piece, low = at
+        if piece.grid is None:
+            return ValueSet.of(piece.span)
+        before = place(self.type, piece.grid, low - 1)[1]
+        after = place(self.type, piece.grid, low)[0]
+        return ValueSet.of(piece.span.intersection(Interval(before, after)))
+
+    @property
+    def values(self) -> int:
+        """How many cells are single values."""
+        return sum(self._counts(piece)[0] for piece in self.pieces)
+
+    @property
+    def gaps(self) -> int:
+        """How many cells are gaps."""
+        return sum(self._counts(piece)[1] for piece in self.pieces)
+
+    def longest(self) -> int | None:
+        """The bytes of the longest text; None where texts are not finitely many."""
+        texts = self.possible.finite_ordinals(MOST_TEXTS)
+        return None if texts is None else max((len(str(t).encode()) for t in texts), default=0)
+
+    def _counts(self, piece: Piece) -> tuple[int, int]:
+        inside = self.possible.intersection(ValueSet.of(piece.span))
+        if inside.is_empty:
+            return 0, 0
+        if piece.kind == "values":
+            return size(inside), 0
+        if piece.grid is None:
+            return 0, 1
+        low, high = inside.intervals[0].low, inside.intervals[-1].high
+        assert isinstance(low, int)
+        assert isinstance(high, int)
+        first = int(piece.grid.place(_moment(self.type, low))[0])
+        past = int(piece.grid.place(_moment(self.type, high - 1))[1])
+        return past - first, past - first + 1 if piece.between else 0
+
+
+def size(values: ValueSet) -> int:
+    """How many values a finite set has."""
+    if any(isinstance(cut, str) for cut in values.cuts):
+        return len(values.finite_ordinals(MOST_TEXTS) or ())
+    return sum(int(i.high or 0) - int(i.low or 0) for i in values.intervals)
+
+
+def anything(type_: Type) -> Cells:
+    """One cell: an attribute of which nothing is asked."""
+    return Cells(type_, EVERYTHING, (Piece(Interval(None, None), "gap"),))
+
+
+def overlaid(type_: Type, layers: Iterable[Cells]) -> Cells:
+    """Cells so fine that each lies within a cell, or outside, of every layer."""
+    all_layers = tuple(layers)
+    possible = union(layer.possible for layer in all_layers)
+    pieces = [_clipped(layer) for layer in all_layers]
+    return Cells(type_, possible, tuple(overlay(pieces)))
+
+
+def overlay(layers: Sequence[Sequence[Piece]]) -> list[Piece]:
+    """Pieces cut wherever one of a layer begins or ends; the finest way of cutting wins.
+
+    The pieces of a layer are ascending and do not overlap.
+    """
+    spans = [piece.span for layer in layers for piece in layer]
+    ends: set[Any] = {end for span in spans for end in (span.low, span.high) if end is not None}
+    found: list[Piece] = []
+    for low, high in pairwise([None, *sorted(ends), None]):
+        span = Interval(low, high)
+        nearest = (_piece_at(layer, low) for layer in layers)
+        over = [piece for piece in nearest if piece is not None and piece.span.covers(span)]
+        if over:
+            found.append(_finest(span, over))
+    return found
+
+
+def _piece_at(pieces: Sequence[Piece], low: Ordinal | None) -> Piece | None:
+    """The last piece that begins at an ordinal or before it."""
+    number = bisect_right(pieces, _key(low), key=lambda piece: _key(piece.span.low)) - 1
+    return pieces[number] if number >= 0 else None
+
+
+def _clipped(cells: Cells) -> list[Piece]:
+    """The pieces without what is not possible."""
+    return [
+        Piece(piece.span.intersection(interval), piece.kind, piece.grid, piece.between)
+        for piece in cells.pieces
+        for interval in cells.possible.intervals
+        if piece.span.overlaps(interval)
+    ]
+
+
+def _finest(span: Interval, over: list[Piece]) -> Piece:
+    if any(piece.kind == "values" for piece in over):
+        return Piece(span, "values")
+    grids = [piece.grid for piece in over if piece.grid is not None]
+    if not grids:
+        return Piece(span, "gap")
+    between = any(piece.kind == "gap" or piece.between for piece in over)
+    return Piece(span, "grid", max(grids, key=lambda grid: digits(grid) or 0), between)
+
+
+def digits(type_: Type) -> int | None:
+    """How fine the grid of a type is, within its family; None where it is dense."""
+    if isinstance(type_, Double | String):
+        return None
+    if isinstance(type_, DecimalType):
+        return type_.scale
+    return int(isinstance(type_, Timestamp))
+
+
+def place(type_: Type, other: Type, ordinal: Ordinal) -> tuple[Any, Any]:
+    """Where a value of another type lies among the ordinals of this one (`Type.place`)."""
+    return type_.place(_moment(other, ordinal))
+
+
+def _moment(type_: Type, ordinal: Ordinal) -> Any:
+    """The value of an ordinal, a moment by the clock of its zone: there its date begins."""
+    value = type_.value(ordinal)
+    if isinstance(value, datetime) and isinstance(type_, Timestamp) and type_.zone != "UTC":
+        return value.astimezone(ZoneInfo(type_.zone))
+    return value
+
+
+def _key(ordinal: Ordinal | None) -> tuple[bool, Any]:
+    return ordinal is not None, ordinal

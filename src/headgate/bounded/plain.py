@@ -1,0 +1,206 @@
+"""A bounded query, run from its synopses alone: the obvious version, and the oracle of all others.
+
+"Characterizing Memory Requirements …", sections 7 and 8.2. Rows go into buckets as they arrive, and
+the answer at any moment is the join of what the buckets keep. It is worked out anew whenever it is
+asked for. Sums are exact, whatever the bytes of the bound say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from itertools import product
+from math import prod
+from typing import Any
+
+from headgate.bounded.analysis import analyse
+from headgate.bounded.answer import Answer, NotComputable
+from headgate.bounded.branches import filters, source_of
+from headgate.bounded.cases import aggregates, output_columns
+from headgate.bounded.plan import Part, needs_values, plan_of
+from headgate.bounded.stores import Chosen, Counted, Kept
+from headgate.bounded.totals import Total, of_total, of_values
+from headgate.errors import UsageError
+from headgate.predicate import Column, Row, columns, evaluate
+from headgate.predicate.evaluate import evaluate_atom
+from headgate.query import Aggregate, Query
+from headgate.schema import Schema, Timestamp
+
+
+class PlainRun:
+    """A query that the analysis finds bounded, run on rows that are pushed one by one."""
+
+    def __init__(self, query: Query, schema: Schema) -> None:
+        analysis = analyse(query, schema)
+        if analysis.bounded != "yes":
+            raise UsageError("only a query that needs bounded memory is run from synopses")
+        if query.kind == "filter":
+            raise UsageError("a filter keeps nothing: it decides on each row alone")
+        self.query = query
+        self.schema = schema
+        self.plan = plan_of(query, schema, analysis.cases)
+        if self.plan.needs_reduction:
+            raise UsageError(
+                "this self-join is bounded because an occurrence of a stream is redundant; "
+                "running it is not built yet"
+            )
+        self._zone = _zone(query, schema)
+        self._windows = {
+            number: deque[Kept | None](maxlen=source.rows)
+            for number, source in enumerate(query.sources)
+            if source.rows is not None
+        }
+        self._filters = [filters(query, number) for number in range(len(query.sources))]
+        self._stored = [
+            [Counted(store) if not part.distinct else Chosen(store, self._zone) for store in of]
+            for part, of in self.plan.stores
+        ]
+
+    def push(self, stream: str, row: Row) -> None:
+        """A row arrives on a stream."""
+        for number, source in enumerate(self.query.sources):
+            if source.stream.lower() != stream.lower():
+                continue
+            prefix = f"{source.alias}." if len(self.query.sources) > 1 else ""
+            named = {prefix + name: value for name, value in row.items()}
+            taken = all(evaluate(part, named) is True for part in self._filters[number])
+            if number in self._windows:
+                self._windows[number].append(self._last(number, named) if taken else None)
+            elif taken:
+                for stored in self._stored:
+                    for each in stored:
+                        if each.store.source == number:
+                            each.add(named)
+
+    def answer(self) -> Answer:
+        """The relational answer over all rows so far, as `answer.answer` gives it."""
+        if self.query.kind != "aggregate":
+            found: Counter[Hashable] = Counter()
+            outputs = output_columns(self.query, self.schema)
+            for row, times in self._joined(0):
+                found[_ordinals(outputs, _row(row))] += times
+            return dict.fromkeys(found, 1) if self.query.distinct else found
+        return self._groups()
+
+    def stored(self) -> int:
+        """How many values are stored now, those of the answer included."""
+        windows = sum(
+            len(self.plan.windowed(number)) + self._is_masked
+            for number, rows in self._windows.items()
+            for kept in rows
+            if kept is not None
+        )
+        return (
+            windows
+            + sum(each.stored() for stored in self._stored for each in stored)
+            + self._stored_answer()
+        )
+
+    @property
+    def _is_masked(self) -> bool:
+        return len(self.plan.branches) > 1
+
+    def _stored_answer(self) -> int:
+        is_streamed = self.query.kind != "aggregate" and not self.query.distinct
+        if is_streamed or (len(self.query.sources) == 1 and not self._windows):
+            return 0
+        width = len(output_columns(self.query, self.schema)) + len(aggregates(self.query))
+        return len(self.answer()) * width
+
+    def _last(self, number: int, named: Row) -> Kept | None:
+        mask = sum(
+            1 << at
+            for at, branch in enumerate(self.plan.branches)
+            if all(evaluate_atom(atom, named) is True for atom in branch.own(number))
+        )
+        if not mask:
+            return None
+        return Kept({c.key: named.get(c.key) for c in self.plan.windowed(number)}, mask)
+
+    def _joined(self, part: int) -> Iterator[tuple[tuple[Kept, ...], int]]:
+        """All combinations of kept rows that join, with the number of those that they stand for."""
+        stored = self._stored[part] if self._stored else []
+        masks = range(len(self.plan.branches))
+        is_distinct = bool(self._stored) and self.plan.stores[part][0].distinct
+        for only in [(n,) for n in masks] if is_distinct else [tuple(masks)]:
+            choices = []
+            for number in range(len(self.query.sources)):
+                if number in self._windows:
+                    choices.append([kept for kept in self._windows[number] if kept is not None])
+                else:
+                    mine = [s for s in stored if s.store.source == number]
+                    if is_distinct:
+                        branch = self.plan.branches[only[0]]
+                        mine = [s for s in mine if s.store.branches == (branch,)]
+                    choices.append([kept for s in mine for kept in s.kept()])
+            for choice in product(*choices):
+                if any(self._is_joined(choice, n, is_distinct=is_distinct) for n in only):
+                    yield choice, prod(kept.count for kept in choice)
+
+    def _is_joined(self, choice: tuple[Kept, ...], number: int, *, is_distinct: bool) -> bool:
+        for at, kept in enumerate(choice):
+            bit = 0 if is_distinct and at not in self._windows else number
+            if not kept.mask >> bit & 1:
+                return False
+        row = _row(choice)
+        return all(evaluate_atom(tie, row) is True for tie in self.plan.branches[number].ties)
+
+    def _groups(self) -> Answer:
+        groups: dict[Hashable, dict[Aggregate, Hashable]] = {}
+        by = output_columns(self.query, self.schema)
+        if not by:
+            groups[()] = {}
+        for number, (part, _) in enumerate(self.plan.stores):
+            members: dict[Hashable, list[tuple[tuple[Kept, ...], int]]] = {} if by else {(): []}
+            for choice, times in self._joined(number):
+                members.setdefault(_ordinals(by, _row(choice)), []).append((choice, times))
+            for group, joined in members.items():
+                found = groups.setdefault(group, {})
+                for aggregate in part.aggregates:
+                    found[aggregate] = self._aggregate(part, aggregate, joined)
+        listed = [o.expression for o in self.query.outputs if isinstance(o.expression, Aggregate)]
+        return {group: tuple(found[a] for a in listed) for group, found in groups.items()}
+
+    def _aggregate(
+        self, part: Part, aggregate: Aggregate, joined: list[tuple[tuple[Kept, ...], int]]
+    ) -> Hashable:
+        """An aggregate over joined rows: by a total where it has one, else by its values."""
+        column = aggregate.argument
+        if aggregate.declared is not None:
+            raise NotComputable(f"{aggregate.function} is declared, not defined")
+        if column is None:
+            return sum(times for _, times in joined)
+        if part.distinct or needs_values(self.query, aggregate):
+            values: Counter[Any] = Counter()
+            for choice, times in joined:
+                value = _row(choice).get(column.key)
+                if value is not None:
+                    values[column.type.ordinal(value)] += times
+            return of_values(aggregate, column, values)
+        source = source_of(self.query, column)
+        total = Total()
+        for choice, times in joined:
+            mine = choice[source]
+            if column in mine.totals:
+                total.merge(mine.totals[column], times // mine.count)
+            else:
+                total.add(mine.row.get(column.key), times)
+        return of_total(aggregate, total)
+
+
+def _row(choice: tuple[Kept, ...]) -> Mapping[str, Any]:
+    return {key: value for kept in choice for key, value in kept.row.items()}
+
+
+def _ordinals(by: Iterable[Column], row: Mapping[str, Any]) -> tuple[Hashable, ...]:
+    values = ((column, row.get(column.key)) for column in by)
+    return tuple(None if value is None else column.type.ordinal(value) for column, value in values)
+
+
+def _zone(query: Query, schema: Schema) -> Timestamp:
+    found = (
+        c.type
+        for c in (*columns(query.where), *output_columns(query, schema))
+        if isinstance(c.type, Timestamp)
+    )
+    return next(found, Timestamp())
