@@ -22,7 +22,7 @@ SELECT * FROM trades WHERE trader.name RLIKE '^[A-Z ]+$';
 CREATE QUERY maybe_large AS
 SELECT * FROM trades WHERE COALESCE(qty > 1000, TRUE);
 
--- Joins and aggregates are read, bound and typed; running them is work in progress.
+-- Joins and aggregates are read and checked; running them is work in progress.
 CREATE QUERY crossed AS
 SELECT t.symbol, t.price, q.ask FROM trades AS t, quotes AS q
 WHERE t.symbol = q.symbol AND t.price > q.ask;

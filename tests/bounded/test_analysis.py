@@ -107,6 +107,10 @@ def test_declared_aggregates(select: str, answer: str) -> None:
         ("SELECT B FROM S, T WHERE A = D AND A IN (1, 5) AND D = 5", "no"),
         (f"SELECT B FROM S, T WHERE A = D AND A IN {tuple(range(1, 99, 2))} AND D = 4", "yes"),
         (f"SELECT A FROM S, T WHERE A = D AND A IN {tuple(range(1, 9999, 2))}", "yes"),
+        ("SELECT DISTINCT A FROM S WHERE (A BETWEEN 1 AND 5 OR B = 2) AND B <> 2", "yes"),
+        ("SELECT DISTINCT A FROM S WHERE (A BETWEEN 1 AND 99 OR B = 2) AND B < 6", "no"),
+        ("SELECT DISTINCT A FROM S WHERE B = 5 AND C IS NULL AND A > 0 AND (C < 4 OR B > A)",
+         "yes"),
         ("SELECT DISTINCT A FROM S WHERE A = 2147483647", "yes"),
         ("SELECT DISTINCT A FROM S WHERE A <= -2147483648", "yes"),
         ("SELECT DISTINCT A FROM S WHERE A > 2147483000", "no"),
@@ -261,6 +265,4 @@ def test_a_witness_of_many_rows() -> None:
     assert large is not None
     assert len(large.rows) == len(large.others) == 1000
     assert large.tells_apart(range(0, 1000, 2), range(0, 998, 2))
-    small = witness(query, schema, *found.shown, 5)
-    assert small is not None
-    assert holds(small)
+    assert holds(query, schema, *found.shown)

@@ -150,6 +150,7 @@ def test_example_8_7_pushes_the_sum_below_the_join() -> None:
     [
         ("SELECT MAX(B) FROM S", "the greatest B"),
         ("SELECT MIN(B) FROM S, T WHERE E = 1", "the least B"),
+        ("SELECT MAX(A) FROM S, T WHERE B > E AND A = 1", "the row with the greatest B"),
         ("SELECT COUNT(*) FROM S", "a count"),
         ("SELECT COUNT(B) FROM S", "a count and how many B are not NULL"),
         ("SELECT SUM(B) FROM S, T WHERE B = 3", "a count and the sum of B"),

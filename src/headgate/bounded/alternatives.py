@@ -34,7 +34,7 @@ from headgate.predicate.conjunctions import conjunctions
 from headgate.schema import EVERYTHING, ValueSet, union
 
 COARSE_CAP = 256
-FINE_CAP = 1_024
+FINE_CAP = 256
 FILTER_CAP = 64
 LISTED = 16
 

@@ -9,14 +9,13 @@ memory, though each side alone does. What nothing decides is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headgate.bounded.alternatives import Alternatives, coarse, fine
 from headgate.bounded.cases import Case, case_of
 from headgate.bounded.closure import close
 from headgate.bounded.faults import Fault, faults
-from headgate.bounded.witness import VERIFIED_SIZE, attempts, holds, witness
+from headgate.bounded.witness import attempts, holds
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate.satisfy import Answer
 from headgate.query import Query, satisfiable_query
@@ -50,32 +49,51 @@ def analyse(query: Query, schema: Schema) -> Analysis:
     """The answer for a query, whatever its kind."""
     if query.kind == "filter":
         return Analysis("yes")
-    worst: tuple[Case | None, Fault | None] = (None, None)
+    looked: list[_Look] = []
     why = ""
     for alternatives_of in (coarse, fine):
         try:
-            alternatives = alternatives_of(query.where)
-            cases = _satisfiable(case_of(query, schema, atoms) for atoms in alternatives.each)
-            found = [(case, fault) for case in cases for fault in faults(query, case)]
+            looked.append(_look(query, schema, alternatives_of(query.where)))
         except ExpansionTooLarge as error:
             why = str(error)
             break
-        if not found:
+        if not looked[-1].faults:
+            cases = _cases(query, schema, looked[-1].alternatives)
             return Analysis("yes", cases, is_contradiction=not cases)
-        for case, fault in found[:TRIED]:
+        if looked[-1].alternatives.exact:
+            break
+    for look in looked[-1:]:
+        for case, fault in look.faults[:TRIED]:
             for attempt in attempts(case, fault):
-                shown = witness(query, schema, *attempt, VERIFIED_SIZE)
-                if shown is not None and holds(shown):
+                if holds(query, schema, *attempt):
                     return Analysis("no", (), fault, case, attempt)
         if satisfiable_query(query, schema).answer == "no":
             return Analysis("yes", is_contradiction=True)
-        worst = case, fault = found[0]
-        why = _why_open(alternatives, case, fault)
-        if not why:
-            return Analysis("no", (), fault, case)
-        if alternatives.exact:
-            break
-    return Analysis("unknown", (), worst[1], worst[0], open=why)
+        case, fault = look.faults[0]
+        why = why or _why_open(look.alternatives, case, fault)
+        return Analysis("unknown" if why else "no", (), fault, case, open=why)
+    return Analysis("unknown", open=why)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Alternatives, and all faults of them."""
+
+    alternatives: Alternatives
+    faults: list[tuple[Case, Fault]]
+
+
+def _look(query: Query, schema: Schema, alternatives: Alternatives) -> _Look:
+    cases = _cases(query, schema, alternatives, marked=True)
+    return _Look(alternatives, [(case, fault) for case in cases for fault in faults(query, case)])
+
+
+def _cases(
+    query: Query, schema: Schema, alternatives: Alternatives, *, marked: bool = False
+) -> tuple[Case, ...]:
+    """The cases of alternatives that are no contradictions."""
+    cases = (case_of(query, schema, atoms, marked=marked) for atoms in alternatives.each)
+    return tuple(case for case in cases if case is not None and close(case.query).satisfiable)
 
 
 def is_proven(query: Query, schema: Schema) -> bool:
@@ -83,7 +101,7 @@ def is_proven(query: Query, schema: Schema) -> bool:
     for alternatives_of in (coarse, fine):
         try:
             alternatives = alternatives_of(query.where)
-            cases = _satisfiable(case_of(query, schema, atoms) for atoms in alternatives.each)
+            cases = _cases(query, schema, alternatives)
             if not any(True for case in cases for _ in faults(query, case)):
                 return bool(cases)
         except ExpansionTooLarge:
@@ -91,10 +109,6 @@ def is_proven(query: Query, schema: Schema) -> bool:
         if alternatives.exact:
             return False
     return False
-
-
-def _satisfiable(cases: Iterable[Case | None]) -> tuple[Case, ...]:
-    return tuple(case for case in cases if case is not None and close(case.query).satisfiable)
 
 
 def _why_open(alternatives: Alternatives, case: Case, fault: Fault) -> str:

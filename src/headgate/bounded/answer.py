@@ -41,17 +41,25 @@ def answer(query: Query, schema: Schema, streams: Streams) -> Answer:
 
 def joined(query: Query, streams: Streams) -> Iterator[Row]:
     """Every combination of rows for which the condition is TRUE, under the keys of its columns."""
-    several = len(query.sources) > 1
-    choices: list[list[dict[str, Any]]] = []
+    choices = []
     for source in query.sources:
         rows = streams.get(source.stream, ())
-        kept = rows if source.rows is None else rows[-source.rows :]
-        prefix = f"{source.alias}." if several else ""
-        choices.append([{prefix + name: value for name, value in row.items()} for row in kept])
+        choices.append(rows if source.rows is None else rows[-source.rows :])
     for choice in product(*choices):
-        row = {key: value for part in choice for key, value in part.items()}
+        row = together(query, choice)
         if evaluate(query.where, row) is True:
             yield row
+
+
+def together(query: Query, choice: Sequence[Row]) -> Row:
+    """A row of each source as one row, under the keys of the query's columns."""
+    if len(choice) == 1:
+        return choice[0]
+    return {
+        f"{source.alias}.{name}": value
+        for source, row in zip(query.sources, choice, strict=True)
+        for name, value in row.items()
+    }
 
 
 def _values(columns: Iterable[Column], row: Row) -> tuple[Hashable, ...]:

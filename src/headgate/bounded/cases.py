@@ -26,6 +26,7 @@ from headgate.bounded.conjunctive import (
 )
 from headgate.bounded.finite import is_finite, spelt_out
 from headgate.predicate import Atom, Column, Compare, Constant, IsNull, Matches, Within
+from headgate.predicate import atoms as every_atom
 from headgate.predicate.atoms import MIRROR
 from headgate.predicate.narrowing import prefix_range
 from headgate.query import Aggregate, Query, attribute_of
@@ -41,6 +42,8 @@ from headgate.schema import (
     Type,
     ValueSet,
 )
+
+MOST_MARKS = 100  # intervals of one set that mark a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,13 @@ class Case:
         return None if column in self.nulls else self.columns.index(column)
 
 
-def case_of(query: Query, schema: Schema, atoms: Alternative) -> Case | None:
-    """The case of an alternative; None where it contradicts itself outright."""
+def case_of(
+    query: Query, schema: Schema, atoms: Alternative, *, marked: bool = False
+) -> Case | None:
+    """The case of an alternative; None where it contradicts itself outright.
+
+    If it is `marked`, all constants of the query cut its lines, also those of other alternatives.
+    """
     known = _collected(query, schema, atoms)
     if known is None:
         return None
@@ -77,9 +85,13 @@ def case_of(query: Query, schema: Schema, atoms: Alternative) -> Case | None:
     axes: list[Axis] = []
     line_of = {column: line for line, group in enumerate(groups) for column in group}
     ends = {column: _ends(known.sets[column], column.type) for column in columns}
+    others = _all_ends(query, schema, columns) if marked else {}
+    marks: list[tuple[int, int]] = []
     for line, group in enumerate(groups):
-        axis, place = _axis(group, ends, whole=whole[line])
+        used = [(c.type, o) for c in group for _, o in (*ends[c], *others.get(c, ()))]
+        axis, place = _axis(group, used, whole=whole[line])
         axes.append(axis)
+        marks += [(line, place(*constant)) for constant in used if marked]
         for column in group:
             for operator, ordinal in ends[column]:
                 bounds.append(Bound(numbers[column], operator, place(column.type, ordinal)))
@@ -98,6 +110,7 @@ def case_of(query: Query, schema: Schema, atoms: Alternative) -> Case | None:
         distinct=query.distinct,
         windowed=frozenset(n for n, s in enumerate(query.sources) if s.rows is not None),
         lines=tuple(Line(w) for w in whole),
+        marks=tuple(dict.fromkeys(marks)),
     )
     sets = tuple(known.sets.values())
     return Case(conjunctive, columns, sets, tuple(axes), known.nulls, known.unseen)
@@ -234,6 +247,18 @@ def _ends(values: ValueSet, type_: Type) -> list[_End]:
     return ends
 
 
+def _all_ends(query: Query, schema: Schema, columns: Iterable[Column]) -> dict[Column, list[_End]]:
+    """The ends of all intervals that the query, or a CHECK, has for a column."""
+    found: dict[Column, list[_End]] = {column: [] for column in columns}
+    written = [(a.column, a.values) for a in every_atom(query.where) if isinstance(a, Within)]
+    declared = [(column, attribute_of(query, column, schema).domain) for column in found]
+    for column, values in (*written, *declared):
+        for interval in values.intervals[:MOST_MARKS]:
+            if column in found:
+                found[column] += _ends(ValueSet.of(interval), column.type)
+    return found
+
+
 def _before(cut: Any, type_: Type) -> Any:
     """The ordinal just below a cut, where the condition was rather written with that one."""
     if isinstance(type_, String):
@@ -245,12 +270,11 @@ def _before(cut: Any, type_: Type) -> Any:
 
 
 def _axis(
-    group: list[Column], ends: Mapping[Column, list[_End]], *, whole: bool
+    group: list[Column], used: Iterable[tuple[Type, Any]], *, whole: bool
 ) -> tuple[Axis, Any]:
     """The axis of a line, and the function that gives a constant its number on it."""
     if whole:
         return WholeAxis(), lambda _, ordinal: ordinal
-    used = [(column.type, ordinal) for column in group for _, ordinal in ends[column]]
     zone = next((c.type for c in group if isinstance(c.type, Timestamp)), Timestamp())
     keys = {entry: _key(*entry, zone) for entry in used}
     ranked = sorted(set(keys.values()))

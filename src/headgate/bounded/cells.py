@@ -9,8 +9,8 @@ others that take finitely many values in it, those values cut it too, as constan
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, Literal
@@ -30,6 +30,7 @@ from headgate.schema import (
     successor,
     union,
 )
+from headgate.schema.values import precedes
 
 Cell = tuple[str, Any]
 NULL_CELL: Cell = ("null", None)
@@ -40,13 +41,15 @@ class Piece:
     """A range of ordinals that is cut in one way.
 
     `values`: each value is a cell. `gap`: all of them are one. `grid`: the values of a coarser type
-    are cells, and so, where `between`, is what lies between two neighbours of them.
+    are cells, and so, where `between`, is what lies between two neighbours of them. Gaps with the
+    same `mark` are one cell together.
     """
 
     span: Interval
     kind: Literal["values", "gap", "grid"]
     grid: Type | None = None
     between: bool = False
+    mark: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Cells:
         if piece.kind == "values":
             return "value", ordinal
         if piece.grid is None:
-            return "gap", (piece, None)
+            return "gap", (piece if piece.mark is None else piece.mark, None)
         low, above = piece.grid.place(_moment(self.type, ordinal))
         if low != above:
             return "value", ordinal
@@ -86,27 +89,47 @@ class Cells:
     @property
     def values(self) -> int:
         """How many cells are single values."""
-        return sum(self._counts(piece)[0] for piece in self.pieces)
+        return sum(self._counts(*each)[0] for each in self._inside())
 
     @property
     def gaps(self) -> int:
         """How many cells are gaps."""
-        return sum(self._counts(piece)[1] for piece in self.pieces)
+        found = list(self._inside())
+        marks = {piece.mark for piece, _ in found if piece.mark is not None}
+        return len(marks) + sum(self._counts(*each)[1] for each in found if each[0].mark is None)
 
     def longest(self) -> int | None:
         """The bytes of the longest text; None where texts are not finitely many."""
         texts = self.possible.finite_ordinals(MOST_TEXTS)
         return None if texts is None else max((len(str(t).encode()) for t in texts), default=0)
 
-    def _counts(self, piece: Piece) -> tuple[int, int]:
-        inside = self.possible.intersection(ValueSet.of(piece.span))
-        if inside.is_empty:
-            return 0, 0
+    def clipped(self, layer: int) -> list[Piece]:
+        """The pieces without what is not possible, with marks that tell them apart."""
+        return [
+            replace(piece, span=interval, mark=(layer, piece.span))
+            for piece, inside in self._inside()
+            for interval in inside
+        ]
+
+    def _inside(self) -> Iterator[tuple[Piece, list[Interval]]]:
+        """Every piece with what is possible in it; both are ascending, and walked together."""
+        intervals = self.possible.intervals
+        first = 0
+        for piece in self.pieces:
+            while first < len(intervals) and _is_before(intervals[first], piece.span):
+                first += 1
+            last = first
+            while last < len(intervals) and intervals[last].overlaps(piece.span):
+                last += 1
+            if first < last:
+                yield piece, [piece.span.intersection(i) for i in intervals[first:last]]
+
+    def _counts(self, piece: Piece, inside: list[Interval]) -> tuple[int, int]:
         if piece.kind == "values":
             return size(inside), 0
         if piece.grid is None:
             return 0, 1
-        low, high = inside.intervals[0].low, inside.intervals[-1].high
+        low, high = inside[0].low, inside[-1].high
         assert isinstance(low, int)
         assert isinstance(high, int)
         first = int(piece.grid.place(_moment(self.type, low))[0])
@@ -114,11 +137,21 @@ class Cells:
         return past - first, past - first + 1 if piece.between else 0
 
 
-def size(values: ValueSet) -> int:
-    """How many values a finite set has."""
-    if any(isinstance(cut, str) for cut in values.cuts):
-        return len(values.finite_ordinals(MOST_TEXTS) or ())
-    return sum(int(i.high or 0) - int(i.low or 0) for i in values.intervals)
+def _is_before(one: Interval, other: Interval) -> bool:
+    """Does an interval end before another begins?"""
+    high, low = one.high, other.low
+    return high is not None and low is not None and not precedes(low, high)
+
+
+def size(intervals: Iterable[Interval]) -> int:
+    """How many values there are in intervals that hold finitely many."""
+    found = 0
+    for interval in intervals:
+        if isinstance(interval.low, int) and isinstance(interval.high, int):
+            found += interval.high - interval.low
+        else:
+            found += len(ValueSet.of(interval).finite_ordinals(MOST_TEXTS) or ())
+    return found
 
 
 def anything(type_: Type) -> Cells:
@@ -130,7 +163,7 @@ def overlaid(type_: Type, layers: Iterable[Cells]) -> Cells:
     """Cells so fine that each lies within a cell, or outside, of every layer."""
     all_layers = tuple(layers)
     possible = union(layer.possible for layer in all_layers)
-    pieces = [_clipped(layer) for layer in all_layers]
+    pieces = [layer.clipped(number) for number, layer in enumerate(all_layers)]
     return Cells(type_, possible, tuple(overlay(pieces)))
 
 
@@ -157,22 +190,13 @@ def _piece_at(pieces: Sequence[Piece], low: Ordinal | None) -> Piece | None:
     return pieces[number] if number >= 0 else None
 
 
-def _clipped(cells: Cells) -> list[Piece]:
-    """The pieces without what is not possible."""
-    return [
-        Piece(piece.span.intersection(interval), piece.kind, piece.grid, piece.between)
-        for piece in cells.pieces
-        for interval in cells.possible.intervals
-        if piece.span.overlaps(interval)
-    ]
-
-
 def _finest(span: Interval, over: list[Piece]) -> Piece:
     if any(piece.kind == "values" for piece in over):
         return Piece(span, "values")
     grids = [piece.grid for piece in over if piece.grid is not None]
     if not grids:
-        return Piece(span, "gap")
+        marks = tuple(piece.mark for piece in over)
+        return Piece(span, "gap", mark=None if None in marks else marks)
     between = any(piece.kind == "gap" or piece.between for piece in over)
     return Piece(span, "grid", max(grids, key=lambda grid: digits(grid) or 0), between)
 

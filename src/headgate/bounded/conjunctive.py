@@ -61,6 +61,7 @@ class Conjunctive:
 
     `streams` names the stream of each occurrence; a name that stands twice is a self-join.
     `windowed` occurrences count only with their last rows, so that their own state is bounded.
+    `marks` are constants of lines (line, constant) that bound nothing, but cut the line as well.
     """
 
     streams: tuple[str, ...]
@@ -71,6 +72,7 @@ class Conjunctive:
     distinct: bool = False
     windowed: frozenset[int] = frozenset()
     lines: tuple[Line, ...] = (Line(),)
+    marks: tuple[tuple[int, int], ...] = ()
 
     @property
     def has_self_joins(self) -> bool:
@@ -81,6 +83,7 @@ class Conjunctive:
         return (v for v, variable in enumerate(self.variables) if variable.source == source)
 
     def constants(self, line: int) -> list[int]:
-        """The constants that a line is compared with, ascending."""
-        on_line = (b.constant for b in self.bounds if self.variables[b.variable].line == line)
-        return sorted(set(on_line))
+        """The constants that a line is compared with or marked by, ascending."""
+        bounding = (b.constant for b in self.bounds if self.variables[b.variable].line == line)
+        marking = (constant for marked, constant in self.marks if marked == line)
+        return sorted({*bounding, *marking})

@@ -82,7 +82,11 @@ def ends(store: Store, cells: Mapping[Column, Cell] | None = None) -> Ends | Non
 
 def _is_open(store: Store, argument: Column | None, cells: Mapping[Column, Cell]) -> bool:
     """Does a bucket not know the value that MIN or MAX is taken of?"""
-    return argument in store.kept and (argument not in cells or cells[argument][0] == "gap")
+    if argument is None or argument not in store.kept:
+        return False
+    if argument in cells:
+        return cells[argument][0] == "gap"
+    return argument == store.carried or store.cells(argument).gaps > 0
 
 
 def _with(references: References, column: Column) -> References:

@@ -79,5 +79,6 @@ def _answer(query: Query, schema: Schema, synopses: Sequence[Synopsis]) -> tuple
     if query.kind == "aggregate" and not query.group_by:
         rows = 1
     each = sum(synopsis.output_bytes for synopsis in synopses)
-    each += sum(width(aggregate.type) for aggregate in aggregates(query))
+    others = (a for a in aggregates(query) if a.function not in ("MIN", "MAX"))
+    each += sum(width(aggregate.type) for aggregate in others)
     return rows * (columns + len(aggregates(query))), rows * each

@@ -15,7 +15,7 @@ from math import prod
 from typing import Any
 
 from headgate.bounded.branches import Branch, source_of
-from headgate.bounded.cases import Case, output_columns
+from headgate.bounded.cases import Case, aggregates, output_columns
 from headgate.bounded.cells import Cells
 from headgate.bounded.extremes import ends
 from headgate.bounded.plan import Plan, Store, merged_cells, plan_of
@@ -80,7 +80,8 @@ class Buckets:
 class Synopsis:
     """What is kept of one stream of FROM: sets of buckets, its last rows, or nothing.
 
-    `outputs` is how many different outputs or groups it can contribute, of `output_bytes` each.
+    `outputs` is how many different outputs or groups it can contribute, of `output_bytes` each,
+    those of its MIN and MAX included.
     `assumed` names attributes whose texts are assumed to be short.
     """
 
@@ -141,6 +142,8 @@ def _synopsis(plan: Plan, lengths: _Lengths, number: int) -> Synopsis:
     put_out = [
         c for c in output_columns(plan.query, plan.schema) if source_of(plan.query, c) == number
     ]
+    ordered = (a.argument for a in aggregates(plan.query) if a.function in ("MIN", "MAX"))
+    extremes = [c for c in ordered if c is not None and source_of(plan.query, c) == number]
     buckets = tuple(_buckets(store, lengths) for store in stores)
     kept = dict.fromkeys(c for store in stores for c in (*store.kept, *store.summed))
     values, size, outputs = sum(b.values for b in buckets), sum(b.bytes for b in buckets), 1
@@ -161,7 +164,7 @@ def _synopsis(plan: Plan, lengths: _Lengths, number: int) -> Synopsis:
         values,
         size,
         outputs,
-        lengths.bytes(put_out),
+        lengths.bytes((*put_out, *extremes)),
         lengths.assumed(number, (*kept, *put_out)),
     )
 

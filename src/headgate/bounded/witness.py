@@ -8,12 +8,13 @@ definition of the answer, so that a witness holds whatever the theory says.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from headgate.bounded.answer import Answer, NotComputable, answer
+from headgate.bounded.answer import Answer, NotComputable, answer, together
 from headgate.bounded.axis import NoSuchValue, Position, value_at
 from headgate.bounded.cases import Case, argument_columns, output_columns
 from headgate.bounded.checker import Violation
@@ -21,13 +22,13 @@ from headgate.bounded.closure import close
 from headgate.bounded.conjunctive import Comparison
 from headgate.bounded.faults import Fault
 from headgate.bounded.schedule import schedule
-from headgate.predicate import Column, Matches, Row, columns
+from headgate.predicate import Column, Matches, Row, columns, evaluate
 from headgate.predicate.candidates import pattern_examples
 from headgate.predicate.solve import example
 from headgate.query import Query
 from headgate.schema import Schema, Type, Value, ValueSet
 
-VERIFIED_SIZE = 3
+LONG = 24  # rows of a schedule of which three are verified
 
 Event = tuple[str, Row]  # the stream, and a row that arrives on it
 _Values = list[Value | None]
@@ -129,17 +130,24 @@ def _with(case: Case, fault: Fault, changed: list[Comparison]) -> Iterator[tuple
 
 
 def witness(query: Query, schema: Schema, case: Case, fault: Fault, size: int) -> Witness | None:
-    """The witness of a fault; None where the types have no such values."""
+    """The witness of a fault; None where the types have no such values.
+
+    Some rows may have to be left out, as a filter has holes or a sum does not see a zero. What is
+    left is scheduled as before, so more rows are asked for than are wanted.
+    """
     ends = 2 if _is_moved(fault) else 0
-    try:
-        positions = schedule(case.query, fault.violation, size + ends + 1)
-        values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
-        telling = _telling(fault, positions, values)[: size + ends]
-        sources = range(len(query.sources))
-        rows = [[_row(query, schema, case, s, each) for s in sources] for each in telling]
-    except (NoSuchValue, ValueError):
+    wanted = size + ends
+    for asked in (wanted + 1, 2 * wanted + 10, 8 * wanted + 100):
+        try:
+            rows = _rows(query, schema, case, fault, asked)
+        except (NoSuchValue, ValueError):
+            return None
+        if len(rows) >= wanted:
+            break
+    else:
         return None
-    source = fault.violation.source
+    rows = rows[:wanted]
+    source, sources = fault.violation.source, range(len(query.sources))
     streams = [s.stream for s in query.sources]
     kept = rows[1:-1] if ends else rows
     return Witness(
@@ -152,21 +160,49 @@ def witness(query: Query, schema: Schema, case: Case, fault: Fault, size: int) -
     )
 
 
+def _rows(
+    query: Query, schema: Schema, case: Case, fault: Fault, size: int
+) -> list[tuple[Row, ...]]:
+    """Rows of all sources, one for each assignment of a schedule that tells something."""
+    positions = schedule(case.query, fault.violation, size)
+    values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
+    numbers = _telling(case, fault, positions, values)
+    sources = range(len(query.sources))
+    rows = [tuple(_row(query, schema, case, s, values[n]) for s in sources) for n in numbers]
+    truths = [evaluate(query.where, together(query, parts)) for parts in rows]
+    usual = True if True in truths else Counter([*truths, False]).most_common(1)[0][0]
+    return [parts for parts, truth in zip(rows, truths, strict=True) if truth == usual]
+
+
 def _telling(
-    fault: Fault, positions: Sequence[Sequence[Position]], values: list[_Values]
-) -> list[_Values]:
+    case: Case, fault: Fault, positions: Sequence[Sequence[Position]], values: list[_Values]
+) -> list[int]:
     """Without a row that adds nothing to a sum, and in the order of what a median is taken of."""
-    variable = fault.violation.variable
-    if fault.aggregate is None or fault.violation.pattern != "output":
-        return values
-    order = sorted(range(len(values)), key=lambda number: positions[number][variable])
-    return [values[number] for number in order if values[number][variable] != 0]
+    numbers = list(range(len(values)))
+    if fault.aggregate is None or fault.aggregate.argument is None:
+        return numbers
+    argument = case.number(fault.aggregate.argument)
+    if argument is None:
+        return numbers
+    if fault.violation.pattern == "output":
+        numbers.sort(key=lambda number: positions[number][argument])
+    return [number for number in numbers if values[number][argument] != 0]
 
 
-def holds(found: Witness) -> bool:
-    """Are all pairs of subsets of the rows told apart? For a few rows only."""
-    numbers = range(len(found.rows))
-    subsets = [frozenset(s) for n in range(len(numbers) + 1) for s in combinations(numbers, n)]
+def holds(query: Query, schema: Schema, case: Case, fault: Fault) -> bool:
+    """Are there streams, of any length, whose rows are all told apart?
+
+    Three rows that lie far from each other in a longer schedule stand for all: what holds only for
+    a while, as long as other values are not passed, fails for one of them.
+    """
+    long = witness(query, schema, case, fault, LONG)
+    if long is None:
+        return False
+    far = (0, LONG // 2, LONG - 1)
+    found = replace(
+        long, rows=tuple(long.rows[at] for at in far), others=tuple(long.others[at] for at in far)
+    )
+    subsets = [frozenset(s) for n in range(len(far) + 1) for s in combinations(range(len(far)), n)]
     try:
         return all(found.tells_apart(a, b) is not None for a, b in combinations(subsets, 2))
     except NotComputable:
@@ -216,7 +252,7 @@ def _example(case: Case, variable: int, number: int) -> Value:
     if not patterns:
         return column.type.value(example(values, column.type))
     texts = [text for pattern in patterns for text in pattern_examples(pattern)]
-    for text in (*texts, "a"):
+    for text in (*texts, str(example(values, column.type)), "a"):
         for tried in (f"{text}{number or ''}", f"{number or ''}{text}"):
             if tried in values and all(
                 p.pattern.compiled.matches(tried) != p.negated for p in patterns
