@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
-from headgate.bounded import definition
-from headgate.bounded.closure import Closure, close
-from headgate.bounded.conjunctive import Bound, Comparison, Conjunctive, Variable
+from headgate.bounded.theory import definition
+from headgate.bounded.theory.closure import Closure, close
+from headgate.bounded.theory.conjunctive import Bound, Comparison, Conjunctive, Variable
 
 
 def figure_2(query: Conjunctive) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from headgate.bounded.conjunctive import (
+from headgate.bounded.theory.conjunctive import (
     Bound,
     BoundComparator,
     Comparator,
@@ -16,7 +16,7 @@ from headgate.bounded.conjunctive import (
     Line,
     Variable,
 )
-from headgate.bounded.orders import maximum_orders
+from headgate.bounded.theory.orders import maximum_orders
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from headgate.bounded.conjunctive import Conjunctive
+from headgate.bounded.theory.conjunctive import Conjunctive
 from headgate.predicate import Row
 from headgate.predicate.solve import example
 from headgate.query import Query

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from headgate.bounded.analysis import analyse
-from headgate.bounded.witness import holds, witness
+from headgate.bounded.witness.witness import holds, witness
 from tests.bounded.sql import PAPER, TABLE_1, TYPED, bound, distinct
 
 

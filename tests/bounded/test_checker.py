@@ -10,9 +10,9 @@ from typing import Literal
 
 import pytest
 
-from headgate.bounded import checker, definition
-from headgate.bounded.closure import close
-from headgate.bounded.conjunctive import (
+from headgate.bounded.theory import checker, definition
+from headgate.bounded.theory.closure import close
+from headgate.bounded.theory.conjunctive import (
     Bound,
     BoundComparator,
     Comparator,
@@ -21,9 +21,9 @@ from headgate.bounded.conjunctive import (
     Line,
     Variable,
 )
-from headgate.bounded.orders import ordered
-from headgate.bounded.redundant import all_kept
-from headgate.bounded.relations import closed
+from headgate.bounded.theory.orders import ordered
+from headgate.bounded.theory.redundant import all_kept
+from headgate.bounded.theory.relations import closed
 from tests.bounded.random_queries import FAMILIES, Family, queries
 from tests.scale import many, seed
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import z3
 
-from headgate.bounded.closure import close
-from headgate.bounded.conjunctive import Bound, Comparison, Conjunctive, Line, Variable
-from headgate.bounded.definition import gap, references_of
-from headgate.bounded.orders import ordered
-from headgate.bounded.redundant import all_kept
+from headgate.bounded.theory.closure import close
+from headgate.bounded.theory.conjunctive import Bound, Comparison, Conjunctive, Line, Variable
+from headgate.bounded.theory.definition import gap, references_of
+from headgate.bounded.theory.orders import ordered
+from headgate.bounded.theory.redundant import all_kept
 from tests.bounded.random_queries import FAMILIES, queries
 from tests.bounded.written import written
 from tests.scale import many, seed

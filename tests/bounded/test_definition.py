@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from headgate.bounded import checker, definition
-from headgate.bounded.conjunctive import Bound, Comparison, Conjunctive, Variable
-from headgate.bounded.definition import extremum_is_bounded, references_of
-from headgate.bounded.orders import maximum_orders, ordered
-from headgate.bounded.redundant import all_kept
-from headgate.bounded.relations import closed
+from headgate.bounded.theory import checker, definition
+from headgate.bounded.theory.conjunctive import Bound, Comparison, Conjunctive, Variable
+from headgate.bounded.theory.definition import extremum_is_bounded, references_of
+from headgate.bounded.theory.orders import maximum_orders, ordered
+from headgate.bounded.theory.redundant import all_kept
+from headgate.bounded.theory.relations import closed
 from headgate.errors import ExpansionTooLarge
 from tests.bounded.written import names, written
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.bounded.checker import is_bounded
+from headgate.bounded.theory.checker import is_bounded
 from tests.bounded.figure_2 import figure_2
 from tests.bounded.random_queries import FAMILIES, queries
 from tests.scale import many, seed

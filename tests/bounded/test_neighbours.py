@@ -17,8 +17,8 @@ from operator import eq, ge, gt, le, lt
 
 import pytest
 
-from headgate.bounded import definition
-from headgate.bounded.conjunctive import Conjunctive
+from headgate.bounded.theory import definition
+from headgate.bounded.theory.conjunctive import Conjunctive
 from tests.bounded.random_queries import FAMILIES, queries
 from tests.bounded.written import written
 from tests.scale import many, seed

@@ -8,11 +8,11 @@ from itertools import islice, product
 
 import pytest
 
-from headgate.bounded.conjunctive import Conjunctive
-from headgate.bounded.definition import references_of
-from headgate.bounded.orders import ordered
-from headgate.bounded.redundant import Kept, all_kept, without_redundant
-from headgate.bounded.relations import Order, closed
+from headgate.bounded.theory.conjunctive import Conjunctive
+from headgate.bounded.theory.definition import references_of
+from headgate.bounded.theory.orders import ordered
+from headgate.bounded.theory.redundant import Kept, all_kept, without_redundant
+from headgate.bounded.theory.relations import Order, closed
 from tests.bounded.random_queries import FAMILIES, Family, queries
 from tests.scale import many, seed
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from headgate.bounded.graph_columns import Columns
-from headgate.bounded.graph_curves import edge_line, limit_line
-from headgate.bounded.graph_layout import Slot, Slots, cost, ordered
-from headgate.bounded.graph_places import places
-from headgate.bounded.plot import drawn, plot_comparisons
-from headgate.bounded.predicate_graph import PredicateGraph, predicate_graph
+from headgate.bounded.graph.columns import Columns
+from headgate.bounded.graph.curves import edge_line, limit_line
+from headgate.bounded.graph.graph import PredicateGraph, predicate_graph
+from headgate.bounded.graph.layout import Slot, Slots, cost, ordered
+from headgate.bounded.graph.places import places
+from headgate.bounded.graph.plot import drawn, plot_comparisons
 from headgate.bounded.verdict import Verdict, verdict
 from headgate.errors import UsageError
 from headgate.schema import Schema

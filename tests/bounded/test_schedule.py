@@ -13,9 +13,9 @@ from typing import Any, cast
 
 import pytest
 
-from headgate.bounded.checker import Join, Violation, extremum_violations, violations
-from headgate.bounded.closure import close
-from headgate.bounded.conjunctive import (
+from headgate.bounded.theory.checker import Join, Violation, extremum_violations, violations
+from headgate.bounded.theory.closure import close
+from headgate.bounded.theory.conjunctive import (
     Bound,
     BoundComparator,
     Comparator,
@@ -24,7 +24,7 @@ from headgate.bounded.conjunctive import (
     Line,
     Variable,
 )
-from headgate.bounded.schedule import schedule
+from headgate.bounded.witness.schedule import schedule
 from tests.scale import many, seed
 
 COMPARE = {

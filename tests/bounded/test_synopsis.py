@@ -10,9 +10,9 @@ import pytest
 
 from headgate.bounded.analysis import analyse, is_proven
 from headgate.bounded.answer import answer
-from headgate.bounded.memory import Memory, memory
-from headgate.bounded.plain import PlainRun
-from headgate.bounded.synopsis import Synopsis, synopses
+from headgate.bounded.synopses.memory import Memory, memory
+from headgate.bounded.synopses.plain import PlainRun
+from headgate.bounded.synopses.synopsis import Synopsis, synopses
 from headgate.errors import UsageError
 from headgate.predicate import Row
 from headgate.query import Query

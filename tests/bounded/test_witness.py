@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from headgate.bounded.analysis import analyse
-from headgate.bounded.witness import Event, Witness, witness
+from headgate.bounded.witness.witness import Event, Witness, witness
 from headgate.query import Aggregate, Source
 from headgate.schema import DecimalType, Timestamp
 from headgate.sql import render_select

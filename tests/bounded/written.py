@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from headgate.bounded.conjunctive import (
+from headgate.bounded.theory.conjunctive import (
     Bound,
     BoundComparator,
     Comparator,

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headgate.bounded.alternatives import Alternatives, coarse, fine
-from headgate.bounded.cases import Case, case_of
-from headgate.bounded.closure import close
+from headgate.bounded.cases.alternatives import Alternatives, coarse, fine
+from headgate.bounded.cases.case import Case, case_of
 from headgate.bounded.faults import Fault, faults
-from headgate.bounded.witness import attempts, holds
+from headgate.bounded.theory.closure import close
+from headgate.bounded.witness.witness import attempts, holds
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate.satisfy import Answer
 from headgate.query import Query, satisfiable_query

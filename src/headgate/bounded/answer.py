@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from headgate.bounded.cases import output_columns
+from headgate.bounded.cases.case import output_columns
 from headgate.predicate import Column, Row, evaluate
 from headgate.query import Aggregate, Query
 from headgate.schema import Schema

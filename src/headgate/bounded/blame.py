@@ -6,9 +6,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.bounded.cases import Case
-from headgate.bounded.checker import Join
+from headgate.bounded.cases.case import Case
 from headgate.bounded.faults import Fault
+from headgate.bounded.theory.checker import Join
 from headgate.predicate import Column, Compare
 from headgate.query import Aggregate, Query
 from headgate.schema import Schema
@@ -50,7 +50,7 @@ def blame(query: Query, schema: Schema, case: Case, fault: Fault) -> Blame:
     """Put a fault into words."""
     violation = fault.violation
     columns = [case.columns[v] for v in (violation.variable,) if v >= 0]
-    joins = [_written(case, join) for join in violation.joins]
+    joins = [written_path(case, join) for join in violation.joins]
     for join in violation.joins:
         columns += [case.columns[join.left], case.columns[join.right]]
     compares = list(dict.fromkeys(c for path in joins for c in path))
@@ -97,7 +97,7 @@ def _written_aggregate(aggregate: Aggregate) -> str:
     return f"{aggregate.function}{' DISTINCT' if aggregate.distinct else ''}"
 
 
-def _written(case: Case, join: Join) -> list[Compare]:
+def written_path(case: Case, join: Join) -> list[Compare]:
     """The comparisons by which a join follows: the shortest way from its left to its right."""
     ways: dict[int, list[tuple[int, Compare]]] = {}
     for comparison in case.query.comparisons:

@@ -12,8 +12,8 @@ from itertools import combinations
 from typing import Any
 
 from headgate.bounded.analysis import is_proven
-from headgate.bounded.cases import Case, output_columns
-from headgate.bounded.closure import close
+from headgate.bounded.cases.case import Case, output_columns
+from headgate.bounded.theory.closure import close
 from headgate.predicate import Column, Predicate, Within, conjunction
 from headgate.query import Aggregate, Output, Query
 from headgate.schema import (

@@ -15,11 +15,11 @@ from itertools import islice
 
 import numpy as np
 
-from headgate.bounded import definition
-from headgate.bounded.cases import Case, aggregates
-from headgate.bounded.checker import Violation, extremum_violations, violations
-from headgate.bounded.closure import Closure, close
-from headgate.bounded.conjunctive import Conjunctive
+from headgate.bounded.cases.case import Case, aggregates
+from headgate.bounded.theory import definition
+from headgate.bounded.theory.checker import Violation, extremum_violations, violations
+from headgate.bounded.theory.closure import Closure, close
+from headgate.bounded.theory.conjunctive import Conjunctive
 from headgate.query import Aggregate, Query
 
 MOST_ORDERED = 1_000  # ordered queries that are looked at for what else is at fault

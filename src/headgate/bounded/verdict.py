@@ -13,9 +13,9 @@ from typing import Any
 from headgate.bounded.analysis import Analysis, analyse
 from headgate.bounded.blame import Blame, blame
 from headgate.bounded.cures import Cure, cures
-from headgate.bounded.memory import Memory, memory
-from headgate.bounded.synopsis import Synopsis, synopses
-from headgate.bounded.witness import Witness, witness
+from headgate.bounded.synopses.memory import Memory, memory
+from headgate.bounded.synopses.synopsis import Synopsis, synopses
+from headgate.bounded.witness.witness import Witness, witness
 from headgate.predicate.satisfy import Answer
 from headgate.query import Query
 from headgate.schema import Schema
@@ -86,7 +86,7 @@ class Verdict:
             found["cures"] = [cure.as_json() for cure in self.cures] if with_cures else None
         if self.bounded == "yes":
             found["synopses"] = [synopsis.as_json() for synopsis in self.synopses]
-            found["most"] = self.memory.as_json()["memory"] if self.memory is not None else None
+            found["most"] = self.memory.as_json() if self.memory is not None else None
         return found
 
 

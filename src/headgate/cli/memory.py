@@ -15,7 +15,7 @@ from headgate.events.json_text import as_json
 from headgate.sql import render_query
 
 if TYPE_CHECKING:
-    from headgate.bounded.witness import Witness
+    from headgate.bounded.witness.witness import Witness
 
 SHOWN_CURES = 4
 SHOWN_CONTINUATIONS = 5
@@ -105,7 +105,7 @@ def plot_query(findings: list[Finding], plot: Path) -> None:
     if len(remembering) != 1:
         which = ", ".join(f.id for f in remembering[:5]) or "none"
         raise UsageError(f"--plot draws one join, DISTINCT or aggregate; here: {which}; give --id")
-    from headgate.bounded.plot import plot_comparisons
+    from headgate.bounded.graph.plot import plot_comparisons
 
     verdict = remembering[0].memory
     assert verdict is not None

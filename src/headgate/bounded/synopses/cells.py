@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from headgate.bounded.finite import MOST_TEXTS
+from headgate.bounded.cases.finite import MOST_TEXTS
 from headgate.schema import (
     EVERYTHING,
     DecimalType,

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headgate.bounded.alternatives import coarse, fine
-from headgate.bounded.blame import _written as written_path
-from headgate.bounded.cases import Case, aggregates, case_of
-from headgate.bounded.checker import Join, Violation
-from headgate.bounded.closure import close
-from headgate.bounded.conjunctive import Comparator, Comparison
-from headgate.bounded.limits import Constant, limits
+from headgate.bounded.blame import written_path
+from headgate.bounded.cases.alternatives import coarse, fine
+from headgate.bounded.cases.case import Case, aggregates, case_of
+from headgate.bounded.graph.limits import Constant, limits
+from headgate.bounded.theory.checker import Join, Violation
+from headgate.bounded.theory.closure import close
+from headgate.bounded.theory.conjunctive import Comparator, Comparison
 from headgate.errors import ExpansionTooLarge, UsageError
 from headgate.predicate import IsNull, Within
 from headgate.sql import Places, places, render_predicate

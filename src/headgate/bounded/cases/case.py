@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from headgate.bounded.alternatives import Alternative
-from headgate.bounded.axis import Axis, NumberAxis, TextAxis, TimeAxis, WholeAxis
-from headgate.bounded.conjunctive import (
+from headgate.bounded.cases.alternatives import Alternative
+from headgate.bounded.cases.axis import Axis, NumberAxis, TextAxis, TimeAxis, WholeAxis
+from headgate.bounded.cases.finite import is_finite, spelt_out
+from headgate.bounded.theory.conjunctive import (
     Bound,
     BoundComparator,
     Comparator,
@@ -24,7 +25,6 @@ from headgate.bounded.conjunctive import (
     Line,
     Variable,
 )
-from headgate.bounded.finite import is_finite, spelt_out
 from headgate.predicate import Atom, Column, Compare, Constant, IsNull, Matches, Within
 from headgate.predicate import atoms as every_atom
 from headgate.predicate.atoms import MIRROR

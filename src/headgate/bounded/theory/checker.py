@@ -22,8 +22,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.bounded.closure import Booleans, Closure, close
-from headgate.bounded.conjunctive import Conjunctive
+from headgate.bounded.theory.closure import Booleans, Closure, close
+from headgate.bounded.theory.conjunctive import Conjunctive
 
 Condition = Literal["C1", "C2", "C3"]
 Pattern = Literal["output", "equality", "count", "minima", "maxima", "both", "maximum", "minimum"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from headgate.bounded.cells import NULL_CELL, Cell
-from headgate.bounded.extremes import Ends, Frontier, ends
-from headgate.bounded.plan import Store
-from headgate.bounded.totals import Total
+from headgate.bounded.synopses.cells import NULL_CELL, Cell
+from headgate.bounded.synopses.extremes import Ends, Frontier, ends
+from headgate.bounded.synopses.plan import Store
+from headgate.bounded.synopses.totals import Total
 from headgate.predicate import Column, Row
 from headgate.predicate.evaluate import evaluate_atom
 from headgate.schema import Timestamp

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from headgate.bounded.fonts import Fonts, printable
-from headgate.bounded.graph_layout import Slot
-from headgate.bounded.graph_places import Places, Side, side_of
-from headgate.bounded.predicate_graph import Edge, Limit, Node, PredicateGraph
+from headgate.bounded.graph.fonts import Fonts, printable
+from headgate.bounded.graph.graph import Edge, Limit, Node, PredicateGraph
+from headgate.bounded.graph.layout import Slot
+from headgate.bounded.graph.places import Places, Side, side_of
 
 NAME_SIZE, CONSTANT_SIZE, TITLE_SIZE, SMALL_SIZE = 10.0, 9.0, 11.0, 8.0  # points
 LONGEST_NAME, LONGEST_CONSTANT = 30, 24  # characters

@@ -12,7 +12,7 @@ from functools import reduce
 from itertools import pairwise
 from operator import or_
 
-from headgate.bounded.conjunctive import Conjunctive
+from headgate.bounded.theory.conjunctive import Conjunctive
 
 Chain = tuple[int, ...]  # elements of one stream and line in strictly ascending order
 

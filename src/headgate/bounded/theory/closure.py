@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.bounded.conjunctive import Conjunctive
+from headgate.bounded.theory.conjunctive import Conjunctive
 
 NO_BOUND = 1 << 40
 AT_MOST_ZERO = 1

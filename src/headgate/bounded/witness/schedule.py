@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise, permutations
 from typing import Any
 
-from headgate.bounded.checker import Join, Violation
-from headgate.bounded.closure import Booleans, close
-from headgate.bounded.conjunctive import Conjunctive
-from headgate.bounded.fill import Row, Track, fill
+from headgate.bounded.theory.checker import Join, Violation
+from headgate.bounded.theory.closure import Booleans, close
+from headgate.bounded.theory.conjunctive import Conjunctive
+from headgate.bounded.witness.fill import Row, Track, fill
 
 ALL_PAIRS = 12
 
@@ -42,8 +42,8 @@ def schedule(query: Conjunctive, violation: Violation, size: int) -> list[Row]:
     The last two are said of i != j. All of this is verified before it is returned: on all pairs of
     up to a dozen rows, and on neighbours beyond. Raises ValueError if there are no such rows.
 
-    >>> from headgate.bounded.checker import violations
-    >>> from headgate.bounded.conjunctive import Comparison, Variable
+    >>> from headgate.bounded.theory.checker import violations
+    >>> from headgate.bounded.theory.conjunctive import Comparison, Variable
     >>> below = (Comparison(0, "<", 1),)
     >>> query = Conjunctive(("s", "t"), (Variable(0, "a"), Variable(1, "b")), below)
     >>> schedule(query, next(violations(query)), 3)

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from headgate.bounded.checker import Join, Pattern, Violation
-from headgate.bounded.conjunctive import Conjunctive
-from headgate.bounded.orders import ordered
-from headgate.bounded.redundant import Kept, all_kept, without_redundant
-from headgate.bounded.relations import Order, bits, closed, union
+from headgate.bounded.theory.checker import Join, Pattern, Violation
+from headgate.bounded.theory.conjunctive import Conjunctive
+from headgate.bounded.theory.orders import ordered
+from headgate.bounded.theory.redundant import Kept, all_kept, without_redundant
+from headgate.bounded.theory.relations import Order, bits, closed, union
 
 
 def is_bounded(query: Conjunctive) -> bool:

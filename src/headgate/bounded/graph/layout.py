@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from headgate.bounded.predicate_graph import Edge, PredicateGraph
+from headgate.bounded.graph.graph import Edge, PredicateGraph
 
 STARTS = 16
 SWEEPS = 8

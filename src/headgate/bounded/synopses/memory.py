@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from headgate.bounded.cases import aggregates, output_columns
-from headgate.bounded.sizes import ASSUMED_TEXT, readable, width
-from headgate.bounded.synopsis import Synopsis
+from headgate.bounded.cases.case import aggregates, output_columns
+from headgate.bounded.synopses.sizes import ASSUMED_TEXT, readable, width
+from headgate.bounded.synopses.synopsis import Synopsis
 from headgate.query import Query
 from headgate.schema import Schema
 
@@ -44,13 +44,11 @@ class Memory:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "memory": {
-                "values": self.values,
-                "bytes": self.bytes,
-                "answer": {"values": self.answer_values, "bytes": self.answer_bytes},
-                "assumed": list(self.assumed),
-                "text": str(self),
-            }
+            "values": self.values,
+            "bytes": self.bytes,
+            "answer": {"values": self.answer_values, "bytes": self.answer_bytes},
+            "assumed": list(self.assumed),
+            "text": str(self),
         }
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from headgate.bounded.graph_layout import Order, Slot, Slots, ordered
-from headgate.bounded.predicate_graph import Edge, Limit, PredicateGraph
+from headgate.bounded.graph.graph import Edge, Limit, PredicateGraph
+from headgate.bounded.graph.layout import Order, Slot, Slots, ordered
 
 PORT = 0.17  # between the ends of edges at a node
 NODE, LANE = 0.34, 0.06  # the least height

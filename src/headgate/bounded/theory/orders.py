@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from headgate.bounded.conjunctive import Conjunctive
-from headgate.bounded.relations import Chain, Elements, Order, bits, closed, union
+from headgate.bounded.theory.conjunctive import Conjunctive
+from headgate.bounded.theory.relations import Chain, Elements, Order, bits, closed, union
 from headgate.errors import ExpansionTooLarge
 
 MOST_ORDERS = 1_000_000
@@ -37,7 +37,7 @@ def ordered(
 def maximum_orders(query: Conjunctive, sources: frozenset[int] | None = None) -> int:
     """An upper bound on the number of orders: of each stream, and line, on its own.
 
-    >>> from headgate.bounded.conjunctive import Bound, Conjunctive, Variable
+    >>> from headgate.bounded.theory.conjunctive import Bound, Conjunctive, Variable
     >>> maximum_orders(Conjunctive(("s",), (Variable(0, "a"),), bounds=(Bound(0, "<", 3),)))
     3
     """

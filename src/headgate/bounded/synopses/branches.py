@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from headgate.bounded.alternatives import Alternative, coarse, fine
-from headgate.bounded.axis import NumberAxis, TextAxis, TimeAxis
-from headgate.bounded.cases import Case, case_of
-from headgate.bounded.cells import (
+from headgate.bounded.cases.alternatives import Alternative, coarse, fine
+from headgate.bounded.cases.axis import NumberAxis, TextAxis, TimeAxis
+from headgate.bounded.cases.case import Case, case_of
+from headgate.bounded.cases.finite import spelt_out
+from headgate.bounded.synopses.cells import (
     NULL_CELL,
     Cell,
     Cells,
@@ -22,8 +23,7 @@ from headgate.bounded.cells import (
     overlay,
     place,
 )
-from headgate.bounded.closure import Closure, close
-from headgate.bounded.finite import spelt_out
+from headgate.bounded.theory.closure import Closure, close
 from headgate.predicate import And, Atom, Column, Compare, Predicate, Row, columns, holding
 from headgate.predicate.narrowing import Narrowing
 from headgate.query import Query, attribute_of

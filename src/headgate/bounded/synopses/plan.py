@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from headgate.bounded.branches import Branch, branches, source_of
-from headgate.bounded.cases import Case, aggregates, output_columns
-from headgate.bounded.cells import Cells, overlaid
-from headgate.bounded.checker import is_bounded, live_joins
+from headgate.bounded.cases.case import Case, aggregates, output_columns
+from headgate.bounded.synopses.branches import Branch, branches, source_of
+from headgate.bounded.synopses.cells import Cells, overlaid
+from headgate.bounded.theory.checker import is_bounded, live_joins
 from headgate.predicate import Atom, Column, IsNull, Within
 from headgate.query import Aggregate, Query
 from headgate.schema import NOTHING, Schema

@@ -15,11 +15,11 @@ from typing import Any
 
 from headgate.bounded.analysis import analyse
 from headgate.bounded.answer import Answer, NotComputable
-from headgate.bounded.branches import filters, source_of
-from headgate.bounded.cases import aggregates, output_columns
-from headgate.bounded.plan import Part, needs_values, plan_of
-from headgate.bounded.stores import Chosen, Counted, Kept
-from headgate.bounded.totals import Total, of_total, of_values
+from headgate.bounded.cases.case import aggregates, output_columns
+from headgate.bounded.synopses.branches import filters, source_of
+from headgate.bounded.synopses.plan import Part, needs_values, plan_of
+from headgate.bounded.synopses.stores import Chosen, Counted, Kept
+from headgate.bounded.synopses.totals import Total, of_total, of_values
 from headgate.errors import UsageError
 from headgate.predicate import Column, Row, columns, evaluate
 from headgate.predicate.evaluate import evaluate_atom

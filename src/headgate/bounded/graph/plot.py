@@ -13,8 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.bounded.fonts import HARD_SPACE, printable
-from headgate.bounded.graph_columns import (
+from headgate.bounded.graph.columns import (
     CONSTANT_SIZE,
     GAP,
     MARGIN,
@@ -26,10 +25,11 @@ from headgate.bounded.graph_columns import (
     constant_text,
     node_text,
 )
-from headgate.bounded.graph_curves import Line, Point, edge_line, limit_line
-from headgate.bounded.graph_layout import Slot
-from headgate.bounded.graph_places import places, side_of
-from headgate.bounded.predicate_graph import PredicateGraph, predicate_graph
+from headgate.bounded.graph.curves import Line, Point, edge_line, limit_line
+from headgate.bounded.graph.fonts import HARD_SPACE, printable
+from headgate.bounded.graph.graph import PredicateGraph, predicate_graph
+from headgate.bounded.graph.layout import Slot
+from headgate.bounded.graph.places import places, side_of
 from headgate.errors import UsageError
 from headgate.picture import GREY, ORANGE, check_plot, save
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from headgate.bounded.conjunctive import Conjunctive
+from headgate.bounded.theory.conjunctive import Conjunctive
 
 Row = tuple[Fraction | int, ...]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.bounded.extremes import References, ends
-from headgate.bounded.plan import Store
+from headgate.bounded.synopses.extremes import References, ends
+from headgate.bounded.synopses.plan import Store
 
 
 def what_is_kept(store: Store, *, is_known: bool) -> str:

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from headgate.bounded.branches import Branch, source_of
-from headgate.bounded.cases import Case, aggregates, output_columns
-from headgate.bounded.cells import Cells
-from headgate.bounded.extremes import ends
-from headgate.bounded.plan import Plan, Store, merged_cells, plan_of
-from headgate.bounded.sizes import ASSUMED_TEXT, COUNT, readable, width, width_of_sum
-from headgate.bounded.wording import what_is_kept
+from headgate.bounded.cases.case import Case, aggregates, output_columns
+from headgate.bounded.synopses.branches import Branch, source_of
+from headgate.bounded.synopses.cells import Cells
+from headgate.bounded.synopses.extremes import ends
+from headgate.bounded.synopses.plan import Plan, Store, merged_cells, plan_of
+from headgate.bounded.synopses.sizes import ASSUMED_TEXT, COUNT, readable, width, width_of_sum
+from headgate.bounded.synopses.wording import what_is_kept
 from headgate.predicate import Column
 from headgate.query import Query, attribute_of
 from headgate.schema import Schema, String

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headgate.bounded.conjunctive import Conjunctive
-from headgate.bounded.relations import Order, bits, union
+from headgate.bounded.theory.conjunctive import Conjunctive
+from headgate.bounded.theory.relations import Order, bits, union
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from headgate.bounded.branches import Branch
-from headgate.bounded.cases import case_of
-from headgate.bounded.cells import NULL_CELL, Cell
-from headgate.bounded.checker import live_joins
-from headgate.bounded.closure import Booleans, close
-from headgate.bounded.plan import Store
+from headgate.bounded.cases.case import case_of
+from headgate.bounded.synopses.branches import Branch
+from headgate.bounded.synopses.cells import NULL_CELL, Cell
+from headgate.bounded.synopses.plan import Store
+from headgate.bounded.theory.checker import live_joins
+from headgate.bounded.theory.closure import Booleans, close
 from headgate.predicate import Column, Row, Within
 from headgate.schema import Timestamp
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from headgate.bounded.graph_columns import ARC, PAD, STUB, Columns
-from headgate.bounded.graph_layout import Slot
-from headgate.bounded.graph_places import side_of
-from headgate.bounded.predicate_graph import Edge, Limit
+from headgate.bounded.graph.columns import ARC, PAD, STUB, Columns
+from headgate.bounded.graph.graph import Edge, Limit
+from headgate.bounded.graph.layout import Slot
+from headgate.bounded.graph.places import side_of
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 

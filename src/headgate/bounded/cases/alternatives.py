@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from math import prod
 
-from headgate.bounded.finite import is_finite
+from headgate.bounded.cases.finite import is_finite
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate import (
     And,

@@ -1,0 +1,122 @@
+"""Rows of a schedule: positions on lines become values of types, and these become rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from headgate.bounded.answer import together
+from headgate.bounded.cases.axis import NoSuchValue, Position, value_at
+from headgate.bounded.cases.case import Case, argument_columns, output_columns
+from headgate.bounded.faults import Fault
+from headgate.bounded.witness.schedule import schedule
+from headgate.predicate import Column, Matches, Row, columns, evaluate
+from headgate.predicate.candidates import pattern_examples
+from headgate.predicate.solve import example
+from headgate.query import Query
+from headgate.schema import Schema, Type, Value, ValueSet
+
+_Values = list[Value | None]
+
+
+def scheduled_rows(
+    query: Query, schema: Schema, case: Case, fault: Fault, size: int
+) -> list[tuple[Row, ...]]:
+    """Rows of all sources, one for each assignment of a schedule that tells something."""
+    positions = schedule(case.query, fault.violation, size)
+    values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
+    numbers = _telling(case, fault, positions, values)
+    sources = range(len(query.sources))
+    rows = [tuple(_row(query, schema, case, s, values[n]) for s in sources) for n in numbers]
+    truths = [evaluate(query.where, together(query, parts)) for parts in rows]
+    usual = True if True in truths else Counter([*truths, False]).most_common(1)[0][0]
+    return [parts for parts, truth in zip(rows, truths, strict=True) if truth == usual]
+
+
+def _telling(
+    case: Case, fault: Fault, positions: Sequence[Sequence[Position]], values: list[_Values]
+) -> list[int]:
+    """Without a row that adds nothing to a sum, and in the order of what a median is taken of."""
+    numbers = list(range(len(values)))
+    if fault.aggregate is None or fault.aggregate.argument is None:
+        return numbers
+    argument = case.number(fault.aggregate.argument)
+    if argument is None:
+        return numbers
+    if fault.violation.pattern == "output":
+        numbers.sort(key=lambda number: positions[number][argument])
+    return [number for number in numbers if values[number][argument] != 0]
+
+
+def _values(case: Case, fault: Fault, positions: Sequence[Position], number: int) -> _Values:
+    """The values of all variables of one row of the schedule."""
+    violation = fault.violation
+    scheduled = {violation.variable, *(v for j in violation.joins for v in (j.left, j.right))}
+    argument = fault.aggregate.argument if fault.aggregate else None
+    tied = {v for c in case.query.comparisons for v in (c.left, c.right)}
+    found: _Values = []
+    for variable, column in enumerate(case.columns):
+        is_free = variable not in tied and variable not in scheduled
+        if is_free and column == argument and column.type.numeric:
+            found.append(_different(case.sets[variable], column.type, number))
+        elif is_free or _patterns(case, column):
+            found.append(_example(case, variable, number if not is_free else 0))
+        else:
+            axis = case.axes[case.query.variables[variable].line]
+            found.append(value_at(axis, positions[variable], column.type))
+    return found
+
+
+def _different(values: ValueSet, type_: Type, number: int) -> Value:
+    """A value for an aggregate that changes from row to row where it can: powers of two, or any."""
+    low, _ = type_.place(1 << min(number, 30))
+    return type_.value(low if low in values else example(values, type_))
+
+
+def _patterns(case: Case, column: Column) -> list[Matches]:
+    return [a for a in case.unseen if isinstance(a, Matches) and a.column == column]
+
+
+def _example(case: Case, variable: int, number: int) -> Value:
+    """A value in a column's set that its patterns accept; different ones for different numbers."""
+    column, values = case.columns[variable], case.sets[variable]
+    patterns = _patterns(case, column)
+    if not patterns:
+        return column.type.value(example(values, column.type))
+    texts = [text for pattern in patterns for text in pattern_examples(pattern)]
+    for text in (*texts, str(example(values, column.type)), "a"):
+        for tried in (f"{text}{number or ''}", f"{number or ''}{text}"):
+            if tried in values and all(
+                p.pattern.compiled.matches(tried) != p.negated for p in patterns
+            ):
+                return tried
+    raise NoSuchValue("no text was found that its patterns accept")
+
+
+def _row(
+    query: Query, schema: Schema, case: Case, source: int, values: Sequence[Value | None]
+) -> Row:
+    """A row of the stream of an occurrence.
+
+    What only other alternatives, or other occurrences of the stream, mention keeps these off.
+    """
+    mentioned = {
+        column.name: value
+        for variable, column, value in zip(case.query.variables, case.columns, values, strict=True)
+        if variable.source == source
+    }
+    stream = query.sources[source].stream
+    same = {"", *(other.alias for other in query.sources if other.stream == stream)}
+    used = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
+    elsewhere = {column.name for column in used if column.source in same}
+    row: dict[str, Value | None] = {}
+    for attribute in schema.the_stream(stream):
+        if attribute.name in mentioned:
+            row[attribute.name] = mentioned[attribute.name]
+        elif attribute.nullable and (attribute.name in elsewhere or attribute.domain.is_empty):
+            row[attribute.name] = None
+        elif attribute.domain.is_empty:
+            raise NoSuchValue(f"no value of {attribute.name} passes its CHECK")
+        else:
+            row[attribute.name] = attribute.type.value(example(attribute.domain, attribute.type))
+    return row
