@@ -26,7 +26,7 @@ TRIED = 40  # faults for which streams are looked for
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The answer; what is at fault, and in which case; for a yes, the cases that make up the query.
+    """The answer, the cases of which the query is the union, and what is at fault in which of them.
 
     `open` says why an unknown answer is unknown. `shown` is what to build a witness of; it is there
     where streams that break the query were found and verified.
@@ -49,43 +49,50 @@ def analyse(query: Query, schema: Schema) -> Analysis:
     """The answer for a query, whatever its kind."""
     if query.kind == "filter":
         return Analysis("yes")
-    looked: list[_Look] = []
-    why = ""
+    look: _Look | None = None
+    too_many = ""
     for alternatives_of in (coarse, fine):
         try:
-            looked.append(_look(query, schema, alternatives_of(query.where)))
+            look = _look(query, schema, alternatives_of(query.where))
         except ExpansionTooLarge as error:
-            why = str(error)
+            too_many = str(error)
             break
-        if not looked[-1].faults:
-            cases = _cases(query, schema, looked[-1].alternatives)
+        if not look.faults:
+            cases = _cases(query, schema, look.alternatives)
             return Analysis("yes", cases, is_contradiction=not cases)
-        if looked[-1].alternatives.exact:
+        if look.alternatives.exact:
             break
-    for look in looked[-1:]:
-        for case, fault in look.faults[:TRIED]:
-            for attempt in attempts(case, fault):
-                if holds(query, schema, *attempt):
-                    return Analysis("no", (), fault, case, attempt)
-        if satisfiable_query(query, schema).answer == "no":
-            return Analysis("yes", is_contradiction=True)
-        case, fault = look.faults[0]
-        why = why or _why_open(look.alternatives, case, fault)
-        return Analysis("unknown" if why else "no", (), fault, case, open=why)
-    return Analysis("unknown", open=why)
+    if look is None:
+        return Analysis("unknown", open=too_many)
+    return _with_faults(query, schema, look, too_many)
+
+
+def _with_faults(query: Query, schema: Schema, look: _Look, too_many: str) -> Analysis:
+    """No, where streams show it or a theorem says it; else unknown; or yes, as nothing ever is."""
+    for case, fault in look.faults[:TRIED]:
+        for attempt in attempts(case, fault):
+            if holds(query, schema, *attempt):
+                return Analysis("no", look.cases, fault, case, attempt)
+    if satisfiable_query(query, schema).answer == "no":
+        return Analysis("yes", is_contradiction=True)
+    case, fault = look.faults[0]
+    why = too_many or _why_open(look.alternatives, case, fault)
+    return Analysis("unknown" if why else "no", look.cases, fault, case, open=why)
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Alternatives, and all faults of them."""
+    """Alternatives, their cases, and all faults of these."""
 
     alternatives: Alternatives
+    cases: tuple[Case, ...]
     faults: list[tuple[Case, Fault]]
 
 
 def _look(query: Query, schema: Schema, alternatives: Alternatives) -> _Look:
     cases = _cases(query, schema, alternatives, marked=True)
-    return _Look(alternatives, [(case, fault) for case in cases for fault in faults(query, case)])
+    found = [(case, fault) for case in cases for fault in faults(query, case)]
+    return _Look(alternatives, cases, found)
 
 
 def _cases(

@@ -153,8 +153,8 @@ def _shown(verdict: Verdict) -> tuple[Case, int, int]:
     """The case to show, its number from 1, and how many there are."""
     analysis = verdict.analysis
     if analysis.case is not None:
-        cases = _alternatives(verdict, analysis.case)
-        return analysis.case, cases.index(analysis.case) + 1, len(cases)
+        number = analysis.cases.index(analysis.case) + 1
+        return analysis.case, number, len(analysis.cases)
     if analysis.cases:
         return analysis.cases[0], 1, len(analysis.cases)
     id_ = verdict.query.id
@@ -167,14 +167,6 @@ def _shown(verdict: Verdict) -> tuple[Case, int, int]:
             if not close(case.query).satisfiable:
                 return case, 1, 1
     raise UsageError(f"{id_} is never TRUE, by conditions on single attributes; nothing is drawn")
-
-
-def _alternatives(verdict: Verdict, at_fault: Case) -> list[Case]:
-    """The satisfiable cases of the level to which the case at fault belongs."""
-    for cases in _levels(verdict):
-        if at_fault in cases:
-            return [case for case in cases if close(case.query).satisfiable]
-    return [at_fault]
 
 
 def _levels(verdict: Verdict) -> Iterator[list[Case]]:
