@@ -213,6 +213,49 @@ def test_a_self_join_that_is_a_filter() -> None:
     assert verdict(f"SELECT DISTINCT y.A FROM S x, S y WHERE {where}", streams) != "no"
 
 
+SELF = "CREATE STREAM s (k INT, a INT, b INT, c INT, d INT, n INT, m INT, name STRING);"
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        "x.n IS NULL AND y.n = 5",
+        "x.n IS NOT NULL",
+        "x.name LIKE '%z' AND y.name = 'abc'",
+        "x.m <> 7 AND y.m = 7",
+        "x.m <> x.n AND y.m = y.n",
+        "(x.m = 7 OR x.n = 8) AND y.m = 6 AND y.n = 6",
+    ],
+)
+def test_an_occurrence_with_other_filters_is_not_redundant(filters: str) -> None:
+    """Without the filters y stands for x as well; with them it does not."""
+    where = "y.k = 1 AND x.a < y.b AND x.c < y.d AND y.a < y.b AND y.c < y.d"
+    select = f"SELECT DISTINCT y.k FROM s AS x, s AS y WHERE {where}"
+    assert verdict(select, SELF) == "yes"
+    assert verdict(f"{select} AND {filters}", SELF) == "no"
+
+
+@pytest.mark.parametrize(
+    ("select", "answer"),
+    [
+        ("SELECT DISTINCT e, a FROM s", "no"),
+        ("SELECT a, COUNT(e) FROM s GROUP BY a", "no"),
+        ("SELECT DISTINCT e FROM s", "yes"),
+        ("SELECT t.k FROM s, t WHERE t.k = 1 AND t.n IS NULL AND s.a < t.c", "yes"),
+        ("SELECT t.k FROM s, t WHERE k = 1 AND (n IS NULL AND s.a < t.c OR t.c = 3)", "yes"),
+        ("SELECT DISTINCT x FROM t WHERE x >= CAST('Infinity' AS DOUBLE)", "yes"),
+        ("SELECT t.k FROM s, t WHERE k = 1 AND s.name = t.name AND s.name LIKE '%z%'", "no"),
+        ("SELECT t.k FROM s, t WHERE k = 1 AND s.name = t.name AND s.name LIKE 'z'", "yes"),
+    ],
+)
+def test_nulls_limits_and_patterns(select: str, answer: str) -> None:
+    """A CHECK that nothing passes leaves NULL; NOT NULL rules it out; NaN is one value."""
+    streams = """CREATE STREAM s (a INT, e INT CHECK (e > 5 AND e < 3), name STRING);
+    CREATE STREAM t (k INT, n INT NOT NULL, c INT, x DOUBLE, name STRING);
+    """
+    assert verdict(select, streams) == answer
+
+
 def test_contradictions_are_bounded() -> None:
     """And said to be contradictions."""
     query, schema = bound("SELECT A FROM S, T WHERE A < D AND D < B AND B < A")

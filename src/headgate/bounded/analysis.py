@@ -99,7 +99,8 @@ def _cases(
     query: Query, schema: Schema, alternatives: Alternatives, *, marked: bool = False
 ) -> tuple[Case, ...]:
     """The cases of alternatives that are no contradictions."""
-    cases = (case_of(query, schema, atoms, marked=marked) for atoms in alternatives.each)
+    filtered = alternatives.filtered
+    cases = (case_of(query, schema, atoms, filtered, marked=marked) for atoms in alternatives.each)
     return tuple(case for case in cases if case is not None and close(case.query).satisfiable)
 
 

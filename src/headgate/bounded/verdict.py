@@ -68,8 +68,8 @@ class Verdict:
 
     @cached_property
     def synopses(self) -> tuple[Synopsis, ...]:
-        """What is kept of each stream; none unless the answer is yes."""
-        if self.bounded != "yes":
+        """What is kept of each stream; none unless the answer is yes, or for a contradiction."""
+        if self.bounded != "yes" or self.analysis.is_contradiction:
             return ()
         return synopses(self.query, self.schema, self.analysis.cases)
 

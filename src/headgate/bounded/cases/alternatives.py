@@ -2,7 +2,8 @@
 
 Two levels. The *coarse* one expands only what ties several streams together; a condition on one
 stream is a filter, and is replaced by what all of its alternatives have in common. Dropping part of
-a filter never makes an unbounded query look bounded. The *fine* one expands everything: sets of
+a filter never makes an unbounded query look bounded, as long as no occurrence of the stream is left
+out as redundant for it. The *fine* one expands everything: sets of
 values into intervals, `<>` into `<` and `>`, and filters into their alternatives.
 """
 
@@ -43,10 +44,14 @@ Alternative = tuple[Atom, ...]
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """The alternatives, and whether they say all that the condition says."""
+    """The alternatives, and whether they say all that the condition says.
+
+    `filtered` are the aliases of FROM of which filters are not in the alternatives.
+    """
 
     each: tuple[Alternative, ...]
     exact: bool
+    filtered: frozenset[str] = frozenset()
 
 
 def coarse(where: Predicate) -> Alternatives:
@@ -54,6 +59,7 @@ def coarse(where: Predicate) -> Alternatives:
     filters: list[Alternative] = []
     ties: list[Predicate] = []
     exact = True
+    filtered: set[str] = set()
     held = holding(where)
     for part in held.parts if isinstance(held, And) else (held,):
         if len({column.source for column in columns(part)}) > 1:
@@ -64,9 +70,10 @@ def coarse(where: Predicate) -> Alternatives:
         else:
             filters.append(_common(part))
             exact = False
+            filtered |= {column.source for column in columns(part)}
     tied = _merged(conjunctions(And(tuple(ties)), COARSE_CAP)) if ties else [()]
     fixed = tuple(atom for alternative in filters for atom in alternative)
-    return Alternatives(tuple((*fixed, *atoms) for atoms in tied), exact)
+    return Alternatives(tuple((*fixed, *atoms) for atoms in tied), exact, frozenset(filtered))
 
 
 def fine(where: Predicate) -> Alternatives:

@@ -25,7 +25,16 @@ from headgate.bounded.theory.conjunctive import (
     Line,
     Variable,
 )
-from headgate.predicate import Atom, Column, Compare, Constant, IsNull, Matches, Within
+from headgate.predicate import (
+    Atom,
+    Column,
+    Compare,
+    Constant,
+    IsNull,
+    Matches,
+    Within,
+    columns_of,
+)
 from headgate.predicate import atoms as every_atom
 from headgate.predicate.atoms import MIRROR
 from headgate.predicate.narrowing import prefix_range
@@ -50,10 +59,12 @@ MOST_MARKS = 100  # intervals of one set that mark a line
 class Case:
     """One alternative as a conjunctive query; `columns` and `sets` belong to its variables.
 
-    `nulls` are NULL in this case, `unseen` are conditions that the conjunctive query leaves out.
+    `atoms` are what the alternative says, `nulls` are NULL in this case, and `unseen` are those
+    conditions that the conjunctive query leaves out.
     """
 
     query: Conjunctive
+    atoms: Alternative
     columns: tuple[Column, ...]
     sets: tuple[ValueSet, ...]
     axes: tuple[Axis, ...]
@@ -66,15 +77,22 @@ class Case:
 
 
 def case_of(
-    query: Query, schema: Schema, atoms: Alternative, *, marked: bool = False
+    query: Query,
+    schema: Schema,
+    atoms: Alternative,
+    filtered: frozenset[str] = frozenset(),
+    *,
+    marked: bool = False,
 ) -> Case | None:
     """The case of an alternative; None where it contradicts itself outright.
 
-    If it is `marked`, all constants of the query cut its lines, also those of other alternatives.
+    `filtered` are the aliases of which it leaves filters out. If it is `marked`, all constants of
+    the query cut its lines, also those of other alternatives.
     """
     known = _collected(query, schema, atoms)
     if known is None:
         return None
+    hidden = filtered | _filtered(known, atoms)
     columns = tuple(known.sets)
     numbers = {column: number for number, column in enumerate(columns)}
     groups = _lines(columns, known.comparisons)
@@ -111,9 +129,10 @@ def case_of(
         windowed=frozenset(n for n, s in enumerate(query.sources) if s.rows is not None),
         lines=tuple(Line(w) for w in whole),
         marks=tuple(dict.fromkeys(marks)),
+        filtered=frozenset(n for n, s in enumerate(query.sources) if hidden & {"", s.alias}),
     )
     sets = tuple(known.sets.values())
-    return Case(conjunctive, columns, sets, tuple(axes), known.nulls, known.unseen)
+    return Case(conjunctive, atoms, columns, sets, tuple(axes), known.nulls, known.unseen)
 
 
 def output_columns(query: Query, schema: Schema) -> tuple[Column, ...]:
@@ -147,9 +166,17 @@ class _Collected:
     unseen: tuple[Atom, ...]
 
 
+def _filtered(known: _Collected, atoms: Alternative) -> frozenset[str]:
+    """The sources with conditions beyond bounds and comparisons: NULL or not, patterns, holes."""
+    holed = [column for column, values in known.sets.items() if values.only_interval is None]
+    seen = [column for atom in known.unseen for column in columns_of(atom)]
+    present = [a.column for a in atoms if isinstance(a, Within) and a.values.is_everything]
+    return frozenset(c.source for c in (*known.nulls, *holed, *seen, *present))
+
+
 def _collected(query: Query, schema: Schema, atoms: Alternative) -> _Collected | None:
     sets: dict[Column, ValueSet] = {}
-    nulls = frozenset(a.column for a in atoms if isinstance(a, IsNull))
+    nulls = {a.column for a in atoms if isinstance(a, IsNull)}
     comparisons: list[Compare] = []
     unseen: list[Atom] = []
 
@@ -180,11 +207,15 @@ def _collected(query: Query, schema: Schema, atoms: Alternative) -> _Collected |
             narrow(atom.column, texts)
             unseen += [] if exact else [atom]
     for column in (*output_columns(query, schema), *argument_columns(query)):
+        if column not in sets and attribute_of(query, column, schema).domain.is_empty:
+            nulls.add(column)
         if column not in nulls:
             narrow(column, EVERYTHING)
     if any(values.is_empty for values in sets.values()) or any(c in sets for c in nulls):
         return None
-    return _Collected(sets, tuple(comparisons), nulls, tuple(unseen))
+    if not all(attribute_of(query, column, schema).nullable for column in nulls):
+        return None
+    return _Collected(sets, tuple(comparisons), frozenset(nulls), tuple(unseen))
 
 
 def argument_columns(query: Query) -> tuple[Column, ...]:

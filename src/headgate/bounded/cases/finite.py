@@ -7,6 +7,8 @@ is no bound.
 
 from __future__ import annotations
 
+import math
+
 from headgate.schema import Boolean, Double, Interval, String, Type, ValueSet, successor
 
 MOST_TEXTS = 10_000
@@ -35,5 +37,6 @@ def is_finite(values: ValueSet, type_: Type) -> bool:
         return values.finite_ordinals(MOST_TEXTS) is not None
     intervals = spelt_out(values, type_)
     if isinstance(type_, Double):
-        return all(interval.is_point for interval in intervals)
+        beyond = type_.ordinal(math.inf)
+        return all(i.is_point or (i.low is not None and int(i.low) >= beyond) for i in intervals)
     return all(interval.infinite_ends == 0 for interval in intervals)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from headgate.bounded.cases.alternatives import Alternative, coarse, fine
+from headgate.bounded.cases.alternatives import Alternative
 from headgate.bounded.cases.axis import NumberAxis, TextAxis, TimeAxis
-from headgate.bounded.cases.case import Case, case_of
+from headgate.bounded.cases.case import Case
 from headgate.bounded.cases.finite import spelt_out
 from headgate.bounded.synopses.cells import (
     NULL_CELL,
@@ -97,22 +97,13 @@ class Branch:
 
 
 def branches(query: Query, schema: Schema, cases: Sequence[Case]) -> tuple[Branch, ...]:
-    """The cases of an analysis, with the alternatives that they come from."""
-    for alternatives_of in (coarse, fine):
-        found = []
-        for atoms in alternatives_of(query.where).each:
-            case = case_of(query, schema, atoms)
-            known = None if case is None else close(case.query)
-            if case is not None and known is not None and known.satisfiable:
-                found.append((atoms, case, known))
-        if [case for _, case, _ in found] == list(cases):
-            reached = [(*each, _reach(query, schema, each[0])) for each in found]
-            return tuple(
-                Branch(query, schema, atoms, case, known, reach)
-                for atoms, case, known, reach in reached
-                if reach is not None
-            )
-    raise ValueError("these are not the cases of this query")
+    """The cases of an analysis, with what follows from them; without those that are never TRUE."""
+    reached = [(case, _reach(query, schema, case.atoms)) for case in cases]
+    return tuple(
+        Branch(query, schema, case.atoms, case, close(case.query), reach)
+        for case, reach in reached
+        if reach is not None
+    )
 
 
 def filters(query: Query, source: int) -> tuple[Predicate, ...]:

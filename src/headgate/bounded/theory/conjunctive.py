@@ -62,6 +62,7 @@ class Conjunctive:
     `streams` names the stream of each occurrence; a name that stands twice is a self-join.
     `windowed` occurrences count only with their last rows, so that their own state is bounded.
     `marks` are constants of lines (line, constant) that bound nothing, but cut the line as well.
+    `filtered` occurrences have conditions of their own that are not here.
     """
 
     streams: tuple[str, ...]
@@ -73,6 +74,7 @@ class Conjunctive:
     windowed: frozenset[int] = frozenset()
     lines: tuple[Line, ...] = (Line(),)
     marks: tuple[tuple[int, int], ...] = ()
+    filtered: frozenset[int] = frozenset()
 
     @property
     def has_self_joins(self) -> bool:

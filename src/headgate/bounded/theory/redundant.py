@@ -2,7 +2,8 @@
 
 "Characterizing Memory Requirements …", Definition 8.2. If every comparison of an occurrence holds
 of another occurrence of the same stream too, then a row that stands for the other may stand for
-both. What is left has the same closure, restricted to its elements.
+both. What is left has the same closure, restricted to its elements. An occurrence with conditions
+that the conjunctive query does not show is never covered.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def all_kept(query: Conjunctive) -> Kept:
 
 def without_redundant(order: Order, kept: Kept) -> Kept:
     """Leaves out one covered occurrence after another, until none is."""
-    for covered in sorted(kept.sources):
+    for covered in sorted(kept.sources - order.elements.query.filtered):
         for other in sorted(kept.sources - {covered}):
             twins = _twins(order.elements.query, covered, other)
             if twins is not None and _covers(order, kept, covered, twins):

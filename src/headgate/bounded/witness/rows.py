@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
 from headgate.bounded.answer import together
 from headgate.bounded.cases.axis import NoSuchValue, Position, value_at
 from headgate.bounded.cases.case import Case, argument_columns, output_columns
 from headgate.bounded.faults import Fault
+from headgate.bounded.theory.closure import close
 from headgate.bounded.witness.schedule import schedule
 from headgate.predicate import Column, Matches, Row, columns, evaluate
 from headgate.predicate.candidates import pattern_examples
@@ -51,16 +54,21 @@ def _telling(
 def _values(case: Case, fault: Fault, positions: Sequence[Position], number: int) -> _Values:
     """The values of all variables of one row of the schedule."""
     violation = fault.violation
-    scheduled = {violation.variable, *(v for j in violation.joins for v in (j.left, j.right))}
+    equal = close(case.query).equal
+    moving = {violation.variable, *(v for j in violation.joins for v in (j.left, j.right))} - {-1}
+    moving |= {int(twin) for v in moving for twin in np.flatnonzero(equal[v])}
     argument = fault.aggregate.argument if fault.aggregate else None
     tied = {v for c in case.query.comparisons for v in (c.left, c.right)}
     found: _Values = []
     for variable, column in enumerate(case.columns):
-        is_free = variable not in tied and variable not in scheduled
+        is_free = variable not in tied and variable not in moving
+        patterned = [v for v in np.flatnonzero(equal[variable]) if _patterns(case, case.columns[v])]
         if is_free and column == argument and column.type.numeric:
             found.append(_different(case.sets[variable], column.type, number))
-        elif is_free or _patterns(case, column):
-            found.append(_example(case, variable, number if not is_free else 0))
+        elif patterned:
+            found.append(_example(case, int(patterned[0]), number * (variable in moving)))
+        elif is_free:
+            found.append(_example(case, variable, 0))
         else:
             axis = case.axes[case.query.variables[variable].line]
             found.append(value_at(axis, positions[variable], column.type))
