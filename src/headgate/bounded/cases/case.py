@@ -7,15 +7,14 @@ limits a column as a condition does; the range of a machine's numbers does not.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from headgate.bounded.cases.alternatives import Alternative
-from headgate.bounded.cases.axis import Axis, NumberAxis, TextAxis, TimeAxis, WholeAxis
-from headgate.bounded.cases.finite import is_finite, spelt_out
+from headgate.bounded.cases.axis import Axis
+from headgate.bounded.cases.ends import End, all_ends, ends_of
+from headgate.bounded.cases.finite import is_finite
+from headgate.bounded.cases.lines import axis_of, grid, is_whole, lines_of
 from headgate.bounded.theory.conjunctive import (
     Bound,
     BoundComparator,
@@ -35,24 +34,14 @@ from headgate.predicate import (
     Within,
     columns_of,
 )
-from headgate.predicate import atoms as every_atom
 from headgate.predicate.atoms import MIRROR
 from headgate.predicate.narrowing import prefix_range
 from headgate.query import Aggregate, Query, attribute_of
 from headgate.schema import (
     EVERYTHING,
-    Date,
-    DecimalType,
-    Double,
-    Interval,
     Schema,
-    String,
-    Timestamp,
-    Type,
     ValueSet,
 )
-
-MOST_MARKS = 100  # intervals of one set that mark a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,44 +84,56 @@ def case_of(
     hidden = filtered | _filtered(known, atoms)
     columns = tuple(known.sets)
     numbers = {column: number for number, column in enumerate(columns)}
-    groups = _lines(columns, known.comparisons)
-    whole = [len({_grid(column.type) for column in group} - {None}) == 1 for group in groups]
-    whole = [w and all(_grid(c.type) for c in g) for w, g in zip(whole, groups, strict=True)]
-    variables: list[Variable] = []
-    bounds: list[Bound] = []
-    axes: list[Axis] = []
-    line_of = {column: line for line, group in enumerate(groups) for column in group}
-    ends = {column: _ends(known.sets[column], column.type) for column in columns}
-    others = _all_ends(query, schema, columns) if marked else {}
-    marks: list[tuple[int, int]] = []
-    for line, group in enumerate(groups):
-        used = [(c.type, o) for c in group for _, o in (*ends[c], *others.get(c, ()))]
-        axis, place = _axis(group, used, whole=whole[line])
-        axes.append(axis)
-        marks += [(line, place(*constant)) for constant in used if marked]
-        for column in group:
-            for operator, ordinal in ends[column]:
-                bounds.append(Bound(numbers[column], operator, place(column.type, ordinal)))
-    for column in columns:
-        source = _source(query, column)
-        finite = is_finite(known.sets[column], column.type)
-        dense = _grid(column.type) is None
-        variables.append(Variable(source, column.name, line_of[column], dense, finite))
-    outputs = [column for column in output_columns(query, schema) if column in numbers]
+    placed = _placed(known, all_ends(query, schema, columns) if marked else {})
     conjunctive = Conjunctive(
         streams=tuple(source.stream for source in query.sources),
-        variables=tuple(variables),
+        variables=tuple(_variable(query, known, column, placed) for column in columns),
         comparisons=tuple(_comparison(c, numbers) for c in known.comparisons),
-        bounds=tuple(bounds),
-        outputs=tuple(numbers[column] for column in outputs),
+        bounds=tuple(Bound(numbers[column], op, at) for column, op, at in placed.bounds),
+        outputs=tuple(numbers[c] for c in output_columns(query, schema) if c in numbers),
         distinct=query.distinct,
         windowed=frozenset(n for n, s in enumerate(query.sources) if s.rows is not None),
-        lines=tuple(Line(w) for w in whole),
-        marks=tuple(dict.fromkeys(marks)),
+        lines=tuple(Line(is_whole(group)) for group in placed.groups),
+        marks=tuple(dict.fromkeys(placed.marks)),
         filtered=frozenset(n for n, s in enumerate(query.sources) if hidden & {"", s.alias}),
     )
     sets = tuple(known.sets.values())
-    return Case(conjunctive, atoms, columns, sets, tuple(axes), known.nulls, known.unseen)
+    return Case(conjunctive, atoms, columns, sets, placed.axes, known.nulls, known.unseen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Columns in groups, one for each line, with the line's axis, bounds and marks."""
+
+    groups: tuple[list[Column], ...]
+    axes: tuple[Axis, ...]
+    bounds: list[tuple[Column, BoundComparator, int]]
+    marks: list[tuple[int, int]]
+
+
+def _placed(known: _Collected, marks: Mapping[Column, list[End]]) -> _Placed:
+    """The constants of every column on its line; other ends only mark it."""
+    placed = _Placed(tuple(lines_of(tuple(known.sets), known.comparisons)), (), [], [])
+    axes: list[Axis] = []
+    for line, group in enumerate(placed.groups):
+        ends = {column: ends_of(known.sets[column], column.type) for column in group}
+        used = [(c.type, o) for c in group for _, o in (*ends[c], *marks.get(c, ()))]
+        axis, place = axis_of(group, used)
+        axes.append(axis)
+        placed.marks.extend((line, place(*constant)) for constant in used if marks)
+        placed.bounds.extend(
+            (column, operator, place(column.type, ordinal))
+            for column in group
+            for operator, ordinal in ends[column]
+        )
+    return replace(placed, axes=tuple(axes))
+
+
+def _variable(query: Query, known: _Collected, column: Column, placed: _Placed) -> Variable:
+    line = next(number for number, group in enumerate(placed.groups) if column in group)
+    is_dense = grid(column.type) is None
+    finite = is_finite(known.sets[column], column.type)
+    return Variable(_source(query, column), column.name, line, is_dense, finite)
 
 
 def output_columns(query: Query, schema: Schema) -> tuple[Column, ...]:
@@ -233,108 +234,3 @@ def _comparison(compare: Compare, numbers: Mapping[Column, int]) -> Comparison:
         left, right, operator = right, left, MIRROR[operator]
     comparator: Comparator = "<" if operator == "<" else "<=" if operator == "<=" else "="
     return Comparison(left, comparator, right)
-
-
-def _grid(type_: Type) -> Any:
-    """Types of one grid compare by their ordinals; None where a type is dense."""
-    if isinstance(type_, Double | String):
-        return None
-    if isinstance(type_, DecimalType):
-        return ("number", type_.scale)
-    if type_.numeric:
-        return ("number", 0)
-    return type_.family, isinstance(type_, Date)
-
-
-def _lines(columns: tuple[Column, ...], comparisons: Iterable[Compare]) -> list[list[Column]]:
-    """Columns that are compared, directly or by way of others, together."""
-    group = {column: [column] for column in columns}
-    for compare in comparisons:
-        left, right = group[compare.left], group[compare.right]
-        if left is not right:
-            left.extend(right)
-            for column in right:
-                group[column] = left
-    unique = {id(members): members for members in group.values()}
-    return list(unique.values())
-
-
-_End = tuple[BoundComparator, Any]
-
-
-def _ends(values: ValueSet, type_: Type) -> list[_End]:
-    """The least and the greatest value of a set as comparisons with ordinals."""
-    intervals = spelt_out(values, type_)
-    low, high = intervals[0].low, intervals[-1].high
-    if low is not None and Interval(low, high).is_point:
-        return [("=", low)]
-    ends: list[_End] = []
-    if low is not None:
-        before = _before(low, type_)
-        ends.append((">=", low) if before is None else (">", before))
-    if high is not None:
-        before = _before(high, type_)
-        ends.append(("<", high) if before is None else ("<=", before))
-    return ends
-
-
-def _all_ends(query: Query, schema: Schema, columns: Iterable[Column]) -> dict[Column, list[_End]]:
-    """The ends of all intervals that the query, or a CHECK, has for a column."""
-    found: dict[Column, list[_End]] = {column: [] for column in columns}
-    written = [(a.column, a.values) for a in every_atom(query.where) if isinstance(a, Within)]
-    declared = [(column, attribute_of(query, column, schema).domain) for column in found]
-    for column, values in (*written, *declared):
-        for interval in values.intervals[:MOST_MARKS]:
-            if column in found:
-                found[column] += _ends(ValueSet.of(interval), column.type)
-    return found
-
-
-def _before(cut: Any, type_: Type) -> Any:
-    """The ordinal just below a cut, where the condition was rather written with that one."""
-    if isinstance(type_, String):
-        return cut[:-1] if cut.endswith("\0") else None
-    if isinstance(type_, Double):
-        here, before = type_.value(cut), type_.value(cut - 1)
-        return cut - 1 if len(repr(before)) < len(repr(here)) else None
-    return None
-
-
-def _axis(
-    group: list[Column], used: Iterable[tuple[Type, Any]], *, whole: bool
-) -> tuple[Axis, Any]:
-    """The axis of a line, and the function that gives a constant its number on it."""
-    if whole:
-        return WholeAxis(), lambda _, ordinal: ordinal
-    zone = next((c.type for c in group if isinstance(c.type, Timestamp)), Timestamp())
-    keys = {entry: _key(*entry, zone) for entry in used}
-    ranked = sorted(set(keys.values()))
-    rank = {key: number for number, key in enumerate(ranked)}
-    axis: Axis
-    family = group[0].type.family
-    if family == "string":
-        axis = TextAxis(tuple(ranked))
-    elif family == "time":
-        axis = TimeAxis(tuple(key[1] for key in ranked), zone)
-    else:
-        axis = NumberAxis(tuple(_number(key) for key in ranked))
-    return axis, lambda type_, ordinal: rank[keys[type_, ordinal]]
-
-
-def _key(type_: Type, ordinal: Any, zone: Timestamp) -> Any:
-    """Keys of one family are ordered as the values are."""
-    value: Any = type_.value(ordinal)
-    if isinstance(type_, String):
-        return value
-    if isinstance(type_, Date):
-        return 0, zone.midnight(value)
-    if isinstance(type_, Timestamp):
-        return 0, ordinal
-    if isinstance(value, float) and not math.isfinite(value):
-        return (2 if math.isnan(value) else 1 if value > 0 else -1), Fraction(0)
-    return 0, Fraction(value)
-
-
-def _number(key: tuple[int, Fraction]) -> Fraction | float:
-    kind, number = key
-    return number if kind == 0 else {-1: -math.inf, 1: math.inf, 2: math.nan}[kind]
