@@ -13,6 +13,7 @@ from typing import Any
 from headgate.bounded.analysis import Analysis, analyse
 from headgate.bounded.blame import Blame, blame
 from headgate.bounded.cures import Cure, cures
+from headgate.bounded.lean import lean
 from headgate.bounded.synopses.memory import Memory, memory
 from headgate.bounded.synopses.synopsis import Synopsis, synopses
 from headgate.bounded.witness.witness import Witness, witness
@@ -69,12 +70,15 @@ class Verdict:
     @cached_property
     def synopses(self) -> tuple[Synopsis, ...]:
         """What is kept of each stream; none unless the answer is yes, or for a contradiction."""
+        cases = self.analysis.cases
         if self.bounded != "yes" or self.analysis.is_contradiction:
             return ()
-        return synopses(self.query, self.schema, self.analysis.cases)
+        kept = synopses(self.query, self.schema, cases)
+        less = lean(self.query, cases[0]) if not kept and len(cases) == 1 else None
+        return kept if less is None else verdict(less, self.schema).synopses
 
     @cached_property
-    def memory(self) -> Memory | None:
+    def most(self) -> Memory | None:
         """The most that is ever stored; None unless the answer is yes."""
         return memory(self.query, self.schema, self.synopses) if self.bounded == "yes" else None
 
@@ -86,7 +90,7 @@ class Verdict:
             found["cures"] = [cure.as_json() for cure in self.cures] if with_cures else None
         if self.bounded == "yes":
             found["synopses"] = [synopsis.as_json() for synopsis in self.synopses]
-            found["most"] = self.memory.as_json() if self.memory is not None else None
+            found["most"] = self.most.as_json() if self.most is not None else None
         return found
 
 

@@ -26,7 +26,7 @@ def memory_line(finding: Finding) -> str:
     verdict = finding.memory
     if verdict is None or verdict.bounded != "yes" or finding.satisfiable == "no":
         return ""
-    return f"bounded memory: {verdict.memory or 'how much is not worked out'}"
+    return f"bounded memory: {verdict.most or 'how much is not worked out'}"
 
 
 def memory_details(finding: Finding) -> Iterator[str]:

@@ -8,14 +8,15 @@ asked for. Sums are exact, whatever the bytes of the bound say.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any
 
 from headgate.bounded.analysis import analyse
 from headgate.bounded.answer import Answer, NotComputable
-from headgate.bounded.cases.case import aggregates, output_columns
+from headgate.bounded.cases.case import Case, aggregates, output_columns
+from headgate.bounded.lean import lean
 from headgate.bounded.synopses.branches import filters, source_of
 from headgate.bounded.synopses.plan import Part, needs_values, plan_of
 from headgate.bounded.synopses.stores import Chosen, Counted, Kept
@@ -36,14 +37,12 @@ class PlainRun:
             raise UsageError("only a query that needs bounded memory is run from synopses")
         if query.kind == "filter":
             raise UsageError("a filter keeps nothing: it decides on each row alone")
-        self.query = query
         self.schema = schema
         self.plan = plan_of(query, schema, analysis.cases)
         if self.plan.needs_reduction:
-            raise UsageError(
-                "this self-join is bounded because an occurrence of a stream is redundant; "
-                "running it is not built yet"
-            )
+            query = _without_redundant(query, analysis.cases)
+            self.plan = plan_of(query, schema, analyse(query, schema).cases)
+        self.query = query
         self._zone = _zone(query, schema)
         self._windows = {
             number: deque[Kept | None](maxlen=source.rows)
@@ -195,6 +194,13 @@ def _row(choice: tuple[Kept, ...]) -> Mapping[str, Any]:
 def _ordinals(by: Iterable[Column], row: Mapping[str, Any]) -> tuple[Hashable, ...]:
     values = ((column, row.get(column.key)) for column in by)
     return tuple(None if value is None else column.type.ordinal(value) for column, value in values)
+
+
+def _without_redundant(query: Query, cases: Sequence[Case]) -> Query:
+    less = lean(query, cases[0]) if len(cases) == 1 else None
+    if less is None:
+        raise UsageError("an occurrence of a stream is redundant in parts; that is not run yet")
+    return less
 
 
 def _zone(query: Query, schema: Schema) -> Timestamp:

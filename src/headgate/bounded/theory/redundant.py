@@ -16,10 +16,14 @@ from headgate.bounded.theory.relations import Order, bits, union
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is left of a query: its occurrences, and its outputs in terms of them."""
+    """What is left of a query: its occurrences, and its outputs in terms of them.
+
+    `covered_by` has those that are left out, in that order, each with the one that covers it.
+    """
 
     sources: frozenset[int]
     outputs: tuple[int, ...]
+    covered_by: tuple[tuple[int, int], ...] = ()
 
     def elements(self, order: Order) -> int:
         """The constants, and the variables of the occurrences that are left."""
@@ -35,15 +39,16 @@ def without_redundant(order: Order, kept: Kept) -> Kept:
     """Leaves out one covered occurrence after another, until none is."""
     for covered in sorted(kept.sources - order.elements.query.filtered):
         for other in sorted(kept.sources - {covered}):
-            twins = _twins(order.elements.query, covered, other)
-            if twins is not None and _covers(order, kept, covered, twins):
-                outputs = tuple(twins.get(output, output) for output in kept.outputs)
-                left = Kept(kept.sources - {covered}, outputs)
+            pairs = twins(order.elements.query, covered, other)
+            if pairs is not None and _covers(order, kept, covered, pairs):
+                outputs = tuple(pairs.get(output, output) for output in kept.outputs)
+                covered_by = (*kept.covered_by, (covered, other))
+                left = Kept(kept.sources - {covered}, outputs, covered_by)
                 return without_redundant(order, left)
     return kept
 
 
-def _twins(query: Conjunctive, covered: int, other: int) -> dict[int, int] | None:
+def twins(query: Conjunctive, covered: int, other: int) -> dict[int, int] | None:
     """The variables of one occurrence and those of the same name in another of the same stream.
 
     A window holds other rows than the stream, and than another window: neither covers the other.
@@ -55,21 +60,21 @@ def _twins(query: Conjunctive, covered: int, other: int) -> dict[int, int] | Non
     return {v: named[name] for v, name in own.items() if name in named}
 
 
-def _covers(order: Order, kept: Kept, covered: int, twins: dict[int, int]) -> bool:
+def _covers(order: Order, kept: Kept, covered: int, pairs: dict[int, int]) -> bool:
     """Does all that holds of an occurrence's variables hold of their twins as well?"""
     own = order.elements.of_source[covered]
     left = kept.elements(order)
     for variable in bits(own):
         alone = 1 << variable
         related = (order.at_most[variable] | order.at_least[variable]) & left
-        twin = twins.get(variable)
+        twin = pairs.get(variable)
         if twin is None:
             if related != alone or variable in kept.outputs:
                 return False
             continue
         for rows in (order.at_most, order.at_least, order.below, _reversed(order.below)):
             theirs = rows[variable] & left & ~own
-            inner = union(1 << twins[v] for v in bits(rows[variable] & own) if v in twins)
+            inner = union(1 << pairs[v] for v in bits(rows[variable] & own) if v in pairs)
             if (theirs | inner) & ~rows[twin]:
                 return False
         if variable in kept.outputs and not order.same(variable) >> twin & 1:
