@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 from headgate.bounded.analysis import is_proven
 from headgate.bounded.cases.case import Case, output_columns
+from headgate.bounded.faults import Fault
 from headgate.bounded.theory.closure import close
 from headgate.predicate import Column, Predicate, Within, conjunction
 from headgate.query import Aggregate, Output, Query
@@ -31,6 +32,7 @@ from headgate.sql import render_predicate, render_select
 WINDOW = 100
 RANGE = 1_000
 MOST_TRIED = 400
+WORK = 3_000  # a try costs as much as there are attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,15 @@ class _Addition:
     dropped: Output | Column | None = None
     windowed: int | None = None
 
+    def bears_on(self, case: Case, fault: Fault) -> bool:
+        """Is it about what is at fault?"""
+        violation = fault.violation
+        sides = (violation.variable, *(v for j in violation.joins for v in (j.left, j.right)))
+        guilty = [case.columns[v] for v in sides if v >= 0]
+        if isinstance(self.bound, Within):
+            return self.bound.column in guilty
+        return self.dropped in guilty or self.windowed == violation.source or self.distinct
+
     def on(self, query: Query, schema: Schema) -> Query | None:
         """The query with this addition; None where that is no query."""
         if self.bound is not None:
@@ -71,20 +82,22 @@ class _Addition:
         return _without(query, schema, self.dropped)
 
 
-def cures(query: Query, schema: Schema, case: Case) -> tuple[Cure, ...]:
-    """Cures of one addition first; those of two hold no cure of one."""
+def cures(query: Query, schema: Schema, case: Case, fault: Fault) -> tuple[Cure, ...]:
+    """Cures of one addition first; those of two hold no cure of one.
+
+    What bears on the fault is tried first. Of large queries not everything is tried.
+    """
     found: list[Cure] = []
-    additions = list(_additions(query, schema, case))
     helpless: list[_Addition] = []
-    for addition in additions:
+    tries = max(min(MOST_TRIED, WORK // (len(case.columns) + 1)), 20)
+    additions = sorted(_additions(query, schema, case), key=lambda a: not a.bears_on(case, fault))
+    for addition in additions[:tries]:
         cured = addition.on(query, schema)
         if cured is not None and is_proven(cured, schema):
             found.append(Cure((addition.text,), cured))
         else:
             helpless.append(addition)
-    for tried, (one, two) in enumerate(combinations(helpless, 2)):
-        if tried == MOST_TRIED:
-            break
+    for one, two in islice(combinations(helpless, 2), max(tries - len(additions), 0)):
         first = one.on(query, schema)
         cured = None if first is None else two.on(first, schema)
         if cured is not None and is_proven(cured, schema):

@@ -52,10 +52,10 @@ def _violations(query: Conjunctive) -> Iterator[tuple[Violation, bool]]:
     With DISTINCT and a self-join, an occurrence may be redundant (section 8.1). Then what the
     checker finds counts only if the definition, which leaves such occurrences out, finds some, too.
     """
-    found = list(violations(query))
+    found = violations(query)
     if not (query.distinct and query.has_self_joins):
         yield from ((violation, False) for violation in found)
-    elif found:
+    elif next(found, None) is not None:
         ordered = islice(definition.violations(query), MOST_ORDERED)
         yield from ((violation, True) for violation in dict.fromkeys(ordered))
 

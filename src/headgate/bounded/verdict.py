@@ -64,8 +64,10 @@ class Verdict:
     @cached_property
     def cures(self) -> tuple[Cure, ...]:
         """Additions that make it bounded; none for a yes."""
-        case = self.analysis.case
-        return () if case is None else cures(self.query, self.schema, case)
+        case, fault = self.analysis.case, self.analysis.fault
+        if case is None or fault is None:
+            return ()
+        return cures(self.query, self.schema, case, fault)
 
     @cached_property
     def synopses(self) -> tuple[Synopsis, ...]:

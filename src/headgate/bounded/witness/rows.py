@@ -17,7 +17,7 @@ from headgate.predicate import Column, Matches, Row, columns, evaluate
 from headgate.predicate.candidates import pattern_examples
 from headgate.predicate.solve import example
 from headgate.query import Query
-from headgate.schema import Schema, Type, Value, ValueSet
+from headgate.schema import Ordinal, Schema, Type, Value, ValueSet
 
 _Values = list[Value | None]
 
@@ -81,6 +81,13 @@ def _different(values: ValueSet, type_: Type, number: int) -> Value:
     return type_.value(low if low in values else example(values, type_))
 
 
+def _unlike(values: ValueSet, type_: Type, number: int) -> Ordinal:
+    """A member of a set, another for each number where there are many: `a <> b` may be asked."""
+    usual = example(values, type_)
+    other = f"{usual}{number}" if isinstance(usual, str) else usual + number
+    return other if type_.fits(type_.value(other)) and other in values else usual
+
+
 def _patterns(case: Case, column: Column) -> list[Matches]:
     return [a for a in case.unseen if isinstance(a, Matches) and a.column == column]
 
@@ -90,7 +97,7 @@ def _example(case: Case, variable: int, number: int) -> Value:
     column, values = case.columns[variable], case.sets[variable]
     patterns = _patterns(case, column)
     if not patterns:
-        return column.type.value(example(values, column.type))
+        return column.type.value(_unlike(values, column.type, variable))
     texts = [text for pattern in patterns for text in pattern_examples(pattern)]
     for text in (*texts, str(example(values, column.type)), "a"):
         for tried in (f"{text}{number or ''}", f"{number or ''}{text}"):
