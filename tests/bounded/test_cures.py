@@ -21,6 +21,11 @@ UNBOUNDED = [
     (PAPER, "SELECT S.C FROM S, T WHERE C = 3 AND (A = D OR B = E)"),
     (PAPER, "SELECT x.A FROM S x, S y WHERE x.A = 10 AND x.B = y.B"),
     (TYPED, "SELECT DISTINCT A, N FROM S"),
+    (TYPED, "SELECT DISTINCT D FROM S WHERE D > DATE '9999-01-01'"),
+    (TYPED, "SELECT DISTINCT D FROM S WHERE D < DATE '0001-02-01'"),
+    (TYPED, "SELECT DISTINCT U FROM S WHERE U > TIMESTAMP '9999-12-30 00:00:00'"),
+    (TYPED, "SELECT DISTINCT K FROM S WHERE K >= 2147483640"),
+    (TYPED, "SELECT DISTINCT P FROM S WHERE P > 99999990"),
     (TYPED, "SELECT q FROM S, T WHERE U < V AND D = W"),
     (TYPED, "SELECT P FROM S, T WHERE P = R AND side = kind"),
 ]
@@ -75,6 +80,6 @@ def test_the_words_of_cures() -> None:
     assert any(
         "drop the column `S.B` + bound" in w or "+ drop the column `S.B`" in w for w in words
     )
-    windows = "a row window, last_rows(S, 100) AS S + a row window, last_rows(T, 100) AS T"
+    windows = "a row window, last_rows(S, 100) + a row window, last_rows(T, 100)"
     assert windows in words
     assert any("SELECT DISTINCT" in w for w in (c.additions[0] for c in found(*UNBOUNDED[1])))

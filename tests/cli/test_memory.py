@@ -115,6 +115,18 @@ def test_a_witness_that_its_type_has_no_room_for() -> None:
     assert "no room" in result.stderr
 
 
+def test_witnesses_stay_in_their_directory(files: Path) -> None:
+    """Whatever a query is called."""
+    ids = ("..", ".", "a/b", "價" * 80)
+    queries = "".join(f"CREATE QUERY `{i}` AS SELECT DISTINCT A FROM S WHERE A > 1;" for i in ids)
+    (files / "ids.sql").write_text(PAPER + queries)
+    before = {path.name for path in files.iterdir()}
+    run("check", "-q", "ids.sql", "--witness", "streams/deep")
+    assert {path.name for path in files.iterdir()} == before | {"streams"}
+    assert [path.name for path in (files / "streams").iterdir()] == ["deep"]
+    assert len(list((files / "streams" / "deep").iterdir())) == len(ids)
+
+
 def test_plot(files: Path) -> None:
     """One query is drawn; with several, --id must say which."""
     assert "--id" in refused("check", "-q", "table.sql", "--plot", "it.png")

@@ -27,7 +27,7 @@ from headgate.schema import (
     Timestamp,
     ValueSet,
 )
-from headgate.sql import render_predicate, render_select
+from headgate.sql import render_predicate, render_select, render_source
 
 WINDOW = 100
 RANGE = 1_000
@@ -123,8 +123,8 @@ def _additions(query: Query, schema: Schema, case: Case) -> Iterator[_Addition]:
                 yield _Addition(f"drop the aggregate `{output.name}`", dropped=output)
     for number, source in enumerate(query.sources):
         if source.rows is None:
-            text = f"a row window, last_rows({source.stream}, {WINDOW}) AS {source.alias}"
-            yield _Addition(text, windowed=number)
+            window = render_source(replace(source, rows=WINDOW))
+            yield _Addition(f"a row window, {window}", windowed=number)
 
 
 def _unbounded(query: Query, case: Case) -> list[Column]:
@@ -151,15 +151,19 @@ def _bound(column: Column, case: Case) -> Predicate:
     if isinstance(type_, Double):
         return Within(column, ValueSet.points(type_, map(type_.ordinal, (0.0, 1.0))))
     unit = 10**type_.scale if isinstance(type_, DecimalType) else 1
-    start = 19_723 if isinstance(type_, Date) else 0
+    start: int = 19_723 if isinstance(type_, Date) else 0
     if isinstance(type_, Timestamp):
         start, unit = 19_723 * 86_400_000_000, 86_400_000_000
     low, high = values.intervals[0].low, values.intervals[-1].high
-    if isinstance(low, int):
-        return Within(column, ValueSet.of(Interval(low, low + RANGE * unit)))
-    if isinstance(high, int):
-        return Within(column, ValueSet.of(Interval(high - RANGE * unit, high)))
-    return Within(column, ValueSet.of(Interval(start, start + RANGE * unit + 1)))
+    least, most = int(type_.minimum), int(type_.maximum or 0)
+    if not isinstance(low, int) and not isinstance(high, int):
+        low, high = start, start + RANGE * unit + 1
+    elif not isinstance(low, int):
+        low = int(high or 0) - RANGE * unit
+    if not isinstance(high, int):
+        high = low + RANGE * unit
+    low = min(max(low, least + 1), most - 1)
+    return Within(column, ValueSet.of(Interval(low, max(low + 1, min(high, most)))))
 
 
 def _without(query: Query, schema: Schema, dropped: Output | Column | None) -> Query | None:

@@ -56,8 +56,11 @@ def _violations(query: Conjunctive) -> Iterator[tuple[Violation, bool]]:
     if not (query.distinct and query.has_self_joins):
         yield from ((violation, False) for violation in found)
     elif next(found, None) is not None:
-        ordered = islice(definition.violations(query), MOST_ORDERED)
-        yield from ((violation, True) for violation in dict.fromkeys(ordered))
+        known: set[Violation] = set()
+        for violation in islice(definition.violations(query), MOST_ORDERED):
+            if violation not in known:
+                known.add(violation)
+                yield violation, True
 
 
 def _of_aggregates(query: Query, case: Case) -> Iterator[Fault]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from headgate.bounded.witness.witness import Witness
 
 SHOWN_CURES = 4
+LONGEST_NAME = 200
 SHOWN_CONTINUATIONS = 5
 
 
@@ -55,10 +57,11 @@ def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None
         assert finding.memory is not None
         witness = finding.memory.witness(size)
         if witness is None:
-            why = "its types have no room for them" if finding.memory.analysis.is_shown else "none"
-            out.print(f"[yellow]note:[/] {escape(finding.id)}: no streams of {size:,} rows; {why}")
+            is_shown = finding.memory.analysis.is_shown
+            why = "its types have no room for so many rows" if is_shown else "none could be built"
+            out.print(f"[yellow]note:[/] {escape(finding.id)}: no streams are written; {why}")
             continue
-        place = directory / quote(finding.id, safe="")
+        place = directory / _file_name(finding.id)
         _write(witness, place)
         out.print(
             f"{escape(finding.id)}: {size:,} rows to be remembered are in {escape(str(place))}"
@@ -78,7 +81,7 @@ the line of another row.)
 
 def _write(witness: Witness, place: Path) -> None:
     """The rows as a file of their stream, and for each of them what makes it matter."""
-    rows = f"{quote(witness.stream, safe='')}.jsonl"
+    rows = f"{_file_name(witness.stream)}.jsonl"
     readme = README.format(query=witness.query.id, size=len(witness.rows), file=rows)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -90,6 +93,20 @@ def _write(witness: Witness, place: Path) -> None:
                 file.write(as_json({"row": kept, "then": _continuations(witness, kept)}) + "\n")
     except OSError as error:
         raise UsageError(f"{place}: the streams cannot be written: {error.strerror}") from error
+
+
+def _file_name(name: str) -> str:
+    """A name under which a file or directory can stand, and which leads to no other place.
+
+    >>> _file_name("a/b"), _file_name("..")
+    ('a%2Fb', '%2E%2E')
+    """
+    quoted = quote(name, safe="")
+    if len(quoted) > LONGEST_NAME:
+        quoted = (
+            f"{quoted[: LONGEST_NAME - 20]}-{blake2b(name.encode(), digest_size=8).hexdigest()}"
+        )
+    return quoted.replace(".", "%2E") if quoted.startswith(".") else quoted
 
 
 def _continuations(witness: Witness, kept: int) -> list[list[dict[str, object]]]:

@@ -16,6 +16,7 @@ from headgate.sql.render import (
     render_query,
     render_schema,
     render_select,
+    render_source,
     render_stream,
 )
 from headgate.sql.scope import Scope
@@ -38,5 +39,6 @@ __all__ = [
     "render_query",
     "render_schema",
     "render_select",
+    "render_source",
     "render_stream",
 ]

@@ -113,7 +113,7 @@ def render_query(query: Query) -> str:
 def render_select(query: Query) -> str:
     """What a query selects: all of it but its name."""
     outputs = ", ".join(_output(output) for output in query.outputs) or "*"
-    sources = ", ".join(_source(source) for source in query.sources)
+    sources = ", ".join(render_source(source) for source in query.sources)
     text = f"SELECT {'DISTINCT ' if query.distinct else ''}{outputs} FROM {sources}"
     if query.where != Constant(True):
         text += f" WHERE {render_predicate(query.where)}"
@@ -122,7 +122,8 @@ def render_select(query: Query) -> str:
     return text
 
 
-def _source(source: Source) -> str:
+def render_source(source: Source) -> str:
+    """A stream as it stands in FROM."""
     stream = name(source.stream)
     read = stream if source.rows is None else f"last_rows({stream}, {source.rows})"
     return read if source.alias == source.stream else f"{read} AS {name(source.alias)}"

@@ -34,8 +34,8 @@ from headgate.predicate.atoms import MIRROR
 from headgate.predicate.conjunctions import conjunctions
 from headgate.schema import EVERYTHING, ValueSet, union
 
-COARSE_CAP = 256
-FINE_CAP = 256
+COARSE_CAP = 64
+FINE_CAP = 128
 FILTER_CAP = 64
 LISTED = 16
 

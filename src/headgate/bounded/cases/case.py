@@ -7,8 +7,9 @@ limits a column as a condition does; the range of a machine's numbers does not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from headgate.bounded.cases.alternatives import Alternative
 from headgate.bounded.cases.axis import Axis
@@ -40,8 +41,11 @@ from headgate.query import Aggregate, Query, attribute_of
 from headgate.schema import (
     EVERYTHING,
     Schema,
+    Type,
     ValueSet,
 )
+
+MOST_MARKS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +124,21 @@ def _placed(known: _Collected, marks: Mapping[Column, list[End]]) -> _Placed:
         used = [(c.type, o) for c in group for _, o in (*ends[c], *marks.get(c, ()))]
         axis, place = axis_of(group, used)
         axes.append(axis)
-        placed.marks.extend((line, place(*constant)) for constant in used if marks)
+        placed.marks.extend((line, mark) for mark in _marks(group, used, place) if marks)
         placed.bounds.extend(
             (column, operator, place(column.type, ordinal))
             for column in group
             for operator, ordinal in ends[column]
         )
     return replace(placed, axes=tuple(axes))
+
+
+def _marks(
+    group: list[Column], used: list[tuple[Type, Any]], place: Callable[[Type, Any], int]
+) -> list[int]:
+    """The constants that cut a line: of whole numbers, or of very many, just the outermost."""
+    every = sorted({place(*constant) for constant in used})
+    return every[:1] + every[-1:] if is_whole(group) or len(every) > MOST_MARKS else every
 
 
 def _variable(query: Query, known: _Collected, column: Column, placed: _Placed) -> Variable:

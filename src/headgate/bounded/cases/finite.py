@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import math
 
-from headgate.schema import Boolean, Double, Interval, String, Type, ValueSet, successor
-
-MOST_TEXTS = 10_000
+from headgate.schema import Boolean, Double, Interval, Ordinal, String, Type, ValueSet, successor
 
 
 def spelt_out(values: ValueSet, type_: Type) -> list[Interval]:
@@ -33,10 +31,15 @@ def spelt_out(values: ValueSet, type_: Type) -> list[Interval]:
 
 def is_finite(values: ValueSet, type_: Type) -> bool:
     """Is a column pinned to finitely many values by its set alone?"""
-    if isinstance(type_, String):
-        return values.finite_ordinals(MOST_TEXTS) is not None
     intervals = spelt_out(values, type_)
+    if isinstance(type_, String):
+        return all(_is_finite_text(str(i.low or ""), i.high) for i in intervals)
     if isinstance(type_, Double):
         beyond = type_.ordinal(math.inf)
         return all(i.is_point or (i.low is not None and int(i.low) >= beyond) for i in intervals)
     return all(interval.infinite_ends == 0 for interval in intervals)
+
+
+def _is_finite_text(low: str, high: Ordinal | None) -> bool:
+    """Is the second text the first with NULs behind it, so that only such texts lie between?"""
+    return high is not None and not str(high).removeprefix(low).strip("\0")

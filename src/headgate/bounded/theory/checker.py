@@ -128,7 +128,8 @@ def live_joins(query: Conjunctive, closure: Closure) -> Booleans:
 def _pinned_between(closure: Closure) -> Booleans:
     """`[x, y, g]`: something between x and y takes only finitely many values in gap g."""
     found = np.zeros((*closure.at_most.shape, closure.roams.shape[1]), np.bool_)
-    for middle in np.flatnonzero(closure.pinned.any(axis=1)):
+    beside = closure.pinned & closure.roams.any(axis=0)
+    for middle in np.flatnonzero(beside.any(axis=1)):
         low, high = closure.at_most[:, middle], closure.at_most[middle, :]
         found |= low[:, None, None] & high[None, :, None] & closure.pinned[middle]
     return found

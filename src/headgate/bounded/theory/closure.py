@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -53,8 +54,9 @@ class Closure:
         return finite
 
 
+@lru_cache(maxsize=256)
 def close(query: Conjunctive) -> Closure:
-    """The closure of all comparisons and bounds of a query."""
+    """The closure of all comparisons and bounds of a query. It is remembered for a while."""
     bounds, places = _edges(query)
     _shortest_paths(bounds)
     count = len(query.variables)

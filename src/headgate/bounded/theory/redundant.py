@@ -64,6 +64,7 @@ def _covers(order: Order, kept: Kept, covered: int, pairs: dict[int, int]) -> bo
     """Does all that holds of an occurrence's variables hold of their twins as well?"""
     own = order.elements.of_source[covered]
     left = kept.elements(order)
+    relations = (order.at_most, order.at_least, order.below, _reversed(order.below))
     for variable in bits(own):
         alone = 1 << variable
         related = (order.at_most[variable] | order.at_least[variable]) & left
@@ -72,7 +73,7 @@ def _covers(order: Order, kept: Kept, covered: int, pairs: dict[int, int]) -> bo
             if related != alone or variable in kept.outputs:
                 return False
             continue
-        for rows in (order.at_most, order.at_least, order.below, _reversed(order.below)):
+        for rows in relations:
             theirs = rows[variable] & left & ~own
             inner = union(1 << pairs[v] for v in bits(rows[variable] & own) if v in pairs)
             if (theirs | inner) & ~rows[twin]:

@@ -17,7 +17,7 @@ from headgate.predicate import Column, Matches, Row, columns, evaluate
 from headgate.predicate.candidates import pattern_examples
 from headgate.predicate.solve import example
 from headgate.query import Query
-from headgate.schema import Ordinal, Schema, Type, Value, ValueSet
+from headgate.schema import Ordinal, Schema, Stream, Type, Value, ValueSet
 
 _Values = list[Value | None]
 
@@ -30,7 +30,9 @@ def scheduled_rows(
     values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
     numbers = _telling(case, fault, positions, values)
     sources = range(len(query.sources))
-    rows = [tuple(_row(query, schema, case, s, values[n]) for s in sources) for n in numbers]
+    spare = [_mentioned_elsewhere(query, schema, source) for source in sources]
+    streams = [schema.the_stream(source.stream) for source in query.sources]
+    rows = [tuple(_row(streams[s], case, s, values[n], spare[s]) for s in sources) for n in numbers]
     truths = [evaluate(query.where, together(query, parts)) for parts in rows]
     usual = True if True in truths else Counter([*truths, False]).most_common(1)[0][0]
     return [parts for parts, truth in zip(rows, truths, strict=True) if truth == usual]
@@ -108,24 +110,29 @@ def _example(case: Case, variable: int, number: int) -> Value:
     raise NoSuchValue("no text was found that its patterns accept")
 
 
-def _row(
-    query: Query, schema: Schema, case: Case, source: int, values: Sequence[Value | None]
-) -> Row:
-    """A row of the stream of an occurrence.
+def _mentioned_elsewhere(query: Query, schema: Schema, source: int) -> frozenset[str]:
+    """Attributes that other alternatives, or other occurrences of the stream, may look at."""
+    stream = query.sources[source].stream
+    same = {"", *(other.alias for other in query.sources if other.stream == stream)}
+    used = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
+    return frozenset(column.name for column in used if column.source in same)
 
-    What only other alternatives, or other occurrences of the stream, mention keeps these off.
-    """
+
+def _row(
+    stream: Stream,
+    case: Case,
+    source: int,
+    values: Sequence[Value | None],
+    elsewhere: frozenset[str],
+) -> Row:
+    """A row of an occurrence. NULL where only others look, which keeps these off."""
     mentioned = {
         column.name: value
         for variable, column, value in zip(case.query.variables, case.columns, values, strict=True)
         if variable.source == source
     }
-    stream = query.sources[source].stream
-    same = {"", *(other.alias for other in query.sources if other.stream == stream)}
-    used = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
-    elsewhere = {column.name for column in used if column.source in same}
     row: dict[str, Value | None] = {}
-    for attribute in schema.the_stream(stream):
+    for attribute in stream:
         if attribute.name in mentioned:
             row[attribute.name] = mentioned[attribute.name]
         elif attribute.nullable and (attribute.name in elsewhere or attribute.domain.is_empty):
