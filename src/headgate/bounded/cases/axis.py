@@ -67,9 +67,11 @@ class NumberAxis:
         if not constants:
             return position
         if position > last:
-            return math.ceil(self._finite(last)) + (position - last)
+            end = math.ceil(self._finite(last))
+            return end + (position - last) * _step(end)
         if position < 0:
-            return math.floor(self._finite(0)) + position
+            end = math.floor(self._finite(0))
+            return end + position * _step(end)
         at = int(position)
         share = position - at
         return constants[at] if share == 0 else self._between(at, share)
@@ -91,6 +93,11 @@ class NumberAxis:
         if low == -math.inf and high == math.inf:
             return 1000 * (share - Fraction(1, 2)) / (share * (1 - share))
         raise NoSuchValue("nothing lies between infinity and NaN")
+
+
+def _step(end: int) -> int:
+    """Whole numbers so far apart beyond an end that even doubles tell them from each other."""
+    return 1 << max(abs(end).bit_length() - 40, 0)
 
 
 @dataclass(frozen=True, slots=True)

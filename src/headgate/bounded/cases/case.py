@@ -128,9 +128,18 @@ def _placed(known: _Collected, marks: Mapping[Column, list[End]]) -> _Placed:
         placed.bounds.extend(
             (column, operator, place(column.type, ordinal))
             for column in group
-            for operator, ordinal in ends[column]
+            for operator, ordinal in (*ends[column], *_limits(column.type, used))
         )
     return replace(placed, axes=tuple(axes))
+
+
+def _limits(type_: Type, used: list[tuple[Type, Any]]) -> list[End]:
+    """The least and the greatest value of a dense type, where a line has them as constants."""
+    least, most = type_.minimum, type_.maximum
+    if grid(type_) is not None:
+        return []
+    limits: list[End] = [(">=", least)] if (type_, least) in used else []
+    return [*limits, ("<=", most)] if (type_, most) in used else limits
 
 
 def _marks(

@@ -7,8 +7,6 @@ is no bound.
 
 from __future__ import annotations
 
-import math
-
 from headgate.schema import Boolean, Double, Interval, Ordinal, String, Type, ValueSet, successor
 
 
@@ -35,8 +33,7 @@ def is_finite(values: ValueSet, type_: Type) -> bool:
     if isinstance(type_, String):
         return all(_is_finite_text(str(i.low or ""), i.high) for i in intervals)
     if isinstance(type_, Double):
-        beyond = type_.ordinal(math.inf)
-        return all(i.is_point or (i.low is not None and int(i.low) >= beyond) for i in intervals)
+        return all(interval.is_point for interval in intervals)
     return all(interval.infinite_ends == 0 for interval in intervals)
 
 

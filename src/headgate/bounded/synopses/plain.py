@@ -83,12 +83,11 @@ class PlainRun:
 
     def stored(self) -> int:
         """How many values are stored now, those of the answer included."""
-        windows = sum(
-            len(self.plan.windowed(number)) + self._is_masked
-            for number, rows in self._windows.items()
-            for kept in rows
-            if kept is not None
-        )
+        windows = 0
+        for number, rows in self._windows.items() if self.plan.branches else ():
+            each = len(self.plan.windowed(number)) + self._is_masked
+            passed = sum(kept is not None for kept in rows)
+            windows += passed * each + len(rows) * self.plan.is_flagged(number)
         return (
             windows
             + sum(each.stored() for stored in self._stored for each in stored)

@@ -14,7 +14,7 @@ from functools import cached_property
 from math import prod
 
 from headgate.bounded.cases.case import Case, aggregates, output_columns
-from headgate.bounded.synopses.branches import Branch, branches, source_of
+from headgate.bounded.synopses.branches import Branch, branches, filters, source_of
 from headgate.bounded.synopses.cells import Cells, overlaid
 from headgate.bounded.theory.checker import is_bounded, live_joins
 from headgate.predicate import Atom, Column, IsNull, Within
@@ -115,6 +115,10 @@ class Plan:
         cores = [replace(branch.case.query, distinct=True) for branch in self.branches]
         is_distinct = any(part.distinct for part, _ in self.stores)
         return is_distinct and any(c.has_self_joins and not is_bounded(c) for c in cores)
+
+    def is_flagged(self, source: int) -> bool:
+        """Must it be kept of each of the last rows whether it passed the stream's filters?"""
+        return bool(filters(self.query, source)) or not self.windowed(source)
 
     def windowed(self, source: int) -> tuple[Column, ...]:
         """What is kept of each of the last rows of a windowed stream."""

@@ -150,8 +150,9 @@ def _synopsis(plan: Plan, lengths: _Lengths, number: int) -> Synopsis:
     if source.rows is not None and plan.branches:
         kept = dict.fromkeys(plan.windowed(number))
         masked = len(plan.branches) > 1
-        values = source.rows * (len(kept) + masked)
-        size = source.rows * (lengths.bytes(kept) + COUNT * masked)
+        flagged = plan.is_flagged(number)
+        values = source.rows * (len(kept) + masked + flagged)
+        size = source.rows * (lengths.bytes(kept) + COUNT * masked + flagged)
         outputs = source.rows if put_out else 1
     elif put_out:
         outputs = prod(_attribute(plan.branches, column).cells for column in put_out)

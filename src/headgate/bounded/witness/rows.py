@@ -19,6 +19,8 @@ from headgate.predicate.solve import example
 from headgate.query import Query
 from headgate.schema import Ordinal, Schema, Stream, Type, Value, ValueSet
 
+FEW = 1_000
+
 _Values = list[Value | None]
 
 
@@ -78,7 +80,10 @@ def _values(case: Case, fault: Fault, positions: Sequence[Position], number: int
 
 
 def _different(values: ValueSet, type_: Type, number: int) -> Value:
-    """A value for an aggregate that changes from row to row where it can: powers of two, or any."""
+    """A value for an aggregate that changes from row to row: a power of two, or one of a few."""
+    few = values.finite_ordinals(FEW)
+    if few:
+        return type_.value(few[number % len(few)])
     low, _ = type_.place(1 << min(number, 30))
     return type_.value(low if low in values else example(values, type_))
 
