@@ -55,14 +55,15 @@ def blame(query: Query, schema: Schema, case: Case, fault: Fault) -> Blame:
         columns += [case.columns[join.left], case.columns[join.right]]
     compares = list(dict.fromkeys(c for path in joins for c in path))
     found = places(query, schema)
+    stream = query.sources[violation.source].alias
     return Blame(
         fault.theorem,
         fault.condition,
-        query.sources[violation.source].alias,
+        stream,
         tuple(dict.fromkeys(column.key for column in columns)),
         tuple(_text(compare, found) for compare in compares),
         _sentence(query, case, fault, [[_text(c, found) for c in path] for path in joins]),
-        _place(fault, columns, compares, found),
+        _place(fault, columns, compares, found) or found.sources.get(stream),
     )
 
 
@@ -75,7 +76,7 @@ def _sentence(query: Query, case: Case, fault: Fault, paths: list[list[str]]) ->
         role = _role(fault, case.columns[violation.variable])
         return f"{column} {role} and can take infinitely many values"
     if violation.pattern == "equality":
-        return f"{joins[0]} joins attributes that can take infinitely many values"
+        return f"by {joins[0]} rows of {stream} must be kept for infinitely many values"
     if violation.pattern == "count":
         return f"by {joins[0]} rows of {stream} must be counted for infinitely many values"
     if violation.pattern in ("maximum", "minimum"):

@@ -1,7 +1,8 @@
 """What to add to a query so that it can live in bounded memory.
 
-A cure bounds an attribute, adds DISTINCT, drops a column or puts a row window on a stream. All
-cures of one addition are found, and those of two that need both; each was checked again.
+A cure bounds an attribute, adds DISTINCT, drops a column or puts a row window on a stream. Those of
+one addition come first, then those of two that need both; each was checked again. Of a large query
+not all are tried.
 """
 
 from __future__ import annotations
@@ -107,12 +108,11 @@ def cures(query: Query, schema: Schema, case: Case, fault: Fault) -> tuple[Cure,
 
 def _additions(query: Query, schema: Schema, case: Case) -> Iterator[_Addition]:
     """All additions that bear on what is unbounded, the least intrusive first."""
-    for column in _unbounded(query, case):
-        bound = _bound(column, case)
-        yield _Addition(f"bound `{column.key}`, such as {render_predicate(bound)}", bound=bound)
     aggregate = query.kind == "aggregate"
     if not query.distinct and not aggregate:
         yield _Addition("SELECT DISTINCT", distinct=True)
+    unbounded = _unbounded(query, case)
+    yield from (_bounding(column, case) for column in unbounded if _is_counted(column))
     columns = query.group_by if aggregate else output_columns(query, schema)
     for column in columns if len(columns) > 1 or aggregate else ():
         what = "drop the group" if aggregate else "drop the column"
@@ -125,6 +125,17 @@ def _additions(query: Query, schema: Schema, case: Case) -> Iterator[_Addition]:
         if source.rows is None:
             window = render_source(replace(source, rows=WINDOW))
             yield _Addition(f"a row window, {window}", windowed=number)
+    yield from (_bounding(column, case) for column in unbounded if not _is_counted(column))
+
+
+def _is_counted(column: Column) -> bool:
+    """Is a range of values something that people have? Of texts, doubles and moments it is not."""
+    return not isinstance(column.type, Double | String | Timestamp)
+
+
+def _bounding(column: Column, case: Case) -> _Addition:
+    bound = _bound(column, case)
+    return _Addition(f"bound `{column.key}`, such as {render_predicate(bound)}", bound=bound)
 
 
 def _unbounded(query: Query, case: Case) -> list[Column]:

@@ -6,6 +6,7 @@ that break the query, cures, or what its synopses keep and how much that is at m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,11 +27,15 @@ DEFAULT_SIZE = 10
 
 @dataclass(frozen=True)
 class Verdict:
-    """Can the query live in bounded memory? `bounded` is yes, no or unknown."""
+    """Can the query live in bounded memory? `bounded` is yes, no or unknown.
+
+    `observed` are the lengths of texts in bytes, by stream and attribute as in `trades.symbol`.
+    """
 
     query: Query
     schema: Schema
     analysis: Analysis
+    observed: Mapping[str, int] | None = None
 
     @property
     def bounded(self) -> Answer:
@@ -75,9 +80,9 @@ class Verdict:
         cases = self.analysis.cases
         if self.bounded != "yes" or self.analysis.is_contradiction:
             return ()
-        kept = synopses(self.query, self.schema, cases)
+        kept = synopses(self.query, self.schema, cases, self.observed)
         less = lean(self.query, cases[0]) if not kept and len(cases) == 1 else None
-        return kept if less is None else verdict(less, self.schema).synopses
+        return kept if less is None else verdict(less, self.schema, self.observed).synopses
 
     @cached_property
     def most(self) -> Memory | None:
@@ -96,6 +101,6 @@ class Verdict:
         return found
 
 
-def verdict(query: Query, schema: Schema) -> Verdict:
-    """The verdict on a query."""
-    return Verdict(query, schema, analyse(query, schema))
+def verdict(query: Query, schema: Schema, observed: Mapping[str, int] | None = None) -> Verdict:
+    """The verdict on a query; how long texts were observed to be counts in its bound."""
+    return Verdict(query, schema, analyse(query, schema), observed)

@@ -20,6 +20,7 @@ from headgate.query import Query
 from headgate.schema import Ordinal, Schema, Stream, Type, Value, ValueSet
 
 FEW = 1_000
+MOST_REPEATED = 1_100  # a pattern that accepts more repetitions accepts any number of them
 
 _Values = list[Value | None]
 
@@ -100,19 +101,28 @@ def _patterns(case: Case, column: Column) -> list[Matches]:
 
 
 def _example(case: Case, variable: int, number: int) -> Value:
-    """A value in a column's set that its patterns accept; different ones for different numbers."""
+    """A value in a column's set that its patterns accept; different ones for different numbers.
+
+    If there is a number, the patterns must accept texts of any length: `^[0-9]{3}$` does not.
+    """
     column, values = case.columns[variable], case.sets[variable]
     patterns = _patterns(case, column)
     if not patterns:
         return column.type.value(_unlike(values, column.type, variable))
     texts = [text for pattern in patterns for text in pattern_examples(pattern)]
     for text in (*texts, str(example(values, column.type)), "a"):
-        for tried in (f"{text}{number or ''}", f"{number or ''}{text}"):
-            if tried in values and all(
-                p.pattern.compiled.matches(tried) != p.negated for p in patterns
-            ):
+        for form in ("{0}{1}", "{1}{0}"):
+            tried = form.format(text, number or "")
+            endless = form.format(text, "0" * MOST_REPEATED + str(number))
+            if tried in values and _matches(patterns, tried):
+                if number and not (endless in values and _matches(patterns, endless)):
+                    continue
                 return tried
     raise NoSuchValue("no text was found that its patterns accept")
+
+
+def _matches(patterns: list[Matches], text: str) -> bool:
+    return all(p.pattern.compiled.matches(text) != p.negated for p in patterns)
 
 
 def _mentioned_elsewhere(query: Query, schema: Schema, source: int) -> frozenset[str]:
