@@ -122,11 +122,11 @@ def test_random_witnesses() -> None:
     """Of every random query that is called unbounded."""
     numbers = random.Random(seed(3))
     judged = 0
-    for statement in statements(seed(11), many(400)):
+    for statement in statements(seed(11), many(200)):
         shown = analyse(statement.query, statement.schema).shown
         if shown is not None and not is_beyond_duckdb(statement):
             found = witness(statement.query, statement.schema, *shown, SIZE)
             assert found is not None, statement.text
             judge(found, numbers)
             judged += 1
-    assert judged > 50
+    assert judged > 25

@@ -32,8 +32,8 @@ from headgate.sql import render_predicate, render_select, render_source
 
 WINDOW = 100
 RANGE = 1_000
-MOST_TRIED = 400
-WORK = 3_000  # a try costs as much as there are attributes
+LEAST_TRIED, MOST_TRIED = 20, 400
+WORK = 5_000  # a try costs as much as there are attributes, in all alternatives
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,18 @@ class _Addition:
         return _without(query, schema, self.dropped)
 
 
-def cures(query: Query, schema: Schema, case: Case, fault: Fault) -> tuple[Cure, ...]:
+def cures(
+    query: Query, schema: Schema, case: Case, fault: Fault, alternatives: int = 1
+) -> tuple[Cure, ...]:
     """Cures of one addition first; those of two hold no cure of one.
 
-    What bears on the fault is tried first. Of large queries not everything is tried.
+    What bears on the fault is tried first. Of large queries, or those with many `alternatives`, not
+    everything is tried.
     """
     found: list[Cure] = []
     helpless: list[_Addition] = []
-    tries = max(min(MOST_TRIED, WORK // (len(case.columns) + 1)), 20)
+    cost = (len(case.columns) + 1) * alternatives
+    tries = max(min(MOST_TRIED, WORK // cost), LEAST_TRIED)
     additions = sorted(_additions(query, schema, case), key=lambda a: not a.bears_on(case, fault))
     for addition in additions[:tries]:
         cured = addition.on(query, schema)

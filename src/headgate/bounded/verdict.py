@@ -72,7 +72,7 @@ class Verdict:
         case, fault = self.analysis.case, self.analysis.fault
         if case is None or fault is None:
             return ()
-        return cures(self.query, self.schema, case, fault)
+        return cures(self.query, self.schema, case, fault, len(self.analysis.cases))
 
     @cached_property
     def synopses(self) -> tuple[Synopsis, ...]:

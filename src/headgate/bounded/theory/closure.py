@@ -58,7 +58,10 @@ class Closure:
 def close(query: Conjunctive) -> Closure:
     """The closure of all comparisons and bounds of a query. It is remembered for a while."""
     bounds, places = _edges(query)
-    _shortest_paths(bounds)
+    for line in range(len(query.lines)):
+        mine = [v for v, variable in enumerate(query.variables) if variable.line == line]
+        mine += [row for (of, _), row in places.items() if of == line]
+        bounds[np.ix_(mine, mine)] = _shortest_paths(bounds[np.ix_(mine, mine)])
     count = len(query.variables)
     follows = bounds <= AT_MOST_ZERO
     satisfiable = bool((np.diagonal(bounds) >= AT_MOST_ZERO).all())
@@ -114,8 +117,8 @@ def _written(
         yield left, operator, right, query.lines[line].whole
 
 
-def _shortest_paths(bounds: NDArray[np.int64]) -> None:
-    """Floyd and Warshall, in place; a cycle below zero shows on the diagonal.
+def _shortest_paths(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Floyd and Warshall, in place, for one line; a cycle below zero shows on the diagonal.
 
     Around such a cycle bounds double with each step, so they are kept from running away.
     """
@@ -123,6 +126,7 @@ def _shortest_paths(bounds: NDArray[np.int64]) -> None:
         first, second = bounds[:, middle, None], bounds[None, middle, :]
         np.minimum(bounds, first + second - ((first | second) & 1), out=bounds)
         np.maximum(bounds, -NO_BOUND, out=bounds)
+    return bounds
 
 
 def _gaps(
