@@ -236,6 +236,9 @@ def test_an_occurrence_with_other_filters_is_not_redundant(filters: str) -> None
     select = f"SELECT DISTINCT y.k FROM s AS x, s AS y WHERE {where}"
     assert verdict(select, SELF) == "yes"
     assert verdict(f"{select} AND {filters}", SELF) == "no"
+    shorter = "SELECT DISTINCT y.k FROM s AS x, s AS y WHERE y.k = 1 AND x.a = y.a"
+    assert verdict(shorter, SELF) == "yes"
+    assert verdict(f"{shorter} AND {filters}", SELF) == "no"
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,7 @@ def extremum_violations(
 def live_joins(query: Conjunctive, closure: Closure) -> Booleans:
     """`live[x, y, g]`: the join `x <= y` can be nonredundant in gap g, between infinite sides."""
     sources = np.array([variable.source for variable in query.variables])
-    lines = np.array([variable.line for variable in query.variables])
     joined = closure.at_most & ~closure.at_most.T & (sources[:, None] != sources[None, :])
-    assert not (joined & (lines[:, None] != lines[None, :])).any()
     live: Booleans = joined[:, :, None] & closure.roams[:, None, :] & closure.roams[None, :, :]
     return live & ~_pinned_between(closure)
 

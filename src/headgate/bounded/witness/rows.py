@@ -33,7 +33,7 @@ def scheduled_rows(
     values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
     numbers = _telling(case, fault, positions, values)
     sources = range(len(query.sources))
-    spare = [_mentioned_elsewhere(query, schema, source) for source in sources]
+    spare = [_left_null(query, schema, case, source) for source in sources]
     streams = [schema.the_stream(source.stream) for source in query.sources]
     rows = [tuple(_row(streams[s], case, s, values[n], spare[s]) for s in sources) for n in numbers]
     truths = [evaluate(query.where, together(query, parts)) for parts in rows]
@@ -125,12 +125,18 @@ def _matches(patterns: list[Matches], text: str) -> bool:
     return all(p.pattern.compiled.matches(text) != p.negated for p in patterns)
 
 
-def _mentioned_elsewhere(query: Query, schema: Schema, source: int) -> frozenset[str]:
-    """Attributes that other alternatives, or other occurrences of the stream, may look at."""
-    stream = query.sources[source].stream
+def _left_null(query: Query, schema: Schema, case: Case, source: int) -> frozenset[str]:
+    """Attributes that are NULL in rows of an occurrence, where they are not variables of it.
+
+    Those that this case wants NULL, and those that other alternatives, or other occurrences of the
+    stream, look at, unless they want them NULL.
+    """
+    alias, stream = query.sources[source].alias, query.sources[source].stream
     same = {"", *(other.alias for other in query.sources if other.stream == stream)}
     used = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
-    return frozenset(column.name for column in used if column.source in same)
+    wanted = {column.name for column in case.nulls if column.source in ("", alias)}
+    unwanted = {column.name for column in case.nulls if column.source in same}
+    return frozenset({c.name for c in used if c.source in same} - unwanted | wanted)
 
 
 def _row(
@@ -138,9 +144,9 @@ def _row(
     case: Case,
     source: int,
     values: Sequence[Value | None],
-    elsewhere: frozenset[str],
+    left_null: frozenset[str],
 ) -> Row:
-    """A row of an occurrence. NULL where only others look, which keeps these off."""
+    """A row of an occurrence; an attribute that nothing looks at gets any value."""
     mentioned = {
         column.name: value
         for variable, column, value in zip(case.query.variables, case.columns, values, strict=True)
@@ -150,7 +156,7 @@ def _row(
     for attribute in stream:
         if attribute.name in mentioned:
             row[attribute.name] = mentioned[attribute.name]
-        elif attribute.nullable and (attribute.name in elsewhere or attribute.domain.is_empty):
+        elif attribute.nullable and (attribute.name in left_null or attribute.domain.is_empty):
             row[attribute.name] = None
         elif attribute.domain.is_empty:
             raise NoSuchValue(f"no value of {attribute.name} passes its CHECK")
