@@ -57,8 +57,8 @@ def read(
 ) -> QuerySet:
     """The queries and streams of all files, in order; `.report` says what was refused and why.
 
-    Streams are known from the file on that declares them, and to the files before it too, so the
-    order of the arguments does not matter. With `strict`, one bad row refuses all.
+    Files of rows know the streams of all `.sql` files, whichever comes first; a statement knows
+    those that were declared before it. With `strict`, one bad row refuses all.
     """
     paths = [Path(file) for file in files]
     scripts = [path for path in paths if path.suffix == ".sql"]
