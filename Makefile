@@ -63,7 +63,7 @@ bench-implication: $(READY) ## the experiments of the stream-sharing paper, as a
 	$(BIN)/python -m headgate.bench.implication.report bench-results > bench-results/implication.md
 
 soak: $(READY) ## the property tests with fifty times the cases
-	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/bench/be_tree tests/bench/asc tests/bench/implication
+	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/bounded tests/bench/be_tree tests/bench/asc tests/bench/implication
 
 fix: $(READY) ## format and mend what ruff can
 	$(BIN)/ruff check --fix .

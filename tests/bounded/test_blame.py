@@ -26,6 +26,7 @@ def blamed(select: str, file: str | None = None) -> Blame:
         ("SELECT A FROM S, T WHERE D > B AND A = 1", "5.6", "C3", "S", ("S.B", "T.D"), "D > B"),
         ("SELECT A, COUNT(*) FROM S GROUP BY A", "8.5", "(1)", "S", ("A",), "A"),
         ("SELECT COUNT(*), MEDIAN(A) AS m FROM S", "8.5", "(2)", "S", ("A",), "MEDIAN(A) AS m"),
+        ("SELECT COUNT(*) AS all_of_A, MEDIAN(A) FROM S", "8.5", "(2)", "S", ("A",), "MEDIAN(A)"),
         ("SELECT MEDIAN(A) FROM S, T WHERE E = 1", "8.6", "C2", "S", ("S.A",), "MEDIAN(A)"),
         ("SELECT MAX(A) FROM S, T WHERE B < D", "8.6", "C3", "S", ("S.A", "S.B", "T.D"), "B < D"),
     ],

@@ -23,12 +23,12 @@ Workload = tuple[Stream, list[Query], pa.Table]
 
 def dense() -> Workload:
     """Few attributes and values, so that many queries meet in a cluster."""
-    drawn = begen(1_200, seed=1, matching=0.4, dimensions=20, cardinality=8, attributes=10)
-    return drawn.stream, drawn.queries(), drawn.events(15, seed=2).table()
+    drawn = begen(2_500, seed=1, matching=0.4, dimensions=20, cardinality=8, attributes=10)
+    return drawn.stream, drawn.queries(), drawn.events(25, seed=2).table()
 
 
 def sparse() -> Workload:
-    drawn = begen(400, seed=3, matching=0.02, extra=3, operators="high")
+    drawn = begen(800, seed=3, matching=0.02, extra=3, operators="high")
     return drawn.stream, drawn.queries(), drawn.events(30, seed=4).table()
 
 
@@ -38,12 +38,12 @@ def patterns() -> Workload:
 
 
 def shapes() -> Workload:
-    drawn = mixed(120, matching=0.05, seed=1)
+    drawn = mixed(200, matching=0.05, seed=1)
     return drawn.stream, drawn.queries(), mixed_events(60, seed=2)
 
 
 def ranges() -> Workload:
-    drawn = boxes(250, attributes=3, constrained=3, matching=0.02, seed=1)
+    drawn = boxes(500, attributes=3, constrained=3, matching=0.02, seed=1)
     return drawn.stream, drawn.queries(), box_events(60, attributes=3, seed=2)
 
 

@@ -63,7 +63,7 @@ def blame(query: Query, schema: Schema, case: Case, fault: Fault) -> Blame:
         tuple(dict.fromkeys(column.key for column in columns)),
         tuple(_text(compare, found) for compare in compares),
         _sentence(query, case, fault, [[_text(c, found) for c in path] for path in joins]),
-        _place(fault, columns, compares, found) or found.sources.get(stream),
+        _place(query, fault, columns, compares, found) or found.sources.get(stream),
     )
 
 
@@ -133,17 +133,16 @@ def _place_of(compare: Compare, found: Places) -> Place | None:
 
 
 def _place(
-    fault: Fault, columns: list[Column], compares: list[Compare], found: Places
+    query: Query, fault: Fault, columns: list[Column], compares: list[Compare], found: Places
 ) -> Place | None:
+    """Where the first comparison at fault stands, or else the group or output."""
     if compares:
         return _place_of(compares[0], found)
     column = columns[0]
     if column in found.groups and fault.condition != "(2)":
         return found.groups[column]
-    named = found.outputs.get(column.name)
-    if fault.aggregate is not None or named is None:
-        written = (
-            p for name, p in found.outputs.items() if column.name in name or column.name in p.text
-        )
-        return next(written, None)
-    return named
+    for output in query.outputs:
+        seen = output.expression
+        if column in (seen, seen.argument if isinstance(seen, Aggregate) else None):
+            return found.outputs.get(output.name)
+    return None

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Literal
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def _of_aggregates(query: Query, case: Case) -> Iterator[Fault]:
             yield from _of_one_stream(case, known, aggregate)
             continue
         for violation, is_open in _violations(reduced):
-            yield Fault("8.6", "C1", violation, aggregate, is_open)
+            yield Fault("8.6", "C1", violation, aggregate, is_open or _is_declared(aggregate))
         if aggregate is not None:
             yield from _of_argument(case, known, aggregate)
 
@@ -86,13 +87,12 @@ def _of_one_stream(case: Case, known: Closure, aggregate: Aggregate | None) -> I
     for variable in case.query.outputs:
         violation = _endless(case, known, variable)
         if violation is not None:
-            yield Fault("8.5", "(1)", violation, aggregate)
+            yield Fault("8.5", "(1)", violation, aggregate, _is_declared(aggregate))
     if aggregate is not None and aggregate.category == "holistic":
         argument = _argument(case, aggregate)
         violation = None if argument is None else _endless(case, known, argument)
         if violation is not None:
-            is_open = aggregate.declared is not None
-            yield Fault("8.5", "(2)", violation, aggregate, is_open)
+            yield Fault("8.5", "(2)", violation, aggregate, _is_declared(aggregate))
 
 
 def _of_argument(case: Case, known: Closure, aggregate: Aggregate) -> Iterator[Fault]:
@@ -103,12 +103,17 @@ def _of_argument(case: Case, known: Closure, aggregate: Aggregate) -> Iterator[F
     if aggregate.category == "holistic" or aggregate.declared is not None:
         violation = _endless(case, known, argument)
         if violation is not None:
-            yield Fault("8.6", "C2", violation, aggregate, aggregate.declared is not None)
+            yield Fault("8.6", "C2", violation, aggregate, _is_declared(aggregate))
     elif aggregate.function in ("MIN", "MAX"):
+        pattern: Literal["maximum", "minimum"]
         pattern = "maximum" if aggregate.function == "MAX" else "minimum"
         reduced = replace(case.query, distinct=True)
-        for violation in extremum_violations(reduced, argument, pattern, known):  # type: ignore[arg-type]
+        for violation in extremum_violations(reduced, argument, pattern, known):
             yield Fault("8.6", "C3", violation, aggregate, reduced.has_self_joins)
+
+
+def _is_declared(aggregate: Aggregate | None) -> bool:
+    return aggregate is not None and aggregate.declared is not None
 
 
 def _argument(case: Case, aggregate: Aggregate) -> int | None:

@@ -3,8 +3,8 @@
 Two levels. The *coarse* one expands only what ties several streams together; a condition on one
 stream is a filter, and is replaced by what all of its alternatives have in common. Dropping part of
 a filter never makes an unbounded query look bounded, as long as no occurrence of the stream is left
-out as redundant for it. The *fine* one expands everything: sets of
-values into intervals, `<>` into `<` and `>`, and filters into their alternatives.
+out as redundant for it. The *fine* one expands everything: sets of values into intervals, `<>` into
+`<` and `>`, and filters into their alternatives.
 """
 
 from __future__ import annotations

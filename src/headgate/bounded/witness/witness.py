@@ -105,17 +105,14 @@ def attempts(case: Case, fault: Fault) -> Iterator[tuple[Case, Fault]]:
     they are equal does: `a <> b` is FALSE just there.
     """
     yield case, fault
-    strict = [replace(c, operator="<" if c.operator == "<=" else c.operator) for c in _all(case)]
+    every = case.query.comparisons
+    strict = [replace(c, operator="<" if c.operator == "<=" else c.operator) for c in every]
     yield from _with(case, fault, strict)
     for join in fault.violation.joins:
         sides = {join.left, join.right}
-        equal = [replace(c, operator="=") if {c.left, c.right} == sides else c for c in _all(case)]
+        equal = [replace(c, operator="=") if {c.left, c.right} == sides else c for c in every]
         equality = Violation("C2", "equality", fault.violation.source, (join,))
         yield from _with(case, replace(fault, violation=equality), equal)
-
-
-def _all(case: Case) -> tuple[Comparison, ...]:
-    return case.query.comparisons
 
 
 def _with(case: Case, fault: Fault, changed: list[Comparison]) -> Iterator[tuple[Case, Fault]]:
