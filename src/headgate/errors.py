@@ -16,6 +16,9 @@ HeadgateError
 ├── SnapshotError           a snapshot that is damaged, missing or from another format
 ├── PipelineError           a pipeline file with a mistake; says the line
 ├── JobError                a streaming job that cannot start or go on
+├── Unbounded               a query that no bounded memory suffices for; has the verdict
+├── StateError              stored state that is damaged, or belongs to another query
+├── Overflow                a count or sum that does not fit its type any more
 ├── NotInstalled            a part of Headgate whose libraries are not there; says how to get them
 └── UsageError              a request that makes no sense (no such index, which stream?)
 """
@@ -152,6 +155,25 @@ class PipelineError(HeadgateError):
 
 class JobError(HeadgateError):
     """A streaming job that cannot start or go on: its state, its output, or a batch that failed."""
+
+
+class Unbounded(HeadgateError):
+    """A query that cannot be run in bounded memory, or of which that is not known.
+
+    `verdict` is that of the analysis, a `headgate.bounded.verdict.Verdict`.
+    """
+
+    def __init__(self, message: str, verdict: object = None) -> None:
+        super().__init__(message)
+        self.verdict = verdict
+
+
+class StateError(HeadgateError):
+    """The stored state of a query that is damaged, or that belongs to another query."""
+
+
+class Overflow(HeadgateError):
+    """A count or a sum that its type cannot hold: it is never wrapped around or rounded."""
 
 
 class NotInstalled(HeadgateError, ImportError):

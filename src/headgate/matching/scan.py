@@ -117,7 +117,7 @@ def _blocks(
     positions = np.array([position for position, _ in live], np.int64)
     for start in range(0, rows, size):
         block = slice(start, min(start + size, rows))
-        evaluation = _Evaluation(
+        evaluation = Evaluation(
             {name: column[block] for name, column in coded.items()}, block.stop - start, kept
         )
         found = [np.flatnonzero(evaluation.true(where)) for _, where in live]
@@ -146,7 +146,7 @@ def interned(predicate: Predicate, known: dict[Atom, Atom]) -> Predicate:
     return known.setdefault(predicate, predicate)
 
 
-class _Evaluation:
+class Evaluation:
     """The truth of predicates over a block of rows: where TRUE, where FALSE; NULL is neither."""
 
     def __init__(self, columns: Mapping[str, CodedColumn], rows: int, kept: set[int]) -> None:

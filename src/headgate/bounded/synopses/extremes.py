@@ -10,7 +10,7 @@ kept for each way in which no other is better.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from math import comb
@@ -53,6 +53,11 @@ class Ends:
 
     highs: References
     lows: References
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for equal ends."""
+        return tuple(self.highs.strict.items()), tuple(self.lows.strict.items())
 
     @property
     def most(self) -> int:

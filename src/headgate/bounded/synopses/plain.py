@@ -8,42 +8,32 @@ asked for. Sums are exact, whatever the bytes of the bound say.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import product
 from math import prod
 from typing import Any
 
-from headgate.bounded.analysis import analyse
 from headgate.bounded.answer import Answer, NotComputable
-from headgate.bounded.cases.case import Case, aggregates, output_columns
-from headgate.bounded.lean import lean
+from headgate.bounded.cases.case import aggregates, output_columns
 from headgate.bounded.synopses.branches import filters, source_of
-from headgate.bounded.synopses.plan import Part, needs_values, plan_of
+from headgate.bounded.synopses.plan import Part, needs_values
+from headgate.bounded.synopses.runnable import plan_to_run
 from headgate.bounded.synopses.stores import Chosen, Counted, Kept
 from headgate.bounded.synopses.totals import Total, of_total, of_values
-from headgate.errors import UsageError
-from headgate.predicate import Column, Row, columns, evaluate
+from headgate.predicate import Column, Row, evaluate
 from headgate.predicate.evaluate import evaluate_atom
 from headgate.query import Aggregate, Query
-from headgate.schema import Schema, Timestamp
+from headgate.schema import Schema
 
 
 class PlainRun:
     """A query that the analysis finds bounded, run on rows that are pushed one by one."""
 
     def __init__(self, query: Query, schema: Schema) -> None:
-        analysis = analyse(query, schema)
-        if analysis.bounded != "yes":
-            raise UsageError("only a query that needs bounded memory is run from synopses")
-        if query.kind == "filter":
-            raise UsageError("a filter keeps nothing: it decides on each row alone")
         self.schema = schema
-        self.plan = plan_of(query, schema, analysis.cases)
-        if self.plan.needs_reduction:
-            query = _without_redundant(query, analysis.cases)
-            self.plan = plan_of(query, schema, analyse(query, schema).cases)
-        self.query = query
-        self._zone = _zone(query, schema)
+        self.plan = plan_to_run(query, schema)
+        self.query = query = self.plan.query
+        self._zone = self.plan.zone
         self._windows = {
             number: deque[Kept | None](maxlen=source.rows)
             for number, source in enumerate(query.sources)
@@ -193,19 +183,3 @@ def _row(choice: tuple[Kept, ...]) -> Mapping[str, Any]:
 def _ordinals(by: Iterable[Column], row: Mapping[str, Any]) -> tuple[Hashable, ...]:
     values = ((column, row.get(column.key)) for column in by)
     return tuple(None if value is None else column.type.ordinal(value) for column, value in values)
-
-
-def _without_redundant(query: Query, cases: Sequence[Case]) -> Query:
-    less = lean(query, cases[0]) if len(cases) == 1 else None
-    if less is None:
-        raise UsageError("an occurrence of a stream is redundant in parts; that is not run yet")
-    return less
-
-
-def _zone(query: Query, schema: Schema) -> Timestamp:
-    found = (
-        c.type
-        for c in (*columns(query.where), *output_columns(query, schema))
-        if isinstance(c.type, Timestamp)
-    )
-    return next(found, Timestamp())

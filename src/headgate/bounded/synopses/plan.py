@@ -17,9 +17,9 @@ from headgate.bounded.cases.case import Case, aggregates, output_columns
 from headgate.bounded.synopses.branches import Branch, branches, filters, source_of
 from headgate.bounded.synopses.cells import Cells, overlaid
 from headgate.bounded.theory.checker import is_bounded, live_joins
-from headgate.predicate import Atom, Column, IsNull, Within
+from headgate.predicate import Atom, Column, IsNull, Within, columns
 from headgate.query import Aggregate, Query
-from headgate.schema import NOTHING, Schema
+from headgate.schema import NOTHING, Schema, Timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,13 @@ class Plan:
     schema: Schema
     branches: tuple[Branch, ...]
     stores: tuple[tuple[Part, tuple[Store, ...]], ...]
+
+    @cached_property
+    def zone(self) -> Timestamp:
+        """The type of a moment, whose zone decides when a date begins."""
+        every = (*columns(self.query.where), *output_columns(self.query, self.schema))
+        found = (c.type for c in every if isinstance(c.type, Timestamp))
+        return next(found, Timestamp())
 
     @property
     def needs_reduction(self) -> bool:

@@ -1,0 +1,61 @@
+"""Rows with equal keys, numbered: the keys are whole numbers, one array for each part of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Numbers = npt.NDArray[np.int64]
+
+LARGEST_KEY = 1 << 62
+DENSE = 1 << 16  # keys up to which a table of all of them is looked into
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouping:
+    """The group of each row, and the first row of each group."""
+
+    of: Numbers
+    first: Numbers
+
+    @property
+    def size(self) -> int:
+        return len(self.first)
+
+
+def grouped(parts: Sequence[Numbers], sizes: Sequence[int | None], rows: int) -> Grouping:
+    """Group rows by several arrays of numbers from 0 on; a size of None is looked up.
+
+    >>> found = grouped([np.array([5, 0, 5, 0]), np.array([0, 1, 0, 0])], [6, 2], 4)
+    >>> found.of.tolist(), found.first.tolist()
+    ([2, 1, 2, 0], [3, 1, 0])
+    """
+    key, limit = np.zeros(rows, np.int64), 1
+    for part, known in zip(parts, sizes, strict=True):
+        size = int(part.max(initial=-1)) + 1 if known is None else known
+        if limit * size >= LARGEST_KEY:
+            key, limit = _numbered(key, limit)
+        if limit * size >= LARGEST_KEY:
+            part, size = _numbered(part, size)  # noqa: PLW2901
+        key = part if limit == 1 else key * size + part
+        limit *= max(size, 1)
+    of, groups = _numbered(key, limit)
+    first = np.empty(groups, np.int64)
+    first[of[::-1]] = np.arange(rows - 1, -1, -1)  # the last one written is the first row
+    return Grouping(of, first)
+
+
+def _numbered(key: Numbers, limit: int) -> tuple[Numbers, int]:
+    """The keys without gaps between them."""
+    if limit <= max(DENSE, 2 * len(key)):
+        there = np.zeros(limit, np.bool_)
+        there[key] = True
+        if there.all():
+            return key, limit
+        return (np.cumsum(there) - 1)[key], int(np.count_nonzero(there))
+    encoded = pa.array(key).dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)

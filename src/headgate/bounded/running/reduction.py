@@ -1,0 +1,138 @@
+"""What a bounded query takes of a batch of rows: few weighted rows, as bytes that travel."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.bounded.running.program import Program, program_of
+from headgate.bounded.running.refusal import check_runs
+from headgate.bounded.running.sharding import shard_columns
+from headgate.bounded.running.weighted import Numbers, Weighted, from_table
+from headgate.encoding import encode_column
+from headgate.errors import StateError
+from headgate.events import EventBatch
+from headgate.predicate import Column
+from headgate.query import Query
+from headgate.schema import Schema
+
+_LENGTH = struct.Struct("<q")
+
+
+class Reduction:
+    """How a query's streams are reduced where their rows are; `Run.take` takes what comes of it.
+
+    >>> import headgate as hg
+    >>> queries = hg.read("examples/trades/table-1.sql")  # doctest: +SKIP
+    >>> Reduction(queries["q3"], queries.schema).attributes("S")  # doctest: +SKIP
+    ('A',)
+    """
+
+    def __init__(self, query: Query, schema: Schema) -> None:
+        check_runs(query, schema)
+        self._program = program_of(query, schema)
+        self._shard_columns = shard_columns(self._program)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that the query reads, each once."""
+        return self._program.streams
+
+    @property
+    def can_shard(self) -> bool:
+        """Is there an equality by which all streams fall into parts that never meet?"""
+        return self._shard_columns is not None
+
+    def attributes(self, stream: str) -> tuple[str, ...]:
+        """The attributes of a stream that are needed."""
+        return self._program.attributes(stream)
+
+    def reduced(self, stream: str, batch: EventBatch) -> bytes:
+        """The rows of a batch."""
+        return packed(self._program, stream, self._program.reduced(stream, batch))
+
+    def merged(self, stream: str, parts: Iterable[bytes]) -> bytes:
+        """Several reductions of a stream as one."""
+        return packed(self._program, stream, merged(self._program, stream, parts))
+
+    def shard(self, stream: str, reduced: bytes, shards: int) -> dict[int, bytes]:
+        """A reduction in parts by shard, those without rows left out."""
+        if self._shard_columns is None or shards < 2:
+            return {0: reduced}
+        every = unpacked(self._program, stream, reduced)
+        of: dict[int, Numbers] = {}
+        for store, rows in every.items():
+            column = self._shard_columns[self._program.bucketings[store].store.source]
+            of[store] = _hashed(rows, column) % shards
+        found = {}
+        for shard in sorted({int(each) for numbers in of.values() for each in numbers}):
+            rows_of = {s: every[s].at(np.flatnonzero(of[s] == shard)) for s in every}
+            found[shard] = packed(self._program, stream, rows_of)
+        return found
+
+
+def merged(program: Program, stream: str, parts: Iterable[bytes]) -> dict[int, Weighted]:
+    """What each store takes of several reductions of a stream."""
+    opened = [unpacked(program, stream, part) for part in parts]
+    return {
+        store: program.bucketings[store].merged([part[store] for part in opened])
+        for store in program.stores_of(stream)
+        if opened
+    }
+
+
+def packed(program: Program, stream: str, reduced: Mapping[int, Weighted]) -> bytes:
+    return framed(reduced[store].table() for store in program.stores_of(stream))
+
+
+def unpacked(program: Program, stream: str, data: bytes) -> dict[int, Weighted]:
+    """What `packed` has packed; StateError if it was packed for another query."""
+    stores, tables = program.stores_of(stream), unframed(data)
+    if len(stores) != len(tables):
+        raise StateError(f"a reduction of {stream} has {len(tables)} tables, not {len(stores)}")
+    return {s: of_store(program, s, table) for s, table in zip(stores, tables, strict=True)}
+
+
+def of_store(program: Program, number: int, table: pa.Table) -> Weighted:
+    store = program.bucketings[number].store
+    summed = () if store.part.distinct else store.aggregated
+    return from_table(table, store.kept, len(store.branches), summed)
+
+
+def framed(tables: Iterable[pa.Table]) -> bytes:
+    """Tables one after the other, each behind its length."""
+    found = []
+    for table in tables:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        data = sink.getvalue().to_pybytes()
+        found += [_LENGTH.pack(len(data)), data]
+    return b"".join(found)
+
+
+def unframed(data: bytes) -> list[pa.Table]:
+    found, at = [], 0
+    try:
+        while at < len(data):
+            (length,) = _LENGTH.unpack_from(data, at)
+            at += _LENGTH.size
+            found.append(pa.ipc.open_stream(data[at : at + length]).read_all())
+            at += length
+    except (struct.error, pa.ArrowException, OSError) as error:
+        raise StateError(f"stored rows are damaged: {error}") from None
+    return found
+
+
+def _hashed(rows: Weighted, column: Column) -> Numbers:
+    """A number for each value, the same in every process."""
+    coded = encode_column(rows.values[column], column.type)
+    if coded.ranked is None:
+        mixed = coded.codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        return (mixed >> np.uint64(33)).astype(np.int64)
+    known = np.array([crc32(str(each).encode()) for each in coded.ranked] or [0], np.int64)
+    return known[coded.codes]

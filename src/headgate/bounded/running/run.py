@@ -1,0 +1,196 @@
+"""A bounded query that runs for ever.
+
+"Characterizing Memory Requirements …", sections 7 and 8.2, for batches. New rows are reduced to
+what their buckets would keep; only these few are joined with what is kept of the other streams
+(semi-naive); then they are merged into their own. At every moment the answer is the relational one
+over all rows so far, whatever their interleaving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from headgate.bounded.cases.case import output_columns
+from headgate.bounded.running.groups import group_rows
+from headgate.bounded.running.outputs import expanded, rows_of
+from headgate.bounded.running.program import program_of
+from headgate.bounded.running.reduction import framed, merged, of_store, unframed
+from headgate.bounded.running.refusal import check_runs
+from headgate.bounded.running.stored import Stored, stored
+from headgate.bounded.running.weighted import Weighted, from_table
+from headgate.bounded.synopses.memory import Memory
+from headgate.errors import EventError, StateError, UsageError
+from headgate.events import from_rows
+from headgate.query import Query
+from headgate.schema import Schema
+
+Mode = Literal["update", "complete"]
+Invalid = Literal["fail", "skip"]
+FORMAT = 1
+
+
+class Run:
+    """A query, what is kept of its streams, and what was answered so far.
+
+    `mode` says whether a change of an aggregate gives the changed groups or all of them, `expand`
+    whether a row that joins n times is given n times or once with its `multiplicity`, and `invalid`
+    what becomes of rows that are not of their stream: an error, or nothing but `skipped` + 1.
+
+    Memory: never more than `most`; a batch is reduced before it meets the state.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        schema: Schema,
+        *,
+        mode: Mode = "update",
+        expand: bool = False,
+        invalid: Invalid = "fail",
+    ) -> None:
+        self._verdict = check_runs(query, schema)
+        self._program = program_of(query, schema)
+        self.query, self.schema = query, schema
+        self._mode, self._expand, self._invalid = mode, expand, invalid
+        self.skipped = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        program = self._program
+        self._kept = [each.nothing() for each in program.bucketings]
+        self._answered = [each.nothing() for each in program.remembered]
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that the query reads, each once."""
+        return self._program.streams
+
+    @property
+    def most(self) -> Memory | None:
+        """The most that is ever stored."""
+        return self._verdict.most
+
+    @property
+    def stored(self) -> Stored:
+        """What is stored now."""
+        return stored(self._program, self._kept, self._answered)
+
+    @property
+    def output(self) -> pa.Schema:
+        """The columns of what is given."""
+        return self._given(self._nothing_new(), changed=True).schema
+
+    def push(self, stream: str, rows: Any) -> pa.Table:
+        """Rows arrive on a stream: an Arrow table, a DataFrame or dicts; gives the new output."""
+        program = self._program
+        if not program.occurrences(stream):
+            raise UsageError(f"`{self.query.id}` reads {', '.join(self.streams)}, not {stream}")
+        declared = program.schema.the_stream(stream)
+        batch = from_rows(rows, declared, columns=program.attributes(stream))
+        if batch.dead and self._invalid == "fail":
+            letter = batch.dead[0]
+            raise EventError(f"row {letter.event} of {stream}: {letter.reason}")
+        self.skipped += len(batch.dead)
+        return self._advanced({stream: program.reduced(stream, batch)})
+
+    def take(self, reduced: Mapping[str, Iterable[bytes]]) -> pa.Table:
+        """Reductions of streams arrive, all of one batch; gives its new output."""
+        opened = {s: merged(self._program, s, parts) for s, parts in reduced.items()}
+        return self._advanced({stream: parts for stream, parts in opened.items() if parts})
+
+    def answer(self) -> pa.Table:
+        """The whole answer over all rows so far."""
+        program = self._program
+        if program.remembers_answer:
+            return self._given(self._answered, changed=False)
+        found = self._nothing_new()
+        for joining in program.joinings:
+            sides = {source: self._kept[store] for source, store in joining.stores.items()}
+            for combined in program.combinations(joining, sides, 0):
+                part = program.remembered[joining.part]
+                found[joining.part] = part.merged([found[joining.part], part.of(combined, sides)])
+        return self._given(found, changed=True)
+
+    def _advanced(self, arrived: Mapping[str, Mapping[int, Weighted]]) -> pa.Table:
+        changes = self._nothing_new()
+        for stream, rows in arrived.items():
+            for source in self._program.occurrences(stream):
+                self._join(source, rows, changes)
+        if not self._program.remembers_answer:
+            return self._given(changes, changed=True)
+        new = []
+        for number, part in enumerate(self._program.remembered):
+            self._answered[number], changed = part.advanced(self._answered[number], changes[number])
+            new.append(changed)
+        return self._given(new, changed=True)
+
+    def _join(self, source: int, rows: Mapping[int, Weighted], changes: list[Weighted]) -> None:
+        """Join new rows of a source with what is kept of the others, then keep them too."""
+        program = self._program
+        for joining in program.joinings:
+            store = joining.stores.get(source)
+            if store is None or not len(rows[store]):
+                continue
+            new = rows[store]
+            if program.keeps_rows:
+                bucketing = program.bucketings[store]
+                after, new = bucketing.advanced(self._kept[store], rows[store])
+            sides = {other: self._kept[kept] for other, kept in joining.stores.items()}
+            sides[source] = new
+            part = program.remembered[joining.part]
+            found = [part.of(c, sides) for c in program.combinations(joining, sides, source)]
+            if found:
+                changes[joining.part] = part.merged([changes[joining.part], *found])
+            if program.keeps_rows:
+                self._kept[store] = after
+
+    def _nothing_new(self) -> list[Weighted]:
+        return [part.nothing() for part in self._program.remembered]
+
+    def _given(self, found: list[Weighted], *, changed: bool) -> pa.Table:
+        """Changes of the answer, or the answer itself, as a table."""
+        program = self._program
+        if self.query.kind == "aggregate":
+            parts = list(zip(program.remembered, self._answered, strict=True))
+            some = found if changed and self._mode == "update" else None
+            return group_rows(self.query, parts, some)
+        columns = output_columns(program.query, program.schema)
+        table = rows_of(program.query, program.schema, columns, found[0])
+        if self.query.distinct:
+            return table.drop_columns(["multiplicity"])
+        return expanded(table) if self._expand else table
+
+    def state(self) -> bytes:
+        """Everything that is stored, for a file or a state store."""
+        header = pa.table({"query": [self._identity], "skipped": [self.skipped]})
+        tables = [rows.table() for rows in (*self._kept, *self._answered)]
+        return framed([header, *tables])
+
+    def restore(self, state: bytes) -> None:
+        """Go on from a state; StateError if it is damaged, or that of another query."""
+        header, *tables = unframed(state) or [pa.table({})]
+        if header.column_names != ["query", "skipped"]:
+            raise StateError("this is not the state of a query")
+        if header.column(0)[0].as_py() != self._identity:
+            raise StateError(f"this is the state of another query than `{self.query.id}`")
+        program = self._program
+        stores, parts = len(program.bucketings), len(program.remembered)
+        if len(tables) != stores + parts:
+            raise StateError("this state is damaged: parts of it are missing")
+        kept = [of_store(program, n, table) for n, table in enumerate(tables[:stores])]
+        answered = [
+            from_table(table, part.kept, 0, part.summed)
+            for part, table in zip(program.remembered, tables[stores:], strict=True)
+        ]
+        self._kept, self._answered = kept, answered
+        self.skipped = header.column(1)[0].as_py()
+
+    @property
+    def _identity(self) -> str:
+        """What the query means, and in which form its state is."""
+        from headgate.sql import render_select
+
+        return f"{FORMAT} {render_select(self._program.query)}"

@@ -1,0 +1,86 @@
+"""How much a run stores, in values and bytes, counted as its bound is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.compute as pc
+
+from headgate.bounded.running.answers import Remembered
+from headgate.bounded.running.program import Program
+from headgate.bounded.running.weighted import Weighted
+from headgate.bounded.synopses.plan import Store
+from headgate.bounded.synopses.sizes import COUNT, width, width_of_sum
+from headgate.predicate import Column
+from headgate.schema import String
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """So many values, in so many bytes."""
+
+    values: int
+    bytes: int
+
+    def __add__(self, other: Stored) -> Stored:
+        return Stored(self.values + other.values, self.bytes + other.bytes)
+
+
+def stored(program: Program, kept: Sequence[Weighted], answered: Sequence[Weighted]) -> Stored:
+    """What the synopses and the answer hold."""
+    total = Stored(0, 0)
+    if program.keeps_rows:
+        for bucketing, rows in zip(program.bucketings, kept, strict=True):
+            total += _of_store(bucketing.store, rows)
+    if program.remembers_answer:
+        for part, rows in zip(program.remembered, answered, strict=True):
+            total += _of_answer(program, part, rows)
+    return total
+
+
+def _of_store(store: Store, rows: Weighted) -> Stored:
+    if store.part.distinct:
+        return _chosen(store.kept, rows)
+    masked = store.masks > 1
+    return _counted(store.columns, store.summed, store.counted, rows, masked=masked)
+
+
+def _of_answer(program: Program, part: Remembered, rows: Weighted) -> Stored:
+    if part.part.distinct:
+        return _chosen(part.kept, rows)
+    stores = [s for described, of in program.plan.stores if described is part.part for s in of]
+    summed = [c for store in stores for c in store.summed]
+    counted = [c for store in stores for c in store.counted]
+    return _counted(part.columns, summed, counted, rows, masked=False)
+
+
+def _chosen(columns: Sequence[Column], rows: Weighted) -> Stored:
+    size = _bytes(columns, rows) if columns else len(rows)
+    return Stored(len(rows) * max(len(columns), 1), size)
+
+
+def _counted(
+    columns: Sequence[Column],
+    summed: Iterable[Column],
+    counted: Sequence[Column],
+    rows: Weighted,
+    *,
+    masked: bool,
+) -> Stored:
+    widths = [width_of_sum(column.type) for column in summed]
+    each = len(columns) + 1 + masked + len(widths) + len(counted)
+    size = COUNT * (1 + masked + len(counted)) + sum(widths)
+    return Stored(len(rows) * each, len(rows) * size + _bytes(columns, rows))
+
+
+def _bytes(columns: Iterable[Column], rows: Weighted) -> int:
+    total = 0
+    for column in columns:
+        if isinstance(column.type, String):
+            texts: Any = rows.values[column]
+            total += pc.sum(pc.binary_length(texts)).as_py() or 0
+        else:
+            total += len(rows) * width(column.type)
+    return total

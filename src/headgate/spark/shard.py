@@ -1,0 +1,252 @@
+"""What Python workers do for a query that runs for ever: reduce rows, and keep its shards.
+
+A task reduces all rows that it reads to one small row per shard. A shard takes these, joins them
+with what it stores, and gives the new output. What it stores lies in Spark's state store, in parts
+of bounded size, so state, output and offsets are committed together. A worker that has the shard of
+the same state in memory already does not read it again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from headgate.errors import EventError, StateError
+from headgate.events import EventBatch
+from headgate.events.batch import used_attributes
+from headgate.events.tables import from_table
+from headgate.query import Query
+from headgate.schema import Schema, Stream
+from headgate.sql import Script
+
+if TYPE_CHECKING:
+    from headgate.bounded.running.reduction import Reduction
+    from headgate.bounded.running.run import Run
+
+Mode = Literal["update", "complete"]
+Invalid = Literal["fail", "skip"]
+
+REDUCED = "shard int, stream string, reduced binary"
+ANSWER = "answer binary"
+PART_BYTES = 1 << 20  # of a state; RocksDB is slow with values of many megabytes
+PIECE_BYTES = 16 << 20  # of an answer
+DIGEST = 16
+MERGED_AT_ONCE = 16
+KEPT = 64  # shards that a worker holds on to
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A query as it travels to the workers: as SQL, of which each makes what it needs, once."""
+
+    schema: str
+    query: str
+    mode: Mode
+    expand: bool
+    invalid: Invalid
+    shards: int
+
+    def bound(self) -> tuple[Query, Schema]:
+        return _bound(self.schema, self.query)
+
+    def reduction(self) -> Reduction:
+        return _reduction(self.schema, self.query)
+
+    def begin(self) -> Run:
+        from headgate.bounded.running.run import Run
+
+        query, schema = self.bound()
+        return Run(query, schema, mode=self.mode, expand=self.expand)
+
+
+@lru_cache(maxsize=KEPT)
+def _bound(declarations: str, query: str) -> tuple[Query, Schema]:
+    script = Script(Schema())
+    (*_, bound) = script.read(f"{declarations}{query}")
+    assert isinstance(bound, Query), bound
+    return bound, script.schema
+
+
+@lru_cache(maxsize=KEPT)
+def _reduction(declarations: str, query: str) -> Reduction:
+    from headgate.bounded.running.reduction import Reduction
+
+    return Reduction(*_bound(declarations, query))
+
+
+@dataclass(frozen=True, slots=True)
+class Reducer:
+    """For `mapInArrow` over the used columns of a stream, by the name `reduce`."""
+
+    standing: Standing
+    stream: str
+    columns: tuple[str, ...]
+
+    def reduce(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """All rows of a task as one small row per shard."""
+        reduction = self.standing.reduction()
+        parts: list[bytes] = []
+        for rows in batches:
+            parts.append(reduction.reduced(self.stream, self._events(rows, reduction)))
+            if len(parts) == MERGED_AT_ONCE:
+                parts = [reduction.merged(self.stream, parts)]
+        if parts:
+            whole = reduction.merged(self.stream, parts)
+            found = reduction.shard(self.stream, whole, self.standing.shards)
+            yield self._rows(found)
+
+    def _events(self, rows: pa.RecordBatch, reduction: Reduction) -> EventBatch:
+        _, schema = self.standing.bound()
+        stream = schema.the_stream(self.stream)
+        used = reduction.attributes(self.stream)
+        return valid(rows, self.columns, stream, used, self.standing.invalid)
+
+    def _rows(self, found: dict[int, bytes]) -> pa.RecordBatch:
+        """A row for each shard; all groups are given out only by shards that hear of a batch."""
+        if self.standing.mode == "complete":
+            nothing: dict[int, Any] = dict.fromkeys(range(self.standing.shards))
+            given = nothing | found
+        else:
+            given = dict(found)
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array(list(given), pa.int32()),
+                pa.array([self.stream] * len(given), pa.string()),
+                pa.array(list(given.values()), pa.binary()),
+            ],
+            names=["shard", "stream", "reduced"],
+        )
+
+
+def valid(
+    rows: pa.RecordBatch,
+    columns: tuple[str, ...],
+    stream: Stream,
+    used: tuple[str, ...],
+    invalid: Invalid,
+) -> EventBatch:
+    """The rows as events; an EventError for one that is not valid, unless these are skipped.
+
+    `columns` has the names of attributes, which Spark's `mapInArrow` cannot bear if they are dotted.
+    """
+    checked = stream.checked_on(used)
+    table = rows.rename_columns(list(columns))
+    batch = from_table(table, checked, used_attributes(checked, used), unknown=())
+    if batch.dead and invalid == "fail":
+        one = batch.dead[0]
+        raise EventError(
+            f"a row of stream {stream.name} is not valid: {one.reason}, in {one.raw}; "
+            "invalid='skip' leaves such rows out"
+        )
+    return batch
+
+
+class Shard(StatefulProcessor):
+    """A shard of a query: takes reductions, gives new output as Arrow, and stores the rest.
+
+    What is stored stands in the state store as `parts`, and `known` has the digest of each. A Run
+    in memory is used where it has these very digests, so a batch that Spark runs again, here or
+    elsewhere, begins with the state of the batch before it.
+    """
+
+    def __init__(self, standing: Standing) -> None:
+        self.standing = standing
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.known = handle.getValueState("known", "digests binary")
+        self.parts = handle.getMapState("parts", "number int", "content binary")
+
+    def handleInputRows(  # noqa: N802
+        self, key: Any, rows: Iterator[Row], timerValues: Any  # noqa: ARG002, N803
+    ) -> Iterator[Row]:
+        reduced: dict[str, list[bytes]] = {}
+        for row in rows:
+            if row.reduced is not None:
+                reduced.setdefault(row.stream, []).append(bytes(row.reduced))
+        known = self.known.get()
+        before = bytes(known[0]) if known else b""
+        run = _runs.taken(self.standing, key[0], before) or self._restored(before)
+        answer = run.take(reduced)
+        _runs.keep(self.standing, key[0], self._stored(run.state(), before), run)
+        yield from (Row(answer=piece) for piece in pieces(answer))
+
+    def _restored(self, digests: bytes) -> Run:
+        run = self.standing.begin()
+        if digests:
+            parts = []
+            for number in range(len(digests) // DIGEST):
+                content = bytes((self.parts.getValue((number,)) or (b"",))[0])
+                if _digest(content) != digests[number * DIGEST : (number + 1) * DIGEST]:
+                    raise StateError(
+                        f"part {number} of a query's state is damaged; "
+                        "begin anew with another checkpoint"
+                    )
+                parts.append(content)
+            run.restore(b"".join(parts))
+        return run
+
+    def _stored(self, state: bytes, before: bytes) -> bytes:
+        """The digests of a state, of which the parts that changed have been stored."""
+        parts = [state[at : at + PART_BYTES] for at in range(0, len(state), PART_BYTES)]
+        digests = b"".join(map(_digest, parts))
+        for number, part in enumerate(parts):
+            of_part = slice(number * DIGEST, (number + 1) * DIGEST)
+            if digests[of_part] != before[of_part]:
+                self.parts.updateValue((number,), (part,))
+        for number in range(len(parts), len(before) // DIGEST):
+            self.parts.removeKey((number,))
+        if digests != before:
+            self.known.update((digests,))
+        return digests
+
+    def close(self) -> None:
+        pass
+
+
+class Runs:
+    """The shards that this worker ran last, each with the digests of its state."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Standing, int], tuple[bytes, Run]] = OrderedDict()
+
+    def taken(self, standing: Standing, shard: int, digests: bytes) -> Run | None:
+        """The shard, if it has this state; it is changed next, so it is kept no longer."""
+        found = self._kept.pop((standing, shard), None)
+        return found[1] if found is not None and found[0] == digests else None
+
+    def keep(self, standing: Standing, shard: int, digests: bytes, run: Run) -> None:
+        self._kept[standing, shard] = (digests, run)
+        if len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+
+
+_runs = Runs()
+
+
+def _digest(content: bytes) -> bytes:
+    return blake2b(content, digest_size=DIGEST).digest()
+
+
+def pieces(answer: pa.Table) -> Iterator[bytes]:
+    """The rows of an answer in Arrow's stream format, in pieces of bounded size."""
+    rows = max(1, PIECE_BYTES * answer.num_rows // max(1, answer.nbytes))
+    for start in range(0, answer.num_rows, rows):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, answer.schema) as writer:
+            writer.write_table(answer.slice(start, rows))
+        yield sink.getvalue().to_pybytes()
+
+
+def answers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """For `mapInArrow` over pieces: their rows."""
+    for batch in batches:
+        for piece in batch.column(0):
+            yield from pa.ipc.open_stream(piece.as_buffer())
