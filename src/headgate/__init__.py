@@ -8,8 +8,9 @@
 
 Register queries with `read`, ask which of them want an event with `index`, and have them looked
 over with `check` and `explain` before they run. `implies` and `relax` say whether one condition
-lies inside another one, and how little that must widen to make it so. `hg.spark` has what runs on
-Spark; it is imported when it is first used.
+lies inside another one, and how little that must widen to make it so. `hg.bounded.run` runs joins
+and aggregates for which bounded memory suffices. `hg.spark` has what runs on Spark; it is imported
+when it is first used.
 """
 
 import importlib
@@ -50,10 +51,11 @@ __all__ = [
 ]
 
 if typing.TYPE_CHECKING:
+    from headgate import bounded as bounded
     from headgate import spark as spark
 else:
 
     def __getattr__(name: str) -> object:
-        if name == "spark":
-            return importlib.import_module("headgate.spark")
+        if name in ("bounded", "spark"):
+            return importlib.import_module(f"headgate.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,6 +9,7 @@ import pytest
 from headgate.errors import PipelineError
 from headgate.matching.asc.options import AscOptions
 from headgate.spark.pipeline import Pipeline, read_pipeline
+from headgate.spark.streaming.described import Continuous
 
 WHOLE = """\
 name = "orders"
@@ -66,9 +67,10 @@ def test_every_key(tmp_path: Path) -> None:
     assert found.name == "orders"
     assert found.queries.files == (tmp_path / "schema.sql", tmp_path.parent / "rules.jsonl")
     assert (found.queries.stream, found.queries.index) == ("orders", "scan")
-    assert found.source.path == tmp_path / "in/*.jsonl"
-    assert (found.source.format, found.source.files_per_trigger) == ("jsonl", 7)
-    assert found.source.options == {"pathGlobFilter": "*.x", "recursiveFileLookup": "false"}
+    (source,) = found.sources
+    assert (source.stream, source.path) == (None, tmp_path / "in/*.jsonl")
+    assert (source.format, source.files_per_trigger) == ("jsonl", 7)
+    assert source.options == {"pathGlobFilter": "*.x", "recursiveFileLookup": "false"}
     assert (found.sink.kind, found.sink.path) == ("jsonl", tmp_path / "out")
     assert (found.sink.keep, found.sink.compact_every) == (("a", "b.c"), 0)
     assert found.run.checkpoint == Path("/var/state")
@@ -87,7 +89,8 @@ def test_what_is_left_out(tmp_path: Path) -> None:
     assert found.name == "pipeline"
     assert found.queries.published == tmp_path / "queries"
     assert (found.queries.stream, found.queries.index) == (None, "auto")
-    assert (found.source.format, found.source.files_per_trigger) == (None, 100)
+    assert (found.sources[0].format, found.sources[0].files_per_trigger) == (None, 100)
+    assert found.continuous == Continuous(None, "update", expand=False)
     assert (found.sink.keep, found.sink.compact_every) == (None, 100)
     assert found.run.checkpoint == tmp_path / "out" / "state"
     assert (found.run.trigger, found.run.stop_when_idle, found.run.stop_after) == (1, None, None)
@@ -115,7 +118,7 @@ def test_triggers(tmp_path: Path, source: str, run: str, trigger: object) -> Non
 
 def test_a_file_address_is_a_path(tmp_path: Path) -> None:
     found = described(tmp_path, SMALLEST.replace('"in"', '"file:///data/in"'))
-    assert found.source.path == Path("/data/in")
+    assert found.sources[0].path == Path("/data/in")
 
 
 @pytest.mark.parametrize(
@@ -172,6 +175,73 @@ def with_options(lines: str, index: str = "asc") -> str:
     """The table of options stands on line 4."""
     queries = f'published = "queries"\nindex = "{index}"\n[queries.asc]\n{lines}\n'
     return SMALLEST.replace('published = "queries"\n', queries)
+
+
+SEVERAL = """\
+[queries]
+published = "queries"
+stream = "orders"
+[streams.payments]
+kind = "replay"
+path = "payments.csv"
+[streams.Orders]
+kind = "files"
+path = "orders"
+[continuous]
+queries = ["paid", "late"]
+mode = "complete"
+expand = true
+[sink]
+kind = "parquet"
+path = "out"
+"""
+
+
+def test_several_streams(tmp_path: Path) -> None:
+    """By name, whatever their order in the file: Spark's checkpoint knows them by number."""
+    found = described(tmp_path, SEVERAL)
+    assert [(source.stream, source.kind) for source in found.sources] == [
+        ("Orders", "files"),
+        ("payments", "replay"),
+    ]
+    assert found.continuous == Continuous(("paid", "late"), "complete", expand=True)
+    assert found.run.trigger == 1, "not as fast as it goes, since a directory is listed each time"
+    none = described(tmp_path, SEVERAL.replace('["paid", "late"]', "[]"))
+    assert none.continuous.queries == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("[sink]", "[source]\n[sink]", "14: events come from [source] or from [streams.…]"),
+        ("[streams.payments]", "[streams.ORDERS]", "[streams.ORDERS] and [streams.Orders]; the"),
+        ('kind = "replay"\n', "", "4: [streams.payments] has no `kind`"),
+        (
+            'path = "orders"',
+            'path = "orders"\nrows = 3',
+            "10: `rows` has no meaning in [streams.Ord",
+        ),
+        ('path = "orders"', 'path = "."', "out lies in what the job reads"),
+        (
+            'mode = "complete"',
+            'mode = "append"',
+            "12: no mode `append`; there are `update`, `compl",
+        ),
+        ("expand = true", "expnd = true", "13: `expnd` has no meaning in [continuous] here; did"),
+        ("[sink]", '[run]\ntrigger = "available"\n[sink]', 'a replay has no "available"'),
+    ],
+)
+def test_mistakes_with_several_streams(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in SEVERAL
+    with pytest.raises(PipelineError) as caught:
+        described(tmp_path, SEVERAL.replace(old, new, 1))
+    assert said in str(caught.value)
+
+
+def test_a_job_reads_something(tmp_path: Path) -> None:
+    text = SMALLEST.replace('[source]\nkind = "files"\npath = "in"', "[streams]")
+    with pytest.raises(PipelineError, match=r":3: \[streams\] has no stream; name one, as in"):
+        described(tmp_path, text)
 
 
 def test_options_of_an_index_that_adapts(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from headgate.bounded.blame import Blame, blame
 from headgate.bounded.cures import Cure, cures
 from headgate.bounded.lean import lean
 from headgate.bounded.synopses.memory import Memory, memory
+from headgate.bounded.synopses.plan import plan_of
 from headgate.bounded.synopses.synopsis import Synopsis, synopses
 from headgate.bounded.witness.witness import Witness, witness
 from headgate.predicate.satisfy import Answer
@@ -77,17 +78,29 @@ class Verdict:
     @cached_property
     def synopses(self) -> tuple[Synopsis, ...]:
         """What is kept of each stream; none unless the answer is yes, or for a contradiction."""
-        cases = self.analysis.cases
         if self.bounded != "yes" or self.analysis.is_contradiction:
             return ()
-        kept = synopses(self.query, self.schema, cases, self.observed)
-        less = lean(self.query, cases[0]) if not kept and len(cases) == 1 else None
-        return kept if less is None else verdict(less, self.schema, self.observed).synopses
+        run = self._as_run
+        return synopses(run.query, self.schema, run.analysis.cases, self.observed)
 
     @cached_property
     def most(self) -> Memory | None:
         """The most that is ever stored; None unless the answer is yes."""
-        return memory(self.query, self.schema, self.synopses) if self.bounded == "yes" else None
+        if self.bounded != "yes":
+            return None
+        if self.analysis.is_contradiction:
+            return Memory(0, 0)
+        run = self._as_run
+        return memory(run.query, self.schema, run.analysis.cases, self.observed)
+
+    @cached_property
+    def _as_run(self) -> Verdict:
+        """The verdict on the query without occurrences of streams that are redundant."""
+        cases = self.analysis.cases
+        if not plan_of(self.query, self.schema, cases).needs_reduction or len(cases) != 1:
+            return self
+        less = lean(self.query, cases[0])
+        return self if less is None else verdict(less, self.schema, self.observed)
 
     def as_json(self, *, with_cures: bool = True) -> dict[str, Any]:
         found: dict[str, Any] = {"bounded": self.bounded, "reason": self.reason}

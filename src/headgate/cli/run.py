@@ -18,7 +18,7 @@ from headgate.errors import UsageError
 from headgate.picture import check_plot
 
 if TYPE_CHECKING:
-    from headgate.spark.pipeline import Pipeline
+    from headgate.spark.streaming.described import Pipeline
     from headgate.spark.streaming.job import Batch, Job, Tally
 
 
@@ -37,7 +37,7 @@ def run(
     ] = None,
     order_plot: OrderPlotOption = None,
 ) -> None:
-    """Run a streaming job on Spark: events in, matches and dead letters out, exactly once.
+    """Run a streaming job on Spark: events in, matches, answers and dead letters out, exactly once.
 
     Shows the batches as they pass, and a summary at the end; with `--format json` a line per
     batch: {"batch", "version", "events", "matches", "dead", "blank", "seconds", …}, and last

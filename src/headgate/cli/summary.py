@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from headgate.bounded.synopses.sizes import readable
 from headgate.cli.output import console, counted, escape
 
 if TYPE_CHECKING:
-    from headgate.spark.pipeline import Pipeline
     from headgate.spark.running import Result
+    from headgate.spark.streaming.described import Pipeline
+    from headgate.spark.streaming.runs import Progress
+
+
+SHOWN_QUERIES = 5
 
 
 def summarise(pipeline: Pipeline, result: Result) -> None:
@@ -42,7 +47,8 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     yield "events", f"{counts.events:,} {batches}: [bold]{counts.events / seconds:,.0f} events/s[/]"
     against = f"against {counted(result.queries, 'query')}, version {result.version}"
     rate = f"[bold]{counts.matches / seconds:,.0f} matches/s[/]"
-    yield "matches", f"{counts.matches:,} {against}: {rate}"
+    if result.queries or not tally.continuous:
+        yield "matches", f"{counts.matches:,} {against}: {rate}"
     samples = "".join(f"\n[dim]{escape(text)}[/]" for text in tally.samples)
     yield "dead letters", f"{counts.dead:,}{samples}" if counts.dead else "none"
     if counts.blank:
@@ -55,6 +61,9 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
         more = ", …" if result.silent > len(result.silent_ids) else ""
         silent = f"{counted(result.silent, 'query')} matched nothing: "
         yield "silent", escape(f"{silent}{', '.join(result.silent_ids)}{more}")
+    if tally.continuous:
+        told = "\n".join(escape(line) for line in stored_lines(tally.continuous))
+        yield "continuous", told
     if result.total != counts:
         total = result.total
         yield (
@@ -68,11 +77,11 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
 
 def _next_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]:
     """What is worth a look now, and the command for it."""
-    matches = result.places.get("matches")
-    if matches and pipeline.sink.kind == "parquet":
-        table = f"pq.read_table('{_short(matches)}').to_pandas()"
-        code = f"import pyarrow.parquet as pq; print({table})"
-        yield "look at the matches", f'{_short(sys.executable)} -c "{code}"'
+    for kind in ("matches", "answers") if pipeline.sink.kind == "parquet" else ():
+        if kind in result.places:
+            table = f"pq.read_table('{_short(result.places[kind])}').to_pandas()"
+            code = f"import pyarrow.parquet as pq; print({table})"
+            yield f"look at the {kind}", f'{_short(sys.executable)} -c "{code}"'
     files = " ".join(f"-q {_short(file)}" for file in pipeline.queries.files)
     if result.silent and files:
         yield (
@@ -88,6 +97,20 @@ def _next_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]
             "run it again: it goes on where it ended. To begin anew",
             f"rm -r {_short(pipeline.sink.path)}",
         )
+
+
+def stored_lines(continuous: Mapping[str, Progress]) -> Iterator[str]:
+    """Of each continuous query, the rows that it gave, and what it stores against its bound."""
+    for query_id, one in list(continuous.items())[:SHOWN_QUERIES]:
+        rows = f"{query_id}: {counted(one.rows, 'answer')}, stores {counted(one.values, 'value')}"
+        if one.most_values is None or one.most_bytes is None:
+            yield f"{rows} in {counted(one.bytes, 'byte')}"
+        else:
+            most = f"{readable(one.most_values, 'value')} in {readable(one.most_bytes, 'byte')}"
+            yield f"{rows} in {counted(one.bytes, 'byte')}, of at most {most}"
+    more = len(continuous) - SHOWN_QUERIES
+    if more > 0:
+        yield f"and {counted(more, 'query')} more"
 
 
 def _ranked(counts: list[tuple[str, int]]) -> str:

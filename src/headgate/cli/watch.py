@@ -15,14 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from headgate.cli.output import console, counted, escape, notes
-from headgate.cli.summary import summarise
+from headgate.cli.summary import stored_lines, summarise
 from headgate.events.json_text import as_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headgate.spark.pipeline import Pipeline
     from headgate.spark.running import Result
+    from headgate.spark.streaming.described import Pipeline
     from headgate.spark.streaming.job import Batch, Tally
 
 SHOWN_BATCHES = 10
@@ -69,6 +69,8 @@ class _Lines:
         }
         if batch.order is not None:
             said["order"] = batch.order.as_json()
+        if batch.continuous:
+            said["continuous"] = {name: one.as_json() for name, one in batch.continuous.items()}
         typer.echo(as_json(said))
         sys.stdout.flush()
 
@@ -97,7 +99,7 @@ class _Printed:
         self._out.print(
             f"batch {batch.number}: {counted(counts.events, 'event')}, "
             f"{counted(counts.matches, 'match')}, {counts.dead:,} dead, "
-            f"version {batch.version}, {batch.seconds:.2f} s{_order(batch)}"
+            f"version {batch.version}, {batch.seconds:.2f} s{_order(batch)}{_answers(batch)}"
         )
 
     def note(self, text: str) -> None:
@@ -153,7 +155,8 @@ class _Screen(_Printed):
             f"{counts.events / seconds:,.0f} events/s  {seconds:,.0f} s",
             style="bold",
         )
-        return Group(table, total, Text("Ctrl-C to end", style="dim"))
+        stored = [Text(line) for line in stored_lines(tally.continuous)]
+        return Group(table, *stored, total, Text("Ctrl-C to end", style="dim"))
 
 
 def _order(batch: Batch) -> str:
@@ -165,6 +168,14 @@ def _order(batch: Batch) -> str:
         f", {order.evaluated:.3g} of {counted(len(order.sequence), 'construct')} for an event, "
         f"{100 * order.dropping_ratio:.3g} % dropped"
     )
+
+
+def _answers(batch: Batch) -> str:
+    """What the continuous queries gave, where there are any."""
+    if not batch.continuous:
+        return ""
+    values = sum(one.values for one in batch.continuous.values())
+    return f", {counted(batch.counts.answers, 'answer')} from {counted(values, 'stored value')}"
 
 
 def _rows_table(kind: str, rows: pa.Table, of: int) -> Table:

@@ -13,6 +13,8 @@ except ImportError:
         "headgate.spark needs PySpark 4.1 or newer; pip install 'headgate[spark]'"
     ) from None
 
+from headgate.spark.cap import why_stopped
+from headgate.spark.continuous import continuous
 from headgate.spark.frames import HeadgateWarning, stream_of
 from headgate.spark.route import Route, route
 from headgate.spark.where import Where, where
@@ -22,11 +24,13 @@ __all__ = [
     "Result",
     "Route",
     "Where",
+    "continuous",
     "open_session",
     "route",
     "run",
     "stream_of",
     "where",
+    "why_stopped",
 ]
 
 if typing.TYPE_CHECKING:

@@ -8,15 +8,17 @@ batch that runs again after a crash finds the state that it found the first time
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.errors import SqlError, Unbounded, UsageError, did_you_mean
+from headgate.bounded.running.refusal import check_runs
+from headgate.errors import Position, Unbounded, UsageError, did_you_mean
 from headgate.queries import QuerySet
-from headgate.query import Query
+from headgate.query import Origin, Query
 from headgate.schema import Schema, Stream
 from headgate.spark.frames import stream_of, used_columns, warn
 from headgate.spark.results import NO_ATTRIBUTE
@@ -77,13 +79,14 @@ def continuous(
         render_schema(schema), render_query(bound), mode, expand, invalid, shards or 1
     )
     try:
-        return _bounded(standing, given)
-    except Unbounded:
+        check_runs(bound, schema)
+    except Unbounded as refusal:
         if not allow_unbounded:
             raise
-    from headgate.spark.unbounded import unbounded
+        from headgate.spark.unbounded import unbounded
 
-    return unbounded(standing, given, most_state_rows)
+        return unbounded(standing, given, most_state_rows, refusal)
+    return _bounded(standing, given)
 
 
 def _check(mode: str, invalid: str, shards: int | None) -> None:
@@ -113,15 +116,16 @@ def _bound(
 
 def _read(text: str, schema: Schema) -> Query:
     """The one query of a text, which may have no name."""
-    is_select = text.lstrip()[:6].upper() == "SELECT"
-    whole = f"CREATE QUERY {OF_TEXT} AS {text}" if is_select else text
-    found = list(Script(schema).read(whole))
-    errors: list[SqlError] = [one.error for one in found if isinstance(one, Rejected)]
-    if errors:
-        raise errors[0]
+    before = f"CREATE QUERY {OF_TEXT} AS " if text.lstrip()[:6].upper() == "SELECT" else ""
+    start = Position(column=1 - len(before))  # so that the positions are those of the text
+    found = list(Script(schema).read(before + text))
+    for one in found:
+        if isinstance(one, Rejected):
+            raise one.error.located(start)
     if len(found) != 1 or not isinstance(found[0], Query):
         raise UsageError("one SELECT or CREATE QUERY is expected")
-    return found[0]
+    query = found[0]
+    return replace(query, origin=Origin(before + text, start)) if query.origin else query
 
 
 def _given(query: Query, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:

@@ -5,19 +5,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from headgate.errors import UsageError, did_you_mean, shorten
 from headgate.events.opening import FORMATS
 from headgate.matching import KINDS as INDEXES
 from headgate.matching.asc.options import AscOptions, SequenceKind
 from headgate.spark.session import MASTER
+from headgate.spark.streaming.described import (
+    Continuous,
+    Mode,
+    Pipeline,
+    Queries,
+    Run,
+    Sink,
+    Source,
+)
 from headgate.spark.streaming.sources import has_magic
 from headgate.spark.toml_file import Table, read_toml
+
+__all__ = ["Pipeline", "read_pipeline"]
 
 SOURCES = ("files", "replay", "rate")
 SINKS = ("parquet", "jsonl", "console", "memory")
@@ -27,79 +38,20 @@ ASC = ("sequence", "lookahead", "period", "threshold", "sample", "monitored", "f
 DEFAULT_TRIGGER = 1.0  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Queries:
-    """Where the standing queries are: a directory that is published to, or files.
-
-    `asc` are the options of an index of that kind, and None for another.
-    """
-
-    published: Path | None
-    files: tuple[Path, ...]
-    strict: bool
-    stream: str | None
-    index: str
-    asc: AscOptions | None
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where events come from; a replay without `rows_per_second` is as fast as it can be."""
-
-    kind: str
-    path: Path | None
-    format: str | None
-    files_per_trigger: int
-    rows_per_second: int | None
-    options: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Sink:
-    """Where matches go; `keep` is None for all attributes of the event."""
-
-    kind: str
-    path: Path | None
-    keep: tuple[str, ...] | None
-    compact_every: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """How it runs: `trigger` in seconds, or "available" for all there is and no more."""
-
-    checkpoint: Path | None
-    trigger: float | Literal["available"]
-    stop_when_idle: float | None
-    stop_after: float | None
-    master: str
-
-
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """A streaming job."""
-
-    name: str
-    queries: Queries
-    source: Source
-    sink: Sink
-    run: Run
-    spark: dict[str, str]
-
-
 def read_pipeline(path: str | Path) -> Pipeline:
     """The job that a file describes; paths in it start from where the file is."""
     file = read_toml(Path(path))
     name = file.text("name", Path(path).stem)
     queries = _queries(file.table("queries", required=True))
-    source = _source(file.table("source", required=True))
+    continuous = _continuous(file.table("continuous"))
+    sources = _sources(file)
     sink = _sink(file.table("sink", required=True))
-    run = _run(file.table("run"), source, sink)
-    _check_apart(file.table("sink"), source, sink, run)
+    run = _run(file.table("run"), sources, sink)
+    for source in sources:
+        _check_apart(file.table("sink"), source, sink, run)
     spark = _spark(file.table("spark"))
     file.end()
-    return Pipeline(name, queries, source, sink, run, spark)
+    return Pipeline(name, queries, continuous, sources, sink, run, spark)
 
 
 def _queries(table: Table) -> Queries:
@@ -159,7 +111,36 @@ def _threshold(table: Table, text: str) -> float:
     raise table.error("threshold", f"`threshold` is {shorten(text)}", "give a number from 0 on")
 
 
-def _source(table: Table) -> Source:
+def _continuous(table: Table) -> Continuous:
+    found = Continuous(
+        table.texts("queries") if "queries" in table else None,
+        cast(Mode, table.choice("mode", get_args(Mode), "update")),
+        table.flag("expand"),
+    )
+    table.end()
+    return found
+
+
+def _sources(file: Table) -> tuple[Source, ...]:
+    """In the order of their names: Spark's checkpoint knows them by their numbers."""
+    if "streams" not in file:
+        return (_source(None, file.table("source", required=True)),)
+    if "source" in file:
+        raise file.error(
+            "source", "events come from [source] or from [streams.…]", "leave one of them out"
+        )
+    tables = file.table("streams").tables()
+    if not tables:
+        raise file.error("streams", "[streams] has no stream", "name one, as in [streams.orders]")
+    names = sorted(tables, key=str.lower)
+    for name, other in pairwise(names):
+        if name.lower() == other.lower():
+            hint = "the case of a name does not matter, so leave one of them out"
+            raise file.error("streams", f"[streams.{name}] and [streams.{other}]", hint)
+    return tuple(_source(name, tables[name]) for name in names)
+
+
+def _source(stream: str | None, table: Table) -> Source:
     kind = table.choice("kind", SOURCES)
     path, format, files, pace = None, None, 0, None
     options: dict[str, str] = {}
@@ -173,7 +154,7 @@ def _source(table: Table) -> Source:
     if kind in ("files", "rate"):
         options = table.table("options").settings()
     table.end()
-    return Source(kind, path, format, files, pace, options)
+    return Source(stream, kind, path, format, files, pace, options)
 
 
 def _sink(table: Table) -> Sink:
@@ -201,13 +182,13 @@ def _keep(table: Table) -> tuple[str, ...] | None:
     return table.texts("keep")
 
 
-def _run(table: Table, source: Source, sink: Sink) -> Run:
+def _run(table: Table, sources: Sequence[Source], sink: Sink) -> Run:
     checkpoint = table.optional_place("checkpoint")
     if checkpoint is None and sink.path is not None:
         checkpoint = sink.path / "state"
     found = Run(
         checkpoint,
-        _trigger(table, source),
+        _trigger(table, sources),
         table.seconds("stop_when_idle"),
         table.seconds("stop_after"),
         table.text("master", MASTER),
@@ -229,18 +210,20 @@ def _check_apart(table: Table, source: Source, sink: Sink, run: Run) -> None:
             )
 
 
-def _trigger(table: Table, source: Source) -> float | Literal["available"]:
+def _trigger(table: Table, sources: Sequence[Source]) -> float | Literal["available"]:
     text = table.optional_text("trigger")
-    paced = source.rows_per_second is not None
+    replays = [source for source in sources if source.kind == "replay"]
+    paced = any(source.rows_per_second is not None for source in replays)
     if text is None:
-        return 0.0 if source.kind == "replay" and not paced else DEFAULT_TRIGGER
+        return 0.0 if len(replays) == len(sources) and not paced else DEFAULT_TRIGGER
     if text == AVAILABLE:
-        if source.kind == "files":
+        others = [source.kind for source in sources if source.kind != "files"]
+        if not others:
             return "available"
-        hint = "a replay ends by itself" if source.kind == "replay" else "give `stop_after`"
-        raise table.error("trigger", f'a {source.kind} has no "available"', hint)
+        hint = "a replay ends by itself" if others[0] == "replay" else "give `stop_after`"
+        raise table.error("trigger", f'a {others[0]} has no "available"', hint)
     seconds = table.duration("trigger", text)
-    if seconds == 0 and source.kind == "replay" and paced:
+    if seconds == 0 and paced:
         raise table.error("trigger", "a paced replay has no trigger of 0", 'try "1 second"')
     return seconds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,18 +17,22 @@ from pyspark.sql import SparkSession
 from headgate.errors import SnapshotError
 from headgate.queries import read
 from headgate.snapshot import publish
-from headgate.spark.frames import listed
-from headgate.spark.pipeline import Pipeline, read_pipeline
+from headgate.spark.pipeline import read_pipeline
 from headgate.spark.session import close_session, open_session
+from headgate.spark.streaming.asked import Wanted
 from headgate.spark.streaming.claim import claim, held
 from headgate.spark.streaming.compaction import compact, finish
 from headgate.spark.streaming.continuity import check_batches, check_description, remembered
+from headgate.spark.streaming.described import Pipeline
+from headgate.spark.streaming.described import Source as Described
 from headgate.spark.streaming.job import Batch, Job, Tally
 from headgate.spark.streaming.leader import Leader
 from headgate.spark.streaming.log import BatchLog, Counts
-from headgate.spark.streaming.output import KINDS
+from headgate.spark.streaming.runs import Runs
+from headgate.spark.streaming.several import Several
 from headgate.spark.streaming.sinks import Directory, Memory, Screen, Sink
 from headgate.spark.streaming.sources import Files, Rate, Replay, Source
+from headgate.spark.streaming.synopses import Synopses
 from headgate.spark.streaming.versions import Followed
 
 DEFAULT_RATE = 100  # rows a second
@@ -48,8 +52,8 @@ def _nothing(*_: object) -> None:
 class Result:
     """What a run did; `total` counts all runs of the same state.
 
-    `silent` are the queries of the last version that matched nothing in this run. `matches` and
-    `dead` are the rows of a memory sink.
+    `silent` are the queries of the last version that matched nothing in this run. `matches`, `dead`
+    and, by the id of the query, `answers` are the rows of a memory sink.
     """
 
     tally: Tally
@@ -62,6 +66,7 @@ class Result:
     places: dict[str, str]
     matches: pa.Table | None = None
     dead: pa.Table | None = None
+    answers: dict[str, pa.Table] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         counts, seconds = self.tally.counts, max(self.tally.seconds, 0.001)
@@ -75,6 +80,9 @@ class Result:
             "queries": self.queries,
             "busiest": [{"id": name, "matches": hits} for name, hits in self.busiest],
             "silent": self.silent,
+            "continuous": {
+                query_id: progress.as_json() for query_id, progress in self.tally.continuous.items()
+            },
             "unknown": self.tally.unknown,
             "ended_by": self.tally.ended_by,
             "all_runs": _counted(self.total),
@@ -84,7 +92,10 @@ class Result:
 
 def _counted(counts: Counts) -> dict[str, int]:
     told = asdict(counts)
-    return {"events": counts.events, **{k: told[k] for k in ("matches", "dead", "blank")}}
+    return {
+        "events": counts.events,
+        **{k: told[k] for k in ("matches", "answers", "dead", "blank")},
+    }
 
 
 def run(
@@ -107,9 +118,15 @@ def run(
         sink = _sink(described, state, on_rows)
         queries = _queries(described, state, log, sink, on_note)
         job = Job(
-            _source(described, state),
+            _sources(described, state),
             sink,
             queries,
+            Runs(
+                Synopses(state / "synopses"),
+                log,
+                described.continuous.mode,
+                described.continuous.expand,
+            ),
             log,
             index=described.queries.index,
             keep=described.sink.keep,
@@ -166,20 +183,33 @@ def _queries(
         finish(sink.root)
         columns = remembered(state).get("columns")
     published = _published(pipeline, state, on_note)
-    keep = pipeline.sink.keep
-    queries = Followed(published, pipeline.queries.stream, keep, columns, on_note)
+    queries = Followed(published, _wanted(pipeline), columns, on_note)
+    replayed = [str(source.path) for source in pipeline.sources if source.kind == "replay"]
     described = {
-        "source": pipeline.source.kind,
-        "file": str(pipeline.source.path) if pipeline.source.kind == "replay" else None,
+        "source": ", ".join(_told(source, pipeline) for source in pipeline.sources),
+        "file": ", ".join(replayed) or None,
         "sink": pipeline.sink.kind,
+        "mode": pipeline.continuous.mode,
+        "expand": str(pipeline.continuous.expand).lower(),
         "columns": queries.columns if isinstance(sink, Directory) else None,
     }
     check_description(state, described)
-    left_out = queries.left_out()
-    if left_out:
-        kinds = "joins, aggregates, DISTINCT and row windows"
-        on_note(f"left out: {kinds} are not matched: {listed(left_out)}")
+    for text in queries.now.left_out:
+        on_note(f"left out: {text}")
     return queries
+
+
+def _told(source: Described, pipeline: Pipeline) -> str:
+    """A source among others is known by its stream too, since Spark knows it by its place."""
+    only = len(pipeline.sources) == 1
+    return source.kind if only else f"{str(source.stream).lower()} {source.kind}"
+
+
+def _wanted(pipeline: Pipeline) -> Wanted:
+    names = tuple(source.stream for source in pipeline.sources if source.stream is not None)
+    return Wanted(
+        names or None, pipeline.queries.stream, pipeline.sink.keep, pipeline.continuous.queries
+    )
 
 
 def _published(pipeline: Pipeline, state: Path, on_note: OnNote) -> Path:
@@ -202,12 +232,21 @@ def _leader(pipeline: Pipeline, state: Path, on_note: OnNote) -> Leader | None:
     return None if options is None else Leader(state / "order.json", options, on_note)
 
 
-def _source(pipeline: Pipeline, state: Path) -> Source:
-    source = pipeline.source
+def _sources(pipeline: Pipeline, state: Path) -> Several:
+    numbered = enumerate(pipeline.sources)
+    return Several([_source(pipeline, source, state, number) for number, source in numbered])
+
+
+def _source(pipeline: Pipeline, source: Described, state: Path, number: int) -> Source:
     if source.kind == "files":
         assert source.path is not None
         return Files(
-            source.path, source.format, source.files_per_trigger, source.options, state / "spark"
+            source.path,
+            source.format,
+            source.files_per_trigger,
+            source.options,
+            state / "spark",
+            number,
         )
     if source.kind == "rate":
         return Rate(source.rows_per_second or DEFAULT_RATE, source.options)
@@ -259,7 +298,7 @@ def _result(tally: Tally, total: Counts, queries: Followed, sink: Sink) -> Resul
             places = np.flatnonzero(seen[: len(known)]).tolist()
             hits.update({known[at]: int(seen[at]) for at in places})
     silent = [query_id for query_id in ids if query_id not in hits]
-    kept = {kind: sink.table(kind) for kind in KINDS} if isinstance(sink, Memory) else {}
+    memory = sink if isinstance(sink, Memory) else None
     return Result(
         tally=tally,
         total=total,
@@ -269,6 +308,7 @@ def _result(tally: Tally, total: Counts, queries: Followed, sink: Sink) -> Resul
         silent=len(silent),
         silent_ids=silent[:TOP],
         places={kind: str(path) for kind, path in sink.places().items()},
-        matches=kept.get("matches"),
-        dead=kept.get("dead"),
+        matches=None if memory is None else memory.table("matches"),
+        dead=None if memory is None else memory.table("dead"),
+        answers={} if memory is None else memory.answers(),
     )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from headgate.errors import EventError, StateError
 from headgate.events import EventBatch
@@ -135,7 +135,7 @@ def valid(
 ) -> EventBatch:
     """The rows as events; an EventError for one that is not valid, unless these are skipped.
 
-    `columns` has the names of attributes, which Spark's `mapInArrow` cannot bear if they are dotted.
+    `columns` are attributes: `mapInArrow` cannot take columns with dots in their names.
     """
     checked = stream.checked_on(used)
     table = rows.rename_columns(list(columns))
@@ -165,7 +165,10 @@ class Shard(StatefulProcessor):
         self.parts = handle.getMapState("parts", "number int", "content binary")
 
     def handleInputRows(  # noqa: N802
-        self, key: Any, rows: Iterator[Row], timerValues: Any  # noqa: ARG002, N803
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: Any,  # noqa: ARG002, N803
     ) -> Iterator[Row]:
         reduced: dict[str, list[bytes]] = {}
         for row in rows:

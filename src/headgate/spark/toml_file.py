@@ -67,6 +67,10 @@ class Table:
         values: dict[str, Any] = self._take(key, dict, f"a table, written [{name}]", {})
         return Table(self.path, self._lines, name, values)
 
+    def tables(self) -> dict[str, Table]:
+        """All that is in the table, which must be tables."""
+        return {key: self.table(key) for key in self._values}
+
     def text(self, key: str, default: str | None = None) -> str:
         found = self.optional_text(key) or default
         if found is None:

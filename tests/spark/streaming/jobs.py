@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import headgate as hg
@@ -26,6 +28,19 @@ CREATE STREAM orders (
     buyer.name STRING
 );
 """
+PAYMENTS = """
+CREATE STREAM payments (
+    side STRING CHECK (side IN ('buy', 'sell')),
+    amount INT,
+    method STRING
+);
+"""
+CONTINUOUS = {
+    "paid": "SELECT o.side, p.method FROM orders AS o, payments AS p "
+    "WHERE o.side = p.side AND p.method IN ('card', 'cash') AND o.qty > 49",
+    "sums": "SELECT side, COUNT(*) AS n, SUM(qty) AS total FROM orders GROUP BY side",
+    "seen/once": "SELECT DISTINCT o.side FROM orders AS o, payments AS p WHERE o.qty > p.amount",
+}
 WHERES = {
     "all": "TRUE",
     "buys": "side = 'buy'",
@@ -47,6 +62,38 @@ def queries(wheres: dict[str, str] = WHERES) -> str:
         for name, where in wheres.items()
     )
     return SCHEMA + "".join(written)
+
+
+def continuous(selects: dict[str, str] = CONTINUOUS) -> str:
+    """The second stream and the queries that remember, as a file of SQL."""
+    return PAYMENTS + "".join(
+        f"CREATE QUERY `{name}` AS {select};\n" for name, select in selects.items()
+    )
+
+
+def payments(count: int, seed: int) -> str:
+    """Lines of JSON, some of them dead letters."""
+    random = Random(seed)
+    lines = []
+    for _ in range(count):
+        event = {
+            "side": random.choice(["buy", "sell", None, "buy", "sell", "hold"]),
+            "amount": random.choice([0, 48, 50, 99, None]),
+            "method": random.choice(["card", "cash", "cheque", None]),
+        }
+        lines.append(json.dumps(event))
+    return "\n".join(lines) + "\n"
+
+
+def answered(files: dict[str, list[Path]], found: QuerySet, select: str) -> list[tuple[Any, ...]]:
+    """What DuckDB answers over all events of whole files, by stream."""
+    with duckdb.connect() as database:
+        for name, paths in files.items():
+            stream = found.schema.the_stream(name)
+            batches = [b.table for path in paths for b in read_events(path, stream)]
+            database.register(name, pa.Table.from_batches(batches))
+        rows: list[tuple[Any, ...]] = database.execute(select).fetchall()
+        return rows
 
 
 def events(count: int, seed: int) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.bounded.cases.case import output_columns
 from headgate.bounded.running.exact import Sums, regrouped
 from headgate.bounded.running.grouping import Grouping, Numbers, grouped
 from headgate.bounded.running.join import Combined
@@ -25,7 +24,8 @@ from headgate.bounded.running.weighted import (
     nothing,
 )
 from headgate.bounded.synopses.branches import source_of
-from headgate.bounded.synopses.plan import Part, Plan, needs_values
+from headgate.bounded.synopses.plan import Plan
+from headgate.bounded.synopses.remembered import RememberedPart
 from headgate.encoding import encode_column
 from headgate.predicate import Column
 
@@ -38,21 +38,10 @@ class Remembered:
     Of a MIN or MAX, `best` is the column of which each row has the best value so far.
     """
 
-    def __init__(self, plan: Plan, part: Part) -> None:
-        self.part = part
-        self.by = output_columns(plan.query, plan.schema)
-        arguments = [a.argument for a in part.aggregates if a.argument is not None]
-        listed = [
-            a.argument
-            for a in part.aggregates
-            if a.argument is not None and needs_values(plan.query, a)
-        ]
-        self.best = part.extremum.argument if part.extremum is not None else None
-        self.columns = tuple(dict.fromkeys((*self.by, *listed)))
-        totals = [] if part.distinct else [c for c in arguments if c not in listed]
-        self.summed = tuple(dict.fromkeys(totals))
-        kept = (*self.columns, self.best) if self.best is not None else self.columns
-        self.kept = tuple(dict.fromkeys(kept))
+    def __init__(self, plan: Plan, described: RememberedPart) -> None:
+        self.described = described
+        self.part, self.by, self.best = described.part, described.by, described.best
+        self.columns, self.kept, self.summed = described.columns, described.kept, described.summed
         self._sources = {c: source_of(plan.query, c) for c in (*self.kept, *self.summed)}
 
     def nothing(self) -> Weighted:

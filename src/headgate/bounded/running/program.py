@@ -15,6 +15,7 @@ from headgate.bounded.running.join import Combined, Lines, Tie, fulfilled, joine
 from headgate.bounded.running.weighted import Weighted
 from headgate.bounded.synopses.branches import Branch, source_of
 from headgate.bounded.synopses.plan import Plan
+from headgate.bounded.synopses.remembered import remembered_parts
 from headgate.bounded.synopses.runnable import plan_to_run
 from headgate.events import EventBatch
 from headgate.predicate import columns
@@ -39,7 +40,7 @@ class Program:
         self.query, self.schema = plan.query, plan.schema
         self.sources = self.query.sources
         self.streams = tuple(dict.fromkeys(source.stream for source in self.sources))
-        self.remembered = [Remembered(plan, part) for part, _ in plan.stores]
+        self.remembered = [Remembered(plan, part) for part in remembered_parts(plan)]
         self.bucketings: list[Bucketing] = [
             Chosen(store, plan.zone) if part.distinct else Counted(store)
             for part, stores in plan.stores

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from headgate.bounded.running.answers import Remembered
 from headgate.bounded.running.program import Program
 from headgate.bounded.running.weighted import Weighted
 from headgate.bounded.synopses.plan import Store
+from headgate.bounded.synopses.remembered import RememberedPart
 from headgate.bounded.synopses.sizes import COUNT, width, width_of_sum
 from headgate.predicate import Column
 from headgate.schema import String
@@ -36,7 +36,7 @@ def stored(program: Program, kept: Sequence[Weighted], answered: Sequence[Weight
             total += _of_store(bucketing.store, rows)
     if program.remembers_answer:
         for part, rows in zip(program.remembered, answered, strict=True):
-            total += _of_answer(program, part, rows)
+            total += _of_answer(part.described, rows)
     return total
 
 
@@ -47,13 +47,9 @@ def _of_store(store: Store, rows: Weighted) -> Stored:
     return _counted(store.columns, store.summed, store.counted, rows, masked=masked)
 
 
-def _of_answer(program: Program, part: Remembered, rows: Weighted) -> Stored:
-    if part.part.distinct:
-        return _chosen(part.kept, rows)
-    stores = [s for described, of in program.plan.stores if described is part.part for s in of]
-    summed = [c for store in stores for c in store.summed]
-    counted = [c for store in stores for c in store.counted]
-    return _counted(part.columns, summed, counted, rows, masked=False)
+def _of_answer(part: RememberedPart, rows: Weighted) -> Stored:
+    size = _bytes(part.kept, rows) + len(rows) * part.weight
+    return Stored(len(rows) * part.values, size if part.kept else max(size, len(rows)))
 
 
 def _chosen(columns: Sequence[Column], rows: Weighted) -> Stored:

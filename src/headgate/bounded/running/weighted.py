@@ -157,11 +157,14 @@ def _integers(array: pa.Array[Any]) -> npt.NDArray[np.object_]:
 
 
 def _whole(column: pa.ChunkedArray[Any], type_: pa.DataType) -> pa.Array[Any]:
-    return column.chunk(0) if column.num_chunks else empty(type_)
+    chunk: Any = column.chunk(0) if column.num_chunks else empty(type_)
+    found: pa.Array[Any] = chunk
+    return found
 
 
 def empty(type_: Any) -> pa.Array[Any]:
-    return pa.nulls(0, type_)
+    found: pa.Array[Any] = pa.nulls(0, type_)
+    return found
 
 
 def _numpy(array: pa.Array[Any]) -> npt.NDArray[Any]:

@@ -7,14 +7,19 @@ was observed to be, else as long as is assumed, which the result then says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from headgate.bounded.cases.case import aggregates, output_columns
-from headgate.bounded.synopses.sizes import ASSUMED_TEXT, readable, width
-from headgate.bounded.synopses.synopsis import Synopsis
+from headgate.bounded.cases.case import Case
+from headgate.bounded.synopses.branches import source_of
+from headgate.bounded.synopses.lengths import Lengths
+from headgate.bounded.synopses.plan import Plan, merged_cells, plan_of
+from headgate.bounded.synopses.remembered import remembered_parts
+from headgate.bounded.synopses.sizes import ASSUMED_TEXT, readable
+from headgate.bounded.synopses.synopsis import Synopsis, synopses
+from headgate.predicate import Column
 from headgate.query import Query
 from headgate.schema import Schema
 
@@ -52,31 +57,52 @@ class Memory:
         }
 
 
-def memory(query: Query, schema: Schema, synopses: Sequence[Synopsis]) -> Memory | None:
-    """The bound of a query with these synopses; None where they are not worked out."""
-    if not synopses:
+def memory(
+    query: Query,
+    schema: Schema,
+    cases: Sequence[Case],
+    observed: Mapping[str, int] | None = None,
+) -> Memory | None:
+    """The bound of a query with these cases; None where its synopses are not worked out."""
+    kept = synopses(query, schema, cases, observed)
+    if not kept:
         return None
-    values, size = _answer(query, schema, synopses)
-    assumed = dict.fromkeys(name for synopsis in synopses for name in synopsis.assumed)
+    plan = plan_of(query, schema, cases)
+    values, size = _answer(plan, Lengths(plan, observed or {}), kept)
+    assumed = dict.fromkeys(name for synopsis in kept for name in synopsis.assumed)
     return Memory(
-        sum(synopsis.values for synopsis in synopses) + values,
-        sum(synopsis.bytes for synopsis in synopses) + size,
+        sum(synopsis.values for synopsis in kept) + values,
+        sum(synopsis.bytes for synopsis in kept) + size,
         values,
         size,
         tuple(assumed),
     )
 
 
-def _answer(query: Query, schema: Schema, synopses: Sequence[Synopsis]) -> tuple[int, int]:
+def _answer(plan: Plan, lengths: Lengths, kept: Sequence[Synopsis]) -> tuple[int, int]:
     """The values and bytes of the answer; none where it is given away, or is the synopsis."""
+    query = plan.query
     is_streamed = query.kind != "aggregate" and not query.distinct
-    if is_streamed or (len(synopses) == 1 and synopses[0].rows is None):
+    if is_streamed or (len(kept) == 1 and kept[0].rows is None):
         return 0, 0
-    columns = len(output_columns(query, schema))
-    rows = prod(synopsis.outputs for synopsis in synopses)
+    groups = prod(synopsis.outputs for synopsis in kept)
     if query.kind == "aggregate" and not query.group_by:
-        rows = 1
-    each = sum(synopsis.output_bytes for synopsis in synopses)
-    others = (a for a in aggregates(query) if a.function not in ("MIN", "MAX"))
-    each += sum(width(aggregate.type) for aggregate in others)
-    return rows * (columns + len(aggregates(query))), rows * each
+        groups = 1
+    if not plan.branches:
+        groups = min(groups, 1)
+    values = size = 0
+    for part in remembered_parts(plan):
+        rows = groups * prod(_choices(plan, column) for column in part.listed)
+        values += rows * part.values
+        size += rows * part.bytes(lengths)
+    return values, size
+
+
+def _choices(plan: Plan, column: Column) -> int:
+    """How many values a column can have in what is kept."""
+    rows = plan.query.sources[source_of(plan.query, column)].rows
+    if rows is not None:
+        return rows
+    cells = merged_cells(plan.branches, column)
+    null = any(branch.accepts_null(column) for branch in plan.branches)
+    return cells.values + cells.gaps + null

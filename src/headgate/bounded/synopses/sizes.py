@@ -28,10 +28,13 @@ def width(type_: Type, longest: int = ASSUMED_TEXT) -> int:
 
 
 def width_of_sum(type_: Type) -> int:
-    """The bytes of a sum, which has more digits than what it sums up."""
-    if isinstance(type_, Integer):
-        return 8 if type_.bits == 32 else 16
-    return 8 if isinstance(type_, Double) else 16
+    """The bytes of an exact sum of up to 2^63 values.
+
+    A sum of doubles has all the bits from 2^-1074 up, so that their order does not matter.
+    """
+    if isinstance(type_, Double):
+        return 272
+    return 24 if isinstance(type_, DecimalType) and type_.precision > 18 else 16
 
 
 def readable(count: int, noun: str) -> str:

@@ -9,21 +9,21 @@ and nothing asks for C, 10 are left here: B below 11, and each of its values fro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from headgate.bounded.cases.case import Case, aggregates, output_columns
 from headgate.bounded.synopses.branches import Branch, source_of
-from headgate.bounded.synopses.cells import Cells
 from headgate.bounded.synopses.extremes import ends
+from headgate.bounded.synopses.lengths import Lengths
 from headgate.bounded.synopses.plan import Plan, Store, merged_cells, plan_of
-from headgate.bounded.synopses.sizes import ASSUMED_TEXT, COUNT, readable, width, width_of_sum
+from headgate.bounded.synopses.sizes import COUNT, readable, width_of_sum
 from headgate.bounded.synopses.wording import what_is_kept
 from headgate.predicate import Column
-from headgate.query import Query, attribute_of
-from headgate.schema import Schema, String
+from headgate.query import Query
+from headgate.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +132,11 @@ def synopses(
     plan = plan_of(query, schema, cases)
     if plan.needs_reduction:
         return ()
-    lengths = _Lengths(plan, observed or {})
+    lengths = Lengths(plan, observed or {})
     return tuple(_synopsis(plan, lengths, number) for number in range(len(query.sources)))
 
 
-def _synopsis(plan: Plan, lengths: _Lengths, number: int) -> Synopsis:
+def _synopsis(plan: Plan, lengths: Lengths, number: int) -> Synopsis:
     source = plan.query.sources[number]
     stores = [store for _, of in plan.stores for store in of if store.source == number]
     put_out = [
@@ -176,7 +176,7 @@ def _attribute(branches: Sequence[Branch], column: Column) -> KeptAttribute:
     return KeptAttribute(column.name, cells.values, cells.gaps, null)
 
 
-def _buckets(store: Store, lengths: _Lengths) -> Buckets:
+def _buckets(store: Store, lengths: Lengths) -> Buckets:
     attributes = tuple(_attribute(store.branches, column) for column in store.columns)
     kept = lengths.bytes(store.kept)
     if store.part.distinct:
@@ -192,32 +192,3 @@ def _buckets(store: Store, lengths: _Lengths) -> Buckets:
     keeps = what_is_kept(store, is_known=is_known)
     buckets = store.buckets
     return Buckets(attributes, buckets, keeps, buckets * values, buckets * size)
-
-
-@dataclass(frozen=True, slots=True)
-class _Lengths:
-    """How long the texts of columns are."""
-
-    plan: Plan
-    observed: Mapping[str, int]
-
-    def bytes(self, columns: Iterable[Column]) -> int:
-        return sum(width(c.type, self._known(c) or ASSUMED_TEXT) for c in columns)
-
-    def assumed(self, number: int, columns: Iterable[Column]) -> tuple[str, ...]:
-        texts = (c for c in dict.fromkeys(columns) if isinstance(c.type, String))
-        stream = self.plan.query.sources[number].stream
-        return tuple(f"{stream}.{c.name}" for c in texts if self._known(c) is None)
-
-    def _known(self, column: Column) -> int | None:
-        if not isinstance(column.type, String):
-            return None
-        stream = self.plan.query.sources[source_of(self.plan.query, column)].stream
-        of = [b for b in self.plan.branches if b.accepts_values(column)]
-        attribute = attribute_of(self.plan.query, column, self.plan.schema)
-        cells = [b.cells(column) for b in of] or [Cells(column.type, attribute.domain, ())]
-        longest = [each.longest() for each in cells]
-        found = [length for length in longest if length is not None]
-        if len(found) == len(longest):
-            return max(found)
-        return self.observed.get(f"{stream}.{column.name}")

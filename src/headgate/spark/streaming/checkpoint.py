@@ -3,9 +3,11 @@
 A batch's frame lists only the files that are there when it is asked, and passes over one that has
 gone in the meantime without a word. The checkpoint knows better:
 
-    offsets/7            the last line of the first source: {"logOffset": 9}
+    offsets/7            after two lines, one for each source: {"logOffset": 9}
     sources/0/9          {"path": "file:///…", "batchId": 9}, a line for each file
     sources/0/9.compact  the same for all batches up to 9
+
+A source that has had no file yet has `-` in the place of an offset.
 """
 
 from __future__ import annotations
@@ -27,29 +29,29 @@ def last_planned(checkpoint: Path) -> int | None:
     return max((int(name) for name in names if name.isdigit()), default=None)
 
 
-def planned_files(checkpoint: Path, batch: int) -> list[str]:
-    """The paths of the files of a batch, in their order."""
-    first = 0 if batch == 0 else _log_offset(checkpoint, batch - 1) + 1
-    last = _log_offset(checkpoint, batch)
+def planned_files(checkpoint: Path, source: int, batch: int) -> list[str]:
+    """The paths of the files that a source has in a batch, in their order."""
+    first = 0 if batch == 0 else _log_offset(checkpoint, source, batch - 1) + 1
+    last = _log_offset(checkpoint, source, batch)
     if last < first:
         return []
-    found = [entry for number in range(first, last + 1) for entry in _entries(checkpoint, number)]
+    folder = checkpoint / "sources" / str(source)
+    found = [entry for number in range(first, last + 1) for entry in _entries(folder, number)]
     return sorted({_path(entry["path"]) for entry in found})
 
 
-def _log_offset(checkpoint: Path, batch: int) -> int:
+def _log_offset(checkpoint: Path, source: int, batch: int) -> int:
     path = checkpoint / "offsets" / str(batch)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-        told = json.loads(lines[2])  # after the version and the settings, a line for each source
-        return int(told["logOffset"]) if told is not None else -1
+        told = lines[2 + source]
+        return -1 if told in ("-", "null") else int(json.loads(told)["logOffset"])
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise JobError(f"{path}: Spark's checkpoint cannot be read ({error})") from None
 
 
-def _entries(checkpoint: Path, number: int) -> list[dict[str, Any]]:
+def _entries(folder: Path, number: int) -> list[dict[str, Any]]:
     """The files of one entry in the log of the source; a compacted one holds earlier ones too."""
-    folder = checkpoint / "sources" / "0"
     for path in (folder / str(number), folder / f"{number}.compact"):
         try:
             lines = path.read_text(encoding="utf-8").splitlines()[1:]

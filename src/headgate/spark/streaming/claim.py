@@ -15,7 +15,7 @@ from pathlib import Path
 from headgate.errors import JobError
 from headgate.snapshot.files import sync
 from headgate.spark.streaming.log import Counts
-from headgate.spark.streaming.output import KINDS, spans
+from headgate.spark.streaming.output import ANSWERS, KINDS, folders, spans
 
 MARK = ".job"
 
@@ -41,7 +41,7 @@ def claim(state: Path, root: Path, written: Counts | None) -> None:
     if ours is not None and ours == theirs:
         _check_rows(state, root, written or Counts())
         return
-    if theirs is not None or any(spans(root / kind) for kind in KINDS):
+    if theirs is not None or any(spans(root / folder) for folder in folders(root)):
         raise JobError(
             f"{root}: holds the output of another job, or its state in {state} was deleted; "
             "choose another `sink.path`, or delete both"
@@ -57,8 +57,10 @@ def claim(state: Path, root: Path, written: Counts | None) -> None:
 
 
 def _check_rows(state: Path, root: Path, written: Counts) -> None:
-    for kind, rows in (("matches", written.matches), ("dead", written.dead)):
-        if rows and not spans(root / kind):
+    found = {kind: bool(spans(root / kind)) for kind in KINDS}
+    found[ANSWERS] = any(spans(root / folder) for folder in folders(root) if folder not in KINDS)
+    for kind, is_there in found.items():
+        if getattr(written, kind) and not is_there:
             raise _gone(state, root / kind)
 
 

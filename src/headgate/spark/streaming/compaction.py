@@ -1,6 +1,6 @@
 """Compaction: many directories of batches become one, beside a running job.
 
-Law: the rows under `matches` and `dead` are the same before and after, and at every moment between
+Law: the rows in every folder are the same before and after, and at every moment between
 each batch is there. A reader that lists the folder at the very moment of the swap may see a batch
 in two directories, of which the wider covers the narrower (`output.spans`).
 
@@ -30,9 +30,9 @@ from headgate.snapshot.files import sync
 from headgate.spark.streaming.claim import held
 from headgate.spark.streaming.output import (
     COMPACTING,
-    KINDS,
     Span,
     covered,
+    folders,
     new_stage,
     place,
     remove,
@@ -52,15 +52,16 @@ def compact(root: Path, every: int = EVERY) -> int:
         for leftover in stages.iterdir():
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
-        newest = max((span.last for kind in KINDS for span in spans(root / kind)), default=0)
-        return sum(_compact(root / kind, stages, newest, every) for kind in KINDS)
+        parents = [root / folder for folder in folders(root)]
+        newest = max((span.last for parent in parents for span in spans(parent)), default=0)
+        return sum(_compact(parent, stages, newest, every) for parent in parents)
 
 
 def finish(root: Path) -> None:
     """Remove what a compaction that was killed had already merged; one that runs does it itself."""
     with suppress(JobError), held(root / COMPACTING, ".lock", "another compaction"):
-        for kind in KINDS:
-            _sweep(root / kind, root / COMPACTING)
+        for folder in folders(root):
+            _sweep(root / folder, root / COMPACTING)
 
 
 def _compact(parent: Path, stages: Path, newest: int, every: int) -> int:

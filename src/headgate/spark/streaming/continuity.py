@@ -49,7 +49,7 @@ def check_description(state: Path, described: Described) -> None:
     """The job is what it was, or a JobError; what it is, is remembered for the next run."""
     before = remembered(state)
     for key, now in described.items():
-        if key in before and before[key] != now:
+        if before.get(key) not in (None, now):
             raise JobError(
                 f"{state}: the {key} of this job was {before[key]}, and is {now} now; "
                 "a job cannot become another, so give this one a `sink.path` and `checkpoint` "

@@ -3,9 +3,10 @@
 `foreachBatch` is called at least once for each batch. The order below makes that exactly once:
 
     1. the version of the queries is logged               a replay runs under the same one
-    2. tasks stage their rows                             nobody sees them
+    2. tasks stage their rows, and so does the driver     nobody sees them
     3. the staged rows appear under the batch's number    a replay puts its own in their place
-    4. the counts are logged                              a replay finds that nothing is left to do
+    4. what continuous queries store has a file           a replay writes it again
+    5. counts and the file's checksum are logged          a replay finds that nothing is left to do
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +28,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import HeadgateError, JobError
+from headgate.schema import Stream
 from headgate.spark.failure import reason
+from headgate.spark.streaming.asked import Asked
 from headgate.spark.streaming.leader import Evaluation, Leader
 from headgate.spark.streaming.log import BatchLog, Counts
-from headgate.spark.streaming.output import new_stage
+from headgate.spark.streaming.output import ANSWERS, new_stage
+from headgate.spark.streaming.runs import Progress, Reduced, Runs
+from headgate.spark.streaming.several import Several
 from headgate.spark.streaming.sinks import Sink
-from headgate.spark.streaming.sources import Source
+from headgate.spark.streaming.staged import StagedFile
 from headgate.spark.streaming.task import SAMPLES, Plan, Report, gathered, summed
 from headgate.spark.streaming.versions import Followed
 
@@ -43,7 +48,8 @@ POLL = 0.2  # seconds
 class Batch:
     """What became of one batch; `seconds` is the time from its begin to its place in the output.
 
-    `order` tells how an index that adapts has evaluated it.
+    `order` tells how an index that adapts has evaluated it, `continuous` of each continuous query
+    how many rows it gave and what it stores.
     """
 
     number: int
@@ -52,11 +58,15 @@ class Batch:
     seconds: float
     unknown: dict[str, int]
     order: Evaluation | None = None
+    continuous: dict[str, Progress] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a run has seen; `hits` counts matches by the version of the set and query position."""
+    """What a run has seen; `hits` counts matches by the version of the set and query position.
+
+    `continuous` has what the queries of the last batch store, and the rows of all batches.
+    """
 
     started: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
@@ -65,6 +75,7 @@ class Tally:
     unknown: dict[str, int] = field(default_factory=dict)
     samples: list[str] = field(default_factory=list)
     hits: dict[int, npt.NDArray[np.int64]] = field(default_factory=dict)
+    continuous: dict[str, Progress] = field(default_factory=dict)
     ended_by: str = ""
 
     @property
@@ -72,13 +83,19 @@ class Tally:
         """The seconds since the start."""
         return time.monotonic() - self.started
 
-    def add(self, version: int, report: Report) -> None:
+    def add(self, batch: Batch, report: Report) -> None:
         self.batches += 1
-        self.counts += report.counts
+        self.counts += batch.counts
         self.samples += report.samples[: SAMPLES - len(self.samples)]
         for name, count in report.unknown.items():
             self.unknown[name] = self.unknown.get(name, 0) + count
-        self.hits[version] = summed(self.hits.get(version, report.hits[:0]), report.hits)
+        before = self.hits.get(batch.version, report.hits[:0])
+        self.hits[batch.version] = summed(before, report.hits)
+        given = {query_id: progress.rows for query_id, progress in self.continuous.items()}
+        self.continuous = {
+            query_id: replace(progress, rows=given.get(query_id, 0) + progress.rows)
+            for query_id, progress in batch.continuous.items()
+        }
 
 
 class Stopped(Exception):
@@ -94,9 +111,10 @@ class Job:
 
     def __init__(
         self,
-        source: Source,
+        sources: Several,
         sink: Sink,
         queries: Followed,
+        runs: Runs,
         log: BatchLog,
         *,
         index: str,
@@ -106,9 +124,10 @@ class Job:
         after_batch: Callable[[], object] | None = None,
         leader: Leader | None = None,
     ) -> None:
-        self._source = source
+        self._sources = sources
         self._sink = sink
         self._queries = queries
+        self._runs = runs
         self._log = log
         self._index = index
         self._keep = keep
@@ -142,7 +161,7 @@ class Job:
         `idle` and `limit` are the seconds without an event, and altogether, after which to end.
         """
         shutil.rmtree(self._sink.stages, ignore_errors=True)  # left by a run that died
-        writer = self._source.open(spark).writeStream.foreachBatch(self._take)
+        writer = self._sources.open(spark).writeStream.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", str(checkpoint))
         self.tally.started = self._last_event = time.monotonic()
         with self._background() as self._later:
@@ -160,9 +179,9 @@ class Job:
         try:
             while not query.awaitTermination(POLL):  # type: ignore[arg-type]  # it takes floats too
                 now = time.monotonic()
-                if self._source.ended:
+                if self._sources.ended:
                     self.stop("the end of the file")
-                elif idle is not None and now - self._last_event > idle and _waits(query):
+                elif idle is not None and now - self._last_event > idle and self._waits(query):
                     self.stop(f"no event for {idle:g} s")
                 elif limit is not None and now - self.tally.started > limit:
                     self.stop(f"{limit:g} s are over")
@@ -195,13 +214,47 @@ class Job:
         started = time.monotonic()
         begun = self._log.version_of(number)
         wanted = self._queries.newest() if begun is None else self._queries.require(begun)
-        version = self._log.begin(number, wanted)
+        asked = self._queries.asked(self._log.begin(number, wanted))
+        self._runs.follow(asked.continuous)
         stage = new_stage(self._sink.stages)
-        plan = Plan(
+        plans = [self._plan(number, asked, stream, stage) for stream in asked.streams]
+        reports = self._sources.reports(frame, plans)
+        report = gathered(reports.collect() if reports is not None else ())
+        files = {kind: [stage / name for name in names] for kind, names in report.files.items()}
+        rows = {}
+        for query_id, folder, answers in self._answers(number, report.reduced, stage):
+            rows[query_id] = answers.rows
+            files[folder] = [stage / str(answers.name)]
+        counts = replace(report.counts, answers=sum(rows.values()))
+        self._sink.take(number, files)
+        self._log.finish(number, counts, self._runs.keep(number))
+        self._runs.finished(number)
+        shutil.rmtree(stage, ignore_errors=True)
+        if counts.total:
+            self._last_event = time.monotonic()
+        seconds = time.monotonic() - started
+        batch = Batch(
+            number,
+            asked.version,
+            counts,
+            seconds,
+            report.unknown,
+            self._learn(asked, report),
+            self._runs.progress(rows),
+        )
+        self.tally.add(batch, report)
+        self._on_batch(batch, self.tally)
+        if self._after_batch is not None:
+            self._later(self._after_batch)
+
+    def _plan(self, number: int, asked: Asked, stream: Stream, stage: Path) -> Plan:
+        return Plan(
             batch=number,
-            version=version,
-            snapshot=str(self._queries.directory(version)),
-            stream=self._queries.stream,
+            version=asked.version,
+            snapshot=str(self._queries.directory(asked.version)),
+            stream=stream,
+            routed=stream == asked.routed,
+            continuous=asked.on(stream),
             index=self._index,
             asc=None if self._leader is None else self._leader.options,
             order=None if self._leader is None else self._leader.order,
@@ -209,23 +262,31 @@ class Job:
             format=self._sink.format,
             stage=str(stage),
         )
-        reports = self._source.reports(frame, plan)
-        report = gathered(reports.collect() if reports is not None else ())
-        files = {kind: [stage / name for name in names] for kind, names in report.files.items()}
-        self._sink.take(number, files)
-        self._log.finish(number, report.counts)
-        shutil.rmtree(stage, ignore_errors=True)
-        if report.counts.total:
-            self._last_event = time.monotonic()
-        self.tally.add(version, report)
-        seconds = time.monotonic() - started
-        order = None
-        if self._leader is not None:
-            order = self._leader.learn(plan.snapshot, plan.stream, report.learned)
-        batch = Batch(number, version, report.counts, seconds, report.unknown, order)
-        self._on_batch(batch, self.tally)
-        if self._after_batch is not None:
-            self._later(self._after_batch)
+
+    def _answers(
+        self, number: int, reduced: Reduced, stage: Path
+    ) -> Iterator[tuple[str, str, StagedFile]]:
+        """What the continuous queries give anew, staged."""
+        for standing, table in self._runs.take(number, reduced):
+            with StagedFile(stage, ANSWERS, self._sink.format) as file:
+                file.write(table)
+            yield standing.id, standing.folder, file
+
+    def _learn(self, asked: Asked, report: Report) -> Evaluation | None:
+        if self._leader is None or asked.routed is None:
+            return None
+        snapshot = str(self._queries.directory(asked.version))
+        return self._leader.learn(snapshot, asked.routed.name, report.learned)
+
+    def _waits(self, query: StreamingQuery) -> bool:
+        """Has it looked for events and found none? At its start, and between batches, it has not.
+
+        A replay that has ended goes on to give batches, without events.
+        """
+        if self._sources.is_partly_ended:
+            return True
+        status = query.status
+        return str(status["message"]).startswith("Waiting") and not status["isDataAvailable"]
 
     @contextmanager
     def _background(self) -> Iterator[Callable[[Callable[[], object]], None]]:
@@ -246,12 +307,6 @@ class Job:
         error = running[0].exception() if running else None
         if error is not None:
             self._on_note(f"compaction failed, and will be tried again: {error}")
-
-
-def _waits(query: StreamingQuery) -> bool:
-    """Has it looked for events and found none? At its start, and between batches, it has not."""
-    status = query.status
-    return str(status["message"]).startswith("Waiting") and not status["isDataAvailable"]
 
 
 def _explained(error: BaseException) -> HeadgateError:

@@ -5,8 +5,9 @@ A line of JSON for each thing that is to be remembered, on the disk before anyth
     {"batch": 7, "version": 3}                                         before the batch runs
     {"batch": 7, "version": 3, "counts": {"rows": 990, "dead": 2, …}}  after its output is in place
 
-A line that a crash cut short was not yet relied on, and is forgotten. The log of a long run is
-folded now and then: one line with the sum of all batches up to some number.
+Where there are continuous queries, the second one also has the checksum of what they store then. A
+line that a crash cut short was not yet relied on, and is forgotten. The log of a long run is folded
+now and then: one line with the sum of all batches up to some number.
 """
 
 from __future__ import annotations
@@ -27,14 +28,17 @@ FOLD_AFTER = 10_000  # lines
 class Counts:
     """What became of everything that came in: `rows`, `dead` letters and `blank` lines.
 
+    `matches` and `answers` are the rows that went out for them.
+
     >>> Counts(rows=2, matches=5) + Counts(rows=1, dead=1)
-    Counts(rows=3, dead=1, blank=0, matches=5)
+    Counts(rows=3, dead=1, blank=0, matches=5, answers=0)
     """
 
     rows: int = 0
     dead: int = 0
     blank: int = 0
     matches: int = 0
+    answers: int = 0
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -63,6 +67,8 @@ class BatchLog:
         self.totals = Counts()
         self.last: int | None = None
         """The newest batch that is finished; Spark may ask for it again, but for none before it."""
+        self.synopses: str | None = None
+        """The checksum of what continuous queries stored after the newest finished batch."""
         self._read()
 
     def begin(self, batch: int, version: int) -> int:
@@ -82,16 +88,18 @@ class BatchLog:
         """Is the batch's output in place?"""
         return self.last is not None and batch <= self.last
 
-    def finish(self, batch: int, counts: Counts) -> None:
-        """Remember that the output of a batch is in place."""
+    def finish(self, batch: int, counts: Counts, synopses: str | None = None) -> None:
+        """Remember that the output of a batch is in place, and what is stored after it."""
+        stored = {} if synopses is None else {"synopses": synopses}
         version = self._begun[batch]
-        self._append({"batch": batch, "version": version, "counts": asdict(counts)})
-        self._end(batch, counts)
+        self._append({"batch": batch, "version": version, "counts": asdict(counts), **stored})
+        self._end(batch, counts, synopses)
         if self._lines > FOLD_AFTER:
             self._fold()
 
-    def _end(self, batch: int, counts: Counts) -> None:
+    def _end(self, batch: int, counts: Counts, synopses: str | None) -> None:
         self.last = batch
+        self.synopses = synopses
         self.totals += counts
         self._begun = {later: v for later, v in self._begun.items() if later > batch}
 
@@ -104,7 +112,8 @@ class BatchLog:
 
     def _fold(self) -> None:
         folded = self._path.with_name(f".{self._path.name}")
-        folded.write_bytes(_line({"up_to": self.last, "counts": asdict(self.totals)}))
+        record = {"up_to": self.last, "counts": asdict(self.totals), "synopses": self.synopses}
+        folded.write_bytes(_line(record))
         sync(folded)
         os.replace(folded, self._path)
         sync(self._path.parent)
@@ -131,10 +140,9 @@ class BatchLog:
                 os.fsync(file.fileno())
 
     def _replay(self, record: dict[str, Any]) -> None:
-        if "up_to" in record:
-            self._end(int(record["up_to"]), Counts(**record["counts"]))
-        elif "counts" in record:
-            self._end(int(record["batch"]), Counts(**record["counts"]))
+        if "counts" in record:
+            last = int(record["up_to" if "up_to" in record else "batch"])
+            self._end(last, Counts(**record["counts"]), record.get("synopses"))
         else:
             self._begun[int(record["batch"])] = int(record["version"])
 

@@ -3,6 +3,7 @@
     out/
         matches/batches=0000000007-0000000007/part-0000.parquet     a row for each match
         dead/batches=0000000007-0000000007/part-0000.parquet        a row for each dead letter
+        answers/q/batches=0000000007-0000000007/part-0000.parquet   what a query q gave anew
         .staging/ .compacting/                                      what is not complete yet
 
 The name of a directory says which batches it holds: one, or after a compaction from–to. The name
@@ -22,6 +23,7 @@ from pathlib import Path
 from headgate.snapshot.files import sync
 
 KINDS = ("matches", "dead")
+ANSWERS = "answers"
 STAGING, COMPACTING = ".staging", ".compacting"
 
 _NAME = re.compile(r"batches=(\d{10,})-(\d{10,})")
@@ -47,8 +49,13 @@ class Span:
         return self.first <= other.first and other.last <= self.last
 
 
+def folders(root: Path) -> list[str]:
+    """The folders of batches in an output: `matches`, `dead`, and one for each query's answers."""
+    return [*KINDS, *(f"{ANSWERS}/{name}" for name in sorted(_entries(root / ANSWERS)))]
+
+
 def spans(parent: Path) -> list[Span]:
-    """The directories of batches under `matches` or `dead`, in order; none that another covers.
+    """The directories of batches in a folder, in order; none that another covers.
 
     A compaction that died between its two steps leaves the directories that it merged beside the
     merged one: they are covered, and count no more.
@@ -75,7 +82,7 @@ def place(files: Sequence[Path], span: Span, stages: Path) -> None:
     for number, file in enumerate(files):
         os.rename(file, stage / f"part-{number:04}{file.suffix}")
     sync(stage)
-    span.parent.mkdir(exist_ok=True)
+    span.parent.mkdir(parents=True, exist_ok=True)
     if span.path.exists():
         remove(span.path, stages)
     os.rename(stage, span.path)

@@ -9,9 +9,19 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.spark.streaming.output import KINDS, STAGING, Span, place, remove
+from headgate.spark.streaming.output import (
+    ANSWERS,
+    KINDS,
+    STAGING,
+    Span,
+    folders,
+    place,
+    remove,
+)
+from headgate.spark.streaming.standing import id_of
 
 Staged = Mapping[str, Sequence[Path]]
+"""The files of a batch by folder: `matches`, `dead`, and one for each query that gave answers."""
 
 
 class Sink(Protocol):
@@ -25,7 +35,7 @@ class Sink(Protocol):
     """Where the tasks may stage their files."""
 
     def take(self, batch: int, files: Staged) -> None:
-        """Take over the files of a batch, by `matches` and `dead`."""
+        """Take over the files of a batch."""
 
     def places(self) -> dict[str, Path]:
         """Where the rows can be found."""
@@ -40,15 +50,16 @@ class Directory:
         self.root = root
 
     def take(self, batch: int, files: Staged) -> None:
-        for kind in KINDS:
-            span = Span(batch, batch, self.root / kind)
-            if files[kind]:
-                place(files[kind], span, self.stages)
+        for folder in dict.fromkeys((*folders(self.root), *files)):
+            span = Span(batch, batch, self.root / folder)
+            if files.get(folder):
+                place(files[folder], span, self.stages)
             elif span.path.exists():
                 remove(span.path, self.stages)
 
     def places(self) -> dict[str, Path]:
-        return {kind: self.root / kind for kind in KINDS if (self.root / kind).is_dir()}
+        kinds = (*KINDS, ANSWERS)
+        return {kind: self.root / kind for kind in kinds if (self.root / kind).is_dir()}
 
 
 class Screen:
@@ -63,10 +74,10 @@ class Screen:
 
     def take(self, batch: int, files: Staged) -> None:
         del batch
-        for kind in KINDS:
-            if files[kind]:
-                table = read_all(files[kind])
-                self._show(kind, table.slice(0, self._rows), table.num_rows)
+        for folder, staged in files.items():
+            if staged:
+                table = read_all(staged)
+                self._show(folder.split("/")[0], table.slice(0, self._rows), table.num_rows)
 
     def places(self) -> dict[str, Path]:
         return {}
@@ -82,17 +93,23 @@ class Memory:
         self._tables: dict[str, dict[int, pa.Table]] = {kind: {} for kind in KINDS}
 
     def take(self, batch: int, files: Staged) -> None:
-        for kind in KINDS:
-            if files[kind]:
-                self._tables[kind][batch] = read_all(files[kind])
+        for folder, staged in files.items():
+            if staged:
+                self._tables.setdefault(folder, {})[batch] = read_all(staged)
 
     def places(self) -> dict[str, Path]:
         return {}
 
-    def table(self, kind: str) -> pa.Table | None:
-        """All `matches` or `dead` letters so far; None if there are none."""
-        found = list(self._tables[kind].values())
-        return pa.concat_tables(found, promote_options="default") if found else None
+    def table(self, folder: str) -> pa.Table | None:
+        """All rows so far that have the columns of the last ones; None if there are none."""
+        found = list(self._tables[folder].values())
+        alike = [table for table in found if table.schema == found[-1].schema]
+        return pa.concat_tables(alike) if found else None
+
+    def answers(self) -> dict[str, pa.Table]:
+        """The answers of each query that gave any."""
+        tables = {folder: self.table(folder) for folder in self._tables if folder not in KINDS}
+        return {id_of(folder): table for folder, table in tables.items() if table is not None}
 
 
 def read_all(files: Sequence[Path]) -> pa.Table:

@@ -43,7 +43,10 @@ class Source(Protocol):
 
 
 class Files:
-    """Files that appear in a directory and never change afterwards."""
+    """Files that appear in a directory and never change afterwards.
+
+    `number` is the one that Spark's checkpoint gives to the source.
+    """
 
     ended = False
 
@@ -54,9 +57,11 @@ class Files:
         files_per_trigger: int,
         options: Mapping[str, str],
         checkpoint: Path,
+        number: int = 0,
     ) -> None:
         self._path = path
         self._checkpoint = checkpoint
+        self._number = number
         self._format = format
         self._options = {
             "recursiveFileLookup": "true",
@@ -70,12 +75,12 @@ class Files:
         if self._path.is_dir():
             path = re.sub(r"([*?{}\[\]\\])", r"\\\1", path)  # no pattern, though it looks like one
         elif not has_magic(path):
-            raise JobError(f"{path}: no such directory; create it, or correct `source.path`")
+            raise JobError(f"{path}: no such directory; create it, or correct the `path`")
         reader = spark.readStream.format("binaryFile").schema(_FILES).options(**self._options)
         return reader.load(path).select("path", "length")  # the content is not read then
 
     def reports(self, frame: DataFrame, plan: Plan) -> DataFrame | None:
-        names = planned_files(self._checkpoint, plan.batch)
+        names = planned_files(self._checkpoint, self._number, plan.batch)
         pieces = [piece for name in names for piece in split_file(name, format=self._format)]
         return spread(frame.sparkSession, plan, pieces)
 

@@ -1,7 +1,8 @@
-"""What a task does: read its share of the events, match it, stage the rows, and report counts.
+"""What a task does: read its share of a stream, match it, stage the rows, and report counts.
 
 Rows go from the Python worker straight to the disk. Sent back through Spark they would cross to the
-JVM one by one, which takes longer than to match them.
+JVM one by one, which takes longer than to match them. What goes back with the counts is what the
+continuous queries need of the events.
 """
 
 from __future__ import annotations
@@ -18,30 +19,39 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.events import EventBatch, Piece
+from headgate.events import EventBatch, Piece, read_piece
 from headgate.events.batch import used_attributes
 from headgate.events.tables import from_table
 from headgate.matching.asc.options import AscOptions
+from headgate.schema import Stream
 from headgate.spark.streaming.log import Counts
+from headgate.spark.streaming.reducing import Reducing
 from headgate.spark.streaming.rows import dead_table, match_schema, match_tables
 from headgate.spark.streaming.staged import StagedFile
-from headgate.spark.worker import Loaded, loaded
+from headgate.spark.streaming.standing import Standing
+from headgate.spark.worker import BATCH_ROWS, Loaded, loaded
 
 if TYPE_CHECKING:
     from headgate.matching.asc.statistics import Statistics
 
-REPORT = "report string, positions binary, hits binary"
+REPORT = "report string, positions binary, hits binary, reduced map<string, binary>"
 SAMPLES = 3  # dead letters that a report shows
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What every task of a batch knows; `order` is the one to evaluate in, if the index has any."""
+    """What every task of a batch knows that reads a stream.
+
+    Its filters are matched if it is `routed`; `order` is the one to evaluate in, if the index has
+    any. The events are reduced for each of the `continuous` queries.
+    """
 
     batch: int
     version: int
     snapshot: str
-    stream: str
+    stream: Stream
+    routed: bool
+    continuous: tuple[Standing, ...]
     index: str
     asc: AscOptions | None
     order: dict[str, Any] | None
@@ -54,7 +64,8 @@ class Plan:
 class Report:
     """What a task, or all tasks of a batch together, did; with the first few dead letters.
 
-    `learned` is what indexes that are led have counted and sampled, by task.
+    `learned` is what indexes that are led have counted and sampled, by task. `reduced` has the
+    reductions for each continuous query and stream, by task too.
     """
 
     counts: Counts
@@ -63,6 +74,7 @@ class Report:
     samples: list[str]
     hits: npt.NDArray[np.int64]
     learned: list[dict[str, Any]]
+    reduced: dict[str, dict[str, list[bytes]]]
 
 
 @runtime_checkable
@@ -93,86 +105,119 @@ def run_rows(
 
 
 def _read(plan: Plan, pieces: Sequence[Piece]) -> Iterator[tuple[str, EventBatch]]:
-    queries = _queries(plan)
-    kept = [attribute.name for attribute in used_attributes(queries.stream, plan.keep)]
+    stream, used = _checked(plan)
     for piece in pieces:
-        for batch in queries.read(piece, kept, bury=True):
+        typed = (piece.format or Path(piece.path).suffix.removeprefix(".")) == "parquet"
+        columns = used if typed else None  # of a text every attribute is parsed
+        for batch in read_piece(piece, stream, columns=columns, batch_rows=BATCH_ROWS, bury=True):
             yield piece.path, batch
 
 
 def _typed(
     plan: Plan, source: str, numbered_by: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[str, EventBatch]]:
-    queries = _queries(plan)
-    kept = {attribute.name for attribute in used_attributes(queries.stream, plan.keep)}
-    attributes = [a for a in queries.stream if a.name in kept.union(queries.used)]
+    stream, used = _checked(plan)
+    attributes = used_attributes(stream, used)
     for rows in batches:
-        batch = from_table(rows, queries.stream, attributes, source=source)
+        batch = from_table(rows, stream, attributes, source=source)
         numbers = rows.column(numbered_by).to_numpy()
         dead = tuple(replace(one, line=int(numbers[one.event])) for one in batch.dead)
         yield source, replace(batch, lines=numbers[batch.events], dead=dead)
 
 
-def _queries(plan: Plan) -> Loaded:
-    return loaded(plan.snapshot, plan.stream, plan.index, plan.asc)
+def _checked(plan: Plan) -> tuple[Stream, set[str]]:
+    """The stream, checked on what the queries use, and the attributes that are used or kept."""
+    used = Reducing(plan.stream.name, plan.continuous).attributes
+    kept: set[str] = set()
+    if plan.routed:
+        used |= set(_filters(plan).used)
+        kept = {attribute.name for attribute in used_attributes(plan.stream, plan.keep)}
+    return plan.stream.checked_on(used), used | kept
+
+
+def _filters(plan: Plan) -> Loaded:
+    return loaded(plan.snapshot, plan.stream.name, plan.index, plan.asc)
+
+
+class _Matching:
+    """The filters of a stream, asked about one batch of events after the other."""
+
+    def __init__(self, plan: Plan, file: StagedFile) -> None:
+        self._plan = plan
+        self._file = file
+        self._queries = _filters(plan)
+        self._kept = used_attributes(plan.stream, plan.keep)
+        self._schema = match_schema(plan.stream, self._kept)
+        self.hits = np.zeros(len(self._queries.index), np.int64)
+        index = self._queries.index
+        self._led = index if isinstance(index, Led) else None
+        if self._led is not None:
+            self._led.follow(plan.order)
+            self._led.statistics()  # without what a task that failed has left
+
+    def add(self, source: str, batch: EventBatch) -> int:
+        """Write the matches of a batch; returns how many there are."""
+        total = 0
+        for matches in self._queries.index.match_chunks(batch):
+            total += matches.total
+            self.hits += np.bincount(matches.positions, minlength=len(self.hits))
+            for table in match_tables(
+                batch,
+                matches,
+                self._schema,
+                self._kept,
+                self._queries.versions,
+                batch_id=self._plan.batch,
+                set_version=self._plan.version,
+                source=source,
+            ):
+                self._file.write(table)
+        return total
+
+    def learned(self) -> dict[str, Any] | None:
+        if self._led is None:
+            return None
+        sequence = self._led.describe()["order"]
+        return {"sequence": sequence, "statistics": self._led.statistics().as_json()}
 
 
 def _report(plan: Plan, batches: Iterator[tuple[str, EventBatch]]) -> pa.RecordBatch:
-    queries = _queries(plan)
-    led = queries.index if isinstance(queries.index, Led) else None
-    if led is not None:
-        led.follow(plan.order)
-        led.statistics()  # without what a task that failed has left
-    kept = used_attributes(queries.stream, plan.keep)
-    schema = match_schema(queries.stream, kept)
     counts = Counts()
     unknown: Counter[str] = Counter()
     samples: list[str] = []
-    hits = np.zeros(len(queries.index), np.int64)
     stage = Path(plan.stage)
+    reducing = Reducing(plan.stream.name, plan.continuous)
     with ExitStack() as files:
         matched = files.enter_context(StagedFile(stage, "matches", plan.format))
         dead = files.enter_context(StagedFile(stage, "dead", plan.format))
+        matching = _Matching(plan, matched) if plan.routed else None
         for source, batch in batches:
             dead.write(dead_table(batch.dead, plan.batch))
             unknown.update(batch.unknown)
             room = SAMPLES - len(samples)
             samples += [f"{one.source}:{one.line}: {one.reason}" for one in batch.dead[:room]]
-            total = 0
-            for matches in queries.index.match_chunks(batch):
-                total += matches.total
-                hits += np.bincount(matches.positions, minlength=len(hits))
-                for table in match_tables(
-                    batch,
-                    matches,
-                    schema,
-                    kept,
-                    queries.versions,
-                    batch_id=plan.batch,
-                    set_version=plan.version,
-                    source=source,
-                ):
-                    matched.write(table)
+            reducing.add(batch)
+            total = 0 if matching is None else matching.add(source, batch)
             counts += Counts(len(batch.events), len(batch.dead), batch.blank, total)
     told = {
+        "stream": plan.stream.name,
         "counts": asdict(counts),
         "files": {"matches": matched.name, "dead": dead.name},
         "unknown": unknown,
         "samples": samples,
-        "learned": None if led is None else _learned(led),
+        "learned": None if matching is None else matching.learned(),
     }
+    hits = np.zeros(0, np.int64) if matching is None else matching.hits
     positions = np.flatnonzero(hits)
+    reduced = list(reducing.result().items())
     return pa.RecordBatch.from_pydict(
         {
             "report": [json.dumps(told)],
             "positions": [positions.tobytes()],
             "hits": [hits[positions].tobytes()],
+            "reduced": pa.array([reduced], pa.map_(pa.string(), pa.binary())),
         }
     )
-
-
-def _learned(led: Led) -> dict[str, Any]:
-    return {"sequence": led.describe()["order"], "statistics": led.statistics().as_json()}
 
 
 def gathered(rows: Iterable[Any]) -> Report:
@@ -183,6 +228,7 @@ def gathered(rows: Iterable[Any]) -> Report:
     samples: list[str] = []
     hits = np.zeros(0, np.int64)
     learned: list[dict[str, Any]] = []
+    reduced: dict[str, dict[str, list[bytes]]] = {}
     for row in rows:
         told = json.loads(row.report)
         counts += Counts(**told["counts"])
@@ -191,11 +237,14 @@ def gathered(rows: Iterable[Any]) -> Report:
         learned += [told["learned"]] if told["learned"] else []
         for kind, name in told["files"].items():
             files[kind] += [name] if name else []
+        for query_id, one in row.reduced.items():
+            of_query = reduced.setdefault(query_id, {})
+            of_query.setdefault(told["stream"], []).append(bytes(one))
         positions = np.frombuffer(row.positions, np.int64)
         here = np.zeros(positions.max(initial=-1) + 1, np.int64)
         here[positions] = np.frombuffer(row.hits, np.int64)
         hits = summed(hits, here)
-    return Report(counts, files, dict(unknown), samples[:SAMPLES], hits, learned)
+    return Report(counts, files, dict(unknown), samples[:SAMPLES], hits, learned, reduced)
 
 
 def summed(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

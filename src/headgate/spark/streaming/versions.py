@@ -7,33 +7,28 @@ from pathlib import Path
 
 from headgate.errors import HeadgateError, JobError, SnapshotError
 from headgate.events.batch import used_attributes
-from headgate.queries import QuerySet
 from headgate.snapshot import fingerprint, open_snapshot, pointed
 from headgate.snapshot.manifest import NAME as MANIFEST
+from headgate.spark.streaming.asked import Asked, Wanted, asked, refusal
 from headgate.spark.streaming.rows import match_schema
 
 
 class Followed:
     """The versions under a root that `headgate publish` writes to.
 
-    A version that is damaged, lacks the stream or an attribute to keep, or would change the columns
+    A version that is damaged, lacks a stream or an attribute to keep, or would change the columns
     of the output, is passed over with a note, and the job goes on with the one before: a bad
-    publication must not stop a stream.
+    publication must not stop a stream. Of a version that is taken up later than at the start, a
+    continuous query that cannot run is passed over in the same way.
     """
 
     def __init__(
-        self,
-        root: Path,
-        stream: str | None,
-        keep: tuple[str, ...] | None,
-        columns: str | None,
-        note: Callable[[str], None],
+        self, root: Path, wanted: Wanted, columns: str | None, note: Callable[[str], None]
     ) -> None:
         self._root = root
-        self._wanted = stream
-        self._keep = keep
+        self._wanted = wanted
         self.columns = columns
-        """The columns of a match, which never change; None until the first version is open."""
+        """The columns of a match, which never change; None until there is a stream to route."""
         self._note = note
         self._refused: int | None = None
         number = pointed(root)
@@ -42,15 +37,13 @@ class Followed:
                 f"{root}: nothing has been published there; headgate publish -q FILE --to {root}"
             )
         self._open(number)
+        if self.now.refused:
+            raise refusal(self.now)
 
     @property
     def version(self) -> int:
         """The version that was taken up last."""
-        return self._version
-
-    @property
-    def stream(self) -> str:
-        return self._stream
+        return self.now.version
 
     def directory(self, version: int) -> Path:
         return self._root / str(version)
@@ -63,25 +56,30 @@ class Followed:
                 self._refused = number
                 self._open(number)
                 self._refused = None
+                for error in self.now.refused:
+                    self._note(f"version {number} runs without a query: {error}")
         except HeadgateError as error:
-            self._note(f"version {self._version} stays: {error}")
-        return self._version
+            self._note(f"version {self.version} stays: {error}")
+        return self.version
 
     def _is_new(self, number: int) -> bool:
         """Also where the directory was deleted and published to anew under the same number."""
-        return number != self._version or fingerprint(self.directory(number)) != self._fingerprint
+        return number != self.version or fingerprint(self.directory(number)) != self._fingerprint
+
+    def asked(self, version: int) -> Asked:
+        """What a version asks, be it one from before."""
+        if version == self.version:
+            return self.now
+        snapshot = open_snapshot(self.directory(version), verify=False)
+        return asked(snapshot, version, self._wanted)
 
     def ids(self, version: int) -> list[str]:
         """The ids of the queries that a version matches, by position."""
-        return [query.id for query in self._set(version).filters(self._stream)]
-
-    def left_out(self) -> list[str]:
-        """The ids of queries on the stream that are no filters."""
-        return [
-            query.id
-            for query in self._set(self._version)
-            if query.kind != "filter" and any(s.stream == self._stream for s in query.sources)
-        ]
+        routed = self.asked(version).routed
+        if routed is None:
+            return []
+        found = open_snapshot(self.directory(version), verify=False).query_set()
+        return [query.id for query in found.filters(routed.name)]
 
     def require(self, version: int) -> int:
         """The version, if it is still there: a batch that began under it must run under it."""
@@ -92,21 +90,23 @@ class Followed:
             )
         return version
 
-    def _set(self, version: int) -> QuerySet:
-        return open_snapshot(self.directory(version), verify=False).query_set()
-
     def _open(self, number: int) -> None:
         snapshot = open_snapshot(self.directory(number))
         if snapshot.version != number:
             raise SnapshotError(f"{snapshot.directory}: is version {snapshot.version}")
-        stream = snapshot.schema.the_stream(self._wanted)
-        columns = str(match_schema(stream, used_attributes(stream, self._keep)))
-        if self.columns is not None and columns != self.columns:
+        found = asked(snapshot, number, self._wanted)
+        columns = self._columns(found)
+        if None not in (self.columns, columns) and columns != self.columns:
             raise JobError(
                 f"with version {number} a match would have other columns than those in the output; "
                 "keep other attributes, or give the new schema a job of its own"
             )
-        self.columns = columns
-        self._stream = stream.name
+        self.columns = columns or self.columns
         self._fingerprint = fingerprint(snapshot.directory)
-        self._version = number
+        self.now = found
+
+    def _columns(self, found: Asked) -> str | None:
+        if found.routed is None:
+            return None
+        kept = used_attributes(found.routed, self._wanted.keep)
+        return str(match_schema(found.routed, kept))

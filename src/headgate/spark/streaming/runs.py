@@ -1,0 +1,118 @@
+"""The continuous queries of a job: what they store, and what each batch gives anew.
+
+Tasks have reduced their events to what a query can tell apart; here these reductions meet what is
+stored. A query that is new, or has become another, begins with nothing; what one stored that is
+gone is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from headgate.bounded.running.run import Run
+from headgate.errors import JobError, StateError
+from headgate.spark.streaming.described import Mode
+from headgate.spark.streaming.log import BatchLog
+from headgate.spark.streaming.standing import COLUMNS, Standing
+from headgate.spark.streaming.synopses import Key, Synopses
+
+Reduced = Mapping[str, Mapping[str, Sequence[bytes]]]
+"""What tasks have made of the events of a batch, by the id of a query and then by stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many rows a query gave, and what it stores: now, and at most, if that is worked out."""
+
+    rows: int
+    values: int
+    bytes: int
+    most_values: int | None
+    most_bytes: int | None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Runs:
+    """A run of each continuous query, and its state on the disk."""
+
+    def __init__(self, synopses: Synopses, log: BatchLog, mode: Mode, expand: bool) -> None:
+        self._synopses = synopses
+        self._log = log
+        self._mode = mode
+        self._expand = expand
+        self._runs: dict[Standing, Run] = {}
+        self._changed = True
+        self._before: dict[Key, bytes] = {}  # states that a run before this one has left
+        if log.last is not None and log.synopses is not None:
+            self._before = synopses.read(log.last, log.synopses)
+
+    def follow(self, queries: Sequence[Standing]) -> None:
+        """These are the queries of the next batch."""
+        if set(self._runs) != set(queries):
+            self._runs = {one: self._runs.get(one) or self._begun(one) for one in queries}
+            self._changed = True
+        self._before = {}
+
+    def take(self, batch: int, reduced: Reduced) -> Iterator[tuple[Standing, pa.Table]]:
+        """The rows that each query gives anew, where there are any."""
+        for one, run in self._runs.items():
+            mine = reduced.get(one.id)
+            if not mine:
+                continue
+            self._changed = True
+            found = run.take(mine)
+            if found.num_rows:
+                yield one, _labelled(found, batch, one)
+
+    def keep(self, batch: int) -> str | None:
+        """Have on the disk what is stored after a batch; its checksum for the log."""
+        if not self._runs:
+            return None
+        if self._changed or self._log.last is None or self._log.synopses is None:
+            return self._synopses.write(batch, {one: r.state() for one, r in self._runs.items()})
+        self._synopses.again(batch, self._log.last)
+        return self._log.synopses
+
+    def finished(self, batch: int) -> None:
+        """The log has it now."""
+        self._changed = False
+        self._synopses.forget(batch)
+
+    def progress(self, rows: Mapping[str, int]) -> dict[str, Progress]:
+        found = {}
+        for one, run in self._runs.items():
+            stored, most = run.stored, run.most
+            found[one.id] = Progress(
+                rows.get(one.id, 0),
+                stored.values,
+                stored.bytes,
+                None if most is None else most.values,
+                None if most is None else most.bytes,
+            )
+        return found
+
+    def _begun(self, one: Standing) -> Run:
+        run = Run(one.query, one.schema, mode=self._mode, expand=self._expand)
+        state = self._before.get((one.id, one.definition))
+        if state is not None:
+            try:
+                run.restore(state)
+            except StateError as error:
+                raise JobError(
+                    f"query `{one.id}` cannot go on from what it stored: {error}; "
+                    "begin anew with another `sink.path` and `checkpoint`"
+                ) from None
+        return run
+
+
+def _labelled(rows: pa.Table, batch: int, one: Standing) -> pa.Table:
+    """The rows behind columns that say where they come from."""
+    values = (pa.scalar(batch, pa.int64()), pa.scalar(one.id), pa.scalar(one.version))
+    columns = [pa.repeat(value, rows.num_rows) for value in values]
+    return pa.Table.from_arrays([*columns, *rows.columns], names=[*COLUMNS, *rows.column_names])

@@ -1,0 +1,84 @@
+"""A continuous query of a job: a join, an aggregate or a DISTINCT query that runs for ever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from urllib.parse import quote, unquote
+
+from headgate.bounded.running.reduction import Reduction
+from headgate.errors import JobError
+from headgate.queries import query_version
+from headgate.query import Query
+from headgate.schema import Schema
+from headgate.spark.streaming.output import ANSWERS
+from headgate.sql import render_schema, render_select
+
+COLUMNS = ("batch_id", "query_id", "query_version")  # of every answer, before those of its query
+KEPT = 10_000  # reductions that a process holds on to
+LONGEST = 240  # bytes of a directory's name
+
+_HIDDEN = (".", "_")  # a name that begins so is passed over by those who read a folder
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A query as a task and the driver need it, with the streams that it reads.
+
+    The definition is a hash of both: with another one, what was stored means nothing any more.
+    """
+
+    id: str
+    definition: str
+    version: str = field(compare=False)
+    query: Query = field(compare=False, repr=False)
+    schema: Schema = field(compare=False, repr=False)
+
+    @staticmethod
+    def of(query: Query, schema: Schema) -> Standing:
+        names = {source.stream.lower() for source in query.sources}
+        streams = tuple(stream for stream in schema if stream.name.lower() in names)
+        own = Schema(streams, schema.aggregates)
+        text = f"{render_select(query)}\0{render_schema(own)}"
+        definition = blake2b(text.encode(), digest_size=16).hexdigest()
+        return Standing(query.id, definition, query_version(query), query, own)
+
+    @property
+    def folder(self) -> str:
+        return folder_of(self.id)
+
+
+@lru_cache(maxsize=KEPT)
+def reduction(standing: Standing) -> Reduction:
+    """What the query takes of its streams; a HeadgateError where it cannot be run."""
+    taken = {output.name.lower() for output in standing.query.outputs}.intersection(COLUMNS)
+    if taken:
+        name = sorted(taken)[0]
+        raise JobError(
+            f"query `{standing.id}` gives a column `{name}`, which every answer has already; "
+            "give it another name by AS"
+        )
+    if len(standing.folder) - len(ANSWERS) > LONGEST:
+        raise JobError(f"query `{standing.id}`: its id is too long for the name of a directory")
+    return Reduction(standing.query, standing.schema)
+
+
+def folder_of(query_id: str) -> str:
+    """Where the answers of a query are, from the root of the output.
+
+    >>> folder_of("big/é"), folder_of("..")
+    ('answers/big%2F%C3%A9', 'answers/%2E.')
+    """
+    name = quote(query_id, safe="")
+    seen = f"%{ord(name[0]):02X}{name[1:]}" if name.startswith(_HIDDEN) else name
+    return f"{ANSWERS}/{seen}"
+
+
+def id_of(folder: str) -> str:
+    """The query whose answers are there; the inverse of `folder_of`.
+
+    >>> id_of(folder_of("..")), id_of(folder_of("50%/~é"))
+    ('..', '50%/~é')
+    """
+    return unquote(folder.removeprefix(f"{ANSWERS}/"))

@@ -1,0 +1,186 @@
+"""A query that bounded memory is not enough for, on Spark's own join, aggregate and DISTINCT.
+
+Spark keeps every row that such a query may need again, so its state grows with the stream, up to a
+cap. The rows are checked as those of bounded queries are; the rest is Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from headgate.bounded.cases.case import aggregates, argument_columns, output_columns
+from headgate.bounded.running.outputs import MULTIPLICITY, output_names
+from headgate.errors import Unbounded
+from headgate.predicate import And, Compare, Predicate, columns
+from headgate.predicate import Column as Attribute
+from headgate.query import Aggregate, Query, Source
+from headgate.schema import Schema
+from headgate.spark.cap import capped
+from headgate.spark.continuous import selected
+from headgate.spark.shard import Standing, valid
+from headgate.sql import name, render_predicate
+from headgate.sql.render import dotted
+
+
+def unbounded(
+    standing: Standing, given: Mapping[str, DataFrame], most_state_rows: int, why: Unbounded
+) -> DataFrame:
+    """The query as Spark runs it, which stops when its state has too many rows.
+
+    Raises Unbounded again, with Spark's own reason, where Spark cannot run it on streams.
+    """
+    query, schema = standing.bound()
+    streaming = any(frame.isStreaming for frame in given.values())
+    refused = _refused(query, streaming=streaming)
+    if refused:
+        raise _neither(why, refused)
+    try:
+        found = _selected(standing, query, schema, given)
+    except AnalysisException as error:
+        raise _neither(why, str(error).split("\n", maxsplit=1)[0]) from None
+    return capped(found, query.id, most_state_rows) if streaming else found
+
+
+def _neither(why: Unbounded, reason: str) -> Unbounded:
+    return Unbounded(f"{why}\n  nor does Spark run it: {reason}", why.verdict)
+
+
+def _refused(query: Query, *, streaming: bool) -> str:
+    """Why Spark cannot run a query; nothing where it may."""
+    if any(source.rows is not None for source in query.sources):
+        return "it has no row windows"
+    own = [aggregate.function for aggregate in aggregates(query) if aggregate.declared is not None]
+    if own:
+        return f"it does not know {own[0]}"
+    if not streaming or len(query.sources) == 1:
+        return ""
+    if query.kind == "aggregate":
+        return "it has no aggregate over a join of streams without watermarks"
+    if not _is_connected(query):
+        return "it joins streams only by an equality between them"
+    return ""
+
+
+def _is_connected(query: Query) -> bool:
+    """Do equalities that must hold lead from each stream to every other?"""
+    reached, rest = {query.sources[0].alias}, list(_equalities(query.where))
+    while True:
+        near = [sides for sides in rest if sides & reached]
+        if not near:
+            return len(reached) == len(query.sources)
+        reached |= {alias for sides in near for alias in sides}
+        rest = [sides for sides in rest if sides not in near]
+
+
+def _equalities(where: Predicate) -> Iterator[set[str]]:
+    if isinstance(where, And):
+        for part in where.parts:
+            yield from _equalities(part)
+    elif isinstance(where, Compare) and where.operator == "=":
+        yield {where.left.source, where.right.source}
+
+
+def _selected(
+    standing: Standing, query: Query, schema: Schema, given: Mapping[str, DataFrame]
+) -> DataFrame:
+    """FROM, WHERE, GROUP BY and SELECT by the DataFrame API."""
+    frames = [_source(standing, query, schema, given, source) for source in query.sources]
+    joined = reduce(DataFrame.join, frames).where(render_predicate(query.where))
+    by = output_columns(query, schema)
+    expressions: list[Attribute | Aggregate] = [o.expression for o in query.outputs] or list(by)
+    found = dict(zip(output_names(query, by), expressions, strict=True))
+    if query.kind == "aggregate":
+        return _grouped(joined, query, found)
+    outputs = [_typed(_expression(each), each, name) for name, each in found.items()]
+    if query.distinct:
+        return joined.select(*outputs).distinct()
+    if not standing.expand:
+        outputs.append(F.lit(1).cast("long").alias(MULTIPLICITY))
+    return joined.select(*outputs)
+
+
+def _grouped(
+    joined: DataFrame, query: Query, found: Mapping[str, Attribute | Aggregate]
+) -> DataFrame:
+    """By numbered names, as an output may have the name of a group that it is not."""
+    numbers = {e: f"c{n}" for n, e in enumerate(dict.fromkeys((*query.group_by, *found.values())))}
+    grouped = joined.groupBy(*[_expression(e).alias(numbers[e]) for e in query.group_by])
+    totals = [_expression(e).alias(numbers[e]) for e in aggregates(query)]
+    counted = F.count(F.lit(1)).alias("rows")  # Spark wants an aggregate, and there may be none
+    table = grouped.agg(counted, *totals)
+    return table.select(*[_typed(F.col(numbers[e]), e, name) for name, e in found.items()])
+
+
+def _typed(column: Column, expression: Attribute | Aggregate, name: str) -> Column:
+    return column.cast(expression.type.sql).alias(name)
+
+
+def _source(
+    standing: Standing,
+    query: Query,
+    schema: Schema,
+    given: Mapping[str, DataFrame],
+    source: Source,
+) -> DataFrame:
+    """The valid rows of a stream, with the used attributes where SQL looks for them."""
+    stream = schema.the_stream(source.stream)
+    every = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
+    mine = {column.name for column in every if column.source in ("", source.alias)}
+    used = tuple(a.name for a in stream if a.name in mine) or stream.names[:1]
+    frame, names = selected(given[source.stream], stream, used)
+    types = pa.schema([(f"c{n}", stream[u].type.arrow) for n, u in enumerate(used)])
+    checker = Checker(standing, source.stream, names, used)
+    checked = frame.mapInArrow(checker.check, from_arrow_schema(types))
+    nested = _nested({tuple(u.split(".")): F.col(f"c{n}") for n, u in enumerate(used)})
+    return checked.select(*nested).alias(source.alias)
+
+
+def _nested(leaves: Mapping[tuple[str, ...], Column]) -> list[Column]:
+    """Columns by their paths, those of a common beginning in a struct."""
+    inside: dict[str, dict[tuple[str, ...], Column]] = {}
+    for (first, *rest), column in leaves.items():
+        inside.setdefault(first, {})[tuple(rest)] = column
+    return [
+        (parts[()] if () in parts else F.struct(*_nested(parts))).alias(first)
+        for first, parts in inside.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Checker:
+    """For `mapInArrow` over the used columns of a stream, by the name `check`."""
+
+    standing: Standing
+    stream: str
+    columns: tuple[str, ...]
+    used: tuple[str, ...]
+
+    def check(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The valid rows, each attribute in its declared type."""
+        _, schema = self.standing.bound()
+        stream = schema.the_stream(self.stream)
+        numbers = [f"c{number}" for number in range(len(self.used))]
+        for rows in batches:
+            events = valid(rows, self.columns, stream, self.used, self.standing.invalid)
+            yield events.table.rename_columns(numbers)
+
+
+def _expression(expression: Attribute | Aggregate) -> Column:
+    if isinstance(expression, Aggregate):
+        inner = "*" if expression.argument is None else _path(expression.argument)
+        distinct = "DISTINCT " if expression.distinct else ""
+        return F.expr(f"{expression.function}({distinct}{inner})")
+    return F.expr(_path(expression))
+
+
+def _path(column: Attribute) -> str:
+    source = f"{name(column.source)}." if column.source else ""
+    return f"{source}{dotted(column.name)}"
