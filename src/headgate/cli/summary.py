@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from headgate.bounded.synopses.sizes import readable
 from headgate.cli.output import console, counted, escape
 
 if TYPE_CHECKING:
@@ -101,6 +100,8 @@ def _next_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]
 
 def stored_lines(continuous: Mapping[str, Progress]) -> Iterator[str]:
     """Of each continuous query, the rows that it gave, and what it stores against its bound."""
+    from headgate.bounded.synopses.sizes import readable
+
     for query_id, one in list(continuous.items())[:SHOWN_QUERIES]:
         rows = f"{query_id}: {counted(one.rows, 'answer')}, stores {counted(one.values, 'value')}"
         if one.most_values is None or one.most_bytes is None:

@@ -5,11 +5,9 @@ DuckDB is the judge wherever it means the same; the definition, row by row, is e
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,9 +20,9 @@ from headgate.errors import Overflow, Unbounded, UsageError
 from headgate.events import from_rows
 from headgate.predicate import Row
 from headgate.query import Query
-from headgate.schema import BIGINT, DOUBLE, STRING, Attribute, DecimalType, Schema
 from tests.bounded.random_queries import FAMILIES, Family
-from tests.bounded.random_sql import Statement, rows, statements, statements_of_cores
+from tests.bounded.random_sql import Statement, statements, statements_of_cores
+from tests.bounded.running.events import Event, events_of
 from tests.bounded.running.oracles import (
     Duck,
     Found,
@@ -41,13 +39,6 @@ from tests.scale import many, seed
 Batch = dict[str, list[Row]]
 Judge = Callable[[Rows], Found]
 
-HOSTILE: dict[Any, Sequence[Any]] = {
-    BIGINT: (2**53, 2**53 + 1, -(2**53) - 1),
-    DOUBLE: (math.nan, -0.0, math.inf, -math.inf, 2.0**53, 5e-324, 0.1),
-    STRING: ("é", "e\u0301", "𝄞", "\uffff", "a\u0000", "ß"),
-    DecimalType(30, 2): (Decimal(10**28 - 1), Decimal("-0.01"), Decimal("9007199254740993.00")),
-    DecimalType(38, 4): (Decimal(10**34 - 1), Decimal("-0.0001"), Decimal("9007199254740993")),
-}
 TYPED = """
 SET TIME ZONE 'America/New_York';
 CREATE STREAM S (k INT, x DOUBLE, b BIGINT, name STRING, price DECIMAL(30, 2), day DATE,
@@ -212,7 +203,7 @@ def trial(statement: Statement, numbers: random.Random) -> Trial | None:
         return None
 
 
-def batches(events: Sequence[tuple[str, Row]], numbers: random.Random) -> Iterator[Batch]:
+def batches(events: Sequence[Event], numbers: random.Random) -> Iterator[Batch]:
     """Events in batches of one row to all of them; now and then a stream has none."""
     size = numbers.choice((1, 2, 5, 30))
     for start in range(0, len(events), size):
@@ -222,24 +213,7 @@ def batches(events: Sequence[tuple[str, Row]], numbers: random.Random) -> Iterat
         yield batch
 
 
-def hostile(
-    events: Iterable[tuple[str, Row]], schema: Schema, numbers: random.Random
-) -> Iterator[tuple[str, Row]]:
-    """Events with some values where errors live."""
-    for stream, row in events:
-        declared = schema.the_stream(stream)
-        yield stream, {a.name: _hostile(a, row[a.name], numbers) for a in declared}
-
-
-def _hostile(attribute: Attribute, value: Any, numbers: random.Random) -> Any:
-    options = HOSTILE.get(attribute.type)
-    if options is None or numbers.random() > 0.1:
-        return value
-    other = numbers.choice(options)
-    return other if attribute.type.ordinal(other) in attribute.domain else value
-
-
-def judged(of: Trial, events: Sequence[tuple[str, Row]], judge: Judge, *, rounded: bool) -> None:
+def judged(of: Trial, events: Sequence[Event], judge: Judge, *, rounded: bool) -> None:
     """Push all events, and ask the judge after every push."""
     of.begin(judge(of.rows) if of.query.kind == "aggregate" else {})
     for batch in batches(events, of.numbers):
@@ -253,15 +227,6 @@ def judged(of: Trial, events: Sequence[tuple[str, Row]], judge: Judge, *, rounde
             assert max(map(abs, sums)) > LARGEST
             return
         of.compare()
-
-
-def streams_of(query: Query) -> list[str]:
-    return list(dict.fromkeys(source.stream for source in query.sources))
-
-
-def events_of(statement: Statement, numbers: random.Random, count: int) -> list[tuple[str, Row]]:
-    plain = rows(statement, numbers, streams_of(statement.query), count)
-    return list(hostile(plain, statement.schema, numbers))
 
 
 @pytest.mark.parametrize("shard", range(2))
@@ -300,7 +265,7 @@ def test_random_cores_over_every_prefix(family: Family) -> None:
     for statement in statements_of_cores(family, seed(9), many(12)):
         of = trial(statement, numbers)
         if of is not None:
-            events = list(rows(statement, numbers, streams_of(of.query), 20))
+            events = events_of(statement, numbers, 20)
             judged(of, events, Duck(of.query, of.schema).answer, rounded=True)
 
 

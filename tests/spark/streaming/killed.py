@@ -14,11 +14,13 @@ from typing import Any
 from headgate.spark.running import run
 from headgate.spark.streaming import job
 from headgate.spark.streaming.log import BatchLog
+from headgate.spark.streaming.runs import Runs
 
 POINTS = {
     "begun": (job, "new_stage", "before"),
     "staged": (job, "gathered", "after"),
-    "placed": (BatchLog, "finish", "before"),
+    "placed": (Runs, "keep", "before"),
+    "kept": (BatchLog, "finish", "before"),
     "logged": (BatchLog, "finish", "after"),
 }
 

@@ -1,5 +1,6 @@
 """A driver that is killed for good, at every point of a batch: the next start neither loses nor
-repeats a row, and a batch that had begun keeps its version of the queries."""
+repeats a row, be it a match or an answer, and a batch that had begun keeps its version of the
+queries."""
 
 from __future__ import annotations
 
@@ -7,15 +8,20 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import headgate as hg
 from headgate.snapshot import publish
 from headgate.spark.streaming.log import BatchLog
 from tests.spark.streaming.jobs import (
+    CONTINUOUS,
     WHERES,
+    answered,
+    continuous,
     events,
     expected,
     lines_of,
+    payments,
     queries,
     rows_in,
     version_in,
@@ -24,9 +30,13 @@ from tests.spark.streaming.jobs import (
 PIPELINE = """
 [queries]
 published = "queries"
-[source]
+[streams.orders]
 kind = "files"
-path = "events"
+path = "orders"
+files_per_trigger = 1
+[streams.payments]
+kind = "files"
+path = "payments"
 files_per_trigger = 1
 [sink]
 kind = "parquet"
@@ -36,18 +46,19 @@ compact_every = 3
 trigger = "available"
 """
 ROOT = Path(__file__).parents[3]
+VERSIONS = {0: 1, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 6}
 
 
 def test_kills_at_every_point(tmp_path: Path) -> None:
-    (tmp_path / "events").mkdir()
-    files = [tmp_path / "events" / f"{i}.jsonl" for i in range(7)]
-    for seed, path in enumerate(files):
-        path.write_text(events(80, seed))
+    files = {name: _files(tmp_path / name) for name in ("orders", "payments")}
+    for seed, (orders, paid) in enumerate(zip(*files.values(), strict=True)):
+        orders.write_text(events(80, seed))
+        paid.write_text(payments(40, seed))
     pipeline = tmp_path / "pipeline.toml"
     pipeline.write_text(PIPELINE)
     _publish(tmp_path, 0)
-    # each run finishes one batch, and dies in the next: batches 1, 2, 3 and 4
-    for number, point in enumerate(("begun", "staged", "placed", "logged"), 1):
+    # each run finishes one batch, and dies in the next: batches 1, 2, 3, 4 and 5
+    for number, point in enumerate(("begun", "staged", "placed", "kept", "logged"), 1):
         _run(pipeline, point, 1)
         log = BatchLog(tmp_path / "out" / "state" / "log.jsonl")
         assert log.last == (number if point == "logged" else number - 1)
@@ -60,11 +71,22 @@ def test_kills_at_every_point(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-2_000:]
     _nothing_lost_or_repeated(tmp_path, files)
+    _answers_are_those_of_duckdb(tmp_path, files)
+
+
+def _files(folder: Path) -> list[Path]:
+    folder.mkdir()
+    return [folder / f"{i}.jsonl" for i in range(8)]
 
 
 def _publish(folder: Path, number: int) -> None:
+    """The changing queries are others in each version, so they begin anew."""
     script = folder / "queries.sql"
-    script.write_text(queries({**WHERES, "changing": f"qty > {number}"}))
+    counting = f"SELECT COUNT(*) AS n FROM orders WHERE qty > {number}"
+    script.write_text(
+        queries({**WHERES, "changing": f"qty > {number}"})
+        + continuous({**CONTINUOUS, "counting": counting})
+    )
     assert publish(hg.read(script, strict=True), folder / "queries").version == number + 1
 
 
@@ -80,11 +102,11 @@ def _run(pipeline: Path, point: str, batch: int) -> None:
     assert killed.returncode == -9, killed.stderr[-2_000:]
 
 
-def _nothing_lost_or_repeated(folder: Path, files: list[Path]) -> None:
+def _nothing_lost_or_repeated(folder: Path, files: dict[str, list[Path]]) -> None:
     rows = rows_in(folder / "out", "matches")
     versions = {row["batch_id"]: row["set_version"] for row in rows}
     # a batch that was killed kept the version that was current when it began
-    assert versions == {0: 1, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 5}
+    assert versions == VERSIONS
     wanted: Counter[object] = Counter()
     for batch, version in versions.items():
         assert isinstance(version, int)
@@ -99,6 +121,30 @@ def _nothing_lost_or_repeated(folder: Path, files: list[Path]) -> None:
     assert found == wanted
     totals = BatchLog(folder / "out" / "state" / "log.jsonl").totals
     dead = rows_in(folder / "out", "dead")
-    assert totals.total == lines_of(files)
+    assert totals.total == lines_of([*files["orders"], *files["payments"]])
     assert totals.dead == len(dead) == len({(row["source"], row["line"]) for row in dead})
     assert totals.matches == len(rows)
+
+
+def _answers_are_those_of_duckdb(folder: Path, files: dict[str, list[Path]]) -> None:
+    """Of queries that stayed, over all files; of one that changed, over those of its version."""
+    found = version_in(folder / "queries", 1)
+    paid: Counter[tuple[Any, ...]] = Counter()
+    for row in rows_in(folder / "out", "answers/paid"):
+        paid[row["side"], row["method"]] += row["multiplicity"]
+    assert paid == Counter(answered(files, found, CONTINUOUS["paid"]))
+    sums = rows_in(folder / "out", "answers/sums")
+    last = {row["side"]: (row["side"], row["n"], row["total"]) for row in sums}
+    assert sorted(last.values(), key=str) == sorted(
+        answered(files, found, CONTINUOUS["sums"]), key=str
+    )
+    seen = [(row["side"],) for row in rows_in(folder / "out", "answers/seen%2Fonce")]
+    assert sorted(seen, key=str) == sorted(answered(files, found, CONTINUOUS["seen/once"]), key=str)
+    of_batch = {
+        row["batch_id"]: Path(str(row["source"])) for row in rows_in(folder / "out", "matches")
+    }
+    counted = {row["batch_id"]: row["n"] for row in rows_in(folder / "out", "answers/counting")}
+    for batch, version in VERSIONS.items():
+        since = [of_batch[b] for b in of_batch if b <= batch and VERSIONS[b] == version]
+        where = f"SELECT COUNT(*) FROM orders WHERE qty > {version - 1}"
+        assert [(counted[batch],)] == answered({"orders": since}, found, where)

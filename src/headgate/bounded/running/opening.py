@@ -7,7 +7,7 @@ from dataclasses import replace
 from headgate.bounded.running.run import Invalid, Mode, Run
 from headgate.errors import Position, UsageError
 from headgate.queries import QuerySet
-from headgate.query import Query
+from headgate.query import Origin, Query
 from headgate.schema import Schema
 from headgate.sql import Rejected, Script
 from headgate.sql.lexer import statements, tokens
@@ -59,12 +59,13 @@ def read_query(text: str, schema: Schema) -> tuple[Query, Schema]:
     for start, statement in statements(text):
         is_select = next((token.word for token in tokens(statement)), "") == "SELECT"
         before = f"CREATE QUERY {_NAME} AS\n" if is_select else ""
+        place = Position.of(text, start)
+        place = replace(place, line=place.line - is_select)
         for found in script.read(before + statement):
             if isinstance(found, Rejected):
-                above = Position.of(text, start)
-                raise found.error.located(replace(above, line=above.line - is_select))
+                raise found.error.located(place)
             if isinstance(found, Query):
-                queries.append(found)
+                queries.append(replace(found, origin=Origin(before + statement, place)))
     if len(queries) != 1:
         raise UsageError(f"the text has {len(queries)} queries; give one")
     return queries[0], script.schema
