@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.bounded.running.refusal import check_runs
 from headgate.errors import Position, Unbounded, UsageError, did_you_mean
 from headgate.queries import QuerySet
 from headgate.query import Origin, Query
@@ -72,6 +71,8 @@ def continuous(
 
         hg.spark.continuous("SELECT DISTINCT o.id FROM orders AS o, …", {"orders": df, …}, schema)
     """
+    from headgate.bounded.running.refusal import check_runs
+
     _check(mode, invalid, shards)
     bound, schema = _bound(query, streams, about)
     given = _given(bound, streams)

@@ -205,7 +205,7 @@ def trial(statement: Statement, numbers: random.Random) -> Trial | None:
 
 def batches(events: Sequence[Event], numbers: random.Random) -> Iterator[Batch]:
     """Events in batches of one row to all of them; now and then a stream has none."""
-    size = numbers.choice((1, 2, 5, 30))
+    size = numbers.choice((1, 4, 15, 60))
     for start in range(0, len(events), size):
         batch: Batch = {events[0][0]: []} if numbers.random() < 0.2 else {}
         for stream, row in events[start : start + size]:
@@ -238,7 +238,7 @@ def test_duckdb_over_every_prefix(shard: int) -> None:
             None if is_beyond_duckdb(statement.query, statement.text) else trial(statement, numbers)
         )
         if of is not None:
-            events = events_of(statement, numbers, numbers.choice((8, 40)))
+            events = events_of(statement, numbers, numbers.choice((10, 30, 60)))
             judged(of, events, Duck(of.query, of.schema).answer, rounded=True)
             tried += 1
     assert tried > 25

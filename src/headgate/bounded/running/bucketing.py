@@ -64,12 +64,12 @@ class StreamRows:
         passed = np.ones(rows, np.bool_)
         for where in wheres:
             passed &= self.true(where, rows)
-        if not passed.all():
-            taken = np.flatnonzero(passed)
-            self.table = table.take(taken)
-            self._coded = {name: _at(column, taken) for name, column in self._coded.items()}
-            rows = len(taken)
-        self.rows = rows
+        self.passed = np.flatnonzero(passed)
+        """The places of the rows in the batch."""
+        self.rows = len(self.passed)
+        if self.rows < rows:
+            self.table = table.take(self.passed)
+            self._coded = {name: _at(c, self.passed) for name, c in self._coded.items()}
 
     def true(self, where: Predicate, rows: int | None = None) -> Mask:
         """Where a condition on this occurrence alone is TRUE."""

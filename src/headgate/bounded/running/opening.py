@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from headgate.bounded.running.refusal import has_windows
 from headgate.bounded.running.run import Invalid, Mode, Run
+from headgate.bounded.running.windowed import WindowedRun
 from headgate.errors import Position, UsageError
 from headgate.queries import QuerySet
 from headgate.query import Origin, Query
@@ -45,7 +47,8 @@ def run(
         query, schema = read_query(query, schema)
     elif about is None:
         raise UsageError("which streams is the query about? give its schema or query set too")
-    return Run(query, schema, mode=mode, expand=expand, invalid=invalid)
+    kind = WindowedRun if has_windows(query) else Run
+    return kind(query, schema, mode=mode, expand=expand, invalid=invalid)
 
 
 def read_query(text: str, schema: Schema) -> tuple[Query, Schema]:

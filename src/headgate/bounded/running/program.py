@@ -13,6 +13,7 @@ from headgate.bounded.running.answers import Remembered
 from headgate.bounded.running.bucketing import Bucketing, Chosen, Counted, StreamRows
 from headgate.bounded.running.join import Combined, Lines, Tie, fulfilled, joined
 from headgate.bounded.running.weighted import Weighted
+from headgate.bounded.running.window import Window
 from headgate.bounded.synopses.branches import Branch, source_of
 from headgate.bounded.synopses.plan import Plan
 from headgate.bounded.synopses.remembered import remembered_parts
@@ -46,6 +47,11 @@ class Program:
             for part, stores in plan.stores
             for store in stores
         ]
+        self.windows = {
+            number: Window(plan, number)
+            for number, source in enumerate(self.sources)
+            if source.rows is not None
+        }
         self.joinings = list(self._joinings())
         self.ties = [_ties(self.query, branch) for branch in plan.branches]
 
@@ -115,7 +121,7 @@ class Program:
 
     def _joinings(self) -> Iterator[Joining]:
         every = tuple(range(len(self.plan.branches)))
-        for part, (described, _) in enumerate(self.plan.stores):
+        for part, described in enumerate(each.part for each in self.remembered):
             mine = [n for n, each in enumerate(self.bucketings) if each.store.part is described]
             for only in [(n,) for n in every] if described.distinct else [every]:
                 wanted = tuple(self.plan.branches[n] for n in only)

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.bounded.running.program import Program, program_of
-from headgate.bounded.running.refusal import check_runs
+from headgate.bounded.running.refusal import check_runs, has_windows
 from headgate.bounded.running.sharding import shard_columns
 from headgate.bounded.running.weighted import Numbers, Weighted, from_table
 from headgate.encoding import encode_column
-from headgate.errors import StateError
+from headgate.errors import StateError, UsageError
 from headgate.events import EventBatch
 from headgate.predicate import Column
 from headgate.query import Query
@@ -34,6 +34,11 @@ class Reduction:
 
     def __init__(self, query: Query, schema: Schema) -> None:
         check_runs(query, schema)
+        if has_windows(query):
+            raise UsageError(
+                f"`{query.id}` has row windows (last_rows), which need the order in which rows "
+                "arrive; they run in one process only, by hg.bounded.run"
+            )
         self._program = program_of(query, schema)
         self._shard_columns = shard_columns(self._program)
 

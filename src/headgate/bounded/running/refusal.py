@@ -23,12 +23,14 @@ def check_runs(query: Query, schema: Schema) -> Verdict:
     found = _verdict(query, schema)
     if found.bounded != "yes":
         raise Unbounded(refusal(found), found)
-    if any(source.rows is not None for source in query.sources):
-        raise UsageError(f"`{query.id}` has row windows (last_rows), which are not run yet")
     declared = [a.function for a in aggregates(query) if a.declared is not None]
     if declared:
         raise UsageError(f"`{query.id}` needs {declared[0]}, which is declared, but not defined")
     return found
+
+
+def has_windows(query: Query) -> bool:
+    return any(source.rows is not None for source in query.sources)
 
 
 @lru_cache(maxsize=1_000)

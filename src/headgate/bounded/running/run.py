@@ -8,7 +8,8 @@ over all rows so far, whatever their interleaving.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -16,16 +17,17 @@ import pyarrow as pa
 from headgate.bounded.cases.case import output_columns
 from headgate.bounded.running.groups import group_rows
 from headgate.bounded.running.outputs import expanded, rows_of
-from headgate.bounded.running.program import program_of
+from headgate.bounded.running.program import Joining, program_of
 from headgate.bounded.running.reduction import framed, merged, of_store, unframed
 from headgate.bounded.running.refusal import check_runs
 from headgate.bounded.running.stored import Stored, stored
 from headgate.bounded.running.weighted import Weighted, from_table
 from headgate.bounded.synopses.memory import Memory
 from headgate.errors import EventError, StateError, UsageError
-from headgate.events import from_rows
+from headgate.events import EventBatch, from_rows
 from headgate.query import Query
 from headgate.schema import Schema
+from headgate.sql import render_select
 
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
@@ -93,26 +95,43 @@ class Run:
         if batch.dead and self._invalid == "fail":
             letter = batch.dead[0]
             raise EventError(f"row {letter.event} of {stream}: {letter.reason}")
+        with self._all_or_nothing():
+            new = self._pushed(stream, batch)
         self.skipped += len(batch.dead)
-        return self._advanced({stream: program.reduced(stream, batch)})
+        return new
+
+    def _pushed(self, stream: str, batch: EventBatch) -> pa.Table:
+        return self._advanced({stream: self._program.reduced(stream, batch)})
 
     def take(self, reduced: Mapping[str, Iterable[bytes]]) -> pa.Table:
         """Reductions of streams arrive, all of one batch; gives its new output."""
         opened = {s: merged(self._program, s, parts) for s, parts in reduced.items()}
-        return self._advanced({stream: parts for stream, parts in opened.items() if parts})
+        with self._all_or_nothing():
+            return self._advanced({stream: parts for stream, parts in opened.items() if parts})
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """What fails, by an Overflow or for lack of memory, leaves no trace."""
+        kept, answered = list(self._kept), list(self._answered)
+        try:
+            yield
+        except BaseException:
+            self._kept, self._answered = kept, answered
+            raise
 
     def answer(self) -> pa.Table:
         """The whole answer over all rows so far."""
         program = self._program
         if program.remembers_answer:
             return self._given(self._answered, changed=False)
+        return self._given(self._whole(), changed=True)
+
+    def _whole(self) -> list[Weighted]:
+        """The answer from what is kept, without what is remembered of it."""
         found = self._nothing_new()
-        for joining in program.joinings:
-            sides = {source: self._kept[store] for source, store in joining.stores.items()}
-            for combined in program.combinations(joining, sides, 0):
-                part = program.remembered[joining.part]
-                found[joining.part] = part.merged([found[joining.part], part.of(combined, sides)])
-        return self._given(found, changed=True)
+        for joining in self._program.joinings:
+            self._combine(joining, self._sides(joining), 0, found)
+        return found
 
     def _advanced(self, arrived: Mapping[str, Mapping[int, Weighted]]) -> pa.Table:
         changes = self._nothing_new()
@@ -138,14 +157,27 @@ class Run:
             if program.keeps_rows:
                 bucketing = program.bucketings[store]
                 after, new = bucketing.advanced(self._kept[store], rows[store])
-            sides = {other: self._kept[kept] for other, kept in joining.stores.items()}
-            sides[source] = new
-            part = program.remembered[joining.part]
-            found = [part.of(c, sides) for c in program.combinations(joining, sides, source)]
-            if found:
-                changes[joining.part] = part.merged([changes[joining.part], *found])
+            self._combine(joining, self._sides(joining) | {source: new}, source, changes)
             if program.keeps_rows:
                 self._kept[store] = after
+
+    def _sides(self, joining: Joining) -> dict[int, Weighted]:
+        """What is kept of each source."""
+        return {source: self._kept[store] for source, store in joining.stores.items()}
+
+    def _combine(
+        self,
+        joining: Joining,
+        sides: Mapping[int, Weighted],
+        first: int,
+        changes: list[Weighted],
+    ) -> None:
+        """Add what the combinations of rows give to the changes of their part."""
+        part = self._program.remembered[joining.part]
+        combinations = self._program.combinations(joining, sides, first)
+        found = [part.of(combined, sides) for combined in combinations]
+        if found:
+            changes[joining.part] = part.merged([changes[joining.part], *found])
 
     def _nothing_new(self) -> list[Weighted]:
         return [part.nothing() for part in self._program.remembered]
@@ -165,32 +197,37 @@ class Run:
 
     def state(self) -> bytes:
         """Everything that is stored, for a file or a state store."""
-        header = pa.table({"query": [self._identity], "skipped": [self.skipped]})
-        tables = [rows.table() for rows in (*self._kept, *self._answered)]
-        return framed([header, *tables])
+        return framed([self._header(), *self._tables()])
 
     def restore(self, state: bytes) -> None:
         """Go on from a state; StateError if it is damaged, or that of another query."""
         header, *tables = unframed(state) or [pa.table({})]
-        if header.column_names != ["query", "skipped"]:
+        if header.column_names != self._header().column_names:
             raise StateError("this is not the state of a query")
         if header.column(0)[0].as_py() != self._identity:
             raise StateError(f"this is the state of another query than `{self.query.id}`")
-        program = self._program
-        stores, parts = len(program.bucketings), len(program.remembered)
-        if len(tables) != stores + parts:
+        if len(tables) != len(self._tables()):
             raise StateError("this state is damaged: parts of it are missing")
+        self._open(header.to_pylist()[0], tables)
+
+    def _header(self) -> pa.Table:
+        return pa.table({"query": [self._identity], "skipped": [self.skipped]})
+
+    def _tables(self) -> list[pa.Table]:
+        return [rows.table() for rows in (*self._kept, *self._answered)]
+
+    def _open(self, header: Mapping[str, Any], tables: Sequence[pa.Table]) -> None:
+        program = self._program
+        stores = len(program.bucketings)
         kept = [of_store(program, n, table) for n, table in enumerate(tables[:stores])]
         answered = [
             from_table(table, part.kept, 0, part.summed)
             for part, table in zip(program.remembered, tables[stores:], strict=True)
         ]
         self._kept, self._answered = kept, answered
-        self.skipped = header.column(1)[0].as_py()
+        self.skipped = header["skipped"]
 
     @property
     def _identity(self) -> str:
         """What the query means, and in which form its state is."""
-        from headgate.sql import render_select
-
         return f"{FORMAT} {render_select(self._program.query)}"

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from headgate.bounded.running.program import Program
 from headgate.bounded.running.weighted import Weighted
+from headgate.bounded.running.window import LastRows, Window
 from headgate.bounded.synopses.plan import Store
 from headgate.bounded.synopses.remembered import RememberedPart
 from headgate.bounded.synopses.sizes import COUNT, width, width_of_sum
@@ -69,6 +70,13 @@ def _counted(
     each = len(columns) + 1 + masked + len(widths) + len(counted)
     size = COUNT * (1 + masked + len(counted)) + sum(widths)
     return Stored(len(rows) * each, len(rows) * size + _bytes(columns, rows))
+
+
+def of_window(window: Window, last: LastRows, *, masked: bool) -> Stored:
+    """What a window holds; whether a row passed is a value too, where that must be known."""
+    rows, flags = len(last.rows), window.held(last) * window.is_flagged
+    size = _bytes(window.columns, last.rows) + rows * COUNT * masked
+    return Stored(rows * (len(window.columns) + masked) + flags, size + flags)
 
 
 def _bytes(columns: Iterable[Column], rows: Weighted) -> int:
