@@ -1,4 +1,4 @@
-"""What programs see of a job while it runs."""
+"""What programs and people see of a job while it runs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any, cast
 
 import pytest
 
+from headgate.cli.summary import stored_lines
 from headgate.cli.watch import watching
 from headgate.spark.streaming.job import Batch, Tally
 from headgate.spark.streaming.leader import Evaluation
 from headgate.spark.streaming.log import Counts
+from headgate.spark.streaming.runs import Progress
 
 
 def test_the_order_is_in_the_progress_line_where_there_is_one(
@@ -30,3 +32,32 @@ def test_the_order_is_in_the_progress_line_where_there_is_one(
         "micro_ratio": 0.0,
         "rearranged": "the first events came",
     }
+
+
+def test_what_continuous_queries_store_is_told_against_their_bounds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stored = {
+        "paid": Progress(rows=3, values=6, bytes=48, most_values=18, most_bytes=144),
+        "huge": Progress(rows=1, values=1, bytes=8, most_values=10**20, most_bytes=10**21),
+        "open": Progress(rows=0, values=2, bytes=9, most_values=None, most_bytes=None),
+    }
+    batch = Batch(0, 1, Counts(answers=4), 0.1, {}, None, stored)
+    for people in (False, True):
+        with watching(people, cast(Any, Path())) as view:
+            view.batch(batch, Tally())
+    line, text = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["continuous"]["paid"] == {
+        "rows": 3,
+        "values": 6,
+        "bytes": 48,
+        "most_values": 18,
+        "most_bytes": 144,
+    }
+    assert text.endswith("0.10 s, 4 answers from 9 stored values")
+    assert list(stored_lines(stored)) == [
+        "paid: 3 answers, stores 6 values in 48 bytes, of at most 18 values in 144 bytes",
+        "huge: 1 answer, stores 1 value in 8 bytes, of at most about 1.0 × 10^20 values "
+        "in about 1.0 × 10^21 bytes",
+        "open: 0 answers, stores 2 values in 9 bytes",
+    ]

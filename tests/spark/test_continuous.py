@@ -274,7 +274,7 @@ def test_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> Non
     other = Q3.replace("> 10", "> 11")
     with pytest.raises(PySparkException) as error:
         batches_of(hg.spark.continuous(other, read(spark, streams.folder), SCHEMA), tmp_path)
-    assert reason(error.value) == "this is the state of another query than `continuous`"
+    assert reason(error.value) == "this is the state of another query than `query`"
 
 
 def test_states_of_many_parts(streams: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +282,7 @@ def test_states_of_many_parts(streams: Streams, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(shard, "KEPT", 0)
     monkeypatch.setattr(shard, "PART_BYTES", 100)
     kept = FakeState()
-    run = shard.Standing(DECLARED, f"CREATE QUERY q AS {Q3}", "update", False, "fail", 1)
+    run = shard.Sent(DECLARED, f"CREATE QUERY q AS {Q3}", "update", False, "fail", 1)
     found: Counter[Any] = Counter()
     for start in range(0, len(streams.s), 50):
         rows = {"S": streams.s, "T": streams.t}
@@ -309,15 +309,15 @@ class FakeState:
     def getMapState(self, *_: str) -> FakeValues:  # noqa: N802
         return self.parts
 
-    def after_batch(self, standing: shard.Standing, given: dict[str, pa.Table]) -> Counter[Any]:
+    def after_batch(self, sent: shard.Sent, given: dict[str, pa.Table]) -> Counter[Any]:
         """What a shard gives for some rows."""
         columns = {"S": ("A",), "T": ("E",)}
         rows = []
         for name, table in given.items():
-            reducer = shard.Reducer(standing, name, columns[name])
+            reducer = shard.Reducer(sent, name, columns[name])
             for batch in reducer.reduce(table.select(columns[name]).to_batches()):
                 rows += [FakeRow(*row.values()) for row in batch.to_pylist()]
-        processor = shard.Shard(standing)
+        processor = shard.Shard(sent)
         processor.init(self)  # type: ignore[arg-type]
         pieces = [row.answer for row in processor.handleInputRows((0,), iter(rows), None)]
         batch = pa.RecordBatch.from_pydict({"answer": pa.array(pieces, pa.binary())})
@@ -355,9 +355,9 @@ def test_rows_that_are_not_valid(spark: SparkSession) -> None:
     """They stop the query with the reason, or are left out."""
     rows = pa.RecordBatch.from_pydict({"c0": [12, 12], "c1": ["w", "x"]})
     select = "SELECT C, F FROM S, T WHERE A = E AND A = 12 AND F < 9"
-    standing = shard.Standing(DECLARED, f"CREATE QUERY q AS {select}", "update", False, "fail", 1)
+    sent = shard.Sent(DECLARED, f"CREATE QUERY q AS {select}", "update", False, "fail", 1)
     with pytest.raises(EventError) as error:
-        list(shard.Reducer(standing, "S", ("A", "C")).reduce([rows]))
+        list(shard.Reducer(sent, "S", ("A", "C")).reduce([rows]))
     assert str(error.value) == (
         "a row of stream S is not valid: `C` is 'w', outside its CHECK, in "
         '{"A":12,"C":"w"}; invalid=\'skip\' leaves such rows out'
@@ -388,12 +388,12 @@ def test_what_is_refused(spark: SparkSession) -> None:
     assert refused(Q3, mode="complet") == "no mode `complet`; did you mean `complete`?"
     assert refused(Q3, invalid="x").startswith("no invalid `x`")
     assert refused(Q3, shards=0) == "a query has at least 1 shard, not 0"
-    assert "SELECT or CREATE QUERY" in refused(DECLARED, about=Schema())
+    assert refused(DECLARED, about=None) == "the text has 0 queries; give one"
     assert "equality" in refused("SELECT A FROM S, T WHERE A < 9 AND E < 9 AND A = 1", shards=2)
     (query,) = Script(SCHEMA).read(f"CREATE QUERY q AS {Q3}")
     assert "schema" in refused(query, about=None)
     unbounded = refused("SELECT A FROM S, T WHERE A < E")
-    assert unbounded.startswith("`continuous` needs unbounded memory: `S.A` is put out")
+    assert unbounded.startswith("`query` needs unbounded memory: `S.A` is put out")
     assert "<text>:1:8)" in unbounded
     assert "every row like these of S" in unbounded
     assert "cure: " in unbounded
@@ -430,7 +430,7 @@ def test_unbounded_queries_stop_at_their_cap(
     assert query.lastProgress.batchId < BATCHES - 1
     why = hg.spark.why_stopped(query)
     assert why is not None
-    assert why.startswith("`continuous` was stopped: it needs unbounded memory, and its state has")
+    assert why.startswith("`query` was stopped: it needs unbounded memory, and its state has")
     with pytest.raises(Unbounded, match="nor does Spark run it: it joins streams only by an equal"):
         hg.spark.continuous("SELECT A FROM S, T WHERE A < E", given, SCHEMA, allow_unbounded=True)
 

@@ -20,13 +20,14 @@ from headgate.bench.result import Result
 from headgate.bench.route import ROUTE
 from headgate.bench.run import Disagreement, Progress, run
 from headgate.bench.scan import SCAN
+from headgate.bench.synopsis import SYNOPSIS
 from headgate.bench.updates import UPDATES
 from headgate.bench.write import write
 from headgate.errors import UsageError, did_you_mean
 
 EXPERIMENTS: dict[str, Experiment] = {
     found.name: found
-    for found in (LOAD, SCAN, ROUTE, *MATCHING, UPDATES, *BE_TREE, *ASC, *IMPLICATION)
+    for found in (LOAD, SCAN, ROUTE, *MATCHING, UPDATES, *BE_TREE, *ASC, *IMPLICATION, *SYNOPSIS)
 }
 RESULTS = Path("bench-results")
 

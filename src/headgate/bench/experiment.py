@@ -61,11 +61,13 @@ class Unit:
 class Look:
     """How lines over several sizes are drawn: on logarithmic axes, unless they are `linear`.
 
-    `marks` are sizes, at scale 1, at which something changes.
+    `marks` are sizes, at scale 1, at which something changes. With `panels` a contestant is named
+    `panel: line`, and each panel has axes of its own.
     """
 
     linear: bool = False
     marks: tuple[int, ...] = ()
+    panels: bool = False
 
 
 @dataclass(frozen=True, slots=True)

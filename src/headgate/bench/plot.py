@@ -32,6 +32,11 @@ def require_matplotlib() -> None:
 def plot(result: Result, path: Path) -> None:
     """Write the picture; the ending of the path chooses the format."""
     require_matplotlib()
+    if result.look.panels:
+        from headgate.bench.panels import plot_panels
+
+        plot_panels(result, path)
+        return
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 

@@ -8,24 +8,23 @@ batch that runs again after a crash finds the state that it found the first time
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.errors import Position, Unbounded, UsageError, did_you_mean
+from headgate.errors import Unbounded, UsageError, did_you_mean
 from headgate.queries import QuerySet
-from headgate.query import Origin, Query
+from headgate.query import Query
 from headgate.schema import Schema, Stream
 from headgate.spark.frames import stream_of, used_columns, warn
 from headgate.spark.results import NO_ATTRIBUTE
-from headgate.spark.shard import ANSWER, REDUCED, Invalid, Mode, Reducer, Shard, Standing, answers
-from headgate.sql import Rejected, Script, render_query, render_schema
+from headgate.spark.shard import ANSWER, REDUCED, Invalid, Mode, Reducer, Sent, Shard, answers
+from headgate.sql import render_query, render_schema
+from headgate.sql.lexer import statements
 
 MOST_STATE_ROWS = 1_000_000
-OF_TEXT = "continuous"  # the name of a query that was given without one
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 IN_MEMORY = "HDFSBackedStateStoreProvider"  # Spark's default, which has no transformWithState
@@ -48,7 +47,8 @@ def continuous(
     """The output of a query over streams, at every moment as if it were asked of all rows so far.
 
     `query` is one of a set, or the text of a SELECT or a CREATE QUERY; `about` is the set or the
-    schema that declares its streams. Text without it is read by the schemas of the DataFrames.
+    schema that declares its streams. Without it a text declares them itself, by CREATE STREAM, or
+    is read by the schemas of the DataFrames.
 
     A join gives its new rows with their `multiplicity`, or, with `expand`, so many equal rows.
     DISTINCT gives a row once for ever. An aggregate gives the groups that changed; with
@@ -76,9 +76,7 @@ def continuous(
     _check(mode, invalid, shards)
     bound, schema = _bound(query, streams, about)
     given = _given(bound, streams)
-    standing = Standing(
-        render_schema(schema), render_query(bound), mode, expand, invalid, shards or 1
-    )
+    sent = Sent(render_schema(schema), render_query(bound), mode, expand, invalid, shards or 1)
     try:
         check_runs(bound, schema)
     except Unbounded as refusal:
@@ -86,8 +84,8 @@ def continuous(
             raise
         from headgate.spark.unbounded import unbounded
 
-        return unbounded(standing, given, most_state_rows, refusal)
-    return _bounded(standing, given)
+        return unbounded(sent, given, most_state_rows, refusal)
+    return _bounded(sent, given)
 
 
 def _check(mode: str, invalid: str, shards: int | None) -> None:
@@ -104,29 +102,22 @@ def _check(mode: str, invalid: str, shards: int | None) -> None:
 def _bound(
     query: Query | str, streams: Mapping[str, DataFrame], about: QuerySet | Schema | None
 ) -> tuple[Query, Schema]:
+    from headgate.bounded.running.opening import read_query
+
     schema = about.schema if isinstance(about, QuerySet) else about
-    if isinstance(query, Query):
-        if schema is None:
-            hint = "hg.spark.continuous(query, streams, queries)"
-            raise UsageError(f"a query runs with the schema that it was bound to: {hint}")
-        return query, schema
+    if isinstance(query, str):
+        return read_query(query, schema or _schema(query, streams))
     if schema is None:
-        schema = Schema(tuple(stream_of(frame, name) for name, frame in streams.items()))
-    return _read(query, schema), schema
+        hint = "hg.spark.continuous(query, streams, queries)"
+        raise UsageError(f"a query runs with the schema that it was bound to: {hint}")
+    return query, schema
 
 
-def _read(text: str, schema: Schema) -> Query:
-    """The one query of a text, which may have no name."""
-    before = f"CREATE QUERY {OF_TEXT} AS " if text.lstrip()[:6].upper() == "SELECT" else ""
-    start = Position(column=1 - len(before))  # so that the positions are those of the text
-    found = list(Script(schema).read(before + text))
-    for one in found:
-        if isinstance(one, Rejected):
-            raise one.error.located(start)
-    if len(found) != 1 or not isinstance(found[0], Query):
-        raise UsageError("one SELECT or CREATE QUERY is expected")
-    query = found[0]
-    return replace(query, origin=Origin(before + text, start)) if query.origin else query
+def _schema(text: str, streams: Mapping[str, DataFrame]) -> Schema:
+    """What the DataFrames say; nothing for a text of several statements, which declares streams."""
+    if len(list(statements(text))) > 1:
+        return Schema()
+    return Schema(tuple(stream_of(frame, name) for name, frame in streams.items()))
 
 
 def _given(query: Query, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
@@ -143,27 +134,27 @@ def _given(query: Query, streams: Mapping[str, DataFrame]) -> dict[str, DataFram
     return given
 
 
-def _bounded(standing: Standing, given: Mapping[str, DataFrame]) -> DataFrame:
-    reduction = standing.reduction()
-    if standing.shards > 1 and not reduction.can_shard:
+def _bounded(sent: Sent, given: Mapping[str, DataFrame]) -> DataFrame:
+    reduction = sent.reduction()
+    if sent.shards > 1 and not reduction.can_shard:
         raise UsageError("without an equality between its streams a query has one shard")
-    output = from_arrow_schema(standing.begin().output)
-    reduced = [_reduced(standing, name, frame) for name, frame in given.items()]
+    output = from_arrow_schema(sent.begin().output)
+    reduced = [_reduced(sent, name, frame) for name, frame in given.items()]
     session = reduced[0].sparkSession
-    _prepare(session, standing.shards)
+    _prepare(session, sent.shards)
     return (
         reduce(DataFrame.union, reduced)
         .groupBy("shard")
-        .transformWithState(Shard(standing), ANSWER, "Append", "None")
+        .transformWithState(Shard(sent), ANSWER, "Append", "None")
         .mapInArrow(answers, output)
     )
 
 
-def _reduced(standing: Standing, name: str, frame: DataFrame) -> DataFrame:
-    _, schema = standing.bound()
-    used = standing.reduction().attributes(name)
+def _reduced(sent: Sent, name: str, frame: DataFrame) -> DataFrame:
+    _, schema = sent.bound()
+    used = sent.reduction().attributes(name)
     columns, names = selected(frame, schema.the_stream(name), used)
-    return columns.mapInArrow(Reducer(standing, name, names).reduce, REDUCED)
+    return columns.mapInArrow(Reducer(sent, name, names).reduce, REDUCED)
 
 
 def selected(

@@ -44,8 +44,8 @@ KEPT = 64  # shards that a worker holds on to
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A query as it travels to the workers: as SQL, of which each makes what it needs, once."""
+class Sent:
+    """A query as it is sent to the workers: as SQL, of which each makes what it needs, once."""
 
     schema: str
     query: str
@@ -86,13 +86,13 @@ def _reduction(declarations: str, query: str) -> Reduction:
 class Reducer:
     """For `mapInArrow` over the used columns of a stream, by the name `reduce`."""
 
-    standing: Standing
+    sent: Sent
     stream: str
     columns: tuple[str, ...]
 
     def reduce(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """All rows of a task as one small row per shard."""
-        reduction = self.standing.reduction()
+        reduction = self.sent.reduction()
         parts: list[bytes] = []
         for rows in batches:
             parts.append(reduction.reduced(self.stream, self._events(rows, reduction)))
@@ -100,19 +100,19 @@ class Reducer:
                 parts = [reduction.merged(self.stream, parts)]
         if parts:
             whole = reduction.merged(self.stream, parts)
-            found = reduction.shard(self.stream, whole, self.standing.shards)
+            found = reduction.shard(self.stream, whole, self.sent.shards)
             yield self._rows(found)
 
     def _events(self, rows: pa.RecordBatch, reduction: Reduction) -> EventBatch:
-        _, schema = self.standing.bound()
+        _, schema = self.sent.bound()
         stream = schema.the_stream(self.stream)
         used = reduction.attributes(self.stream)
-        return valid(rows, self.columns, stream, used, self.standing.invalid)
+        return valid(rows, self.columns, stream, used, self.sent.invalid)
 
     def _rows(self, found: dict[int, bytes]) -> pa.RecordBatch:
         """A row for each shard; all groups are given out only by shards that hear of a batch."""
-        if self.standing.mode == "complete":
-            nothing: dict[int, Any] = dict.fromkeys(range(self.standing.shards))
+        if self.sent.mode == "complete":
+            nothing: dict[int, Any] = dict.fromkeys(range(self.sent.shards))
             given = nothing | found
         else:
             given = dict(found)
@@ -157,8 +157,8 @@ class Shard(StatefulProcessor):
     elsewhere, begins with the state of the batch before it.
     """
 
-    def __init__(self, standing: Standing) -> None:
-        self.standing = standing
+    def __init__(self, sent: Sent) -> None:
+        self.sent = sent
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.known = handle.getValueState("known", "digests binary")
@@ -176,13 +176,13 @@ class Shard(StatefulProcessor):
                 reduced.setdefault(row.stream, []).append(bytes(row.reduced))
         known = self.known.get()
         before = bytes(known[0]) if known else b""
-        run = _runs.taken(self.standing, key[0], before) or self._restored(before)
+        run = _runs.taken(self.sent, key[0], before) or self._restored(before)
         answer = run.take(reduced)
-        _runs.keep(self.standing, key[0], self._stored(run.state(), before), run)
+        _runs.keep(self.sent, key[0], self._stored(run.state(), before), run)
         yield from (Row(answer=piece) for piece in pieces(answer))
 
     def _restored(self, digests: bytes) -> Run:
-        run = self.standing.begin()
+        run = self.sent.begin()
         if digests:
             parts = []
             for number in range(len(digests) // DIGEST):
@@ -218,15 +218,15 @@ class Runs:
     """The shards that this worker ran last, each with the digests of its state."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[Standing, int], tuple[bytes, Run]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Sent, int], tuple[bytes, Run]] = OrderedDict()
 
-    def taken(self, standing: Standing, shard: int, digests: bytes) -> Run | None:
+    def taken(self, sent: Sent, shard: int, digests: bytes) -> Run | None:
         """The shard, if it has this state; it is changed next, so it is kept no longer."""
-        found = self._kept.pop((standing, shard), None)
+        found = self._kept.pop((sent, shard), None)
         return found[1] if found is not None and found[0] == digests else None
 
-    def keep(self, standing: Standing, shard: int, digests: bytes, run: Run) -> None:
-        self._kept[standing, shard] = (digests, run)
+    def keep(self, sent: Sent, shard: int, digests: bytes, run: Run) -> None:
+        self._kept[sent, shard] = (digests, run)
         if len(self._kept) > KEPT:
             self._kept.popitem(last=False)
 

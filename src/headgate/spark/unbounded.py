@@ -25,25 +25,25 @@ from headgate.query import Aggregate, Query, Source
 from headgate.schema import Schema
 from headgate.spark.cap import capped
 from headgate.spark.continuous import selected
-from headgate.spark.shard import Standing, valid
+from headgate.spark.shard import Sent, valid
 from headgate.sql import name, render_predicate
 from headgate.sql.render import dotted
 
 
 def unbounded(
-    standing: Standing, given: Mapping[str, DataFrame], most_state_rows: int, why: Unbounded
+    sent: Sent, given: Mapping[str, DataFrame], most_state_rows: int, why: Unbounded
 ) -> DataFrame:
     """The query as Spark runs it, which stops when its state has too many rows.
 
     Raises Unbounded again, with Spark's own reason, where Spark cannot run it on streams.
     """
-    query, schema = standing.bound()
+    query, schema = sent.bound()
     streaming = any(frame.isStreaming for frame in given.values())
     refused = _refused(query, streaming=streaming)
     if refused:
         raise _neither(why, refused)
     try:
-        found = _selected(standing, query, schema, given)
+        found = _selected(sent, query, schema, given)
     except AnalysisException as error:
         raise _neither(why, str(error).split("\n", maxsplit=1)[0]) from None
     return capped(found, query.id, most_state_rows) if streaming else found
@@ -89,10 +89,10 @@ def _equalities(where: Predicate) -> Iterator[set[str]]:
 
 
 def _selected(
-    standing: Standing, query: Query, schema: Schema, given: Mapping[str, DataFrame]
+    sent: Sent, query: Query, schema: Schema, given: Mapping[str, DataFrame]
 ) -> DataFrame:
     """FROM, WHERE, GROUP BY and SELECT by the DataFrame API."""
-    frames = [_source(standing, query, schema, given, source) for source in query.sources]
+    frames = [_source(sent, query, schema, given, source) for source in query.sources]
     joined = reduce(DataFrame.join, frames).where(render_predicate(query.where))
     by = output_columns(query, schema)
     expressions: list[Attribute | Aggregate] = [o.expression for o in query.outputs] or list(by)
@@ -102,7 +102,7 @@ def _selected(
     outputs = [_typed(_expression(each), each, name) for name, each in found.items()]
     if query.distinct:
         return joined.select(*outputs).distinct()
-    if not standing.expand:
+    if not sent.expand:
         outputs.append(F.lit(1).cast("long").alias(MULTIPLICITY))
     return joined.select(*outputs)
 
@@ -124,7 +124,7 @@ def _typed(column: Column, expression: Attribute | Aggregate, name: str) -> Colu
 
 
 def _source(
-    standing: Standing,
+    sent: Sent,
     query: Query,
     schema: Schema,
     given: Mapping[str, DataFrame],
@@ -137,7 +137,7 @@ def _source(
     used = tuple(a.name for a in stream if a.name in mine) or stream.names[:1]
     frame, names = selected(given[source.stream], stream, used)
     types = pa.schema([(f"c{n}", stream[u].type.arrow) for n, u in enumerate(used)])
-    checker = Checker(standing, source.stream, names, used)
+    checker = Checker(sent, source.stream, names, used)
     checked = frame.mapInArrow(checker.check, from_arrow_schema(types))
     nested = _nested({tuple(u.split(".")): F.col(f"c{n}") for n, u in enumerate(used)})
     return checked.select(*nested).alias(source.alias)
@@ -158,18 +158,18 @@ def _nested(leaves: Mapping[tuple[str, ...], Column]) -> list[Column]:
 class Checker:
     """For `mapInArrow` over the used columns of a stream, by the name `check`."""
 
-    standing: Standing
+    sent: Sent
     stream: str
     columns: tuple[str, ...]
     used: tuple[str, ...]
 
     def check(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The valid rows, each attribute in its declared type."""
-        _, schema = self.standing.bound()
+        _, schema = self.sent.bound()
         stream = schema.the_stream(self.stream)
         numbers = [f"c{number}" for number in range(len(self.used))]
         for rows in batches:
-            events = valid(rows, self.columns, stream, self.used, self.standing.invalid)
+            events = valid(rows, self.columns, stream, self.used, self.sent.invalid)
             yield events.table.rename_columns(numbers)
 
 

@@ -13,6 +13,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
+
 from headgate.bounded.synopses.branches import Branch
 from headgate.bounded.synopses.runnable import plan_to_run
 from headgate.predicate import Column, Row
@@ -21,6 +23,7 @@ from headgate.schema import BIGINT, DOUBLE, STRING, Attribute, DecimalType, Sche
 from tests.bounded.random_sql import Statement, rows
 
 Event = tuple[str, Row]
+Batch = dict[str, list[Row]]
 
 HOSTILE: dict[Any, Sequence[Any]] = {
     BIGINT: (2**53, 2**53 + 1, -(2**53) - 1),
@@ -38,6 +41,24 @@ def events_of(statement: Statement, numbers: random.Random, count: int) -> list[
     streams = streams_of(statement.query)
     branches = plan_to_run(statement.query, statement.schema).branches
     return [next(_events(wanted, numbers, numbers.choice(streams), branches)) for _ in range(count)]
+
+
+def batches(events: Sequence[Event], numbers: random.Random) -> Iterator[Batch]:
+    """Events in batches of one row to all of them; now and then a stream has none."""
+    size = numbers.choice((1, 4, 15, 60))
+    for start in range(0, len(events), size):
+        batch: Batch = {events[0][0]: []} if numbers.random() < 0.2 else {}
+        for stream, row in events[start : start + size]:
+            batch.setdefault(stream, []).append(row)
+        yield batch
+
+
+def in_some_form(stream: str, of: list[Row], schema: Schema, numbers: random.Random) -> Any:
+    """Rows as a list or as an Arrow table."""
+    if numbers.random() < 0.5:
+        return of
+    declared = schema.the_stream(stream)
+    return pa.table({a.name: pa.array([row[a.name] for row in of], a.type.arrow) for a in declared})
 
 
 def streams_of(query: Query) -> list[str]:

@@ -6,37 +6,32 @@ DuckDB is the judge wherever it means the same; the definition, row by row, is e
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from headgate.bounded.running.reduction import Reduction
-from headgate.bounded.running.run import Mode, Run
+from headgate.bounded.running.run import Run
 from headgate.errors import Overflow, Unbounded, UsageError
 from headgate.events import from_rows
 from headgate.predicate import Row
-from headgate.query import Query
 from tests.bounded.random_queries import FAMILIES, Family
 from tests.bounded.random_sql import Statement, statements, statements_of_cores
-from tests.bounded.running.events import Event, events_of
+from tests.bounded.running.client import Client
+from tests.bounded.running.events import Batch, Event, batches, events_of, in_some_form
 from tests.bounded.running.oracles import (
     Duck,
     Found,
-    Key,
     Rows,
     agree,
     defined,
-    found,
     is_beyond_duckdb,
 )
 from tests.bounded.sql import bound
 from tests.scale import many, seed
 
-Batch = dict[str, list[Row]]
 Judge = Callable[[Rows], Found]
 
 TYPED = """
@@ -76,44 +71,6 @@ LARGEST = 2**63 - 1
 SHARDS = 3
 
 
-def values_of(table: pa.Table) -> list[Key]:
-    """The rows of a table; names do not matter."""
-    columns = [column.to_pylist() for column in table.columns]
-    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
-
-
-class Client:
-    """Somebody who has only what a run gave: rows, or the last state of each group."""
-
-    def __init__(self, query: Query, *, mode: Mode, expand: bool) -> None:
-        self.query = query
-        self.mode = mode
-        self.expand = expand
-        self.has: dict[Key, Any] = {}
-
-    def told(self, table: pa.Table) -> None:
-        new = self.read(table)
-        if self.query.kind == "aggregate":
-            self.has = dict(new) if self.mode == "complete" else {**self.has, **new}
-            return
-        if self.query.distinct:
-            assert not new.keys() & self.has.keys(), "a row was given twice"
-            assert all(times == 1 for times in new.values())
-        self.has = dict(Counter(self.has) + Counter(new))
-
-    def read(self, table: pa.Table) -> Found:
-        """A table as an answer, by its multiplicities."""
-        given = values_of(table)
-        if self.query.kind == "aggregate" or self.query.distinct or self.expand:
-            return found(self.query, given)
-        times: Counter[Key] = Counter()
-        for *row, multiplicity in given:
-            assert multiplicity > 0
-            (key,) = found(self.query, [row])
-            times[key] += multiplicity
-        return times
-
-
 class Trial:
     """One query run in three ways: by pushes, from reductions, and from reductions by shard."""
 
@@ -144,7 +101,12 @@ class Trial:
             state, self.run = self.run.state(), self.new_run()
             self.run.restore(state)
         self.rows.add(stream, rows)
-        given = self.run.push(stream, self.in_some_form(stream, rows))
+        before = self.run.state()
+        try:
+            given = self.run.push(stream, in_some_form(stream, rows, self.schema, self.numbers))
+        except Overflow:
+            assert self.run.state() == before
+            raise
         assert given.schema == self.run.output
         self.clients[0].told(given)
 
@@ -171,13 +133,6 @@ class Trial:
         parts = [self.reduction.reduced(stream, half) for half in halves]
         return [self.reduction.merged(stream, parts)] if self.numbers.random() < 0.5 else parts
 
-    def in_some_form(self, stream: str, rows: list[Row]) -> Any:
-        if self.numbers.random() < 0.5:
-            return rows
-        declared = self.schema.the_stream(stream)
-        arrays = {a.name: pa.array([row[a.name] for row in rows], a.type.arrow) for a in declared}
-        return pa.table(arrays)
-
     def check(self, expected: Found, *, rounded: bool) -> None:
         """What was given by pushes, and the whole answer; and that all is within the bound."""
         whole, has = self.clients[0].read(self.run.answer()), self.clients[0].has
@@ -201,16 +156,6 @@ def trial(statement: Statement, numbers: random.Random) -> Trial | None:
         return Trial(statement, numbers)
     except (Unbounded, UsageError):
         return None
-
-
-def batches(events: Sequence[Event], numbers: random.Random) -> Iterator[Batch]:
-    """Events in batches of one row to all of them; now and then a stream has none."""
-    size = numbers.choice((1, 4, 15, 60))
-    for start in range(0, len(events), size):
-        batch: Batch = {events[0][0]: []} if numbers.random() < 0.2 else {}
-        for stream, row in events[start : start + size]:
-            batch.setdefault(stream, []).append(row)
-        yield batch
 
 
 def judged(of: Trial, events: Sequence[Event], judge: Judge, *, rounded: bool) -> None:

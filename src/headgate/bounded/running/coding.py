@@ -1,14 +1,16 @@
 """Which cell each row of a column is in, as a small whole number.
 
 Where values are numbered by 64 bits, the cells are stretches of numbers: a row's stretch is found
-by its bounds, and inside a stretch of single values each has its own code. All other cells are
-looked up once for every different value, and numbered as they come.
+by its bounds, or in a table where these are near one another, and inside a stretch of single values
+each has its own code. All other cells are looked up once for every different value, and numbered as
+they come.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +19,9 @@ from headgate.encoding.columns import WIDEST_CODED, CodedColumn, Codes, Mask
 from headgate.schema import DecimalType, Ordinal, String
 
 MOST_REMEMBERED = 100_000  # values whose cells are not looked up again
-LIMITS = np.iinfo(np.int64)
+MOST_TABLED = 1 << 16  # values from the first bound of a cell to the last
 NOWHERE = -1
+LARGEST = (1 << 63) - 1
 
 
 class ColumnCoder:
@@ -34,22 +37,22 @@ class ColumnCoder:
         self._stretches: _Stretches | None = None
         self._numbers: dict[Cell, int] = {}
         self._remembered: dict[Ordinal, int] = {}
+        self._pieces = cells.clipped(0)
         if _is_numbered(cells):
-            stretches, size = _stretches(cells)
-            if size < LIMITS.max:
-                self._stretches, self.size = stretches, size + null
+            stretches = _Stretches(cells)
+            if stretches.size < LARGEST:
+                self._stretches, self.size = stretches, stretches.size + null
 
     def codes(self, column: CodedColumn) -> tuple[Codes, Mask]:
         """The code of each row's cell, and whether it has one (`Cells.cell` is not None)."""
         if self._stretches is not None:
-            found, has = self._stretches.codes(column.codes)
+            found = self._stretches.codes(column.codes)
         else:
             found = self._looked_up(column)
-            has = found != NOWHERE
         if column.valid is not None:
-            has = np.where(column.valid, has, self.null)
-            found = np.where(column.valid, found, self._null_code)
-        return np.where(has, found, 0), has
+            found = np.where(column.valid, found, self._null_code if self.null else NOWHERE)
+        has = found != NOWHERE
+        return np.maximum(found, 0), has
 
     @property
     def _null_code(self) -> int:
@@ -57,11 +60,23 @@ class ColumnCoder:
 
     def _looked_up(self, column: CodedColumn) -> Codes:
         if column.ranked is not None:
-            table = [*map(self._remember, column.ranked), NOWHERE]
-            return np.array(table, dtype=np.int64)[column.codes]
+            return self._of_ranked(column.ranked)[column.codes]
         distinct, places = np.unique(column.codes, return_inverse=True)
-        table = [self._remember(ordinal) for ordinal in distinct.tolist()]
-        return np.array(table, dtype=np.int64)[places]
+        return np.array([*map(self._remember, distinct.tolist())], dtype=np.int64)[places]
+
+    def _of_ranked(self, ranked: list[Any]) -> Codes:
+        """The code of each of the sorted ordinals, with one more for NULL; of a gap all at once."""
+        if len(ranked) < len(self._pieces):
+            return np.array([*map(self._remember, ranked), NOWHERE], dtype=np.int64)
+        found = np.full(len(ranked) + 1, NOWHERE, dtype=np.int64)
+        for piece in self._pieces:
+            low, high = piece.span.low, piece.span.high
+            start = 0 if low is None else bisect_left(ranked, low)
+            stop = len(ranked) if high is None else bisect_left(ranked, high)
+            some = ranked[start : start + 1] if piece.kind == "gap" else ranked[start:stop]
+            if start < stop:
+                found[start:stop] = [self._remember(ordinal) for ordinal in some]
+        return found
 
     def _remember(self, ordinal: Any) -> int:
         found = self._remembered.get(ordinal)
@@ -77,24 +92,56 @@ class ColumnCoder:
         return self._numbers.setdefault(cell, len(self._numbers))
 
 
-class _Stretches(NamedTuple):
-    """Ascending stretches of ordinals, each with the code of its first value.
+class _Stretches:
+    """The line of ordinals, cut where cells begin and end.
 
-    `step` is 1 where each value is a cell, 0 where all of the stretch are one.
+    Between two cuts the code of an ordinal o is `o * step + shift`, modulo 2^64; step is 0 where
+    all of the stretch is one cell, or none.
     """
 
-    first: Codes
-    last: Codes
-    code: Codes
-    step: Codes
+    def __init__(self, cells: Cells) -> None:
+        cuts: list[int] = []
+        lines = [(0, NOWHERE)]  # step and shift of what lies before the first cut
+        least, greatest = cells.type.minimum, cells.type.maximum
+        gaps: dict[object, int] = {}
+        size = 0
+        for first, last, gap in _clipped(cells):
+            code = size if gap is None else gaps.setdefault(gap, size)
+            size = max(size, code + (last - first + 1 if gap is None else 1))
+            line = (1, code - first) if gap is None and first < last else (0, code)
+            if first != least and cuts[-1:] != [first]:
+                cuts.append(first)
+                lines.append(line)
+            else:
+                lines[-1] = line
+            if last != greatest:
+                cuts.append(last + 1)
+                lines.append((0, NOWHERE))
+        self.size = size
+        self._cuts = np.array(cuts, dtype=np.int64)
+        self._step, self._shift = np.array(_wrapped(lines), dtype=np.int64).T.copy()
+        self._table: Codes | None = None
+        ends_flat = self._step[0] == self._step[-1] == 0
+        if cuts and ends_flat and cuts[-1] - cuts[0] < MOST_TABLED:
+            self._table = self.codes(np.arange(cuts[0] - 1, cuts[-1] + 1))
 
-    def codes(self, ordinals: Codes) -> tuple[Codes, Mask]:
-        if not len(self.first):
-            return np.zeros(len(ordinals), dtype=np.int64), np.zeros(len(ordinals), dtype=np.bool_)
-        at = np.searchsorted(self.first, ordinals, side="right") - 1
-        has = (at >= 0) & (ordinals <= self.last[at])
-        inside = np.where(has, ordinals, self.first[at]) - self.first[at]
-        return self.code[at] + inside * self.step[at], has
+    def codes(self, ordinals: Codes) -> Codes:
+        """The code of each ordinal's cell; -1 where it has none."""
+        if self._table is not None:
+            low, high = self._cuts[0] - 1, self._cuts[-1]
+            inside: Codes = np.clip(ordinals, low, high) - low
+            return self._table[inside]
+        at = np.searchsorted(self._cuts, ordinals, side="right")
+        found: Codes = self._shift[at]
+        if self._step.any():
+            found += ordinals * self._step[at]
+        return found
+
+
+def _wrapped(lines: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Shifts as 64 bits hold them."""
+    half = LARGEST + 1
+    return [(step, (shift + half) % (2 * half) - half) for step, shift in lines]
 
 
 def _is_numbered(cells: Cells) -> bool:
@@ -105,24 +152,6 @@ def _is_numbered(cells: Cells) -> bool:
     if isinstance(type_, DecimalType) and type_.precision > WIDEST_CODED:
         return False
     return all(piece.grid is None for piece in cells.pieces)
-
-
-def _stretches(cells: Cells) -> tuple[_Stretches, int]:
-    """The stretches of a column's cells, and how many codes they have."""
-    rows, size = [], 0
-    gaps: dict[object, int] = {}
-    for first, last, gap in _clipped(cells):
-        if gap is None:
-            rows.append((first, last, size, 1))
-            size += last - first + 1
-        else:
-            code = gaps.setdefault(gap, size)
-            size += code == size
-            rows.append((first, last, code, 0))
-    if size >= LIMITS.max:
-        rows = []
-    arrays = np.array(rows, dtype=np.int64).reshape(-1, 4).T.copy()
-    return _Stretches(*arrays), size
 
 
 def _clipped(cells: Cells) -> Iterator[tuple[int, int, object]]:

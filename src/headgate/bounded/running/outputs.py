@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,33 +13,34 @@ from headgate.bounded.running.weighted import Weighted
 from headgate.errors import UsageError
 from headgate.predicate import Column
 from headgate.query import Query
-from headgate.schema import Schema
 
 MULTIPLICITY = "multiplicity"
 
 
-def rows_of(query: Query, schema: Schema, columns: Sequence[Column], rows: Weighted) -> pa.Table:
-    """The rows, with how often each of them is there."""
-    del schema
+def rows_of(query: Query, columns: Sequence[Column], rows: Weighted) -> pa.Table:
+    """The rows, with how often each of them is there, unless each is there once."""
     expressions = [o.expression for o in query.outputs] or list(columns)
-    arrays = [rows.values[c] for c in expressions if isinstance(c, Column)]
+    arrays: list[pa.Array[Any]] = [rows.values[c] for c in expressions if isinstance(c, Column)]
     names = output_names(query, columns)
-    return pa.Table.from_arrays([*arrays, pa.array(rows.count)], [*names, MULTIPLICITY])
+    if not query.distinct:
+        arrays.append(pa.array(rows.count))
+        names.append(MULTIPLICITY)
+    return pa.Table.from_arrays(arrays, names)
 
 
 def output_names(query: Query, columns: Sequence[Column]) -> list[str]:
-    """A name for each column; with its stream where two would have the same."""
-    outputs = query.outputs
-    names = [o.name for o in outputs] if outputs else [c.name for c in columns]
-    times = Counter(name.lower() for name in names)
-    keys = [o.expression for o in outputs] if outputs else list(columns)
-    found = [
-        key.key if times[name.lower()] > 1 and isinstance(key, Column) else name
-        for name, key in zip(names, keys, strict=True)
-    ]
-    if len({name.lower() for name in found}) < len(found) or MULTIPLICITY in found:
-        raise UsageError(f"`{query.id}` has columns of the same name; name them with AS")
-    return found
+    """A name for each column; of `*`, with its stream where two have the same."""
+    if query.outputs:
+        names = [output.name for output in query.outputs]
+    else:
+        times = Counter(column.name.lower() for column in columns)
+        names = [c.key if times[c.name.lower()] > 1 else c.name for c in columns]
+    if not query.distinct and MULTIPLICITY in map(str.lower, names):
+        raise UsageError(
+            f"`{query.id}` has a column `{MULTIPLICITY}`, which is how often a row is there; "
+            "give it another name with AS"
+        )
+    return names
 
 
 def expanded(table: pa.Table) -> pa.Table:

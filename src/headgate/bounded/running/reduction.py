@@ -134,10 +134,12 @@ def unframed(data: bytes) -> list[pa.Table]:
 
 
 def _hashed(rows: Weighted, column: Column) -> Numbers:
-    """A number for each value, the same in every process."""
+    """A number for each value, the same in every process and batch; 0 for NULL."""
     coded = encode_column(rows.values[column], column.type)
     if coded.ranked is None:
         mixed = coded.codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        return (mixed >> np.uint64(33)).astype(np.int64)
-    known = np.array([crc32(str(each).encode()) for each in coded.ranked] or [0], np.int64)
-    return known[coded.codes]
+        found = (mixed >> np.uint64(33)).astype(np.int64)
+    else:
+        known = np.array([crc32(str(each).encode()) for each in coded.ranked] or [0], np.int64)
+        found = known[coded.codes]
+    return found if coded.valid is None else np.where(coded.valid, found, 0)

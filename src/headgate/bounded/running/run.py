@@ -190,10 +190,8 @@ class Run:
             some = found if changed and self._mode == "update" else None
             return group_rows(self.query, parts, some)
         columns = output_columns(program.query, program.schema)
-        table = rows_of(program.query, program.schema, columns, found[0])
-        if self.query.distinct:
-            return table.drop_columns(["multiplicity"])
-        return expanded(table) if self._expand else table
+        table = rows_of(program.query, columns, found[0])
+        return expanded(table) if self._expand and not self.query.distinct else table
 
     def state(self) -> bytes:
         """Everything that is stored, for a file or a state store."""

@@ -1,0 +1,202 @@
+"""A run is pleasant to use, and never leaves a state that is neither before nor after."""
+
+from __future__ import annotations
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+import headgate as hg
+from headgate.bounded.running.opening import read_query
+from headgate.bounded.running.reduction import Reduction
+from headgate.errors import EventError, Overflow, SqlError, StateError, Unbounded, UsageError
+from headgate.events import from_rows
+from headgate.schema import Schema
+
+STREAMS = """
+CREATE STREAM s (a INT CHECK (a BETWEEN 0 AND 9), b BIGINT);
+CREATE STREAM t (d INT CHECK (d BETWEEN 0 AND 9), x DOUBLE);
+"""
+JOIN = STREAMS + "SELECT a FROM s, t WHERE a = d"
+
+
+def rows(name: str, *values: int) -> list[dict[str, int]]:
+    return [{name: value} for value in values]
+
+
+def test_multiplicities_or_rows() -> None:
+    counted, expanded = hg.bounded.run(JOIN), hg.bounded.run(JOIN, expand=True)
+    for run in (counted, expanded):
+        assert run.push("S", rows("a", 1, 1, 2)).num_rows == 0  # names of streams ignore case
+    assert counted.push("t", rows("d", 1, 1)).to_pylist() == [{"a": 1, "multiplicity": 4}]
+    assert expanded.push("t", rows("d", 1, 1)).to_pylist() == [{"a": 1}] * 4
+    assert expanded.output.names == ["a"]
+
+
+def test_update_and_complete() -> None:
+    select = STREAMS + "SELECT a, COUNT(*) AS n FROM s GROUP BY a"
+    update, complete = hg.bounded.run(select), hg.bounded.run(select, mode="complete")
+    for run in (update, complete):
+        run.push("s", rows("a", 1, 2))
+    assert update.push("s", rows("a", 2)).to_pylist() == [{"a": 2, "n": 2}]
+    assert complete.push("s", rows("a", 2)).num_rows == 2
+    assert update.answer().num_rows == 2
+
+
+def test_an_aggregate_of_nothing_has_a_row() -> None:
+    """As in SQL; nothing is told before something has changed."""
+    run = hg.bounded.run(STREAMS + "SELECT COUNT(*) AS n, SUM(b) AS total FROM s, t WHERE a = d")
+    assert run.answer().to_pylist() == [{"n": 0, "total": None}]
+    assert run.push("s", []).num_rows == 0
+
+
+def test_a_maximum_is_told_when_it_changes() -> None:
+    run = hg.bounded.run(STREAMS + "SELECT MAX(b) AS most FROM s")
+    assert run.push("s", rows("b", 3)).to_pylist() == [{"most": 3}]
+    assert run.push("s", rows("b", 2)).num_rows == 0
+    assert run.push("s", rows("b", 7)).to_pylist() == [{"most": 7}]
+
+
+def test_rows_that_do_not_fit_are_refused_or_skipped() -> None:
+    run = hg.bounded.run(JOIN)
+    with pytest.raises(EventError, match="row 1 of s: `a` is 10, outside its CHECK"):
+        run.push("s", rows("a", 1, 10))
+    assert run.stored.values == 0
+    lenient = hg.bounded.run(JOIN, invalid="skip")
+    lenient.push("s", rows("a", 1, 10))
+    assert (lenient.skipped, lenient.stored.values) == (1, 2)
+
+
+def test_what_overflows_leaves_no_trace() -> None:
+    """A sum beyond BIGINT is an error, and the next push goes on from before it."""
+    run = hg.bounded.run(STREAMS + "SELECT SUM(b) AS total FROM s")
+    run.push("s", rows("b", 2**63 - 1))
+    before = run.state()
+    with pytest.raises(Overflow, match="SUM is 9223372036854775808, beyond a BIGINT"):
+        run.push("s", rows("b", 1))
+    assert run.state() == before
+    assert run.push("s", rows("b", -1)).to_pylist() == [{"total": 2**63 - 2}]
+
+
+def test_counts_do_not_wrap_around() -> None:
+    """A cross product of three streams of 3 million rows has more than 2^63 rows."""
+    text = """CREATE STREAM s (a INT);
+        SELECT x.a FROM s AS x, s AS y, s AS z WHERE x.a = 1 AND y.a = 1 AND z.a = 1"""
+    run = hg.bounded.run(text)
+    many = pa.table({"a": pa.array([1] * 1_500_000, pa.int32())})
+    run.push("s", many)
+    with pytest.raises(Overflow, match="more than 2\\^63"):
+        run.push("s", many)
+
+
+def test_a_state_goes_on_elsewhere_and_belongs_to_its_query() -> None:
+    run = hg.bounded.run(JOIN)
+    run.push("s", rows("a", 1, 2))
+    other = hg.bounded.run(JOIN)
+    other.restore(run.state())
+    assert other.push("t", rows("d", 2)).to_pylist() == [{"a": 2, "multiplicity": 1}]
+    with pytest.raises(StateError, match="the state of another query"):
+        hg.bounded.run(JOIN + " AND a > 3").restore(run.state())
+    for damaged in (b"", b"abc", run.state()[:-10], run.state()[:40], b"\0" * 100):
+        with pytest.raises(StateError):
+            hg.bounded.run(JOIN).restore(damaged)
+
+
+def test_reductions_travel() -> None:
+    """What tasks reduce apart, in processes of their own, is what one push gives."""
+    query, schema = read_query(JOIN, Schema())
+    reduction = pickle.loads(pickle.dumps(Reduction(query, schema)))
+    assert reduction.streams == ("s", "t")
+    assert (reduction.attributes("s"), reduction.can_shard) == (("a",), True)
+    parts = [
+        reduction.reduced("s", from_rows(rows("a", n, 3), schema.the_stream("s"))) for n in range(5)
+    ]
+    run = hg.bounded.run(query, schema)
+    merged = reduction.merged("s", parts[:3])
+    assert run.take({"s": [merged, *parts[3:]]}).num_rows == 0
+    given = run.take(
+        {"t": [reduction.reduced("t", from_rows(rows("d", 3, 4), schema.the_stream("t")))]}
+    )
+    assert given.sort_by("a").to_pylist() == [
+        {"a": 3, "multiplicity": 6},
+        {"a": 4, "multiplicity": 1},
+    ]
+
+
+def test_shards_never_meet() -> None:
+    query, schema = read_query(JOIN, Schema())
+    reduction = Reduction(query, schema)
+    runs = {shard: hg.bounded.run(query, schema) for shard in range(3)}
+    found = []
+    for stream, name in (("s", "a"), ("t", "d")):
+        reduced = reduction.reduced(
+            stream, from_rows(rows(name, *range(10)), schema.the_stream(stream))
+        )
+        for shard, part in reduction.shard(stream, reduced, 3).items():
+            found += runs[shard].take({stream: [part]}).column("a").to_pylist()
+    assert sorted(found) == list(range(10))
+    assert all(run.stored.values for run in runs.values())
+
+
+@pytest.mark.parametrize(
+    "select, can",
+    [
+        ("SELECT a FROM s, t WHERE a = d", True),
+        ("SELECT DISTINCT a FROM s, t WHERE a = d", True),
+        ("SELECT DISTINCT s.a FROM s, t WHERE a <= d", False),
+        ("SELECT d, COUNT(*) AS n FROM s, t WHERE a = d GROUP BY d", True),
+        ("SELECT COUNT(*) AS n FROM s, t WHERE a = d", False),
+        ("SELECT a, COUNT(*) AS n FROM s GROUP BY a", True),
+        ("SELECT MAX(b) AS most FROM s", False),
+    ],
+)
+def test_what_can_be_sharded(select: str, can: bool) -> None:
+    assert Reduction(*read_query(STREAMS + select, Schema())).can_shard is can
+
+
+def test_an_unbounded_query_is_refused_with_everything() -> None:
+    with pytest.raises(Unbounded) as refused:
+        hg.bounded.run("CREATE STREAM s (a INT); CREATE STREAM t (d INT); SELECT a FROM s, t")
+    said = str(refused.value).splitlines()
+    assert said[0].startswith("`query` needs unbounded memory: `s.a` is put out")
+    assert said[1].startswith("  every row like these of s must be remembered: {")
+    assert said[2].startswith("  cure: ")
+    assert refused.value.verdict.bounded == "no"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "text, error, said",
+    [
+        (STREAMS, UsageError, "the text has 0 queries; give one"),
+        (STREAMS + "SELECT a FROM s", UsageError, "is a filter, which remembers nothing"),
+        (STREAMS + "SELECT zz FROM s, t", SqlError, "<text>:4:8: no attribute `zz`"),
+        (
+            STREAMS + "SELECT a AS multiplicity FROM s, t WHERE a = d",
+            UsageError,
+            "has a column `multiplicity`, which is how often a row is there",
+        ),
+        (
+            "CREATE AGGREGATE p99 (INT) RETURNS INT DISTRIBUTIVE;"
+            + STREAMS
+            + "SELECT p99(a) AS p FROM s",
+            UsageError,
+            "needs p99, which is declared, but not defined",
+        ),
+    ],
+)
+def test_what_is_not_run_is_said(text: str, error: type[Exception], said: str) -> None:
+    with pytest.raises(error) as raised:
+        _ = hg.bounded.run(text).output
+    assert said in str(raised.value)
+
+
+def test_a_stream_that_is_not_read() -> None:
+    with pytest.raises(UsageError, match="reads s, t, not u"):
+        hg.bounded.run(JOIN).push("u", [])
+
+
+def test_a_query_needs_its_schema() -> None:
+    query, _ = read_query(JOIN, Schema())
+    with pytest.raises(UsageError, match="give its schema"):
+        hg.bounded.run(query)
