@@ -10,6 +10,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -24,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import headgate as hg
-from headgate.errors import EventError, Unbounded
+from headgate.errors import EventError, StateError, Unbounded
 from headgate.schema import Schema
 from headgate.spark import shard
 from headgate.spark.failure import reason
@@ -292,8 +293,11 @@ def test_states_of_many_parts(streams: Streams, monkeypatch: pytest.MonkeyPatch)
         found += kept.after_batch(run, reduced)
     assert len(kept.parts.kept) > 10
     assert found == Counter((s["A"],) for s, _ in streams.joined(in_range))
+    several = replace(run, shards=2)
+    with pytest.raises(StateError, match="the query began with 1 shards, and has 2 now"):
+        kept.after_batch(several, {"S": pa.Table.from_pylist(streams.s[:1])})
     kept.parts.kept[3,] = (b"nonsense",)
-    with pytest.raises(hg.HeadgateError, match="part 3 of a query's state is damaged"):
+    with pytest.raises(StateError, match="part 3 of a query's state is damaged"):
         kept.after_batch(run, {"S": pa.Table.from_pylist(streams.s[:1])})
 
 

@@ -76,11 +76,9 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
 
 def _next_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]:
     """What is worth a look now, and the command for it."""
-    for kind in ("matches", "answers") if pipeline.sink.kind == "parquet" else ():
-        if kind in result.places:
-            table = f"pq.read_table('{_short(result.places[kind])}').to_pandas()"
-            code = f"import pyarrow.parquet as pq; print({table})"
-            yield f"look at the {kind}", f'{_short(sys.executable)} -c "{code}"'
+    for what, folder in _tables(result) if pipeline.sink.kind == "parquet" else ():
+        code = f"import pyarrow.parquet as pq; print(pq.read_table('{folder}').to_pandas())"
+        yield f"look at {what}", f'{_short(sys.executable)} -c "{code}"'
     files = " ".join(f"-q {_short(file)}" for file in pipeline.queries.files)
     if result.silent and files:
         yield (
@@ -96,6 +94,19 @@ def _next_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]
             "run it again: it goes on where it ended. To begin anew",
             f"rm -r {_short(pipeline.sink.path)}",
         )
+
+
+def _tables(result: Result) -> Iterator[tuple[str, str]]:
+    """The matches, and the answers of the first query that gave any."""
+    from headgate.spark.streaming.standing import folder_of
+
+    if "matches" in result.places:
+        yield "the matches", _short(result.places["matches"])
+    given = (query_id for query_id, one in result.tally.continuous.items() if one.rows)
+    query_id = next(given, None)
+    if query_id is not None and "answers" in result.places:
+        place = Path(result.places["answers"]).parent / folder_of(query_id)
+        yield f"the answers of {query_id}", _short(place)
 
 
 def stored_lines(continuous: Mapping[str, Progress]) -> Iterator[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from threading import Thread
 from uuid import uuid4
-from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -59,11 +58,13 @@ class Cap(StreamingQueryListener):
 
     def _stop(self, identifier: str, run: str, query: str, rows: int, most: int) -> None:
         """From a thread of its own: to wait for its end here would hold up all listeners."""
-        _stopped[run] = (
-            f"`{query}` was stopped: it needs unbounded memory, and its state has {rows:,} rows, "
-            f"which is above most_state_rows = {most:,}"
-        )
-        Thread(target=_stop, args=(self.session.streams.get(identifier), run), daemon=True).start()
+        running = self.session.streams.get(identifier)
+        if running is not None:
+            _stopped[run] = (
+                f"`{query}` was stopped: it needs unbounded memory, and its state has {rows:,} "
+                f"rows, which is above most_state_rows = {most:,}"
+            )
+            Thread(target=_stop, args=(running, _stopped[run]), daemon=True).start()
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         pass
@@ -72,14 +73,13 @@ class Cap(StreamingQueryListener):
         pass
 
 
-_listeners: WeakKeyDictionary[SparkSession, Cap] = WeakKeyDictionary()
+_listeners: dict[SparkSession, Cap] = {}  # for good: a query may outlive all names of its session
 _stopped: dict[str, str] = {}
 
 
-def _stop(running: StreamingQuery | None, run: str) -> None:
-    if running is not None:
-        running.stop()
-    warn(_stopped[run])
+def _stop(running: StreamingQuery, why: str) -> None:
+    running.stop()
+    warn(why)
 
 
 def why_stopped(query: StreamingQuery) -> str | None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headgate.errors import SnapshotError
 from headgate.queries import read
 from headgate.snapshot import publish
 from headgate.spark.pipeline import read_pipeline
@@ -27,7 +22,8 @@ from headgate.spark.streaming.described import Pipeline
 from headgate.spark.streaming.described import Source as Described
 from headgate.spark.streaming.job import Batch, Job, Tally
 from headgate.spark.streaming.leader import Leader
-from headgate.spark.streaming.log import BatchLog, Counts
+from headgate.spark.streaming.log import BatchLog
+from headgate.spark.streaming.result import Result, result_of
 from headgate.spark.streaming.runs import Runs
 from headgate.spark.streaming.several import Several
 from headgate.spark.streaming.sinks import Directory, Memory, Screen, Sink
@@ -35,8 +31,10 @@ from headgate.spark.streaming.sources import Files, Rate, Replay, Source
 from headgate.spark.streaming.synopses import Synopses
 from headgate.spark.streaming.versions import Followed
 
+__all__ = ["Result", "run"]
+
 DEFAULT_RATE = 100  # rows a second
-TOP = 5  # queries that a result names as busiest, and as silent
+SHOWN = 5  # queries that were refused
 
 OnBatch = Callable[[Batch, Tally], None]
 OnNote = Callable[[str], None]
@@ -46,56 +44,6 @@ OnReady = Callable[[Job], None]
 
 def _nothing(*_: object) -> None:
     pass
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Result:
-    """What a run did; `total` counts all runs of the same state.
-
-    `silent` are the queries of the last version that matched nothing in this run. `matches`, `dead`
-    and, by the id of the query, `answers` are the rows of a memory sink.
-    """
-
-    tally: Tally
-    total: Counts
-    version: int
-    queries: int
-    busiest: list[tuple[str, int]]
-    silent: int
-    silent_ids: list[str]
-    places: dict[str, str]
-    matches: pa.Table | None = None
-    dead: pa.Table | None = None
-    answers: dict[str, pa.Table] = field(default_factory=dict)
-
-    def as_json(self) -> dict[str, Any]:
-        counts, seconds = self.tally.counts, max(self.tally.seconds, 0.001)
-        return {
-            **_counted(counts),
-            "batches": self.tally.batches,
-            "seconds": round(seconds, 3),
-            "events_per_second": round(counts.events / seconds),
-            "matches_per_second": round(counts.matches / seconds),
-            "version": self.version,
-            "queries": self.queries,
-            "busiest": [{"id": name, "matches": hits} for name, hits in self.busiest],
-            "silent": self.silent,
-            "continuous": {
-                query_id: progress.as_json() for query_id, progress in self.tally.continuous.items()
-            },
-            "unknown": self.tally.unknown,
-            "ended_by": self.tally.ended_by,
-            "all_runs": _counted(self.total),
-            "output": self.places,
-        }
-
-
-def _counted(counts: Counts) -> dict[str, int]:
-    told = asdict(counts)
-    return {
-        "events": counts.events,
-        **{k: told[k] for k in ("matches", "answers", "dead", "blank")},
-    }
 
 
 def run(
@@ -124,8 +72,9 @@ def run(
             Runs(
                 Synopses(state / "synopses"),
                 log,
-                described.continuous.mode,
-                described.continuous.expand,
+                mode=described.continuous.mode,
+                expand=described.continuous.expand,
+                note=on_note,
             ),
             log,
             index=described.queries.index,
@@ -148,7 +97,7 @@ def run(
         finally:
             if spark is None:
                 close_session(session)
-        return _result(tally, log.totals, queries, sink)
+        return result_of(tally, log.totals, queries, sink)
 
 
 @contextmanager
@@ -218,7 +167,7 @@ def _published(pipeline: Pipeline, state: Path, on_note: OnNote) -> Path:
         return pipeline.queries.published
     root = state / "queries"
     found = read(*pipeline.queries.files, strict=pipeline.queries.strict)
-    for row in found.report.errors[:TOP]:
+    for row in found.report.errors[:SHOWN]:
         on_note(f"refused: {row.error}" + (f" (query {row.id})" if row.id else ""))
     if found.report.errors:
         on_note(found.report.summary())
@@ -287,28 +236,3 @@ def _compaction(pipeline: Pipeline, sink: Sink, log: BatchLog) -> Callable[[], o
             compact(root, every)
 
     return now_and_then
-
-
-def _result(tally: Tally, total: Counts, queries: Followed, sink: Sink) -> Result:
-    ids = queries.ids(queries.version)
-    hits = Counter[str]()
-    for version, seen in tally.hits.items():
-        with suppress(SnapshotError):  # an old version may have been deleted meanwhile
-            known = queries.ids(version)
-            places = np.flatnonzero(seen[: len(known)]).tolist()
-            hits.update({known[at]: int(seen[at]) for at in places})
-    silent = [query_id for query_id in ids if query_id not in hits]
-    memory = sink if isinstance(sink, Memory) else None
-    return Result(
-        tally=tally,
-        total=total,
-        version=queries.version,
-        queries=len(ids),
-        busiest=hits.most_common(TOP),
-        silent=len(silent),
-        silent_ids=silent[:TOP],
-        places={kind: str(path) for kind, path in sink.places().items()},
-        matches=None if memory is None else memory.table("matches"),
-        dead=None if memory is None else memory.table("dead"),
-        answers={} if memory is None else memory.answers(),
-    )

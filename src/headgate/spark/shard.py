@@ -110,17 +110,13 @@ class Reducer:
         return valid(rows, self.columns, stream, used, self.sent.invalid)
 
     def _rows(self, found: dict[int, bytes]) -> pa.RecordBatch:
-        """A row for each shard; all groups are given out only by shards that hear of a batch."""
-        if self.sent.mode == "complete":
-            nothing: dict[int, Any] = dict.fromkeys(range(self.sent.shards))
-            given = nothing | found
-        else:
-            given = dict(found)
+        """A row for each shard: all hear of every batch, and the first that there is makes them."""
+        every = range(self.sent.shards)
         return pa.RecordBatch.from_arrays(
             [
-                pa.array(list(given), pa.int32()),
-                pa.array([self.stream] * len(given), pa.string()),
-                pa.array(list(given.values()), pa.binary()),
+                pa.array(every, pa.int32()),
+                pa.array([self.stream] * len(every), pa.string()),
+                pa.array([found.get(shard) for shard in every], pa.binary()),
             ],
             names=["shard", "stream", "reduced"],
         )
@@ -154,14 +150,15 @@ class Shard(StatefulProcessor):
 
     What is stored stands in the state store as `parts`, and `known` has the digest of each. A Run
     in memory is used where it has these very digests, so a batch that Spark runs again, here or
-    elsewhere, begins with the state of the batch before it.
+    elsewhere, begins with the state of the batch before it. `known` also has the number of shards:
+    with another one, rows would not meet those that were kept.
     """
 
     def __init__(self, sent: Sent) -> None:
         self.sent = sent
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.known = handle.getValueState("known", "digests binary")
+        self.known = handle.getValueState("known", "digests binary, shards int")
         self.parts = handle.getMapState("parts", "number int", "content binary")
 
     def handleInputRows(  # noqa: N802
@@ -174,12 +171,21 @@ class Shard(StatefulProcessor):
         for row in rows:
             if row.reduced is not None:
                 reduced.setdefault(row.stream, []).append(bytes(row.reduced))
-        known = self.known.get()
-        before = bytes(known[0]) if known else b""
+        before = self._digests()
         run = _runs.taken(self.sent, key[0], before) or self._restored(before)
         answer = run.take(reduced)
         _runs.keep(self.sent, key[0], self._stored(run.state(), before), run)
         yield from (Row(answer=piece) for piece in pieces(answer))
+
+    def _digests(self) -> bytes:
+        """Those of the state, which is nothing at first."""
+        digests, shards = self.known.get() or (b"", self.sent.shards)
+        if shards != self.sent.shards:
+            raise StateError(
+                f"the query began with {shards} shards, and has {self.sent.shards} now; "
+                "give it as many as then, or begin anew with another checkpoint"
+            )
+        return bytes(digests)
 
     def _restored(self, digests: bytes) -> Run:
         run = self.sent.begin()
@@ -207,7 +213,7 @@ class Shard(StatefulProcessor):
         for number in range(len(parts), len(before) // DIGEST):
             self.parts.removeKey((number,))
         if digests != before:
-            self.known.update((digests,))
+            self.known.update((digests, self.sent.shards))
         return digests
 
     def close(self) -> None:

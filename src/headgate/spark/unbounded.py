@@ -1,7 +1,8 @@
 """A query that bounded memory is not enough for, on Spark's own join, aggregate and DISTINCT.
 
 Spark keeps every row that such a query may need again, so its state grows with the stream, up to a
-cap. The rows are checked as those of bounded queries are; the rest is Spark's.
+cap; it lies in RocksDB, on disk. Rows are checked as those of bounded queries are; the rest is
+Spark's.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from headgate.predicate import Column as Attribute
 from headgate.query import Aggregate, Query, Source
 from headgate.schema import Schema
 from headgate.spark.cap import capped
-from headgate.spark.continuous import selected
+from headgate.spark.continuous import selected, use_rocks_db
 from headgate.spark.shard import Sent, valid
 from headgate.sql import name, render_predicate
 from headgate.sql.render import dotted
@@ -46,7 +47,10 @@ def unbounded(
         found = _selected(sent, query, schema, given)
     except AnalysisException as error:
         raise _neither(why, str(error).split("\n", maxsplit=1)[0]) from None
-    return capped(found, query.id, most_state_rows) if streaming else found
+    if not streaming:
+        return found
+    use_rocks_db(found.sparkSession)
+    return capped(found, query.id, most_state_rows)
 
 
 def _neither(why: Unbounded, reason: str) -> Unbounded:

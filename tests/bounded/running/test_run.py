@@ -98,6 +98,10 @@ def test_a_state_goes_on_elsewhere_and_belongs_to_its_query() -> None:
     assert other.push("t", rows("d", 2)).to_pylist() == [{"a": 2, "multiplicity": 1}]
     with pytest.raises(StateError, match="the state of another query"):
         hg.bounded.run(JOIN + " AND a > 3").restore(run.state())
+    wider = JOIN.replace("a BETWEEN 0 AND 9", "a BETWEEN 0 AND 99")
+    with pytest.raises(StateError, match="the state of another query"):
+        hg.bounded.run(wider).restore(run.state())
+    hg.bounded.run(JOIN.replace("b BIGINT", "b BIGINT, c INT")).restore(run.state())  # not used
     for damaged in (b"", b"abc", run.state()[:-10], run.state()[:40], b"\0" * 100):
         with pytest.raises(StateError):
             hg.bounded.run(JOIN).restore(damaged)

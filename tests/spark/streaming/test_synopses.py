@@ -13,6 +13,8 @@ import headgate as hg
 from headgate.errors import JobError
 from headgate.spark.streaming.checkpoint import planned_files
 from headgate.spark.streaming.log import BatchLog, Counts
+from headgate.spark.streaming.output import spans
+from headgate.spark.streaming.sinks import Directory
 from headgate.spark.streaming.standing import Standing, folder_of, id_of
 from headgate.spark.streaming.synopses import Synopses
 
@@ -69,6 +71,19 @@ def test_every_damage_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "0").unlink()
     with pytest.raises(JobError, match="0: what the continuous queries stored is gone; bring it"):
         synopses.read(0, checksum)
+
+
+def test_a_replayed_batch_leaves_no_answer_that_it_does_not_give(tmp_path: Path) -> None:
+    """Though the query may not be among those that run any more."""
+    sink = Directory(tmp_path, "jsonl")
+    sink.stages.mkdir()
+    for batch, ids in ((0, "ab"), (1, "ab"), (1, "b")):
+        staged = {folder_of(name): [sink.stages / name] for name in ids}
+        for (path,) in staged.values():
+            path.write_text("{}\n")
+        sink.take(batch, {"matches": [], **staged})
+    assert [span.last for span in spans(tmp_path / "answers" / "a")] == [0]
+    assert [span.last for span in spans(tmp_path / "answers" / "b")] == [0, 1]
 
 
 @given(st.text(min_size=1).filter(lambda text: text.isprintable()))

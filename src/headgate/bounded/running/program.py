@@ -34,7 +34,7 @@ class Joining:
 
 
 class Program:
-    """A bounded query, ready to run: immutable, and the same in every process."""
+    """A bounded query, ready to run; equal rows get equal buckets in every process."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -142,7 +142,14 @@ def _ties(query: Query, branch: Branch) -> Sequence[Tie]:
     ]
 
 
-@lru_cache(maxsize=1_000)
 def program_of(query: Query, schema: Schema) -> Program:
-    """The program of a bounded query; a UsageError where it has none."""
-    return Program(plan_to_run(query, schema))
+    """The program of a bounded query; a UsageError where it has none.
+
+    Everybody gets one of their own, since it remembers the cells of values that it has seen.
+    """
+    return Program(_plan(query, schema))
+
+
+@lru_cache(maxsize=1_000)
+def _plan(query: Query, schema: Schema) -> Plan:
+    return plan_to_run(query, schema)

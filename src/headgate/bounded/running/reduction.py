@@ -20,7 +20,7 @@ from headgate.predicate import Column
 from headgate.query import Query
 from headgate.schema import Schema
 
-_LENGTH = struct.Struct("<q")
+_HEAD = struct.Struct("<QI")
 
 
 class Reduction:
@@ -109,28 +109,38 @@ def of_store(program: Program, number: int, table: pa.Table) -> Weighted:
 
 
 def framed(tables: Iterable[pa.Table]) -> bytes:
-    """Tables one after the other, each behind its length."""
+    """Tables one after the other, each behind its length and a checksum.
+
+    Arrow trusts what it reads: a flipped bit would end the process.
+    """
     found = []
     for table in tables:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         data = sink.getvalue().to_pybytes()
-        found += [_LENGTH.pack(len(data)), data]
+        found += [_HEAD.pack(len(data), crc32(data)), data]
     return b"".join(found)
 
 
 def unframed(data: bytes) -> list[pa.Table]:
+    """What `framed` has framed, or a StateError."""
     found, at = [], 0
-    try:
-        while at < len(data):
-            (length,) = _LENGTH.unpack_from(data, at)
-            at += _LENGTH.size
-            found.append(pa.ipc.open_stream(data[at : at + length]).read_all())
-            at += length
-    except (struct.error, pa.ArrowException, OSError) as error:
-        raise StateError(f"stored rows are damaged: {error}") from None
+    while at < len(data):
+        if at + _HEAD.size > len(data):
+            raise _damaged()
+        length, checksum = _HEAD.unpack_from(data, at)
+        at += _HEAD.size
+        part = data[at : at + length]
+        if not part or len(part) != length or crc32(part) != checksum:
+            raise _damaged()
+        found.append(pa.ipc.open_stream(part).read_all())
+        at += length
     return found
+
+
+def _damaged() -> StateError:
+    return StateError("stored rows are damaged: their checksum does not fit")
 
 
 def _hashed(rows: Weighted, column: Column) -> Numbers:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -25,9 +26,10 @@ from headgate.bounded.running.weighted import Weighted, from_table
 from headgate.bounded.synopses.memory import Memory
 from headgate.errors import EventError, StateError, UsageError
 from headgate.events import EventBatch, from_rows
+from headgate.events.batch import used_attributes
 from headgate.query import Query
-from headgate.schema import Schema
-from headgate.sql import render_select
+from headgate.schema import Schema, Stream
+from headgate.sql import render_schema, render_select
 
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
@@ -225,7 +227,13 @@ class Run:
         self._kept, self._answered = kept, answered
         self.skipped = header["skipped"]
 
-    @property
+    @cached_property
     def _identity(self) -> str:
-        """What the query means, and in which form its state is."""
-        return f"{FORMAT} {render_select(self._program.query)}"
+        """What the query means, by the attributes that it uses, and in which form its state is."""
+        program = self._program
+        streams = []
+        for name in program.streams:
+            stream = program.schema.the_stream(name)
+            streams.append(Stream(name, used_attributes(stream, program.attributes(name))))
+        declared = render_schema(Schema(tuple(streams)))
+        return f"{FORMAT} {declared}{render_select(program.query)}"

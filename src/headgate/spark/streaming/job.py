@@ -17,11 +17,9 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -32,70 +30,19 @@ from headgate.schema import Stream
 from headgate.spark.failure import reason
 from headgate.spark.streaming.asked import Asked
 from headgate.spark.streaming.leader import Evaluation, Leader
-from headgate.spark.streaming.log import BatchLog, Counts
+from headgate.spark.streaming.log import BatchLog
 from headgate.spark.streaming.output import ANSWERS, new_stage
-from headgate.spark.streaming.runs import Progress, Reduced, Runs
+from headgate.spark.streaming.runs import Reduced, Runs
 from headgate.spark.streaming.several import Several
 from headgate.spark.streaming.sinks import Sink
 from headgate.spark.streaming.staged import StagedFile
-from headgate.spark.streaming.task import SAMPLES, Plan, Report, gathered, summed
+from headgate.spark.streaming.tally import Batch, Tally
+from headgate.spark.streaming.task import Plan, Report, gathered
 from headgate.spark.streaming.versions import Followed
 
+__all__ = ["Batch", "Job", "Stopped", "Tally"]
+
 POLL = 0.2  # seconds
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What became of one batch; `seconds` is the time from its begin to its place in the output.
-
-    `order` tells how an index that adapts has evaluated it, `continuous` of each continuous query
-    how many rows it gave and what it stores.
-    """
-
-    number: int
-    version: int
-    counts: Counts
-    seconds: float
-    unknown: dict[str, int]
-    order: Evaluation | None = None
-    continuous: dict[str, Progress] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Tally:
-    """What a run has seen; `hits` counts matches by the version of the set and query position.
-
-    `continuous` has what the queries of the last batch store, and the rows of all batches.
-    """
-
-    started: float = field(default_factory=time.monotonic)
-    seconds: float = 0.0
-    batches: int = 0
-    counts: Counts = field(default_factory=Counts)
-    unknown: dict[str, int] = field(default_factory=dict)
-    samples: list[str] = field(default_factory=list)
-    hits: dict[int, npt.NDArray[np.int64]] = field(default_factory=dict)
-    continuous: dict[str, Progress] = field(default_factory=dict)
-    ended_by: str = ""
-
-    @property
-    def elapsed(self) -> float:
-        """The seconds since the start."""
-        return time.monotonic() - self.started
-
-    def add(self, batch: Batch, report: Report) -> None:
-        self.batches += 1
-        self.counts += batch.counts
-        self.samples += report.samples[: SAMPLES - len(self.samples)]
-        for name, count in report.unknown.items():
-            self.unknown[name] = self.unknown.get(name, 0) + count
-        before = self.hits.get(batch.version, report.hits[:0])
-        self.hits[batch.version] = summed(before, report.hits)
-        given = {query_id: progress.rows for query_id, progress in self.continuous.items()}
-        self.continuous = {
-            query_id: replace(progress, rows=given.get(query_id, 0) + progress.rows)
-            for query_id, progress in batch.continuous.items()
-        }
 
 
 class Stopped(Exception):

@@ -82,11 +82,19 @@ def place(files: Sequence[Path], span: Span, stages: Path) -> None:
     for number, file in enumerate(files):
         os.rename(file, stage / f"part-{number:04}{file.suffix}")
     sync(stage)
-    span.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(span.parent)
     if span.path.exists():
         remove(span.path, stages)
     os.rename(stage, span.path)
     sync(span.parent)
+
+
+def make_directory(directory: Path) -> None:
+    """Have a directory on the disk, and those that it is in."""
+    if not directory.is_dir():
+        make_directory(directory.parent)
+        directory.mkdir(exist_ok=True)
+        sync(directory.parent)
 
 
 def remove(directory: Path, stages: Path) -> None:

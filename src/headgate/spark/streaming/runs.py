@@ -7,7 +7,7 @@ gone is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -41,11 +41,20 @@ class Progress:
 class Runs:
     """A run of each continuous query, and its state on the disk."""
 
-    def __init__(self, synopses: Synopses, log: BatchLog, mode: Mode, expand: bool) -> None:
+    def __init__(
+        self,
+        synopses: Synopses,
+        log: BatchLog,
+        *,
+        mode: Mode,
+        expand: bool,
+        note: Callable[[str], None],
+    ) -> None:
         self._synopses = synopses
         self._log = log
         self._mode = mode
         self._expand = expand
+        self._note = note
         self._runs: dict[Standing, Run] = {}
         self._changed = True
         self._before: dict[Key, bytes] = {}  # states that a run before this one has left
@@ -55,6 +64,11 @@ class Runs:
     def follow(self, queries: Sequence[Standing]) -> None:
         """These are the queries of the next batch."""
         if set(self._runs) != set(queries):
+            known = {(one.id, one.definition) for one in self._runs}.union(self._before)
+            ids = {query_id for query_id, _ in known}
+            for one in queries:
+                if one.id in ids and (one.id, one.definition) not in known:
+                    self._note(f"query `{one.id}` is another one now, and begins with nothing")
             self._runs = {one: self._runs.get(one) or self._begun(one) for one in queries}
             self._changed = True
         self._before = {}

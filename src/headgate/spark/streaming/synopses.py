@@ -20,6 +20,7 @@ from typing import Any
 
 from headgate.errors import JobError
 from headgate.snapshot.files import link_or_copy, sync
+from headgate.spark.streaming.output import make_directory
 from headgate.spark.streaming.standing import Standing
 
 Key = tuple[str, str]
@@ -43,7 +44,7 @@ class Synopses:
         ]
         checksum = _checksum(entries, b"".join(states.values()))
         header = json.dumps({"checksum": checksum, "states": entries})
-        self._directory.mkdir(exist_ok=True)
+        make_directory(self._directory)
         draft = self._directory / f".{batch}"
         with draft.open("wb") as file:
             file.write(header.encode() + b"\n")
