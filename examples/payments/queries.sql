@@ -3,7 +3,7 @@ CREATE QUERY refused AS
 SELECT * FROM payments WHERE outcome = 'refused';
 
 CREATE QUERY large_transfer AS
-SELECT * FROM payments WHERE method = 'transfer' AND amount >= 1000;
+SELECT * FROM payments WHERE method = 'transfer' AND amount >= 100;
 
 CREATE QUERY at_night AS
 SELECT * FROM payments WHERE outcome = 'paid' AND at BETWEEN '2026-06-06 22:00:00' AND '2026-06-07 06:00:00';

@@ -13,6 +13,7 @@ import argparse
 import json
 import random
 import shutil
+import sys
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -40,9 +41,10 @@ def main() -> None:
     options = parser.parse_args()
     print(prepare(DATA, options.days))
     if not options.prepare_only:
-        from headgate.cli.app import app
+        from headgate.cli.app import main as headgate
 
-        app(["run", str(HERE / "pipeline.toml"), "--format", "table"])
+        sys.argv = ["headgate", "run", str(HERE / "pipeline.toml"), "--format", "table"]
+        headgate()
 
 
 def prepare(data: Path, days: int) -> str:

@@ -367,8 +367,8 @@ def test_rows_that_are_not_valid(spark: SparkSession) -> None:
         '{"A":12,"C":"w"}; invalid=\'skip\' leaves such rows out'
     )
     frames = {
-        "S": spark.createDataFrame([(12, 1, "w"), (12, 2, "x")], "A int, B int, C string"),
-        "T": spark.createDataFrame([(12, 3)], "E int, F int"),
+        "S": spark.sql("SELECT * FROM VALUES (12, 1, 'w'), (12, 2, 'x') AS v(A, B, C)"),
+        "T": spark.sql("SELECT 12 AS E, 3 AS F"),
     }
     found = hg.spark.continuous(select, frames, SCHEMA, invalid="skip").collect()
     assert [tuple(row) for row in found] == [("x", 3, 1)]
@@ -376,8 +376,8 @@ def test_rows_that_are_not_valid(spark: SparkSession) -> None:
 
 def test_what_is_refused(spark: SparkSession) -> None:
     """Each with a reason, before anything runs."""
-    s = spark.createDataFrame([(12, 1)], "A int, B int")
-    both = {"S": s, "T": spark.createDataFrame([(12, 3)], "E int, F int")}
+    s = spark.sql("SELECT 12 AS A, 1 AS B, 'x' AS C")
+    both = {"S": s, "T": spark.sql("SELECT 12 AS E, 3 AS F")}
 
     def refused(query: Any, streams: dict[str, DataFrame] = both, **options: Any) -> str:
         about = options.pop("about", SCHEMA)

@@ -11,6 +11,7 @@ from headgate.picture import BLUE, GREEN, GREY, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 ACROSS = 4
 COLORS = (BLUE, ORANGE, GREEN)
@@ -29,10 +30,12 @@ def plot_panels(result: Result, path: Path) -> None:
     down = math.ceil(len(panels) / ACROSS)
     figure = Figure(figsize=(11, 1.3 + 2.4 * down), dpi=150, layout="constrained")
     grid = list(figure.subplots(down, ACROSS, sharex=True, sharey=True, squeeze=False).flat)
+    shown: dict[str, Line2D] = {}
     for place, (axes, panel) in enumerate(zip(grid, panels, strict=False)):
         axes.set_title(panel, loc="left", fontsize=10, fontweight="bold")
         for number, line in enumerate(lines):
-            _line(axes, result, panel, line, number)
+            if [panel, line] in named:
+                shown[line] = _line(axes, result, panel, line, number)
         _dress(axes, result)
         axes.tick_params(labelbottom=place + ACROSS >= len(panels))
     for axes in grid[len(panels) :]:
@@ -40,21 +43,19 @@ def plot_panels(result: Result, path: Path) -> None:
     figure.suptitle(result.title, x=0.01, ha="left", fontsize=12, fontweight="bold")
     figure.supxlabel(result.size_label, fontsize=10)
     figure.supylabel(result.unit.label, fontsize=10)
-    handles, labels = grid[0].get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, loc="upper right", ncols=len(lines))
+    figure.legend(shown.values(), shown, frameon=False, loc="upper right", ncols=len(lines))
     figure.savefig(path)
 
 
-def _line(axes: Axes, result: Result, panel: str, line: str, number: int) -> None:
+def _line(axes: Axes, result: Result, panel: str, line: str, number: int) -> Line2D:
     """With its first and its last figure in words."""
     name = f"{panel}{SEPARATOR}{line}"
     measured = [m for m in result.measurements if m.contestant == name]
     figures = [m.figure(result.unit).median for m in measured]
     color = COLORS[number % len(COLORS)]
-    axes.plot(
+    (drawn,) = axes.plot(
         [m.size for m in measured],
         figures,
-        label=line,
         color=color,
         marker=MARKERS[number % len(MARKERS)],
         markersize=4,
@@ -70,6 +71,7 @@ def _line(axes: Axes, result: Result, panel: str, line: str, number: int) -> Non
             fontsize=8,
             color=color,
         )
+    return drawn
 
 
 def _dress(axes: Axes, result: Result) -> None:

@@ -172,7 +172,7 @@ def test_replays_into_memory_in_complete_mode_expanded(shop: Shop) -> None:
     shop.write("orders", 60, 1)
     shop.write("payments", 150, 2)
     streams = "".join(
-        f'[streams.{name}]\nkind = "replay"\npath = "{name}/{seed}.jsonl"\nrows_per_second = 100\n'
+        f'[streams.{name}]\nkind = "replay"\npath = "{name}/{seed}.jsonl"\nrows_per_second = 200\n'
         for name, seed in (("orders", 1), ("payments", 2))
     )
     result = shop.run(
@@ -355,6 +355,18 @@ def test_a_job_keeps_its_streams_and_its_mode(shop: Shop) -> None:
     (shop.out / "answers" / "sums").rename(shop.folder / "aside")
     with pytest.raises(JobError, match=r"answers: the output that the state .* tells of is gone"):
         shop.run()
+
+
+def test_a_sum_that_its_type_cannot_hold_stops_the_job(shop: Shop) -> None:
+    """Nothing is wrapped around; the job goes on without the query, from the same batch."""
+    shop.publish({**CONTINUOUS, "huge": "SELECT SUM(id) AS total FROM orders"})
+    shop.write("orders", 1_200, 1)
+    shop.write("payments", 50, 2)
+    with pytest.raises(JobError, match=r"query `huge` cannot go on: SUM is \d+, .*name the others"):
+        shop.run()
+    shop.run(more='[continuous]\nqueries = ["paid", "sums", "seen/once"]\n')
+    shop.check()
+    assert [batch.number for batch in shop.batches] == [0]
 
 
 def test_answers_are_compacted_too(shop: Shop) -> None:

@@ -77,3 +77,13 @@ def test_a_damaged_log_is_refused_by_line(tmp_path: Path, damage: bytes) -> None
         file.write(damage)
     with pytest.raises(JobError, match=r"log:5: not a line of a job's log"):
         BatchLog(tmp_path / "log")
+
+
+def test_a_log_from_before_there_were_answers(tmp_path: Path) -> None:
+    counts = '{"rows": 2, "dead": 0, "blank": 0, "matches": 5}'
+    (tmp_path / "log").write_text(
+        f'{{"up_to": 3, "counts": {counts}}}\n{{"batch": 4, "version": 1}}\n'
+        f'{{"batch": 4, "version": 1, "counts": {counts}}}\n'
+    )
+    log = BatchLog(tmp_path / "log")
+    assert (log.last, log.totals, log.synopses) == (4, Counts(rows=4, matches=10), None)

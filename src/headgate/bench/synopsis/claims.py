@@ -48,7 +48,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """The rate of a contestant at the last size is not below that at the first, but for noise."""
+    """The rate of a contestant does not fall from the second last size to the last."""
 
     source: str
     name: str
@@ -56,7 +56,9 @@ class Steady:
 
     def verdict(self, result: Result) -> str:
         found = list(figures(result, self.name).values())
-        change = 100 * found[-1] / found[0] - 100
+        if len(found) < 2:
+            return "goal: does not fall with the stream; here: not measured"
+        change = 100 * found[-1] / found[-2] - 100
         held = "held" if change >= -self.percent else "not held"
         shown = ", ".join(map(digits, found))
         return f"goal: does not fall with the stream; here: {held}: {change:+.0f} % ({shown})"

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from headgate.bounded.running.run import Run
-from headgate.errors import JobError, StateError
+from headgate.errors import JobError, Overflow, StateError
 from headgate.spark.streaming.described import Mode
 from headgate.spark.streaming.log import BatchLog
 from headgate.spark.streaming.standing import COLUMNS, Standing
@@ -80,7 +80,13 @@ class Runs:
             if not mine:
                 continue
             self._changed = True
-            found = run.take(mine)
+            try:
+                found = run.take(mine)
+            except Overflow as error:
+                raise JobError(
+                    f"query `{one.id}` cannot go on: {error}; "
+                    "to go on without it, name the others as `queries` in [continuous]"
+                ) from None
             if found.num_rows:
                 yield one, _labelled(found, batch, one)
 

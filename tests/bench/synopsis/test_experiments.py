@@ -1,0 +1,38 @@
+"""The queries of the experiments are bounded, and what needs no Spark runs, tiny."""
+
+from __future__ import annotations
+
+import pytest
+
+import headgate as hg
+from headgate.bench import EXPERIMENTS, run
+from headgate.bench.synopsis import SYNOPSIS
+from headgate.bench.synopsis.cases import CASES, Case
+from headgate.bench.synopsis.in_process import BY_HAND, ROW_BY_ROW, RUN
+from headgate.bench.synopsis.state import BATCHES, marks
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_bounded(case: Case) -> None:
+    """Each query is one that bounded memory is enough for."""
+    query, schema = case.query()
+    assert hg.check(query, schema).bounded == "yes"
+
+
+def test_registered() -> None:
+    """Every experiment has a name of its own, and every query an experiment."""
+    assert [EXPERIMENTS[one.name] for one in SYNOPSIS] == list(SYNOPSIS)
+    assert len(SYNOPSIS) == len(CASES) + 2
+
+
+def test_marks() -> None:
+    """States are looked at after 10 to 1,000 batches, and at a tiny scale none twice."""
+    assert marks(1.0) == BATCHES
+    assert marks(0.001) == (1, 2, 3, 4, 5)
+
+
+def test_in_process() -> None:
+    """All three ways to run Q3 give the same new rows, push by push."""
+    found = run(EXPERIMENTS["synopsis-process"], repeats=1, scale=0.001)
+    assert found.contestants == (RUN, BY_HAND, ROW_BY_ROW)
+    assert "at least 5 M tuples per second" in str(found.facts["five million tuples a second"])

@@ -1,0 +1,51 @@
+"""`headgate bench synopsis`, tiny: both sides agree, ours stays as it is, and the other grows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headgate.bench import EXPERIMENTS, run
+from headgate.bench.synopsis.cases import CASES
+from headgate.bench.synopsis.sides import OURS, THEIRS, differences
+from headgate.bench.synopsis.state import trace
+from headgate.bench.synopsis.throughput import throughput
+
+MAX = CASES[-1]
+
+
+def test_state(spark: SparkSession) -> None:
+    """After some batches our state has all that it will ever have; that of a join grows."""
+    ours = trace(spark, MAX, OURS, (2, 4), seed=1)
+    theirs = trace(spark, MAX, THEIRS, (2, 4), seed=1)
+    assert ours[2] == ours[4]
+    assert theirs[2].things < theirs[4].things
+    assert theirs[2].bytes > ours[2].bytes
+
+
+@pytest.mark.parametrize("side", [OURS, THEIRS])
+def test_aggregate_agrees(spark: SparkSession, side: str) -> None:
+    """Groups come out as Spark finds them in the same rows at rest."""
+    assert differences(spark, MAX, side, seed=1) == (0, 0)
+
+
+@pytest.mark.usefixtures("spark")
+def test_throughput() -> None:
+    """A join takes turns with ours, after both have taken the same batches."""
+    experiment = replace(EXPERIMENTS["synopsis-q3"], sizes=(300_000,))
+    found = run(experiment, repeats=1, scale=0.001)
+    assert found.contestants == (OURS, THEIRS)
+    assert found.sizes == (300,)
+    assert "here: " in str(found.facts["three times as fast"])
+
+
+@pytest.mark.usefixtures("spark")
+def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who does not get so far in time is left out, with how far it got."""
+    monkeypatch.setattr("headgate.bench.synopsis.throughput.LIMIT", 0.0)
+    found = replace(throughput(MAX), sizes=(4_000,))
+    with found.prepare(4_000, 0.001, 1) as round_:
+        assert not round_.contestants
+        assert "in 0 s it had taken 0" in str(round_.facts())
