@@ -45,5 +45,8 @@ def refusal(found: Verdict) -> str:
     if witness is not None:
         rows = ", ".join(as_json(dict(row)) for row in witness.rows)
         lines.append(f"  every row like these of {witness.stream} must be remembered: {rows}, …")
-    lines += ["  cure: " + ", and ".join(cure.additions) for cure in found.cures[:SHOWN_CURES]]
+    for cure in found.cures[:SHOWN_CURES]:
+        lines.append("  cure: " + ", and ".join(cure.additions))
+        if any("last_rows(" in addition for addition in cure.additions):
+            lines[-1] += " (not on Spark: windows run in one process, by hg.bounded.run)"
     return "\n".join(lines)
