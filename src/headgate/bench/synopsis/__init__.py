@@ -5,6 +5,7 @@
 | `synopsis`                       | does the state stay the same, from 10 to 1,000 micro-batches? |
 | `synopsis-q3`, `-q4`, `-q6`,     | how many events a second, when a million have gone by?        |
 | `-q7`, `-sum`, `-count`, `-max`  |                                                               |
+| `synopsis-batches`               | and how does that depend on the size of a micro-batch?        |
 | `synopsis-process`               | how many tuples a second without Spark?                       |
 """
 
@@ -13,6 +14,6 @@ from __future__ import annotations
 from headgate.bench.experiment import Experiment
 from headgate.bench.synopsis.in_process import IN_PROCESS
 from headgate.bench.synopsis.state import STATE
-from headgate.bench.synopsis.throughput import THROUGHPUT
+from headgate.bench.synopsis.throughput import BY_BATCH, THROUGHPUT
 
-SYNOPSIS: tuple[Experiment, ...] = (STATE, *THROUGHPUT, IN_PROCESS)
+SYNOPSIS: tuple[Experiment, ...] = (STATE, *THROUGHPUT, BY_BATCH, IN_PROCESS)

@@ -7,7 +7,7 @@ far it got.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from time import monotonic
@@ -24,6 +24,8 @@ BY_KEY = {100_000: 100_000, 300_000: 100_000, 1_000_000: 100_000}
 BY_NONE = {4_000: 4_000, 20_000: 4_000, 100_000: 20_000, 1_000_000: 20_000}
 LIMIT = 120.0  # seconds to get to a size
 NOISE = 20  # percent
+BATCHES = (10_000, 100_000, 1_000_000)  # events, by which a million goes before
+UNIT = Unit("thousand events per second", "rate", 1e-3)
 
 
 def batches_of(case: Case) -> dict[int, int]:
@@ -31,25 +33,29 @@ def batches_of(case: Case) -> dict[int, int]:
     return BY_KEY if case.has_equality else BY_NONE
 
 
-def prepare(case: Case) -> Prepare:
-    """The two sides of a case; the scale shrinks the batches, and not their number."""
+def prepare(case: Case, plan: Mapping[int, tuple[int, int]]) -> Prepare:
+    """The two sides of a case; the plan has the events of a batch and how many go before.
+
+    The scale shrinks the batches, and not their number.
+    """
 
     @contextmanager
     def prepared(size: int, scale: float, seed: int) -> Iterator[Round]:
-        batch = batches_of(case)[size]
-        events, batches = max(2, round(batch * scale) // 2 * 2), size // batch
+        batch, batches = plan[size]
+        events = max(2, round(batch * scale) // 2 * 2)
+        shown = max(2, round(size * scale))
         with session() as spark, ExitStack() as stack:
             contestants, facts = [], dict[str, Fact]()
             for side in SIDES:
                 live = stack.enter_context(Paced(SIDES[side](spark, case, events // 2, seed)))
                 late = _late(live, batches, events)
                 if late:
-                    facts[f"at {events * batches:,}, {side} is left out"] = late
+                    facts[f"at {shown:,}, {side} is left out"] = late
                     continue
                 answer = partial(differences, spark, case, side, seed)
                 note = f"batches of {events:,}"
                 contestants.append(Contestant(side, events, answer, live.advance, note=note))
-            yield Round(events * batches, tuple(contestants), lambda: facts)
+            yield Round(shown, tuple(contestants), lambda: facts)
 
     return prepared
 
@@ -69,15 +75,16 @@ def _late(live: Paced, batches: int, events: int) -> str:
 
 
 def throughput(case: Case) -> Experiment:
+    plan = {size: (batch, size // batch) for size, batch in batches_of(case).items()}
     how = "an equality" if case.has_equality else "no equality"
     return Experiment(
         name=f"synopsis-{case.name.partition('_')[0]}",
         title=f"{case.name} on Spark, by {how}, as the stream gets longer",
-        sizes=tuple(batches_of(case)),
+        sizes=tuple(plan),
         size_label="events before",
-        unit=Unit("thousand events per second", "rate", 1e-3),
+        unit=UNIT,
         baseline=THEIRS,
-        prepare=prepare(case),
+        prepare=prepare(case, plan),
         repeats=5 if case.has_equality else 3,
         claims=(
             Faster("three times as fast", OURS, THEIRS, 3, says="goal"),
@@ -87,3 +94,14 @@ def throughput(case: Case) -> Experiment:
 
 
 THROUGHPUT = tuple(map(throughput, CASES))
+BY_BATCH = Experiment(
+    name="synopsis-batches",
+    title="q3 on Spark after a million events, by the size of micro-batches",
+    sizes=BATCHES,
+    size_label="events in a batch",
+    unit=UNIT,
+    baseline=THEIRS,
+    prepare=prepare(CASES[0], {size: (size, BATCHES[-1] // size) for size in BATCHES}),
+    repeats=5,
+    claims=(Faster("three times as fast", OURS, THEIRS, 3, says="goal"),),
+)

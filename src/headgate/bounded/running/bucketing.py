@@ -110,25 +110,36 @@ class _Base:
         summed = () if self.store.part.distinct else self.store.aggregated
         return nothing(self.store.kept, len(self.store.branches), summed)
 
-    def member(self, rows: StreamRows) -> Mask:
+    def codes(self, coded: Mapping[Column, CodedColumn]) -> dict[Column, tuple[Numbers, Mask]]:
+        """The cell of each row in each column, and whether it has one."""
+        return {column: coder.codes(coded[column]) for column, coder in self._coders.items()}
+
+    def member(self, rows: StreamRows, codes: Mapping[Column, tuple[Numbers, Mask]]) -> Mask:
         """In which branches each row can be, as far as it alone decides."""
         found = np.ones((rows.rows, len(self.store.branches)), np.bool_)
         for number, own in enumerate(self._own):
             for atom in own:
                 found[:, number] &= rows.true(atom)
-            for column, coder in (self._of_branches[number] or self._coders).items():
-                found[:, number] &= coder.codes(rows.coded(column))[1]
+            coders = self._of_branches[number]
+            for column, (_, has) in codes.items():
+                inside = coders[column].codes(rows.coded(column))[1] if coders else has
+                found[:, number] &= inside
         return found
 
-    def grouping(self, coded: Mapping[Column, CodedColumn], member: Mask) -> Grouping:
-        """The buckets of rows that are in some branch."""
-        parts = [self._coders[column].codes(coded[column])[0] for column in self.store.columns]
-        sizes = [self._coders[column].size for column in self.store.columns]
+    def grouping(self, codes: Sequence[Numbers], member: Mask) -> Grouping:
+        """The buckets of rows that are in some branch, by the codes of their columns."""
+        parts = list(codes)
+        sizes = [coder.size for coder in self._coders.values()]
         if member.shape[1] > 1:
             patterns = np.unique(np.packbits(member, axis=1), axis=0, return_inverse=True)[1]
             parts.append(patterns.reshape(-1).astype(np.int64))
             sizes.append(None)
         return grouped(parts, sizes, len(member))
+
+    def regrouping(self, every: Weighted) -> Grouping:
+        """The buckets of rows that are kept."""
+        coded = {c: encode_column(every.values[c], c.type) for c in self.store.columns}
+        return self.grouping([codes for codes, _ in self.codes(coded).values()], every.member)
 
 
 def _coder(branch: Branch, column: Column) -> ColumnCoder:
@@ -141,15 +152,16 @@ class Counted(_Base):
     """Duplicates count: of each bucket the first row, how many there are, and sums."""
 
     def reduced(self, rows: StreamRows) -> Weighted:
-        member = self.member(rows)
+        cut = self.store.columns
+        codes = self.codes({column: rows.coded(column) for column in cut})
+        member = self.member(rows, codes)
         taken = np.flatnonzero(member.any(axis=1))
         if not len(taken):
             return self.nothing()
         everything = len(taken) == rows.rows
         member = member if everything else member[taken]
-        cut = self.store.columns
-        coded = {c: rows.coded(c) if everything else _at(rows.coded(c), taken) for c in cut}
-        groups = self.grouping(coded, member)
+        parts = [numbers if everything else numbers[taken] for numbers, _ in codes.values()]
+        groups = self.grouping(parts, member)
         first = taken[groups.first]
         return Weighted(
             {c: rows.array(c).take(first) for c in cut},
@@ -170,8 +182,7 @@ class Counted(_Base):
         if len(parts) == 1:
             return parts[0]
         every = concatenated(parts)
-        coded = {c: encode_column(every.values[c], c.type) for c in self.store.columns}
-        groups = self.grouping(coded, every.member)
+        groups = self.regrouping(every)
         first = every.at(groups.first)
         first.count = added(every.count, groups.of, groups.size)
         first.sums = {c: regrouped(s, groups.of, groups.size) for c, s in every.sums.items()}
@@ -194,7 +205,8 @@ class Chosen(_Base):
         self._ends: dict[tuple[object, ...], Ends | None] = {}
 
     def reduced(self, rows: StreamRows) -> Weighted:
-        taken = np.flatnonzero(self.member(rows)[:, 0])
+        codes = self.codes({column: rows.coded(column) for column in self.store.columns})
+        taken = np.flatnonzero(self.member(rows, codes)[:, 0])
         values = {c: rows.array(c).take(taken) for c in self.store.kept}
         ones = np.ones(len(taken), np.int64)
         every = Weighted(values, ones.astype(np.bool_)[:, None], ones)
@@ -213,8 +225,7 @@ class Chosen(_Base):
     def _chosen(self, every: Weighted) -> Numbers:
         if not len(every):
             return np.empty(0, np.int64)
-        coded = {c: encode_column(every.values[c], c.type) for c in self.store.columns}
-        groups = self.grouping(coded, every.member)
+        groups = self.regrouping(every)
         if self._is_known:
             return np.sort(groups.first)
         found = [

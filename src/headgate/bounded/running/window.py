@@ -48,6 +48,11 @@ class Window:
             np.ones(rows.rows, np.int64),
         )
 
+    def making_room(self, before: LastRows, rows: int) -> LastRows:
+        """Without the rows that leave the window when so many more come."""
+        stay = np.flatnonzero(before.numbers >= before.seen + rows - self._most)
+        return LastRows(before.rows.at(stay), before.numbers[stay], before.seen)
+
     def advanced(self, before: LastRows, arrived: Weighted, places: Numbers, rows: int) -> LastRows:
         """The window after a batch of so many rows, of which these arrived at these places."""
         every = concatenated([before.rows, arrived])

@@ -49,9 +49,13 @@ class WindowedRun(Run):
         # a row of a window meets others of its own batch, as long as these have not left theirs
         step = 1 if windowed and len(occurrences) > 1 else max(rows, 1)
         for start in range(0, rows, step):
+            coming = min(step, rows - start)
             for source in occurrences:
-                table = batch.table.slice(start, step)
-                self._arrive(source, table, min(step, rows - start), changes)
+                if source in self._last:
+                    window = self._program.windows[source]
+                    self._last[source] = window.making_room(self._last[source], coming)
+            for source in occurrences:
+                self._arrive(source, batch.table.slice(start, step), coming, changes)
         return self._told(changes)
 
     def _arrive(
