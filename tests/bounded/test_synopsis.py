@@ -19,7 +19,8 @@ from headgate.query import Query
 from headgate.schema import Schema
 from headgate.sql import Script
 from tests.bounded.random_queries import FAMILIES, Family
-from tests.bounded.random_sql import Statement, rows, statements, statements_of_cores
+from tests.bounded.random_sql import Statement, statements, statements_of_cores
+from tests.bounded.running.events import events_of
 from tests.scale import many, seed
 
 STREAMS = """
@@ -316,12 +317,13 @@ def _try(statement: Statement, run: PlainRun, numbers: random.Random, bound: int
     streams = sorted({source.stream for source in statement.query.sources})
     last = numbers.choice(streams) if len(streams) > 1 and numbers.random() < 0.7 else None
     events: list[Event] = []
-    for stream, row in rows(statement, numbers, [s for s in streams if s != last], 8):
+    others = [s for s in streams if s != last]
+    for stream, row in events_of(statement, numbers, 8, others):
         run.push(stream, row)
         events.append((stream, row))
         if last is None:
             _check(statement, run, events, bound)
-    for event in rows(statement, numbers, [last], 6) if last else ():
+    for event in events_of(statement, numbers, 6, [last]) if last else ():
         probe = forked(run)
         probe.push(*event)
         _check(statement, probe, [*events, event], bound)

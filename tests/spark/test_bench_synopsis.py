@@ -11,7 +11,6 @@ from headgate.bench import EXPERIMENTS, run
 from headgate.bench.synopsis.cases import CASES
 from headgate.bench.synopsis.sides import OURS, THEIRS, differences
 from headgate.bench.synopsis.state import trace
-from headgate.bench.synopsis.throughput import throughput
 
 MAX = CASES[-1]
 
@@ -39,13 +38,3 @@ def test_throughput() -> None:
     assert found.contestants == (OURS, THEIRS)
     assert found.sizes == (300,)
     assert "here: " in str(found.facts["three times as fast"])
-
-
-@pytest.mark.usefixtures("spark")
-def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who does not get so far in time is left out, with how far it got."""
-    monkeypatch.setattr("headgate.bench.synopsis.throughput.LIMIT", 0.0)
-    found = replace(throughput(MAX), sizes=(4_000,))
-    with found.prepare(4_000, 0.001, 1) as round_:
-        assert not round_.contestants
-        assert "in 0 s it had taken 0" in str(round_.facts())

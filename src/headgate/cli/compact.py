@@ -32,14 +32,15 @@ def compact(
         headgate compact out
     """
     from headgate.spark.streaming import compaction
-    from headgate.spark.streaming.output import KINDS, spans
+    from headgate.spark.streaming.output import folders, own_folders, spans
 
-    if not any((output / kind).is_dir() for kind in KINDS):
-        raise UsageError(f"{output}: no output of a job; there is no `matches` in it")
+    kinds = (*folders(output), *own_folders(output))
+    if not any((output / kind).is_dir() for kind in kinds):
+        raise UsageError(f"{output}: no output of a job; there is no `matches` or `answers` in it")
     started = time.perf_counter()
     gone = compaction.compact(output, every)
     seconds = time.perf_counter() - started
-    left = sum(len(spans(output / kind)) for kind in KINDS)
+    left = sum(len(spans(output / kind)) for kind in kinds)
     if format is Format.json:
         typer.echo(as_json({"merged": gone, "directories": left, "seconds": round(seconds, 3)}))
     else:

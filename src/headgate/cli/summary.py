@@ -16,7 +16,7 @@ from headgate.cli.output import console, counted, escape
 if TYPE_CHECKING:
     from headgate.spark.running import Result
     from headgate.spark.streaming.described import Pipeline
-    from headgate.spark.streaming.runs import Progress
+    from headgate.spark.streaming.tally import Told
 
 
 SHOWN_QUERIES = 5
@@ -98,23 +98,31 @@ def _next_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]
 
 def _tables(result: Result) -> Iterator[tuple[str, str]]:
     """The matches, and the answers of the first query that gave any."""
+    from headgate.spark.streaming.alone import Growth
+    from headgate.spark.streaming.output import ANSWERS, UNBOUNDED
     from headgate.spark.streaming.standing import folder_of
 
     if "matches" in result.places:
         yield "the matches", _short(result.places["matches"])
-    given = (query_id for query_id, one in result.tally.continuous.items() if one.rows)
-    query_id = next(given, None)
-    if query_id is not None and "answers" in result.places:
-        place = Path(result.places["answers"]).parent / folder_of(query_id)
-        yield f"the answers of {query_id}", _short(place)
+    for query_id, one in result.tally.continuous.items():
+        parent = UNBOUNDED if isinstance(one, Growth) else ANSWERS
+        if one.rows and parent in result.places:
+            place = Path(result.places[parent]).parent / folder_of(query_id, parent)
+            yield f"the answers of {query_id}", _short(place)
+            return
 
 
-def stored_lines(continuous: Mapping[str, Progress]) -> Iterator[str]:
+def stored_lines(continuous: Mapping[str, Told]) -> Iterator[str]:
     """Of each continuous query, the rows that it gave, and what it stores against its bound."""
     from headgate.bounded.synopses.sizes import readable
+    from headgate.spark.streaming.alone import Growth
 
     for query_id, one in list(continuous.items())[:SHOWN_QUERIES]:
-        rows = f"{query_id}: {counted(one.rows, 'answer')}, stores {counted(one.values, 'value')}"
+        given = f"{query_id}: {counted(one.rows, 'answer')}"
+        if isinstance(one, Growth):
+            yield f"{given}, Spark keeps {one.state_rows:,} of at most {one.most_state_rows:,} rows"
+            continue
+        rows = f"{given}, stores {counted(one.values, 'value')}"
         if one.most_values is None or one.most_bytes is None:
             yield f"{rows} in {counted(one.bytes, 'byte')}"
         else:

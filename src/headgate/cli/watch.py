@@ -172,10 +172,18 @@ def _order(batch: Batch) -> str:
 
 def _answers(batch: Batch) -> str:
     """What the continuous queries gave, where there are any."""
+    from headgate.spark.streaming.alone import Growth
+
     if not batch.continuous:
         return ""
-    values = sum(one.values for one in batch.continuous.values())
-    return f", {counted(batch.counts.answers, 'answer')} from {counted(values, 'stored value')}"
+    told = batch.continuous.values()
+    values = sum(0 if isinstance(one, Growth) else one.values for one in told)
+    own = f", {counted(batch.counts.answers, 'answer')} from {counted(values, 'stored value')}"
+    grown = [one for one in told if isinstance(one, Growth)]
+    if not grown:
+        return own
+    rows, kept = sum(one.rows for one in grown), sum(one.state_rows for one in grown)
+    return f"{own}, {counted(rows, 'answer')} from {counted(kept, 'row')} that Spark keeps"
 
 
 def _rows_table(kind: str, rows: pa.Table, of: int) -> Table:

@@ -15,6 +15,7 @@ from headgate.errors import UsageError, did_you_mean, shorten
 from headgate.events.opening import FORMATS
 from headgate.matching import KINDS as INDEXES
 from headgate.matching.asc.options import AscOptions, SequenceKind
+from headgate.spark.continuous import MOST_STATE_ROWS
 from headgate.spark.session import MASTER
 from headgate.spark.streaming.described import (
     Continuous,
@@ -112,10 +113,19 @@ def _threshold(table: Table, text: str) -> float:
 
 
 def _continuous(table: Table) -> Continuous:
+    allow = table.flag("allow_unbounded")
+    if "most_state_rows" in table and not allow:
+        raise table.error(
+            "most_state_rows",
+            "`most_state_rows` has no meaning without `allow_unbounded`",
+            "give allow_unbounded = true, or leave it out",
+        )
     found = Continuous(
         table.texts("queries") if "queries" in table else None,
         cast(Mode, table.choice("mode", get_args(Mode), "update")),
         table.flag("expand"),
+        allow,
+        table.whole("most_state_rows", MOST_STATE_ROWS, least=1),
     )
     table.end()
     return found

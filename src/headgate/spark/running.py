@@ -15,6 +15,7 @@ from headgate.snapshot import publish
 from headgate.spark.pipeline import read_pipeline
 from headgate.spark.session import close_session, open_session
 from headgate.spark.streaming.asked import Wanted
+from headgate.spark.streaming.beside import Beside
 from headgate.spark.streaming.claim import claim, held
 from headgate.spark.streaming.compaction import compact, finish
 from headgate.spark.streaming.continuity import check_batches, check_description, remembered
@@ -65,8 +66,10 @@ def run(
         log = BatchLog(state / "log.jsonl")
         sink = _sink(described, state, on_rows)
         queries = _queries(described, state, log, sink, on_note)
+        sources = _sources(described, state)
+        names = [stream.name for stream in queries.now.streams]
         job = Job(
-            _sources(described, state),
+            Several(sources),
             sink,
             queries,
             Runs(
@@ -75,6 +78,14 @@ def run(
                 mode=described.continuous.mode,
                 expand=described.continuous.expand,
                 note=on_note,
+            ),
+            Beside(
+                queries.now,
+                dict(zip(names, sources, strict=True)),
+                sink,
+                state / "unbounded",
+                described.continuous,
+                on_note,
             ),
             log,
             index=described.queries.index,
@@ -157,7 +168,11 @@ def _told(source: Described, pipeline: Pipeline) -> str:
 def _wanted(pipeline: Pipeline) -> Wanted:
     names = tuple(source.stream for source in pipeline.sources if source.stream is not None)
     return Wanted(
-        names or None, pipeline.queries.stream, pipeline.sink.keep, pipeline.continuous.queries
+        names or None,
+        pipeline.queries.stream,
+        pipeline.sink.keep,
+        pipeline.continuous.queries,
+        pipeline.continuous.allow_unbounded,
     )
 
 
@@ -181,9 +196,9 @@ def _leader(pipeline: Pipeline, state: Path, on_note: OnNote) -> Leader | None:
     return None if options is None else Leader(state / "order.json", options, on_note)
 
 
-def _sources(pipeline: Pipeline, state: Path) -> Several:
+def _sources(pipeline: Pipeline, state: Path) -> list[Source]:
     numbered = enumerate(pipeline.sources)
-    return Several([_source(pipeline, source, state, number) for number, source in numbered])
+    return [_source(pipeline, source, state, number) for number, source in numbered]
 
 
 def _source(pipeline: Pipeline, source: Described, state: Path, number: int) -> Source:

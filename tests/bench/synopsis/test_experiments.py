@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import headgate as hg
@@ -10,6 +12,7 @@ from headgate.bench.synopsis import SYNOPSIS
 from headgate.bench.synopsis.cases import CASES, Case
 from headgate.bench.synopsis.in_process import BY_HAND, ROW_BY_ROW, RUN
 from headgate.bench.synopsis.state import BATCHES, marks
+from headgate.bench.synopsis.throughput import LIMIT, late
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -36,3 +39,23 @@ def test_in_process() -> None:
     found = run(EXPERIMENTS["synopsis-process"], repeats=1, scale=0.0001)
     assert found.contestants == (RUN, BY_HAND, ROW_BY_ROW)
     assert "at least 5 M tuples per second" in str(found.facts["five million tuples a second"])
+
+
+class Tired:
+    """Takes so many batches in time."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.batches = most, 0
+
+    def advance(self, *, seconds: float) -> bool:
+        assert seconds <= LIMIT
+        self.batches += self.batches < self.most
+        return self.batches < self.most
+
+
+def test_left_out() -> None:
+    """Who does not get so far in time is left out, with how far it got."""
+    slow: Any = Tired(3)
+    assert late(slow, 10, 500).startswith("in 120 s it had taken 1,500, the last batch of them at")
+    quick: Any = Tired(11)
+    assert late(quick, 10, 500) == ""

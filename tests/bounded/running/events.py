@@ -34,11 +34,16 @@ HOSTILE: dict[Any, Sequence[Any]] = {
 }
 
 
-def events_of(statement: Statement, numbers: random.Random, count: int) -> list[Event]:
-    """So many events of the streams of a query that is run."""
+def events_of(
+    statement: Statement,
+    numbers: random.Random,
+    count: int,
+    streams: Sequence[str] | None = None,
+) -> list[Event]:
+    """So many events of these streams, or of all streams of a query that is run."""
     near = tuple(numbers.choices(statement.near, k=numbers.choice((2, 3, 5))))
     wanted = replace(statement, near=near)
-    streams = streams_of(statement.query)
+    streams = streams_of(statement.query) if streams is None else streams
     branches = plan_to_run(statement.query, statement.schema).branches
     return [next(_events(wanted, numbers, numbers.choice(streams), branches)) for _ in range(count)]
 

@@ -48,9 +48,9 @@ def prepare(case: Case, plan: Mapping[int, tuple[int, int]]) -> Prepare:
             contestants, facts = [], dict[str, Fact]()
             for side in SIDES:
                 live = stack.enter_context(Paced(SIDES[side](spark, case, events // 2, seed)))
-                late = _late(live, batches, events)
-                if late:
-                    facts[f"at {shown:,}, {side} is left out"] = late
+                reason = late(live, batches, events)
+                if reason:
+                    facts[f"at {shown:,}, {side} is left out"] = reason
                     continue
                 answer = partial(differences, spark, case, side, seed)
                 note = f"batches of {events:,}"
@@ -60,7 +60,7 @@ def prepare(case: Case, plan: Mapping[int, tuple[int, int]]) -> Prepare:
     return prepared
 
 
-def _late(live: Paced, batches: int, events: int) -> str:
+def late(live: Paced, batches: int, events: int) -> str:
     """Why a side does not get to a length of the stream; nothing where it does."""
     began = last = monotonic()
     rate = 0.0

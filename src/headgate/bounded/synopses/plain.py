@@ -14,9 +14,10 @@ from math import prod
 from typing import Any
 
 from headgate.bounded.answer import Answer, NotComputable
-from headgate.bounded.cases.case import aggregates, output_columns
+from headgate.bounded.cases.case import output_columns
 from headgate.bounded.synopses.branches import filters, source_of
 from headgate.bounded.synopses.plan import Part, needs_values
+from headgate.bounded.synopses.remembered import remembered_parts
 from headgate.bounded.synopses.runnable import plan_to_run
 from headgate.bounded.synopses.stores import Chosen, Counted, Kept
 from headgate.bounded.synopses.totals import Total, of_total, of_values
@@ -92,8 +93,10 @@ class PlainRun:
         is_streamed = self.query.kind != "aggregate" and not self.query.distinct
         if is_streamed or (len(self.query.sources) == 1 and not self._windows):
             return 0
-        width = len(output_columns(self.query, self.schema)) + len(aggregates(self.query))
-        return len(self.answer()) * width
+        return sum(
+            part.values * len({_ordinals(part.columns, _row(row)) for row, _ in self._joined(at)})
+            for at, part in enumerate(remembered_parts(self.plan))
+        )
 
     def _last(self, number: int, named: Row) -> Kept | None:
         mask = sum(

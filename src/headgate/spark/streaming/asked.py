@@ -25,19 +25,22 @@ class Wanted:
 
     `streams` are the names of those that it reads, in the order of its sources; None for a single
     one that the queries know. `routed` is the stream whose filters are matched, and `continuous`
-    are the ids of the queries that run for ever; where they are None, all that can be.
+    are the ids of the queries that run for ever; where they are None, all that can be. Those that
+    bounded memory is not enough for are refused, unless `allow_unbounded`.
     """
 
     streams: tuple[str, ...] | None = None
     routed: str | None = None
     keep: tuple[str, ...] | None = None
     continuous: tuple[str, ...] | None = None
+    allow_unbounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """The filters on one stream and the continuous queries on all that a job runs.
 
+    `unbounded` are those that bounded memory is not enough for, where they may run all the same.
     `left_out` says of which queries nothing will come, and why; `refused` are the errors of those
     that were to run and cannot.
     """
@@ -46,6 +49,7 @@ class Asked:
     streams: tuple[Stream, ...]
     routed: Stream | None
     continuous: tuple[Standing, ...]
+    unbounded: tuple[Standing, ...]
     left_out: tuple[str, ...]
     refused: tuple[HeadgateError, ...]
 
@@ -61,7 +65,9 @@ def asked(snapshot: Snapshot, version: int, wanted: Wanted) -> Asked:
     streams = tuple(schema.the_stream(name) for name in names)
     filtered, others = _queries(snapshot)
     routed = _routed(streams, filtered, wanted.routed)
-    sorted_ = _Sorted({stream.name for stream in streams}, wanted.continuous)
+    sorted_ = _Sorted(
+        {stream.name for stream in streams}, wanted.continuous, wanted.allow_unbounded
+    )
     for query in others:
         sorted_.add(query, Standing.of(query, schema))
     sorted_.check_chosen(others)
@@ -74,6 +80,7 @@ def asked(snapshot: Snapshot, version: int, wanted: Wanted) -> Asked:
         streams,
         routed,
         tuple(sorted_.running),
+        tuple(sorted_.unbounded),
         (*left_out, *sorted_.left_out()),
         tuple(sorted_.refused),
     )
@@ -107,7 +114,9 @@ class _Sorted:
 
     read: Collection[str]
     chosen: Collection[str] | None
+    allow_unbounded: bool
     running: list[Standing] = field(default_factory=list)
+    unbounded: list[Standing] = field(default_factory=list)
     refused: list[HeadgateError] = field(default_factory=list)
     windowed: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
@@ -131,6 +140,11 @@ class _Sorted:
         try:
             reduction(standing)
             self.running.append(standing)
+        except Unbounded as error:
+            if self.allow_unbounded:
+                self.unbounded.append(standing)
+            else:
+                self.refused.append(error)
         except HeadgateError as error:
             self.refused.append(error)
 
@@ -154,15 +168,21 @@ class _Sorted:
 def refusal(found: Asked) -> HeadgateError:
     """The error of the first query that cannot run, with a way to go on without it."""
     first = found.refused[0]
-    if isinstance(first, QuerySetError):
-        return first
-    ids = ", ".join(f'"{one.id}"' for one in found.continuous)
-    others = f" ({len(found.refused) - 1} more cannot run either)" if found.refused[1:] else ""
-    hint = f"to run the job without it, give queries = [{ids}] in [continuous]{others}"
-    if isinstance(first, Unbounded):
-        own = "a Spark job of your own runs it by hg.spark.continuous(…, allow_unbounded=True)"
-        return Unbounded(f"{first}\n{hint};\n{own}", first.verdict)
-    return type(first)(f"{first}; {hint}")
+    return first if isinstance(first, QuerySetError) else advised(first, found)
+
+
+def advised(error: HeadgateError, found: Asked, without: Standing | None = None) -> HeadgateError:
+    """An error that stops the start, with how to run the job without its query."""
+    others = [one for one in (*found.continuous, *found.unbounded) if one != without]
+    ids = ", ".join(f'"{one.id}"' for one in others)
+    more = len(found.refused) - 1
+    hint = f"to run the job without it, give queries = [{ids}] in [continuous]"
+    hint += f" ({more} more cannot run either)" if more > 0 else ""
+    if not isinstance(error, Unbounded):
+        return type(error)(f"{error}; {hint}")
+    if without is None:
+        hint += ";\nto leave it to Spark's own join, under a cap, allow_unbounded = true there"
+    return Unbounded(f"{error}\n{hint}", error.verdict)
 
 
 def _queries(snapshot: Snapshot) -> tuple[set[str], list[Query]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from headgate.errors import JobError
 from headgate.snapshot.files import sync
 from headgate.spark.streaming.log import Counts
-from headgate.spark.streaming.output import ANSWERS, KINDS, folders, spans
+from headgate.spark.streaming.output import ANSWERS, KINDS, folders, own_folders, spans
 
 MARK = ".job"
 
@@ -41,7 +41,8 @@ def claim(state: Path, root: Path, written: Counts | None) -> None:
     if ours is not None and ours == theirs:
         _check_rows(state, root, written or Counts())
         return
-    if theirs is not None or any(spans(root / folder) for folder in folders(root)):
+    every = (*folders(root), *own_folders(root))
+    if theirs is not None or any(spans(root / folder) for folder in every):
         raise JobError(
             f"{root}: holds the output of another job, or its state in {state} was deleted; "
             "choose another `sink.path`, or delete both"

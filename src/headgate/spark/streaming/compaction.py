@@ -34,6 +34,7 @@ from headgate.spark.streaming.output import (
     covered,
     folders,
     new_stage,
+    own_folders,
     place,
     remove,
     spans,
@@ -52,16 +53,21 @@ def compact(root: Path, every: int = EVERY) -> int:
         for leftover in stages.iterdir():
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
-        parents = [root / folder for folder in folders(root)]
-        newest = max((span.last for parent in parents for span in spans(parent)), default=0)
-        return sum(_compact(parent, stages, newest, every) for parent in parents)
+        together = [folders(root), *([folder] for folder in own_folders(root))]
+        return sum(_compact_all([root / one for one in names], stages, every) for names in together)
 
 
 def finish(root: Path) -> None:
     """Remove what a compaction that was killed had already merged; one that runs does it itself."""
     with suppress(JobError), held(root / COMPACTING, ".lock", "another compaction"):
-        for folder in folders(root):
+        for folder in (*folders(root), *own_folders(root)):
             _sweep(root / folder, root / COMPACTING)
+
+
+def _compact_all(parents: Sequence[Path], stages: Path, every: int) -> int:
+    """Folders whose batches have the same numbers."""
+    newest = max((span.last for parent in parents for span in spans(parent)), default=0)
+    return sum(_compact(parent, stages, newest, every) for parent in parents)
 
 
 def _compact(parent: Path, stages: Path, newest: int, every: int) -> int:

@@ -29,11 +29,17 @@ class Queries:
 
 @dataclass(frozen=True, slots=True)
 class Continuous:
-    """How joins, aggregates and DISTINCT queries run; `queries` is None for all that can."""
+    """How joins, aggregates and DISTINCT queries run; `queries` is None for all that can.
+
+    Those that bounded memory is not enough for may run on Spark's own join, where `allow_unbounded`
+    says so, until Spark keeps more than `most_state_rows` for one.
+    """
 
     queries: tuple[str, ...] | None
     mode: Mode
     expand: bool
+    allow_unbounded: bool = False
+    most_state_rows: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headgate.errors import HeadgateError, JobError
 from headgate.schema import Stream
 from headgate.spark.failure import reason
+from headgate.spark.streaming.alone import Stopped
 from headgate.spark.streaming.asked import Asked
+from headgate.spark.streaming.beside import Beside
 from headgate.spark.streaming.leader import Evaluation, Leader
 from headgate.spark.streaming.log import BatchLog
 from headgate.spark.streaming.output import ANSWERS, new_stage
@@ -45,15 +47,12 @@ __all__ = ["Batch", "Job", "Stopped", "Tally"]
 POLL = 0.2  # seconds
 
 
-class Stopped(Exception):
-    """Raised in a batch that came when the job was already ending: Spark will ask for it again."""
-
-
 class Job:
     """Runs one pipeline until it is told to stop, has nothing more to do, or fails.
 
     `on_batch` is called after each batch, in the thread that Spark calls us in, and `on_note` with
-    a line of text for a person. A `leader` finds the order for indexes that adapt.
+    a line of text for a person. A `leader` finds the order for indexes that adapt. The queries
+    `beside` start with the job and end with it.
     """
 
     def __init__(
@@ -62,6 +61,7 @@ class Job:
         sink: Sink,
         queries: Followed,
         runs: Runs,
+        beside: Beside,
         log: BatchLog,
         *,
         index: str,
@@ -75,6 +75,7 @@ class Job:
         self._sink = sink
         self._queries = queries
         self._runs = runs
+        self._beside = beside
         self._log = log
         self._index = index
         self._keep = keep
@@ -111,20 +112,21 @@ class Job:
         writer = self._sources.open(spark).writeStream.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", str(checkpoint))
         self.tally.started = self._last_event = time.monotonic()
-        with self._background() as self._later:
+        with self._background() as self._later, self._accompanied(spark, trigger):
             query = writer.trigger(**trigger).start()  # type: ignore[arg-type]
             try:
                 self._watch(query, idle, limit)
             finally:
                 self._end(query)
-        self.tally.seconds = time.monotonic() - self.tally.started
+        self.tally.end(self._beside.progress())
         if self._failure is not None and not isinstance(self._failure, Stopped):
             raise _explained(self._failure) from self._failure
         return self.tally
 
     def _watch(self, query: StreamingQuery, idle: float | None, limit: float | None) -> None:
         try:
-            while not query.awaitTermination(POLL):  # type: ignore[arg-type]  # it takes floats too
+            while not self._have_ended(query):
+                self._beside.check()
                 now = time.monotonic()
                 if self._sources.ended:
                     self.stop("the end of the file")
@@ -135,8 +137,25 @@ class Job:
                 if self._stopping.is_set() and not self._busy.locked():
                     return
             self.stop("the last event there is")
-        except (StreamingQueryException, Py4JError, OSError) as error:
+        except (StreamingQueryException, Py4JError, OSError, HeadgateError) as error:
             self._failure = self._failure or error
+
+    def _have_ended(self, query: StreamingQuery) -> bool:
+        """Has this one, and have those beside it? If not, it is said after a moment."""
+        ended = query.awaitTermination(POLL)  # type: ignore[arg-type]  # it takes floats too
+        return bool(ended) and self._beside.ended(POLL)
+
+    @contextmanager
+    def _accompanied(self, spark: SparkSession, trigger: dict[str, str | bool]) -> Iterator[None]:
+        """With the queries beside this one."""
+        try:
+            self._beside.start(spark, trigger)
+            yield
+        finally:
+            try:
+                self._beside.stop()
+            except (Py4JError, OSError) as error:
+                self._failure = self._failure or error
 
     def _end(self, query: StreamingQuery) -> None:
         self._stopping.set()
@@ -187,7 +206,7 @@ class Job:
             seconds,
             report.unknown,
             self._learn(asked, report),
-            self._runs.progress(rows),
+            {**self._runs.progress(rows), **self._beside.progress()},
         )
         self.tally.add(batch, report)
         self._on_batch(batch, self.tally)
@@ -202,6 +221,7 @@ class Job:
             stream=stream,
             routed=stream == asked.routed,
             continuous=asked.on(stream),
+            checked=frozenset(self._beside.attributes(stream)),
             index=self._index,
             asc=None if self._leader is None else self._leader.options,
             order=None if self._leader is None else self._leader.order,
@@ -230,6 +250,8 @@ class Job:
 
         A replay that has ended goes on to give batches, without events.
         """
+        if not self._beside.wait:
+            return False
         if self._sources.is_partly_ended:
             return True
         status = query.status

@@ -4,6 +4,7 @@
         matches/batches=0000000007-0000000007/part-0000.parquet     a row for each match
         dead/batches=0000000007-0000000007/part-0000.parquet        a row for each dead letter
         answers/q/batches=0000000007-0000000007/part-0000.parquet   what a query q gave anew
+        unbounded/u/batches=0000000005-0000000005/part-0000.parquet the same of one that is alone
         .staging/ .compacting/                                      what is not complete yet
 
 The name of a directory says which batches it holds: one, or after a compaction from–to. The name
@@ -24,6 +25,7 @@ from headgate.snapshot.files import sync
 
 KINDS = ("matches", "dead")
 ANSWERS = "answers"
+UNBOUNDED = "unbounded"
 STAGING, COMPACTING = ".staging", ".compacting"
 
 _NAME = re.compile(r"batches=(\d{10,})-(\d{10,})")
@@ -51,7 +53,16 @@ class Span:
 
 def folders(root: Path) -> list[str]:
     """The folders of batches in an output: `matches`, `dead`, and one for each query's answers."""
-    return [*KINDS, *(f"{ANSWERS}/{name}" for name in sorted(_entries(root / ANSWERS)))]
+    return [*KINDS, *_inside(root, ANSWERS)]
+
+
+def own_folders(root: Path) -> list[str]:
+    """The folders of queries that run alone, whose batches have numbers of their own."""
+    return _inside(root, UNBOUNDED)
+
+
+def _inside(root: Path, folder: str) -> list[str]:
+    return [f"{folder}/{name}" for name in sorted(_entries(root / folder))]
 
 
 def spans(parent: Path) -> list[Span]:

@@ -13,6 +13,7 @@ from headgate.spark.streaming.output import (
     ANSWERS,
     KINDS,
     STAGING,
+    UNBOUNDED,
     Span,
     folders,
     place,
@@ -37,6 +38,9 @@ class Sink(Protocol):
     def take(self, batch: int, files: Staged) -> None:
         """Take over the files of a batch."""
 
+    def add(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+        """Take over what one folder has of a batch."""
+
     def places(self) -> dict[str, Path]:
         """Where the rows can be found."""
 
@@ -51,14 +55,17 @@ class Directory:
 
     def take(self, batch: int, files: Staged) -> None:
         for folder in dict.fromkeys((*folders(self.root), *files)):
-            span = Span(batch, batch, self.root / folder)
-            if files.get(folder):
-                place(files[folder], span, self.stages)
-            elif span.path.exists():
-                remove(span.path, self.stages)
+            self.add(batch, folder, files.get(folder, ()))
+
+    def add(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+        span = Span(batch, batch, self.root / folder)
+        if files:
+            place(files, span, self.stages)
+        elif span.path.exists():
+            remove(span.path, self.stages)
 
     def places(self) -> dict[str, Path]:
-        kinds = (*KINDS, ANSWERS)
+        kinds = (*KINDS, ANSWERS, UNBOUNDED)
         return {kind: self.root / kind for kind in kinds if (self.root / kind).is_dir()}
 
 
@@ -73,11 +80,15 @@ class Screen:
         self._show = show
 
     def take(self, batch: int, files: Staged) -> None:
-        del batch
         for folder, staged in files.items():
-            if staged:
-                table = read_all(staged)
-                self._show(folder.split("/")[0], table.slice(0, self._rows), table.num_rows)
+            self.add(batch, folder, staged)
+
+    def add(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+        del batch
+        if files:
+            table = read_all(files)
+            kind = folder if folder in KINDS else ANSWERS
+            self._show(kind, table.slice(0, self._rows), table.num_rows)
 
     def places(self) -> dict[str, Path]:
         return {}
@@ -94,8 +105,11 @@ class Memory:
 
     def take(self, batch: int, files: Staged) -> None:
         for folder, staged in files.items():
-            if staged:
-                self._tables.setdefault(folder, {})[batch] = read_all(staged)
+            self.add(batch, folder, staged)
+
+    def add(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+        if files:
+            self._tables.setdefault(folder, {})[batch] = read_all(files)
 
     def places(self) -> dict[str, Path]:
         return {}

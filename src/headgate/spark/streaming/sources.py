@@ -18,7 +18,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headgate.errors import JobError
 from headgate.events import LineIndex, Piece, split_file
+from headgate.schema import Stream
 from headgate.spark.streaming.checkpoint import planned_files
+from headgate.spark.streaming.reading import typed_rows
 from headgate.spark.streaming.task import REPORT, Plan, run_pieces, run_rows
 
 AT_ONCE = 100_000  # lines that a replay without a pace takes in a batch
@@ -83,6 +85,10 @@ class Files:
         names = planned_files(self._checkpoint, self._number, plan.batch)
         pieces = [piece for name in names for piece in split_file(name, format=self._format)]
         return spread(frame.sparkSession, plan, pieces)
+
+    def rows(self, spark: SparkSession, stream: Stream, used: tuple[str, ...]) -> DataFrame:
+        """The events as typed rows of the attributes that are used."""
+        return typed_rows(self.open(spark), stream, used, self._format)
 
 
 class Replay:

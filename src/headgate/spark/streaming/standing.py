@@ -64,7 +64,7 @@ def reduction(standing: Standing) -> Reduction:
     return Reduction(standing.query, standing.schema)
 
 
-def folder_of(query_id: str) -> str:
+def folder_of(query_id: str, parent: str = ANSWERS) -> str:
     """Where the answers of a query are, from the root of the output.
 
     >>> folder_of("big/é"), folder_of("..")
@@ -72,7 +72,7 @@ def folder_of(query_id: str) -> str:
     """
     name = quote(query_id, safe="")
     seen = f"%{ord(name[0]):02X}{name[1:]}" if name.startswith(_HIDDEN) else name
-    return f"{ANSWERS}/{seen}"
+    return f"{parent}/{seen}"
 
 
 def id_of(folder: str) -> str:
@@ -81,4 +81,4 @@ def id_of(folder: str) -> str:
     >>> id_of(folder_of("..")), id_of(folder_of("50%/~é"))
     ('..', '50%/~é')
     """
-    return unquote(folder.removeprefix(f"{ANSWERS}/"))
+    return unquote(folder.partition("/")[2])

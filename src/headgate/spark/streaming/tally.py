@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from headgate.spark.streaming.alone import Growth
 from headgate.spark.streaming.leader import Evaluation
 from headgate.spark.streaming.log import Counts
 from headgate.spark.streaming.runs import Progress
 from headgate.spark.streaming.task import SAMPLES, Report, summed
+
+Told = Progress | Growth
+"""What is told of a continuous query: of one in bounded memory, or of one that grows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,7 @@ class Batch:
     seconds: float
     unknown: dict[str, int]
     order: Evaluation | None = None
-    continuous: dict[str, Progress] = field(default_factory=dict)
+    continuous: dict[str, Told] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -45,7 +50,7 @@ class Tally:
     unknown: dict[str, int] = field(default_factory=dict)
     samples: list[str] = field(default_factory=list)
     hits: dict[int, npt.NDArray[np.int64]] = field(default_factory=dict)
-    continuous: dict[str, Progress] = field(default_factory=dict)
+    continuous: dict[str, Told] = field(default_factory=dict)
     ended_by: str = ""
 
     @property
@@ -61,8 +66,17 @@ class Tally:
             self.unknown[name] = self.unknown.get(name, 0) + count
         before = self.hits.get(batch.version, report.hits[:0])
         self.hits[batch.version] = summed(before, report.hits)
-        given = {query_id: progress.rows for query_id, progress in self.continuous.items()}
-        self.continuous = {
-            query_id: replace(progress, rows=given.get(query_id, 0) + progress.rows)
-            for query_id, progress in batch.continuous.items()
+        self.continuous = self._summed(batch.continuous)
+
+    def end(self, rest: Mapping[str, Told]) -> None:
+        """The job has ended; queries may have given rows since the last batch."""
+        self.seconds = self.elapsed
+        self.continuous |= self._summed(rest)
+
+    def _summed(self, told: Mapping[str, Told]) -> dict[str, Told]:
+        """With the rows of all batches so far."""
+        before = {query_id: progress.rows for query_id, progress in self.continuous.items()}
+        return {
+            query_id: replace(progress, rows=before.get(query_id, 0) + progress.rows)
+            for query_id, progress in told.items()
         }

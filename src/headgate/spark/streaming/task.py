@@ -19,17 +19,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.events import EventBatch, Piece, read_piece
+from headgate.events import EventBatch, Piece
 from headgate.events.batch import used_attributes
 from headgate.events.tables import from_table
 from headgate.matching.asc.options import AscOptions
 from headgate.schema import Stream
 from headgate.spark.streaming.log import Counts
+from headgate.spark.streaming.reading import events_of
 from headgate.spark.streaming.reducing import Reducing
 from headgate.spark.streaming.rows import dead_table, match_schema, match_tables
 from headgate.spark.streaming.staged import StagedFile
 from headgate.spark.streaming.standing import Standing
-from headgate.spark.worker import BATCH_ROWS, Loaded, loaded
+from headgate.spark.worker import Loaded, loaded
 
 if TYPE_CHECKING:
     from headgate.matching.asc.statistics import Statistics
@@ -43,7 +44,8 @@ class Plan:
     """What every task of a batch knows that reads a stream.
 
     Its filters are matched if it is `routed`; `order` is the one to evaluate in, if the index has
-    any. The events are reduced for each of the `continuous` queries.
+    any. The events are reduced for each of the `continuous` queries. `checked` are attributes that
+    others use of the same events, so what is not valid there is a dead letter too.
     """
 
     batch: int
@@ -52,6 +54,7 @@ class Plan:
     stream: Stream
     routed: bool
     continuous: tuple[Standing, ...]
+    checked: frozenset[str]
     index: str
     asc: AscOptions | None
     order: dict[str, Any] | None
@@ -107,9 +110,7 @@ def run_rows(
 def _read(plan: Plan, pieces: Sequence[Piece]) -> Iterator[tuple[str, EventBatch]]:
     stream, used = _checked(plan)
     for piece in pieces:
-        typed = (piece.format or Path(piece.path).suffix.removeprefix(".")) == "parquet"
-        columns = used if typed else None  # of a text every attribute is parsed
-        for batch in read_piece(piece, stream, columns=columns, batch_rows=BATCH_ROWS, bury=True):
+        for batch in events_of(piece, stream, used):
             yield piece.path, batch
 
 
@@ -127,7 +128,7 @@ def _typed(
 
 def _checked(plan: Plan) -> tuple[Stream, set[str]]:
     """The stream, checked on what the queries use, and the attributes that are used or kept."""
-    used = Reducing(plan.stream.name, plan.continuous).attributes
+    used = Reducing(plan.stream.name, plan.continuous).attributes | plan.checked
     kept: set[str] = set()
     if plan.routed:
         used |= set(_filters(plan).used)

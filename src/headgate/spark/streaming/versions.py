@@ -9,6 +9,7 @@ from headgate.errors import HeadgateError, JobError, SnapshotError
 from headgate.events.batch import used_attributes
 from headgate.snapshot import fingerprint, open_snapshot, pointed
 from headgate.snapshot.manifest import NAME as MANIFEST
+from headgate.spark.frames import listed
 from headgate.spark.streaming.asked import Asked, Wanted, asked, refusal
 from headgate.spark.streaming.rows import match_schema
 
@@ -39,6 +40,7 @@ class Followed:
         self._open(number)
         if self.now.refused:
             raise refusal(self.now)
+        self._unbounded = set(self.now.unbounded)
 
     @property
     def version(self) -> int:
@@ -58,9 +60,20 @@ class Followed:
                 self._refused = None
                 for error in self.now.refused:
                     self._note(f"version {number} runs without a query: {error}")
+                self._note_unbounded()
         except HeadgateError as error:
             self._note(f"version {self.version} stays: {error}")
         return self.version
+
+    def _note_unbounded(self) -> None:
+        """Those that bounded memory is not enough for stay what they were at the start."""
+        others = self._unbounded.symmetric_difference(self.now.unbounded)
+        if others:
+            ids = listed(sorted({one.id for one in others}))
+            self._note(
+                f"version {self.version} has other queries that need unbounded memory, which are "
+                f"taken up at the next start: {ids}"
+            )
 
     def _is_new(self, number: int) -> bool:
         """Also where the directory was deleted and published to anew under the same number."""
