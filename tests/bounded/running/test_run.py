@@ -210,13 +210,28 @@ def test_an_unbounded_query_is_refused_with_everything() -> None:
 )
 def test_what_is_not_run_is_said(text: str, error: type[Exception], said: str) -> None:
     with pytest.raises(error) as raised:
-        _ = hg.bounded.run(text).output
+        hg.bounded.run(text)
     assert said in str(raised.value)
 
 
 def test_a_stream_that_is_not_read() -> None:
     with pytest.raises(UsageError, match="reads s, t, not u"):
         hg.bounded.run(JOIN).push("u", [])
+
+
+@pytest.mark.parametrize("options", [{"mode": "completed"}, {"invalid": "skipp"}])
+def test_an_unknown_option_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="did you mean"):
+        hg.bounded.run(JOIN, **options)
+
+
+def test_a_reduction_of_another_stream_or_query_is_refused() -> None:
+    query, schema = read_query(JOIN, Schema())
+    reduced = Reduction(query, schema).reduced("s", from_rows([], schema.the_stream("s")))
+    with pytest.raises(StateError, match="not a reduction of t for `query`"):
+        hg.bounded.run(query, schema).take({"t": [reduced]})
+    with pytest.raises(StateError, match="not a reduction of s for `query`"):
+        hg.bounded.run(JOIN + " AND a > 3").take({"s": [reduced]})
 
 
 def test_a_query_needs_its_schema() -> None:

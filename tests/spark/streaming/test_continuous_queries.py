@@ -17,6 +17,7 @@ from headgate.spark.running import Result, run
 from headgate.spark.streaming.compaction import compact
 from headgate.spark.streaming.job import Batch, Job, Tally
 from headgate.spark.streaming.output import spans
+from headgate.spark.streaming.runs import Progress
 from tests.spark.streaming.jobs import (
     CONTINUOUS,
     WHERES,
@@ -159,6 +160,7 @@ def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> N
     for batch in shop.batches:
         assert set(batch.continuous) == set(CONTINUOUS)
         for progress in batch.continuous.values():
+            assert isinstance(progress, Progress)
             assert progress.most_values is not None
             assert 0 <= progress.values <= progress.most_values
     told = result.as_json()
@@ -252,7 +254,7 @@ def test_an_unbounded_query_stops_the_start(shop: Shop) -> None:
     assert "must be remembered" in said
     assert "cure: " in said
     assert 'queries = ["paid", "sums", "seen/once"] in [continuous]' in said
-    assert "hg.spark.continuous" in said
+    assert "allow_unbounded = true" in said
     result = shop.run(more='[continuous]\nqueries = ["sums"]\n')
     assert list(result.tally.continuous) == ["sums"]
 

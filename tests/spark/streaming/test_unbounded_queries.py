@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.errors import HeadgateError, JobError, Unbounded
+from headgate.cli.compact import compact as compact_command
+from headgate.cli.output import Format
+from headgate.cli.summary import stored_lines
+from headgate.cli.watch import watching
+from headgate.errors import HeadgateError, JobError, PipelineError, Unbounded, UsageError
+from headgate.spark.pipeline import read_pipeline
 from headgate.spark.streaming.alone import Growth
 from headgate.spark.streaming.compaction import compact
-from headgate.spark.streaming.job import Batch
-from headgate.spark.streaming.output import spans
+from headgate.spark.streaming.job import Batch, Tally
+from headgate.spark.streaming.log import Counts
+from headgate.spark.streaming.output import STAGING, Span, new_stage, place, spans
+from headgate.spark.streaming.runs import Progress
+from headgate.spark.streaming.staged import StagedFile
 from tests.spark.streaming.jobs import (
     CONTINUOUS,
     expected,
@@ -30,7 +40,8 @@ EACH = (
     "SELECT o.id, o.buyer.name AS buyer, p.method FROM orders AS o, payments AS p "
     "WHERE o.side = p.side AND o.qty > p.amount"
 )
-TIMES = "SELECT id, COUNT(*) AS n, SUM(qty) AS total FROM orders GROUP BY id"
+RATE = 'kind = "rate"'
+TIMES = "SELECT id, side, COUNT(*) AS n, SUM(qty) AS total FROM orders GROUP BY id, side"
 
 
 @pytest.fixture
@@ -44,30 +55,28 @@ def joined(shop: Shop, name: str = "each") -> Counter[tuple[Any, ...]]:
     return Counter((row["id"], row["buyer"], row["method"]) for row in rows)
 
 
+def wanted(shop: Shop, select: str = EACH) -> Counter[tuple[Any, ...]]:
+    return Counter(shop.duck(select.replace("o.buyer.name", 'o."buyer.name"')))
+
+
 def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> None:
-    """Beside matches and bounded queries; an aggregate too, of which the last rows hold."""
-    number = shop.publish({**CONTINUOUS, "each": EACH, "a/times": TIMES})
+    """Beside matches and bounded queries."""
+    number = shop.publish({**CONTINUOUS, "each": EACH})
     for seed in range(2):
         shop.write("orders", 40, seed)
     shop.write("payments", 30, 10)
     shop.run(more=ALLOWED)
-    assert joined(shop) == Counter(shop.duck(EACH)) != Counter()
+    assert joined(shop) == wanted(shop) != Counter()
     shop.write("payments", 30, 11)
     shop.write("orders", 40, 2)
     result = shop.run(more=ALLOWED)
     shop.check()
-    wanted = Counter(shop.duck(EACH))
-    assert joined(shop) == wanted
+    assert joined(shop) == wanted(shop)
     assert matches_in(shop.out) == expected(
         shop.files["orders"], version_in(shop.folder / "queries", number)
     )
-    last = {}
-    for row in rows_in(shop.out, "unbounded/a%2Ftimes"):
-        assert row["query_id"] == "a/times"
-        last[row["id"]] = (row["n"], row["total"])
-    assert last == {row[0]: row[1:] for row in shop.duck(TIMES)}
     told = result.as_json()["continuous"]["each"]
-    assert 0 < told["rows"] < sum(wanted.values())
+    assert 0 < told["rows"] < sum(wanted(shop).values())
     assert told["state_rows"] > 100
     assert told["most_state_rows"] == 1_000_000
     assert all(isinstance(batch.continuous["each"], Growth) for batch in shop.batches)
@@ -75,7 +84,7 @@ def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> N
     before = len(spans(shop.out / "unbounded" / "each"))
     compact(shop.out, 2)
     assert len(spans(shop.out / "unbounded" / "each")) <= before
-    assert joined(shop) == wanted
+    assert joined(shop) == wanted(shop)
     assert shop.notes == []
 
 
@@ -86,7 +95,7 @@ def test_a_cap_stops_one_and_the_job_goes_on(shop: Shop) -> None:
         shop.write("orders", 60, seed)
         shop.write("payments", 10, 10 + seed)
 
-    def each(batch: Batch) -> None:
+    def each(_: Batch) -> None:
         if any("was stopped" in note for note in shop.notes) and len(shop.files["orders"]) == 3:
             shop.write("orders", 60, 3)
 
@@ -105,3 +114,131 @@ def test_a_cap_stops_one_and_the_job_goes_on(shop: Shop) -> None:
     assert isinstance(grown, Growth)
     assert grown.state_rows > grown.most_state_rows == 50
     shop.check()
+
+
+def test_one_that_changes_begins_anew_at_the_next_start(shop: Shop) -> None:
+    """With the first event there is. A file that is gone, and a state that is, are missed."""
+    shop.publish({"each": EACH})
+    shop.write("orders", 30, 0)
+    shop.write("orders", 30, 1)
+    shop.write("payments", 10, 2)
+    changed = EACH.replace("o.qty > p.amount", "p.method = 'card'")
+
+    def each(batch: Batch) -> None:
+        if batch.number == 0:
+            shop.publish({"each": changed})
+
+    shop.run(more=ALLOWED, each=each)
+    first = joined(shop)
+    assert first == wanted(shop)
+    shop.write("orders", 30, 3)
+    shop.run(more=ALLOWED)
+    taken_up, another = shop.notes
+    assert taken_up == (
+        "version 2 has other queries that need unbounded memory, which are taken up at the next "
+        "start: each"
+    )
+    assert another.startswith("query `each` is another one now, and begins anew")
+    assert joined(shop) == first + wanted(shop, changed)
+    batches = [row["batch_id"] for row in rows_in(shop.out, "unbounded/each")]
+    assert batches == sorted(batches)
+    (newest,) = (shop.out / "state" / "unbounded" / "each").glob("*/commits/2")
+    newest.unlink()
+    shop.files["orders"][2].unlink()
+    with pytest.raises(JobError, match=r"3.jsonl: is gone, and query `each` has yet to read it"):
+        shop.run(more=ALLOWED)
+    shutil.rmtree(shop.out / "state" / "unbounded")
+    with pytest.raises(JobError, match=r"answers of query `each` that its state in .* knows noth"):
+        shop.run(more=ALLOWED)
+
+
+@pytest.mark.parametrize(
+    ("select", "streams", "error", "said"),
+    [
+        (
+            EACH.replace("o.side = p.side AND ", ""),
+            STREAMS,
+            Unbounded,
+            "nor does Spark run it: it joins streams only by an equality",
+        ),
+        (
+            EACH,
+            STREAMS.replace('kind = "files"\npath = "payments"\nfiles_per_trigger = 1', RATE),
+            JobError,
+            "runs over files only; stream payments",
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused(
+    shop: Shop, select: str, streams: str, error: type[HeadgateError], said: str
+) -> None:
+    shop.publish({"sums": CONTINUOUS["sums"], "each": select})
+    with pytest.raises(error) as caught:
+        shop.run(streams, '[sink]\nkind = "memory"\n', more=ALLOWED, run_="")
+    assert "`each` needs unbounded memory" in str(caught.value)
+    assert said in str(caught.value)
+    assert 'to run the job without it, give queries = ["sums"]' in str(caught.value)
+
+
+def test_an_aggregate_in_memory(shop: Shop) -> None:
+    """The last row of a group holds."""
+    shop.publish({"times": TIMES})
+    shop.write("orders", 30, 1)
+    shop.write("orders", 40, 2)
+    result = shop.run(sink='[sink]\nkind = "memory"\n', more=ALLOWED, stream="orders")
+    rows = result.answers["times"].to_pylist()
+    assert rows == sorted(rows, key=lambda row: row["batch_id"])
+    last = {(row["id"], row["side"]): (row["n"], row["total"]) for row in rows}
+    assert last == {row[:2]: row[2:] for row in shop.duck(TIMES, orders=shop.files["orders"])}
+    assert len(last) < len(rows)
+
+
+def test_what_is_told_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    told: dict[str, Progress | Growth] = {
+        "sums": Progress(rows=1, values=6, bytes=48, most_values=18, most_bytes=144),
+        "each": Growth(rows=2_000, state_rows=70, most_state_rows=1_000),
+    }
+    batch = Batch(0, 1, Counts(answers=1), 0.1, {}, None, told)
+    for people in (False, True):
+        with watching(people, cast(Any, Path())) as view:
+            view.batch(batch, Tally())
+    line, text = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["continuous"]["each"] == {
+        "rows": 2_000,
+        "state_rows": 70,
+        "most_state_rows": 1_000,
+    }
+    assert "1 answer from 6 stored values, 2,000 answers from 70 rows that Spark keeps" in text
+    assert (
+        list(stored_lines(told))[1] == "each: 2,000 answers, Spark keeps 70 of at most 1,000 rows"
+    )
+
+
+def test_the_keys_of_the_pipeline(tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    text = f'[queries]\npublished = "q"\n{STREAMS}{OUT}[continuous]\n'
+    path.write_text(f"{text}allow_unbounded = true\nmost_state_rows = 5\n")
+    found = read_pipeline(path).continuous
+    assert (found.allow_unbounded, found.most_state_rows) == (True, 5)
+    path.write_text(f"{text}most_state_rows = 5\n")
+    with pytest.raises(PipelineError, match="has no meaning without `allow_unbounded`"):
+        read_pipeline(path)
+
+
+def test_the_command_compacts_answers_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An output without a match or a dead letter; each query by the numbers of its own batches."""
+    with pytest.raises(UsageError, match="there is no `matches` or `answers` in it"):
+        compact_command(tmp_path, 2, Format.json)
+    for folder, batches in (("answers/q", 4), ("unbounded/u", 3)):
+        for number in range(batches):
+            stage = new_stage(tmp_path / STAGING)
+            with StagedFile(stage, "rows", "parquet") as file:
+                file.write(pa.table({"n": [number]}))
+            place([stage / str(file.name)], Span(number, number, tmp_path / folder), stage.parent)
+    compact_command(tmp_path, 2, Format.json)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["merged"], told["directories"]) == (3, 4)
+    assert [row["n"] for row in rows_in(tmp_path, "answers/q")] == [0, 1, 2, 3]
+    assert [row["n"] for row in rows_in(tmp_path, "unbounded/u")] == [0, 1, 2]

@@ -18,15 +18,16 @@ from headgate.bounded.running.coding import ColumnCoder
 from headgate.bounded.running.exact import regrouped, sums
 from headgate.bounded.running.frontier import frontier
 from headgate.bounded.running.grouping import Grouping, grouped
+from headgate.bounded.running.join import meeting
 from headgate.bounded.running.weighted import Weighted, added, concatenated, nothing
 from headgate.bounded.synopses.branches import Branch, filters
-from headgate.bounded.synopses.cells import NULL_CELL, Cells
+from headgate.bounded.synopses.cells import NULL_CELL, Cell, Cells
 from headgate.bounded.synopses.extremes import Ends, ends
 from headgate.bounded.synopses.plan import Store
 from headgate.encoding import CodedColumn, encode_column
 from headgate.encoding.columns import Mask
 from headgate.matching.scan import Evaluation
-from headgate.predicate import Column, Predicate, columns
+from headgate.predicate import Column, Compare, Predicate, columns
 from headgate.query import Query
 from headgate.schema import NOTHING, Timestamp
 
@@ -202,6 +203,7 @@ class Chosen(_Base):
         self._is_known = store.carried is None and not any(
             store.cells(column).gaps for column in store.columns
         )
+        self._deciding = _deciding(store)
         self._ends: dict[tuple[object, ...], Ends | None] = {}
 
     def reduced(self, rows: StreamRows) -> Weighted:
@@ -229,30 +231,45 @@ class Chosen(_Base):
         if self._is_known:
             return np.sort(groups.first)
         found = [
-            frontier(every.values, np.flatnonzero(np.isin(groups.of, alike)), groups, side, zone)
-            for side, alike, zone in self._alike(every, groups)
+            frontier(
+                every.values, np.flatnonzero(np.isin(groups.of, alike)), groups, side, self._zone
+            )
+            for side, alike in self._alike(every, groups)
         ]
         return np.unique(np.concatenate([np.empty(0, np.int64), *found]))
 
-    def _alike(
-        self, every: Weighted, groups: Grouping
-    ) -> Iterable[tuple[Ends, Numbers, Timestamp]]:
+    def _alike(self, every: Weighted, groups: Grouping) -> Iterable[tuple[Ends, Numbers]]:
         """The buckets with the same ends, together."""
-        first = every.at(groups.first)
-        rows = (
-            pa.table(
-                [first.values[c] for c in self.store.kept], [c.key for c in self.store.kept]
-            ).to_pylist()
-            if self.store.kept
-            else [{}] * len(first)
-        )
+        deciding = self._deciding
+        values = {c: every.values[c].take(groups.first) for c in deciding}
+        codes = [self._coders[c].codes(encode_column(values[c], c.type))[0] for c in deciding]
+        kinds = grouped(codes, [self._coders[c].size for c in deciding], groups.size)
+        shown = {c: values[c].take(kinds.first).to_pylist() for c in deciding}
         alike: dict[object, tuple[Ends, list[int]]] = {}
-        for number, row in enumerate(rows):
-            cells = {c: self._branch.cell(c, row) or NULL_CELL for c in self.store.columns}
-            key = tuple(cells.values())
-            if key not in self._ends:
-                self._ends[key] = ends(self.store, cells)
-            found = self._ends[key]
+        for kind in range(kinds.size):
+            row = {c.key: shown[c][kind] for c in deciding}
+            found = self._ends_of({c: self._branch.cell(c, row) or NULL_CELL for c in deciding})
             if found is not None:
-                alike.setdefault(found.key, (found, []))[1].append(number)
-        return [(side, np.array(numbers), self._zone) for side, numbers in alike.values()]
+                alike.setdefault(found.key, (found, []))[1].append(kind)
+        return [(side, np.flatnonzero(np.isin(kinds.of, of))) for side, of in alike.values()]
+
+    def _ends_of(self, cells: dict[Column, Cell]) -> Ends | None:
+        key = tuple(cells.values())
+        if key not in self._ends:
+            self._ends[key] = ends(self.store, cells)
+        return self._ends[key]
+
+
+def _deciding(store: Store) -> tuple[Column, ...]:
+    """The columns whose cells decide on the ends of a bucket.
+
+    What is compared, be it through others, with no column that has a gap, has one value in a bucket
+    and says nothing about the others.
+    """
+    (branch,) = store.branches
+    compares = [atom for atom in branch.atoms if isinstance(atom, Compare)]
+    open_columns = {c for c in store.columns if store.cells(c).gaps}
+    met = open_columns.union(
+        *(set(g) & set(store.columns) for g in meeting(compares) if open_columns & set(g))
+    )
+    return tuple(column for column in store.columns if column in met)

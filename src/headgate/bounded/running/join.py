@@ -55,7 +55,7 @@ class Lines:
         zone: Timestamp,
     ) -> None:
         self._of: dict[Column, Line] = {}
-        for together in _meeting(ties):
+        for together in meeting(ties):
             columns = [(column, arrays[column]) for column in together]
             self._of |= dict(zip(together, on_one_line(columns, zone), strict=True))
 
@@ -66,7 +66,7 @@ class Lines:
         return self._of[column].valid
 
 
-def _meeting(ties: Sequence[Compare]) -> list[list[Column]]:
+def meeting(ties: Sequence[Compare]) -> list[list[Column]]:
     """The columns that are compared with one another, be it through others."""
     found: list[list[Column]] = []
     for tie in ties:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -19,9 +19,13 @@ from headgate.bounded.synopses.plan import Plan
 from headgate.bounded.synopses.remembered import remembered_parts
 from headgate.bounded.synopses.runnable import plan_to_run
 from headgate.events import EventBatch
+from headgate.events.batch import used_attributes
 from headgate.predicate import columns
 from headgate.query import Query
-from headgate.schema import Schema
+from headgate.schema import Schema, Stream
+from headgate.sql import render_schema, render_select
+
+FORMAT = 2  # of states and reductions
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,15 @@ class Program:
     def keeps_rows(self) -> bool:
         """Does a row meet rows that come later? Of a single stream the answer is all there is."""
         return len(self.sources) > 1
+
+    @cached_property
+    def identity(self) -> str:
+        """What the query means, by the attributes that it uses, and in which form it is stored."""
+        streams = []
+        for name in self.streams:
+            used = used_attributes(self.schema.the_stream(name), self.attributes(name))
+            streams.append(Stream(name, used))
+        return f"{FORMAT} {render_schema(Schema(tuple(streams)))}{render_select(self.query)}"
 
     def stores_of(self, stream: str) -> list[int]:
         """The stores that rows of a stream go to."""

@@ -21,6 +21,7 @@ from headgate.query import Query
 from headgate.schema import Schema
 
 _HEAD = struct.Struct("<QI")
+_MARK = struct.Struct("<I")
 
 
 class Reduction:
@@ -91,15 +92,21 @@ def merged(program: Program, stream: str, parts: Iterable[bytes]) -> dict[int, W
 
 
 def packed(program: Program, stream: str, reduced: Mapping[int, Weighted]) -> bytes:
-    return framed(reduced[store].table() for store in program.stores_of(stream))
+    tables = (reduced[store].table() for store in program.stores_of(stream))
+    return _mark(program, stream) + framed(tables)
 
 
 def unpacked(program: Program, stream: str, data: bytes) -> dict[int, Weighted]:
-    """What `packed` has packed; StateError if it was packed for another query."""
-    stores, tables = program.stores_of(stream), unframed(data)
-    if len(stores) != len(tables):
-        raise StateError(f"a reduction of {stream} has {len(tables)} tables, not {len(stores)}")
+    """What `packed` has packed; StateError if that was for another query or stream."""
+    mark = _mark(program, stream)
+    if data[: len(mark)] != mark:
+        raise StateError(f"this is not a reduction of {stream} for `{program.query.id}`")
+    stores, tables = program.stores_of(stream), unframed(data[len(mark) :])
     return {s: of_store(program, s, table) for s, table in zip(stores, tables, strict=True)}
+
+
+def _mark(program: Program, stream: str) -> bytes:
+    return _MARK.pack(crc32(f"{program.identity} {stream.lower()}".encode()))
 
 
 def of_store(program: Program, number: int, table: pa.Table) -> Weighted:

@@ -10,30 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
 from headgate.bounded.cases.case import output_columns
 from headgate.bounded.running.groups import group_rows
-from headgate.bounded.running.outputs import expanded, rows_of
+from headgate.bounded.running.outputs import rows_of
 from headgate.bounded.running.program import Joining, program_of
 from headgate.bounded.running.reduction import framed, merged, of_store, unframed
 from headgate.bounded.running.refusal import check_runs
 from headgate.bounded.running.stored import Stored, stored
 from headgate.bounded.running.weighted import Weighted, from_table
 from headgate.bounded.synopses.memory import Memory
-from headgate.errors import EventError, StateError, UsageError
+from headgate.errors import EventError, StateError, UsageError, did_you_mean
 from headgate.events import EventBatch, from_rows
-from headgate.events.batch import used_attributes
 from headgate.query import Query
-from headgate.schema import Schema, Stream
-from headgate.sql import render_schema, render_select
+from headgate.schema import Schema
 
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
-FORMAT = 1
 
 
 class Run:
@@ -58,9 +54,13 @@ class Run:
         self._verdict = check_runs(query, schema)
         self._program = program_of(query, schema)
         self.query, self.schema = query, schema
+        _check_choice("mode", mode, get_args(Mode))
+        _check_choice("invalid", invalid, get_args(Invalid))
         self._mode, self._expand, self._invalid = mode, expand, invalid
         self.skipped = 0
         self._begin()
+        self.output = self._given(self._nothing_new(), changed=True).schema
+        """The columns of what is given."""
 
     def _begin(self) -> None:
         program = self._program
@@ -81,11 +81,6 @@ class Run:
     def stored(self) -> Stored:
         """What is stored now."""
         return stored(self._program, self._kept, self._answered)
-
-    @property
-    def output(self) -> pa.Schema:
-        """The columns of what is given."""
-        return self._given(self._nothing_new(), changed=True).schema
 
     def push(self, stream: str, rows: Any) -> pa.Table:
         """Rows arrive on a stream: an Arrow table, a DataFrame or dicts; gives the new output."""
@@ -192,8 +187,7 @@ class Run:
             some = found if changed and self._mode == "update" else None
             return group_rows(self.query, parts, some)
         columns = output_columns(program.query, program.schema)
-        table = rows_of(program.query, columns, found[0])
-        return expanded(table) if self._expand and not self.query.distinct else table
+        return rows_of(program.query, columns, found[0], expand=self._expand)
 
     def state(self) -> bytes:
         """Everything that is stored, for a file or a state store."""
@@ -204,14 +198,14 @@ class Run:
         header, *tables = unframed(state) or [pa.table({})]
         if header.column_names != self._header().column_names:
             raise StateError("this is not the state of a query")
-        if header.column(0)[0].as_py() != self._identity:
+        if header.column(0)[0].as_py() != self._program.identity:
             raise StateError(f"this is the state of another query than `{self.query.id}`")
         if len(tables) != len(self._tables()):
             raise StateError("this state is damaged: parts of it are missing")
         self._open(header.to_pylist()[0], tables)
 
     def _header(self) -> pa.Table:
-        return pa.table({"query": [self._identity], "skipped": [self.skipped]})
+        return pa.table({"query": [self._program.identity], "skipped": [self.skipped]})
 
     def _tables(self) -> list[pa.Table]:
         return [rows.table() for rows in (*self._kept, *self._answered)]
@@ -227,13 +221,7 @@ class Run:
         self._kept, self._answered = kept, answered
         self.skipped = header["skipped"]
 
-    @cached_property
-    def _identity(self) -> str:
-        """What the query means, by the attributes that it uses, and in which form its state is."""
-        program = self._program
-        streams = []
-        for name in program.streams:
-            stream = program.schema.the_stream(name)
-            streams.append(Stream(name, used_attributes(stream, program.attributes(name))))
-        declared = render_schema(Schema(tuple(streams)))
-        return f"{FORMAT} {declared}{render_select(program.query)}"
+
+def _check_choice(name: str, given: object, choices: Sequence[str]) -> None:
+    if given not in choices:
+        raise UsageError(f"no {name} `{given}`; {did_you_mean(str(given), choices)}")
