@@ -21,6 +21,7 @@ from headgate.schema import Schema, Stream
 from headgate.spark.frames import stream_of, used_columns, warn
 from headgate.spark.results import NO_ATTRIBUTE
 from headgate.spark.shard import ANSWER, REDUCED, Invalid, Mode, Reducer, Sent, Shard, answers
+from headgate.spark.skipping import needed_rows
 from headgate.sql import render_query, render_schema
 from headgate.sql.lexer import statements
 
@@ -153,7 +154,13 @@ def _bounded(sent: Sent, given: Mapping[str, DataFrame]) -> DataFrame:
 def _reduced(sent: Sent, name: str, frame: DataFrame) -> DataFrame:
     _, schema = sent.bound()
     used = sent.reduction().attributes(name)
-    columns, names = selected(frame, schema.the_stream(name), used)
+    stream = schema.the_stream(name)
+    columns, names = selected(frame, stream, used)
+    if sent.mode == "update":  # all groups are given whenever a row comes, needed or not
+        occurrences = sent.reduction().needed(name)
+        columns = needed_rows(
+            columns, stream, names, occurrences, with_invalid=sent.invalid == "fail"
+        )
     return columns.mapInArrow(Reducer(sent, name, names).reduce, REDUCED)
 
 

@@ -39,6 +39,7 @@ ANSWER = "answer binary"
 PART_BYTES = 1 << 20  # of a state; RocksDB is slow with values of many megabytes
 PIECE_BYTES = 16 << 20  # of an answer
 DIGEST = 16
+ROWS_AT_ONCE = 100_000
 MERGED_AT_ONCE = 16
 KEPT = 64  # shards that a worker holds on to
 
@@ -94,7 +95,7 @@ class Reducer:
         """All rows of a task as one small row per shard."""
         reduction = self.sent.reduction()
         parts: list[bytes] = []
-        for rows in batches:
+        for rows in gathered(batches):
             parts.append(reduction.reduced(self.stream, self._events(rows, reduction)))
             if len(parts) == MERGED_AT_ONCE:
                 parts = [reduction.merged(self.stream, parts)]
@@ -103,7 +104,7 @@ class Reducer:
             found = reduction.shard(self.stream, whole, self.sent.shards)
             yield self._rows(found)
 
-    def _events(self, rows: pa.RecordBatch, reduction: Reduction) -> EventBatch:
+    def _events(self, rows: pa.Table, reduction: Reduction) -> EventBatch:
         _, schema = self.sent.bound()
         stream = schema.the_stream(self.stream)
         used = reduction.attributes(self.stream)
@@ -122,8 +123,20 @@ class Reducer:
         )
 
 
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows in larger tables: Spark's batches are small, and each costs a fixed time."""
+    found: list[pa.RecordBatch] = []
+    for batch in batches:
+        found.append(batch)
+        if sum(each.num_rows for each in found) >= ROWS_AT_ONCE:
+            yield pa.Table.from_batches(found)
+            found = []
+    if found:
+        yield pa.Table.from_batches(found)
+
+
 def valid(
-    rows: pa.RecordBatch,
+    rows: pa.Table | pa.RecordBatch,
     columns: tuple[str, ...],
     stream: Stream,
     used: tuple[str, ...],

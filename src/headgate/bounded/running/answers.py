@@ -50,18 +50,21 @@ class Remembered:
     def of(self, combined: Combined, sides: Mapping[int, Weighted]) -> Weighted:
         """What combinations of rows add to the answer."""
         counts = {source: sides[source].count[rows] for source, rows in combined.items()}
-        times = multiplied(list(counts.values()))
         found = Weighted(
             {c: self._values(c, combined, sides) for c in self.kept},
-            np.empty((len(times), 0), np.bool_),
-            times,
+            np.empty((len(next(iter(counts.values()))), 0), np.bool_),
+            multiplied(list(counts.values())),
         )
+        groups = grouping(found.values, self.columns, len(found))
+        first = found.at(self._first(found, groups))
+        first.count = first.count if self.part.distinct else _counts(found, groups)
         for column in self.summed:
             source = self._sources[column]
             rest = [count for other, count in counts.items() if other != source]
-            sums = sides[source].sums[column].at(combined[source])
-            found.sums[column] = _taken(sums, multiplied(rest)) if rest else sums
-        return self.merged([found])
+            times = multiplied(rest) if rest else np.ones(len(found), np.int64)
+            sums = sides[source].sums[column]
+            first.sums[column] = _multiplied(sums, combined[source], times, groups)
+        return first
 
     def _values(
         self, column: Column, combined: Combined, sides: Mapping[int, Weighted]
@@ -111,9 +114,15 @@ def _counts(every: Weighted, groups: Grouping) -> Numbers:
     return added(every.count, groups.of, groups.size)
 
 
-def _taken(sums: Sums, times: Numbers) -> Sums:
-    """Each of the sums so many times."""
-    return regrouped(sums, np.arange(len(times)), len(times), times)
+def _multiplied(sums: Sums, rows: Numbers, times: Numbers, groups: Grouping) -> Sums:
+    """The sums of rows, each so many times, by group.
+
+    Exact sums are Python's integers, so how often a row is in a group is counted first.
+    """
+    pairs = grouped([rows, groups.of], [len(sums.count), groups.size], len(rows))
+    weights = added(times, pairs.of, pairs.size)
+    of = groups.of[pairs.first]
+    return regrouped(sums.at(rows[pairs.first]), of, groups.size, weights)
 
 
 def grouping(

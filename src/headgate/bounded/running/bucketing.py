@@ -121,10 +121,12 @@ class _Base:
         for number, own in enumerate(self._own):
             for atom in own:
                 found[:, number] &= rows.true(atom)
-            coders = self._of_branches[number]
-            for column, (_, has) in codes.items():
-                inside = coders[column].codes(rows.coded(column))[1] if coders else has
-                found[:, number] &= inside
+            if not self._of_branches[number]:
+                for _, has in codes.values():
+                    found[:, number] &= has
+            for column, coder in self._of_branches[number].items():
+                inside = np.flatnonzero(found[:, number])  # what has no cell is slow to look up
+                found[inside, number] = coder.codes(_at(rows.coded(column), inside))[1]
         return found
 
     def grouping(self, codes: Sequence[Numbers], member: Mask) -> Grouping:

@@ -18,7 +18,7 @@ from headgate.bounded.synopses.cells import NULL_CELL, Cell, Cells
 from headgate.encoding.columns import WIDEST_CODED, CodedColumn, Codes, Mask
 from headgate.schema import DecimalType, Ordinal, String
 
-MOST_REMEMBERED = 100_000  # values whose cells are not looked up again
+MOST_REMEMBERED = 10_000  # values whose cells are not looked up again
 MOST_TABLED = 1 << 16  # values from the first bound of a cell to the last
 NOWHERE = -1
 LARGEST = (1 << 63) - 1
@@ -62,7 +62,10 @@ class ColumnCoder:
         if column.ranked is not None:
             return self._of_ranked(column.ranked)[column.codes]
         distinct, places = np.unique(column.codes, return_inverse=True)
-        return np.array([*map(self._remember, distinct.tolist())], dtype=np.int64)[places]
+        found = np.full(len(distinct), NOWHERE, dtype=np.int64)
+        near = CodedColumn(column.type, distinct, None).member(self.cells.possible)
+        found[near] = [*map(self._remember, distinct[near].tolist())]
+        return found[places]
 
     def _of_ranked(self, ranked: list[Any]) -> Codes:
         """The code of each of the sorted ordinals, with one more for NULL; of a gap all at once."""

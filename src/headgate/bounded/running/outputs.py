@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.bounded.running.weighted import Weighted
-from headgate.errors import UsageError
+from headgate.errors import Overflow, UsageError
 from headgate.predicate import Column
 from headgate.query import Query
 
 MULTIPLICITY = "multiplicity"
+MOST_EXPANDED = 100_000_000
 
 
 def rows_of(query: Query, columns: Sequence[Column], rows: Weighted, *, expand: bool) -> pa.Table:
@@ -25,6 +26,11 @@ def rows_of(query: Query, columns: Sequence[Column], rows: Weighted, *, expand: 
     if query.distinct:
         return pa.Table.from_arrays(arrays, names)
     if expand:
+        if int(rows.count.sum(dtype=object)) > MOST_EXPANDED:
+            raise Overflow(
+                f"`{query.id}` gives more than {MOST_EXPANDED:,} rows at once; "
+                "take them with their multiplicity, or push less at once"
+            )
         times = np.repeat(np.arange(len(rows)), rows.count)
         return pa.Table.from_arrays([array.take(times) for array in arrays], names)
     if MULTIPLICITY in map(str.lower, names):

@@ -9,6 +9,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
+from headgate.bounded.running.needed import Needed, needed
 from headgate.bounded.running.program import Program, program_of
 from headgate.bounded.running.refusal import check_runs, has_windows
 from headgate.bounded.running.sharding import shard_columns
@@ -56,6 +57,11 @@ class Reduction:
     def attributes(self, stream: str) -> tuple[str, ...]:
         """The attributes of a stream that are needed."""
         return self._program.attributes(stream)
+
+    def needed(self, stream: str) -> list[dict[str, Needed]]:
+        """What rows of a stream must be to take part, for each of its occurrences in the query."""
+        program = self._program
+        return [needed(program.plan, source) for source in program.occurrences(stream)]
 
     def reduced(self, stream: str, batch: EventBatch) -> bytes:
         """The rows of a batch."""

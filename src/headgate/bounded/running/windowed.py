@@ -47,7 +47,8 @@ class WindowedRun(Run):
         occurrences = self._program.occurrences(stream)
         windowed = any(source in self._last for source in occurrences)
         # a row of a window meets others of its own batch, as long as these have not left theirs
-        step = 1 if windowed and len(occurrences) > 1 else max(rows, 1)
+        is_told = self.query.kind != "aggregate"
+        step = 1 if is_told and windowed and len(occurrences) > 1 else max(rows, 1)
         for start in range(0, rows, step):
             coming = min(step, rows - start)
             for source in occurrences:
@@ -75,11 +76,20 @@ class WindowedRun(Run):
         arrived = window.arriving(passed)
         for joining in program.joinings:
             sides = self._sides(joining)
-            part = program.remembered[joining.part]
-            own = [c for c in part.summed if c in window.columns]
-            sides[source] = window.side(arrived, joining.branches, own)
-            self._combine(joining, sides, source, changes)
+            sides[source] = window.side(arrived, joining.branches, ())
+            self._bring(joining, sides, source, changes)
         self._last[source] = window.advanced(self._last[source], arrived, passed.passed, rows)
+
+    def _bring(
+        self,
+        joining: Joining,
+        sides: Mapping[int, Weighted],
+        first: int,
+        changes: list[Weighted],
+    ) -> None:
+        """Of an aggregate, what a row brings is not told, but what all rows give together."""
+        if self.query.kind != "aggregate":
+            super()._bring(joining, sides, first, changes)
 
     def _sides(self, joining: Joining) -> dict[int, Weighted]:
         found = super()._sides(joining)

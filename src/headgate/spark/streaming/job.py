@@ -118,9 +118,9 @@ class Job:
                 self._watch(query, idle, limit)
             finally:
                 self._end(query)
-        self.tally.end(self._beside.progress())
         if self._failure is not None and not isinstance(self._failure, Stopped):
             raise _explained(self._failure) from self._failure
+        self.tally.end(self._beside.progress())
         return self.tally
 
     def _watch(self, query: StreamingQuery, idle: float | None, limit: float | None) -> None:
