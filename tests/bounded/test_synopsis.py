@@ -269,6 +269,28 @@ def collected(events: Sequence[Event]) -> dict[str, list[Row]]:
     return {name: [row for stream, row in events if stream == name] for name in ("S", "T")}
 
 
+@pytest.mark.parametrize(
+    "streams, select, most",
+    [
+        (
+            """CREATE STREAM S (r INT CHECK (r IN (1, 2147483647)));
+            CREATE STREAM T (d DECIMAL(4, 1));""",
+            "SELECT DISTINCT r FROM S, T WHERE r = d",
+            1_004,
+        ),
+        (
+            """CREATE STREAM S (z INT CHECK (z >= 1));
+            CREATE STREAM T (b INT CHECK (b IN (1, 3, 2147483647)));""",
+            "SELECT DISTINCT b FROM last_rows(T, 1) AS t, S WHERE b > z",
+            2**31 + 2,
+        ),
+    ],
+)
+def test_a_type_ends_at_its_limits(streams: str, select: str, most: int) -> None:
+    """Values up to the greatest of a type are counted as those below it are."""
+    assert memory_of(select, streams).values == most
+
+
 def test_json_says_what_the_text_says() -> None:
     s, _ = synopses_of("SELECT A FROM S, T WHERE A = E AND A > 10 AND E < 20")
     found = s.as_json()

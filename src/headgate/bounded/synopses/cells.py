@@ -126,6 +126,7 @@ class Cells:
                 yield piece, [piece.span.intersection(i) for i in intervals[first:last]]
 
     def _counts(self, piece: Piece, inside: list[Interval]) -> tuple[int, int]:
+        inside = [_closed(interval, self.type) for interval in inside]
         if piece.kind == "values":
             return size(inside), 0
         if piece.grid is None:
@@ -136,6 +137,15 @@ class Cells:
         first = int(piece.grid.place(_moment(self.type, low))[0])
         past = int(piece.grid.place(_moment(self.type, high - 1))[1])
         return past - first, past - first + 1 if piece.between else 0
+
+
+def _closed(interval: Interval, type_: Type) -> Interval:
+    """With an end at the limit of its type where it has none."""
+    last = type_.maximum
+    low = type_.minimum if interval.low is None else interval.low
+    return Interval(
+        low, successor(last) if interval.high is None and last is not None else interval.high
+    )
 
 
 def _is_before(one: Interval, other: Interval) -> bool:
