@@ -7,7 +7,9 @@ import time
 import pytest
 
 from headgate.bounded.analysis import analyse
+from headgate.bounded.running.opening import read_query
 from headgate.bounded.witness.witness import holds, witness
+from headgate.schema import Schema
 from tests.bounded.sql import PAPER, TABLE_1, TYPED, bound, distinct
 
 
@@ -330,3 +332,19 @@ def test_a_witness_of_many_rows() -> None:
     assert len(large.rows) == len(large.others) == 1000
     assert large.tells_apart(range(0, 1000, 2), range(0, 998, 2))
     assert holds(query, schema, *found.shown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT x FROM s, t WHERE x < y AND x > 0 AND y = CAST('Infinity' AS DOUBLE)",
+        "SELECT x FROM s, t WHERE x < y AND x > 0 AND y IN (5, CAST('NaN' AS DOUBLE))",
+        "SELECT x FROM s, t WHERE x = y AND x > 0 AND y < CAST('Infinity' AS DOUBLE)",
+        "SELECT DISTINCT i FROM s, t WHERE i > 0 AND i <= big AND big = 3000000000",
+    ],
+)
+def test_what_lies_beyond_a_type_is_no_end(text: str) -> None:
+    """A whole number below Infinity, or an INT below 3,000,000,000, is not bounded by that."""
+    streams = "CREATE STREAM s (x BIGINT, i INT); CREATE STREAM t (y DOUBLE, big BIGINT);"
+    query, schema = read_query(streams + text, Schema())
+    assert analyse(query, schema).bounded != "yes"

@@ -10,10 +10,21 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from headgate.bounded.cases.case import Case
+from headgate.bounded.synopses.branches import filters
 from headgate.bounded.theory.redundant import Kept, all_kept, twins, without_redundant
 from headgate.bounded.theory.relations import closed
-from headgate.predicate import Atom, Column, Compare, Constant, conjunction
-from headgate.query import Output, Query
+from headgate.predicate import (
+    And,
+    Column,
+    Compare,
+    Constant,
+    Not,
+    Or,
+    Predicate,
+    Truth,
+    conjunction,
+)
+from headgate.query import Aggregate, Output, Query
 
 
 def lean(query: Query, case: Case) -> Query | None:
@@ -29,16 +40,21 @@ def lean(query: Query, case: Case) -> Query | None:
     alone = len(kept.sources) == 1
 
     def renamed(column: Column) -> Column:
-        number = case.columns.index(column)
-        other = case.columns[stands_for.get(number, number)]
+        other = column
+        if column in case.columns:
+            number = case.columns.index(column)
+            other = case.columns[stands_for.get(number, number)]
         return Column(other.name, other.type, "" if alone else other.source)
 
-    outputs = [replace(output, expression=_column(output, renamed)) for output in query.outputs]
+    # an occurrence with filters that the case leaves out is never covered
+    beside = (part for source in sorted(kept.sources) for part in filters(query, source))
+    outputs = [replace(o, expression=_expression(o, renamed)) for o in query.outputs]
     return replace(
         query,
         sources=tuple(s for number, s in enumerate(query.sources) if number in kept.sources),
-        where=conjunction(_atom(atom, renamed) for atom in case.atoms),
+        where=conjunction(_renamed(part, renamed) for part in (*case.atoms, *beside)),
         outputs=tuple(outputs),
+        group_by=tuple(renamed(column) for column in query.group_by),
         origin=None,
     )
 
@@ -53,14 +69,21 @@ def _standing(case: Case, kept: Kept) -> dict[int, int]:
     return found
 
 
-def _column(output: Output, renamed: Callable[[Column], Column]) -> Column:
-    assert isinstance(output.expression, Column)
-    return renamed(output.expression)
+def _expression(output: Output, renamed: Callable[[Column], Column]) -> Column | Aggregate:
+    found = output.expression
+    if isinstance(found, Column):
+        return renamed(found)
+    return found if found.argument is None else replace(found, argument=renamed(found.argument))
 
 
-def _atom(atom: Atom, renamed: Callable[[Column], Column]) -> Atom:
-    if isinstance(atom, Constant):
-        return atom
-    if isinstance(atom, Compare):
-        return replace(atom, left=renamed(atom.left), right=renamed(atom.right))
-    return replace(atom, column=renamed(atom.column))
+def _renamed(predicate: Predicate, renamed: Callable[[Column], Column]) -> Predicate:
+    """The predicate about other columns."""
+    if isinstance(predicate, And | Or):
+        return replace(predicate, parts=tuple(_renamed(p, renamed) for p in predicate.parts))
+    if isinstance(predicate, Not | Truth):
+        return replace(predicate, part=_renamed(predicate.part, renamed))
+    if isinstance(predicate, Constant):
+        return predicate
+    if isinstance(predicate, Compare):
+        return replace(predicate, left=renamed(predicate.left), right=renamed(predicate.right))
+    return replace(predicate, column=renamed(predicate.column))

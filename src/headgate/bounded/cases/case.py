@@ -15,7 +15,7 @@ from headgate.bounded.cases.alternatives import Alternative
 from headgate.bounded.cases.axis import Axis
 from headgate.bounded.cases.ends import End, all_ends, ends_of
 from headgate.bounded.cases.finite import is_finite
-from headgate.bounded.cases.lines import axis_of, grid, is_whole, lines_of
+from headgate.bounded.cases.lines import axis_of, grid, is_whole, lines_of, outside
 from headgate.bounded.theory.conjunctive import (
     Bound,
     BoundComparator,
@@ -154,7 +154,9 @@ def _variable(query: Query, known: _Collected, column: Column, placed: _Placed) 
     line = next(number for number, group in enumerate(placed.groups) if column in group)
     is_dense = grid(column.type) is None
     finite = is_finite(known.sets[column], column.type)
-    return Variable(_source(query, column), column.name, line, is_dense, finite)
+    before, beyond = outside(placed.axes[line], column.type)
+    source = _source(query, column)
+    return Variable(source, column.name, line, is_dense, finite, before, beyond)
 
 
 def output_columns(query: Query, schema: Schema) -> tuple[Column, ...]:

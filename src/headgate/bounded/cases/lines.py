@@ -63,6 +63,26 @@ def axis_of(
     return axis, lambda type_, ordinal: rank[keys[type_, ordinal]]
 
 
+def outside(axis: Axis, type_: Type) -> tuple[int | None, int | None]:
+    """Up to where, and from where on, constants of a line lie outside of a type.
+
+    There is no INT beside 3,000,000,000, and no number but a DOUBLE at infinity.
+    """
+    least, greatest = type_.minimum, type_.maximum
+    if not type_.numeric or isinstance(type_, Double):
+        return None, None
+    assert isinstance(least, int)
+    assert isinstance(greatest, int)
+    if isinstance(axis, WholeAxis):
+        return least - 1, greatest + 1
+    if not isinstance(axis, NumberAxis):
+        return None, None
+    places = [type_.place(constant) for constant in axis.constants]
+    below = [number for number, (_, above) in enumerate(places) if int(above) <= least]
+    beyond = [number for number, (low, _) in enumerate(places) if int(low) > greatest]
+    return max(below, default=None), min(beyond, default=None)
+
+
 def _key(type_: Type, ordinal: Any, zone: Timestamp) -> Any:
     """Keys of one family are ordered as the values are."""
     value: Any = type_.value(ordinal)

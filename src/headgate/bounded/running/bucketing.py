@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.bounded.running.coding import ColumnCoder
 from headgate.bounded.running.exact import regrouped, sums
 from headgate.bounded.running.frontier import frontier
-from headgate.bounded.running.grouping import Grouping, grouped
+from headgate.bounded.running.grouping import Grouping, Numbers, grouped
 from headgate.bounded.running.join import meeting
 from headgate.bounded.running.weighted import Weighted, added, concatenated, nothing
 from headgate.bounded.synopses.branches import Branch, filters
@@ -30,8 +29,6 @@ from headgate.matching.scan import Evaluation
 from headgate.predicate import Column, Compare, Predicate, columns
 from headgate.query import Query
 from headgate.schema import NOTHING, Timestamp
-
-Numbers = npt.NDArray[np.int64]
 
 
 class Bucketing(Protocol):

@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.bounded.running.grouping import Grouping
+from headgate.bounded.running.grouping import Grouping, Numbers
 from headgate.bounded.running.lines import Line, on_one_line
 from headgate.bounded.synopses.extremes import Ends, References
 from headgate.predicate import Column
 from headgate.schema import Timestamp
-
-Numbers = npt.NDArray[np.int64]
 
 _NULL = np.iinfo(np.int64).min
 

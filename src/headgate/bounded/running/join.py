@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from headgate.bounded.running.grouping import Numbers
 from headgate.bounded.running.lines import Line, on_one_line
 from headgate.encoding.columns import Mask
 from headgate.predicate import Column, Compare
 from headgate.predicate.comparison import HOLDS
 from headgate.schema import Timestamp
 
-Numbers = npt.NDArray[np.int64]
 Combined = dict[int, Numbers]
 """For each source the row that it gives to each combination."""
 

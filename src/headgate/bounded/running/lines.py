@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from headgate.bounded.running.grouping import Numbers
 from headgate.bounded.synopses.extremes import position
 from headgate.encoding import encode_column
 from headgate.encoding.columns import CodedColumn, Mask, double_ranks
 from headgate.predicate import Column
 from headgate.schema import Double, Integer, Timestamp, Type
-
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,9 +23,6 @@ class Line:
 
     codes: Numbers
     valid: Mask | None
-
-    def at(self, rows: Numbers) -> Numbers:
-        return self.codes[rows]
 
 
 def on_one_line(columns: Sequence[tuple[Column, pa.Array[Any]]], zone: Timestamp) -> list[Line]:

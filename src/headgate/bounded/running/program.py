@@ -18,6 +18,7 @@ from headgate.bounded.synopses.branches import Branch, source_of
 from headgate.bounded.synopses.plan import Plan
 from headgate.bounded.synopses.remembered import remembered_parts
 from headgate.bounded.synopses.runnable import plan_to_run
+from headgate.errors import UsageError, did_you_mean
 from headgate.events import EventBatch
 from headgate.events.batch import used_attributes
 from headgate.predicate import columns
@@ -86,6 +87,11 @@ class Program:
     def occurrences(self, stream: str) -> list[int]:
         named = stream.lower()
         return [n for n, source in enumerate(self.sources) if source.stream.lower() == named]
+
+    def check_reads(self, stream: str) -> None:
+        if not self.occurrences(stream):
+            hint = did_you_mean(stream, self.streams)
+            raise UsageError(f"`{self.query.id}` reads no stream `{stream}`; {hint}")
 
     def attributes(self, stream: str) -> tuple[str, ...]:
         """The attributes of a stream that are used, in declared order."""

@@ -9,11 +9,12 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
+from headgate.bounded.running.grouping import Numbers
 from headgate.bounded.running.needed import Needed, needed
 from headgate.bounded.running.program import Program, program_of
 from headgate.bounded.running.refusal import check_runs, has_windows
 from headgate.bounded.running.sharding import shard_columns
-from headgate.bounded.running.weighted import Numbers, Weighted, from_table
+from headgate.bounded.running.weighted import Weighted, from_table
 from headgate.encoding import encode_column
 from headgate.errors import StateError, UsageError
 from headgate.events import EventBatch
@@ -28,10 +29,7 @@ _MARK = struct.Struct("<I")
 class Reduction:
     """How a query's streams are reduced where their rows are; `Run.take` takes what comes of it.
 
-    >>> import headgate as hg
-    >>> queries = hg.read("examples/trades/table-1.sql")  # doctest: +SKIP
-    >>> Reduction(queries["q3"], queries.schema).attributes("S")  # doctest: +SKIP
-    ('A',)
+    A reduction is bytes that travel. It knows its query and stream, and two of them merge into one.
     """
 
     def __init__(self, query: Query, schema: Schema) -> None:
@@ -64,11 +62,13 @@ class Reduction:
         return [needed(program.plan, source) for source in program.occurrences(stream)]
 
     def reduced(self, stream: str, batch: EventBatch) -> bytes:
-        """The rows of a batch."""
+        """The valid rows of a batch; what becomes of its dead letters is for the caller to say."""
+        self._program.check_reads(stream)
         return packed(self._program, stream, self._program.reduced(stream, batch))
 
     def merged(self, stream: str, parts: Iterable[bytes]) -> bytes:
         """Several reductions of a stream as one."""
+        self._program.check_reads(stream)
         return packed(self._program, stream, merged(self._program, stream, parts))
 
     def shard(self, stream: str, reduced: bytes, shards: int) -> dict[int, bytes]:
@@ -90,11 +90,12 @@ class Reduction:
 def merged(program: Program, stream: str, parts: Iterable[bytes]) -> dict[int, Weighted]:
     """What each store takes of several reductions of a stream."""
     opened = [unpacked(program, stream, part) for part in parts]
-    return {
-        store: program.bucketings[store].merged([part[store] for part in opened])
-        for store in program.stores_of(stream)
-        if opened
-    }
+    found = {}
+    for store in program.stores_of(stream):
+        bucketing = program.bucketings[store]
+        every = [part[store] for part in opened]
+        found[store] = bucketing.merged(every) if every else bucketing.nothing()
+    return found
 
 
 def packed(program: Program, stream: str, reduced: Mapping[int, Weighted]) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, Literal, get_args
 
 import pyarrow as pa
@@ -58,6 +59,7 @@ class Run:
         _check_choice("invalid", invalid, get_args(Invalid))
         self._mode, self._expand, self._invalid = mode, expand, invalid
         self.skipped = 0
+        self._alone = Lock()  # threads take turns
         self._begin()
         self.output = self._given(self._nothing_new(), changed=True).schema
         """The columns of what is given."""
@@ -85,8 +87,7 @@ class Run:
     def push(self, stream: str, rows: Any) -> pa.Table:
         """Rows arrive on a stream: an Arrow table, a DataFrame or dicts; gives the new output."""
         program = self._program
-        if not program.occurrences(stream):
-            raise UsageError(f"`{self.query.id}` reads {', '.join(self.streams)}, not {stream}")
+        program.check_reads(stream)
         declared = program.schema.the_stream(stream)
         batch = from_rows(rows, declared, columns=program.attributes(stream))
         if batch.dead and self._invalid == "fail":
@@ -102,6 +103,8 @@ class Run:
 
     def take(self, reduced: Mapping[str, Iterable[bytes]]) -> pa.Table:
         """Reductions of streams arrive, all of one batch; gives its new output."""
+        for stream in reduced:
+            self._program.check_reads(stream)
         opened = {s: merged(self._program, s, parts) for s, parts in reduced.items()}
         with self._all_or_nothing():
             return self._advanced({stream: parts for stream, parts in opened.items() if parts})
@@ -109,12 +112,13 @@ class Run:
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """What fails, by an Overflow or for lack of memory, leaves no trace."""
-        kept, answered = list(self._kept), list(self._answered)
-        try:
-            yield
-        except BaseException:
-            self._kept, self._answered = kept, answered
-            raise
+        with self._alone:
+            kept, answered = list(self._kept), list(self._answered)
+            try:
+                yield
+            except BaseException:
+                self._kept, self._answered = kept, answered
+                raise
 
     def answer(self) -> pa.Table:
         """The whole answer over all rows so far."""
@@ -195,7 +199,7 @@ class Run:
         if self.query.kind == "aggregate":
             parts = list(zip(program.remembered, self._answered, strict=True))
             some = found if changed and self._mode == "update" else None
-            return group_rows(self.query, parts, some)
+            return group_rows(program.query, parts, some)
         columns = output_columns(program.query, program.schema)
         return rows_of(program.query, columns, found[0], expand=self._expand)
 

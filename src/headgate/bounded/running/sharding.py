@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headgate.bounded.cases.case import output_columns
+from headgate.bounded.running.join import meeting
 from headgate.bounded.running.program import Program
 from headgate.bounded.synopses.branches import Branch, source_of
 from headgate.predicate import Column
@@ -36,10 +37,4 @@ def _equal(program: Program, branch: Branch) -> Iterator[set[Column]]:
     """The classes of columns that are equal in a branch; of a single stream, what is put out."""
     if len(program.sources) == 1:
         yield from ({column} for column in output_columns(program.query, program.schema))
-    found: list[set[Column]] = []
-    for tie in branch.ties:
-        if tie.operator == "=":
-            met = [each for each in found if tie.left in each or tie.right in each]
-            merged = {tie.left, tie.right}.union(*met)
-            found = [each for each in found if each not in met] + [merged]
-    yield from found
+    yield from map(set, meeting([tie for tie in branch.ties if tie.operator == "="]))

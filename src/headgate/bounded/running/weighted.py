@@ -15,11 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.bounded.running.exact import Sums
+from headgate.bounded.running.grouping import Numbers
 from headgate.encoding.columns import Mask
 from headgate.errors import Overflow, StateError
 from headgate.predicate import Column
-
-Numbers = npt.NDArray[np.int64]
 
 LARGEST = (1 << 63) - 1
 _MEMBER, _COUNT, _SUM = "member", "count", "sum"

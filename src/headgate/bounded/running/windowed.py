@@ -63,7 +63,7 @@ class WindowedRun(Run):
         self, source: int, table: pa.RecordBatch, rows: int, changes: list[Weighted]
     ) -> None:
         program = self._program
-        passed = StreamRows(self.query, source, table, rows)
+        passed = StreamRows(program.query, source, table, rows)
         window = program.windows.get(source)
         if window is None:
             reduced = {
@@ -118,7 +118,8 @@ class WindowedRun(Run):
         """All groups, with what they are grouped by behind what is put out."""
         by = self._program.remembered[0].by
         outputs = [Output(f"by {number}", column) for number, column in enumerate(by)]
-        query = replace(self.query, outputs=(*self.query.outputs, *outputs))
+        query = self._program.query
+        query = replace(query, outputs=(*query.outputs, *outputs))
         return group_rows(query, list(zip(self._program.remembered, parts, strict=True)), None)
 
     @property

@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.bounded.theory.conjunctive import Conjunctive
+from headgate.bounded.theory.conjunctive import Conjunctive, Variable
 
 NO_BOUND = 1 << 40
 AT_MOST_ZERO = 1
@@ -145,8 +145,21 @@ def _gaps(
         inside[:-1] &= ~follows[rows, number]
         endless = np.full(len(rows) + 1, variable.dense)
         endless[[0, -1]] = True
+        below, above = _outside(variable, values)
+        endless[:-1] |= above
+        endless[1:] |= below
+        inside[1:] &= ~above
+        inside[:-1] &= ~below
         if variable.finite:
             endless[:] = False
         roams[number, : len(inside)] = inside & endless
         pinned[number, : len(inside)] = inside & ~endless
     return roams, pinned
+
+
+def _outside(variable: Variable, values: list[int]) -> tuple[Booleans, Booleans]:
+    """Which constants are below, and which above, all that a variable can be."""
+    before, beyond = variable.before, variable.beyond
+    below = [before is not None and value <= before for value in values]
+    above = [beyond is not None and value >= beyond for value in values]
+    return np.array(below, np.bool_), np.array(above, np.bool_)

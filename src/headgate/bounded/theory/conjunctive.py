@@ -27,7 +27,9 @@ class Variable:
     """An attribute of an occurrence (`source`) of a stream.
 
     `dense`: between any two constants it can take infinitely many values; else only beyond all of
-    them. `finite`: it is pinned to finitely many values, whose ends are given as bounds.
+    them. `finite`: it is pinned to finitely many values, whose ends are given as bounds. Constants
+    from `beyond` on are above all that its type can hold, and those up to `before` below it: to it
+    they are no ends.
     """
 
     source: int
@@ -35,6 +37,8 @@ class Variable:
     line: int = 0
     dense: bool = False
     finite: bool = False
+    before: int | None = None
+    beyond: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

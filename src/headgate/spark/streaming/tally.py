@@ -33,7 +33,7 @@ class Batch:
     seconds: float
     unknown: dict[str, int]
     order: Evaluation | None = None
-    continuous: dict[str, Told] = field(default_factory=dict)
+    continuous: Mapping[str, Told] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
