@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types imports units demo bench bench-be-tree bench-asc bench-implication soak fix constraints clean
+.PHONY: help setup test lint types imports units demo bench bench-be-tree bench-asc bench-implication bench-synopsis soak fix constraints clean
 
 help: ## list the everyday commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -30,8 +30,11 @@ types: $(READY) ## mypy --strict
 imports: $(READY) ## import-linter: data flows one way
 	$(BIN)/lint-imports
 
+# Tests of Spark wait for it much of their time, so there is work for one more than there are cores.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
 units: $(READY) ## unit, property and doctest tests
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 FLIGHTS := examples/flights
 
@@ -62,8 +65,12 @@ bench-implication: $(READY) ## the experiments of the stream-sharing paper, as a
 		$(BIN)/headgate bench $$one || exit 1; done
 	$(BIN)/python -m headgate.bench.implication.report bench-results > bench-results/implication.md
 
+bench-synopsis: $(READY) ## bounded queries beside Spark's own join: state, and events a second
+	for one in synopsis-process synopsis-q3 synopsis-batches synopsis-count synopsis-q4 synopsis-q6 synopsis-q7 \
+		synopsis-sum synopsis-max synopsis; do $(BIN)/headgate bench $$one || exit 1; done
+
 soak: $(READY) ## the property tests with fifty times the cases
-	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/bounded tests/bench/be_tree tests/bench/asc tests/bench/implication
+	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/bounded tests/spark/test_bench_synopsis.py tests/bench/be_tree tests/bench/asc tests/bench/implication
 
 fix: $(READY) ## format and mend what ruff can
 	$(BIN)/ruff check --fix .

@@ -11,6 +11,7 @@ from headgate.bench import EXPERIMENTS, run
 from headgate.bench.synopsis.cases import CASES
 from headgate.bench.synopsis.sides import OURS, THEIRS, differences
 from headgate.bench.synopsis.state import trace
+from tests.scale import soaking
 
 MAX = CASES[-1]
 
@@ -30,11 +31,12 @@ def test_aggregate_agrees(spark: SparkSession, side: str) -> None:
     assert differences(spark, MAX, side, seed=1) == (0, 0)
 
 
+@pytest.mark.skipif(not soaking(), reason="takes 20 s; `make soak` has it")
 @pytest.mark.usefixtures("spark")
 def test_throughput() -> None:
     """A join takes turns with ours, after both have taken the same batches."""
-    experiment = replace(EXPERIMENTS["synopsis-q3"], sizes=(300_000,))
-    found = run(experiment, repeats=1, scale=0.001)
+    experiment = replace(EXPERIMENTS["synopsis-q3"], sizes=(2_000_000,))
+    found = run(experiment, repeats=1, scale=0.00015)
     assert found.contestants == (OURS, THEIRS)
     assert found.sizes == (300,)
     assert "here: " in str(found.facts["three times as fast"])

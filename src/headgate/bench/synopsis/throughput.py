@@ -20,7 +20,7 @@ from headgate.bench.synopsis.paced import Paced
 from headgate.bench.synopsis.sides import OURS, SIDES, THEIRS, differences, session
 
 # events before, and in a batch
-BY_KEY = {100_000: 100_000, 300_000: 100_000, 1_000_000: 100_000}
+BY_KEY = {1_000_000: 1_000_000, 2_000_000: 1_000_000, 4_000_000: 1_000_000}
 BY_NONE = {4_000: 4_000, 20_000: 4_000, 100_000: 20_000, 1_000_000: 20_000}
 LIMIT = 120.0  # seconds to get to a size
 NOISE = 20  # percent

@@ -10,8 +10,11 @@ import numpy as np
 
 from headgate.bounded.cases.case import argument_columns, output_columns
 from headgate.bounded.running.answers import Remembered
-from headgate.bounded.running.bucketing import Bucketing, Chosen, Counted, StreamRows
+from headgate.bounded.running.bucketing import Bucketing
+from headgate.bounded.running.chosen import Chosen
+from headgate.bounded.running.counted import Counted
 from headgate.bounded.running.join import Combined, Lines, Tie, fulfilled, joined
+from headgate.bounded.running.stream_rows import StreamRows
 from headgate.bounded.running.weighted import Weighted
 from headgate.bounded.running.window import Window
 from headgate.bounded.synopses.branches import Branch, source_of

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headgate.bounded.running.bucketing import StreamRows
 from headgate.bounded.running.exact import sums
 from headgate.bounded.running.grouping import Numbers
+from headgate.bounded.running.stream_rows import StreamRows
 from headgate.bounded.running.weighted import Weighted, concatenated, nothing
 from headgate.bounded.synopses.plan import Plan
 from headgate.predicate import Column

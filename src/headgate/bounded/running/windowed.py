@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.bounded.running.bucketing import StreamRows
 from headgate.bounded.running.groups import group_rows
 from headgate.bounded.running.program import Joining
 from headgate.bounded.running.run import Run
 from headgate.bounded.running.stored import Stored, of_window
+from headgate.bounded.running.stream_rows import StreamRows
 from headgate.bounded.running.weighted import Weighted, from_table
 from headgate.bounded.running.window import LastRows
 from headgate.errors import UsageError
