@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import settings
 
 SOAK = 50
@@ -12,6 +13,10 @@ SOAK = 50
 def soaking() -> bool:
     """Is `--hypothesis-profile=soak` in force?"""
     return settings.get_current_profile_name() == "soak"
+
+
+in_a_soak = pytest.mark.skipif(not soaking(), reason="slow: `make soak` has it")
+"""For tests that take long, and whose subject others look at too."""
 
 
 def many(count: int) -> int:

@@ -24,7 +24,7 @@ from headgate.sql import WhereReader
 from tests.boundaries import NUMERIC, STREAM, Row
 from tests.matching.ways import found_by
 from tests.oracles.duck import TEXTS, Pair, both, table_of, text_pair
-from tests.scale import many, seed
+from tests.scale import in_a_soak, many, seed
 from tests.strategies import Seeded, pick
 from tests.wide import WideClauses, WidePairs, wide_row
 
@@ -305,6 +305,7 @@ def long_texts() -> list[Pair]:
     return [*found, found[0].under("({}) IS NOT TRUE")]
 
 
+@in_a_soak
 def test_agree_long_texts() -> None:
     """Expressions of 350,000 characters have the answers of scan and of DuckDB."""
     pairs = [*long_texts(), both("qty > 3")]

@@ -11,11 +11,12 @@ from headgate.bench import EXPERIMENTS, run
 from headgate.bench.synopsis.cases import CASES
 from headgate.bench.synopsis.sides import OURS, THEIRS, differences
 from headgate.bench.synopsis.state import trace
-from tests.scale import soaking
+from tests.scale import in_a_soak
 
 MAX = CASES[-1]
 
 
+@in_a_soak
 def test_state(spark: SparkSession) -> None:
     """After some batches our state has all that it will ever have; that of a join grows."""
     ours = trace(spark, MAX, OURS, (2, 4), seed=1)
@@ -31,7 +32,7 @@ def test_aggregate_agrees(spark: SparkSession, side: str) -> None:
     assert differences(spark, MAX, side, seed=1) == (0, 0)
 
 
-@pytest.mark.skipif(not soaking(), reason="takes 20 s; `make soak` has it")
+@in_a_soak
 @pytest.mark.usefixtures("spark")
 def test_throughput() -> None:
     """A join takes turns with ours, after both have taken the same batches."""

@@ -24,6 +24,7 @@ from headgate.matching.auto import FEW
 from headgate.queries import QuerySet
 from headgate.snapshot import publish
 from headgate.spark.java import java_home
+from tests.scale import in_a_soak
 from tests.spark import own_job
 
 PACKAGE = Path(hg.__file__).parent
@@ -160,6 +161,7 @@ def test_on_a_cluster(
     assert not (PYSPARK / "work").exists()
 
 
+@in_a_soak
 def test_sent_along(
     queries: QuerySet,
     arguments: list[str],

@@ -26,7 +26,7 @@ SOME = [
     EXPERIMENTS[f"asc-{name}"]
     for name in (
         *("sequences-d1", "sequences-flights", "sequences-large-time", "attributes"),
-        *("deviation", "adaptation-apart", "time", "monitoring"),
+        *("deviation", "adaptation-apart", "monitoring"),
     )
 ]
 EVERY = [one for one in ASC if "connections" not in one.name]
