@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from headgate.events import from_rows
 from headgate.predicate import Row
 from headgate.schema import Schema
 
+ROOT = Path(__file__).parents[3]
 STREAMS = """
 CREATE STREAM s (a INT CHECK (a BETWEEN 0 AND 9), b BIGINT);
 CREATE STREAM t (d INT CHECK (d BETWEEN 0 AND 9), x DOUBLE);
@@ -271,6 +273,13 @@ def test_occurrences_that_are_left_out(select: str) -> None:
             assert found == {(*key, *values) for key, values in expected.items()}  # type: ignore[misc]
         else:
             assert found == set(expected)
+
+
+def test_a_query_by_its_id_and_a_set_by_mistake() -> None:
+    queries = hg.read(ROOT / "examples" / "trades" / "table-1.sql")
+    assert repr(hg.bounded.run("q3", queries)) == "<Run of `q3`: 0 stored of at most 36 values>"
+    with pytest.raises(UsageError, match="a set is not run"):
+        hg.bounded.run(queries)  # type: ignore[arg-type]
 
 
 def test_a_query_needs_its_schema() -> None:

@@ -27,9 +27,9 @@ def run(
 ) -> Run:
     """Run a join, a DISTINCT or an aggregate in bounded memory, in this process.
 
-    `query` is one of a set, or SQL; `about` is the set or the schema with its streams, which a text
-    may also declare itself. A query for which no bounded memory suffices is refused (`Unbounded`)
-    with streams that break it and what would cure it.
+    `query` is one of a set, its id, or SQL; `about` is the set or the schema with its streams,
+    which a text may also declare itself. A query for which no bounded memory suffices is refused
+    (`Unbounded`) with streams that break it and what would cure it.
 
     >>> two = run('''
     ...     CREATE STREAM s (a INT); CREATE STREAM t (d INT);
@@ -42,7 +42,11 @@ def run(
     >>> two.stored.values, two.most.values
     (4, 36)
     """
+    if isinstance(query, QuerySet):
+        raise UsageError("a set is not run, but one of its queries: run(queries[id], queries)")
     schema = about.schema if isinstance(about, QuerySet) else about or Schema()
+    if isinstance(about, QuerySet) and query in about:
+        query = about[str(query)]
     if isinstance(query, str):
         query, schema = read_query(query, schema)
     elif about is None:

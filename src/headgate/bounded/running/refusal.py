@@ -40,7 +40,8 @@ def _verdict(query: Query, schema: Schema) -> Verdict:
 
 def refusal(found: Verdict) -> str:
     """The reason, rows of which all would have to be remembered, and cures, a line each."""
-    lines = [f"`{found.query.id}` {found.reason}"]
+    unknown = ":" * (found.bounded == "unknown")
+    lines = [f"`{found.query.id}`{unknown} {found.reason}"]
     witness = found.witness(SHOWN_ROWS)
     if witness is not None:
         rows = ", ".join(as_json(dict(row)) for row in witness.rows)

@@ -24,6 +24,7 @@ from headgate.bounded.running.refusal import check_runs
 from headgate.bounded.running.stored import Stored, stored
 from headgate.bounded.running.weighted import Weighted, from_table
 from headgate.bounded.synopses.memory import Memory
+from headgate.bounded.synopses.sizes import readable
 from headgate.errors import EventError, StateError, UsageError, did_you_mean
 from headgate.events import EventBatch, from_rows
 from headgate.query import Query
@@ -68,6 +69,11 @@ class Run:
         program = self._program
         self._kept = [each.nothing() for each in program.bucketings]
         self._answered = [each.nothing() for each in program.remembered]
+
+    def __repr__(self) -> str:
+        stored, most = self.stored, self.most
+        bound = "" if most is None else f" of at most {readable(most.values, 'value')}"
+        return f"<{type(self).__name__} of `{self.query.id}`: {stored.values:,} stored{bound}>"
 
     @property
     def streams(self) -> tuple[str, ...]:

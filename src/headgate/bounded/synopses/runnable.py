@@ -30,5 +30,8 @@ def plan_to_run(query: Query, schema: Schema) -> Plan:
 def _without_redundant(query: Query, cases: Sequence[Case]) -> Query:
     less = lean(query, cases[0]) if len(cases) == 1 else None
     if less is None:
-        raise UsageError("an occurrence of a stream is redundant in parts; that is not run yet")
+        raise UsageError(
+            f"`{query.id}` joins a stream with itself, which is bounded because an occurrence is "
+            "redundant, but not the same one in all alternatives of the condition; that is not run"
+        )
     return less
