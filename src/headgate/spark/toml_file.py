@@ -54,6 +54,7 @@ class Table:
         self._asked: list[str] = []
 
     def __contains__(self, key: str) -> bool:
+        self._asked.append(key)
         return key in self._values
 
     def table(self, key: str, *, required: bool = False) -> Table:
