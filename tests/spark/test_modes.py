@@ -179,6 +179,7 @@ def test_sent_along(
     assert "sent.zip" in report["worker"]
 
 
+@in_a_soak
 def test_through_connect(
     queries: QuerySet,
     arguments: list[str],

@@ -138,9 +138,12 @@ def _given(query: Query, streams: Mapping[str, DataFrame]) -> dict[str, DataFram
 def _bounded(sent: Sent, given: Mapping[str, DataFrame]) -> DataFrame:
     reduction = sent.reduction()
     if sent.shards > 1 and not reduction.can_shard:
-        raise UsageError("without an equality between its streams a query has one shard")
+        raise UsageError(
+            "a query has one shard, unless all its streams are compared by an equality, and one of "
+            "these attributes is put out where it has DISTINCT or groups"
+        )
     output = from_arrow_schema(sent.begin().output)
-    reduced = [_reduced(sent, name, frame) for name, frame in given.items()]
+    reduced = [_reduced(sent, name, frame) for name, frame in sorted(given.items())]
     session = reduced[0].sparkSession
     _prepare(session, sent.shards)
     return (
