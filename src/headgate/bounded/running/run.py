@@ -81,6 +81,11 @@ class Run:
         return self._program.streams
 
     @property
+    def _tells_rows(self) -> bool:
+        """Does the new output follow from what each new row brings?"""
+        return True
+
+    @property
     def most(self) -> Memory | None:
         """The most that is ever stored."""
         return self._verdict.most
@@ -164,23 +169,14 @@ class Run:
             if program.keeps_rows:
                 bucketing = program.bucketings[store]
                 after, new = bucketing.advanced(self._kept[store], rows[store])
-            self._bring(joining, self._sides(joining) | {source: new}, source, changes)
+            if self._tells_rows:
+                self._combine(joining, self._sides(joining) | {source: new}, source, changes)
             if program.keeps_rows:
                 self._kept[store] = after
 
     def _sides(self, joining: Joining) -> dict[int, Weighted]:
         """What is kept of each source."""
         return {source: self._kept[store] for source, store in joining.stores.items()}
-
-    def _bring(
-        self,
-        joining: Joining,
-        sides: Mapping[int, Weighted],
-        first: int,
-        changes: list[Weighted],
-    ) -> None:
-        """New rows of `first` meet the others."""
-        self._combine(joining, sides, first, changes)
 
     def _combine(
         self,

@@ -47,8 +47,7 @@ class WindowedRun(Run):
         occurrences = self._program.occurrences(stream)
         windowed = any(source in self._last for source in occurrences)
         # a row of a window meets others of its own batch, as long as these have not left theirs
-        is_told = self.query.kind != "aggregate"
-        step = 1 if is_told and windowed and len(occurrences) > 1 else max(rows, 1)
+        step = 1 if self._tells_rows and windowed and len(occurrences) > 1 else max(rows, 1)
         for start in range(0, rows, step):
             coming = min(step, rows - start)
             for source in occurrences:
@@ -74,22 +73,16 @@ class WindowedRun(Run):
             self._join(source, reduced, changes)
             return
         arrived = window.arriving(passed)
-        for joining in program.joinings:
+        for joining in program.joinings if self._tells_rows else ():
             sides = self._sides(joining)
             sides[source] = window.side(arrived, joining.branches, ())
-            self._bring(joining, sides, source, changes)
+            self._combine(joining, sides, source, changes)
         self._last[source] = window.advanced(self._last[source], arrived, passed.passed, rows)
 
-    def _bring(
-        self,
-        joining: Joining,
-        sides: Mapping[int, Weighted],
-        first: int,
-        changes: list[Weighted],
-    ) -> None:
-        """Of an aggregate, what a row brings is not told, but what all rows give together."""
-        if self.query.kind != "aggregate":
-            super()._bring(joining, sides, first, changes)
+    @property
+    def _tells_rows(self) -> bool:
+        """Of an aggregate, what all rows give together is told."""
+        return self.query.kind != "aggregate"
 
     def _sides(self, joining: Joining) -> dict[int, Weighted]:
         found = super()._sides(joining)
@@ -107,9 +100,9 @@ class WindowedRun(Run):
         if self.query.distinct:
             (part,) = program.remembered
             return self._given([part.advanced(before[0], changes[0])[1]], changed=True)
-        every = self._groups(self._answered)
         if self._mode == "complete":
             return self._given(self._answered, changed=False)
+        every = self._groups(self._answered)
         known = set(map(_row, self._groups(before).to_pylist()))
         new = [n for n, row in enumerate(every.to_pylist()) if _row(row) not in known]
         return every.take(np.array(new, np.int64)).select(range(len(self.query.outputs)))
