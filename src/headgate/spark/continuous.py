@@ -28,6 +28,7 @@ from headgate.sql.lexer import statements
 MOST_STATE_ROWS = 1_000_000
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHANGES_ONLY = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 IN_MEMORY = "HDFSBackedStateStoreProvider"  # Spark's default, which has no transformWithState
 PARTITIONS = "spark.sql.shuffle.partitions"
 IDLE = 8  # partitions for each shard beyond which Spark is busy with empty ones
@@ -191,6 +192,11 @@ def _prepare(session: SparkSession, shards: int) -> None:
 
 
 def use_rocks_db(session: SparkSession) -> None:
-    """Let states lie in RocksDB, on disk, unless the session has chosen a store already."""
+    """Let states lie in RocksDB, on disk, unless the session has chosen a store already.
+
+    Of a batch only what changed is written then; without that each one costs a tenth of a second
+    more.
+    """
     if str(session.conf.get(PROVIDER)).endswith(IN_MEMORY):
         session.conf.set(PROVIDER, ROCKS_DB)
+        session.conf.set(CHANGES_ONLY, "true")

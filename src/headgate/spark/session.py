@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -18,6 +19,8 @@ DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.session.timeZone": "UTC",
+    # TCP waits 40 ms for a delayed acknowledgement whenever a Python worker gets few rows
+    "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
 }
 
 

@@ -21,7 +21,7 @@ OURS, THEIRS = "Headgate", "Spark's join"
 CHECKED = 3  # batches of which the answers are compared
 CHECKED_ROWS = 200  # of each stream in a batch
 PARTITIONS = "spark.sql.shuffle.partitions"
-MEMORY = "4g"
+MEMORY = "8g"
 
 Side = Callable[[Any, Case, int, int], Any]  # of a session, for a case, rows a batch, and a seed
 
