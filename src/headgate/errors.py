@@ -15,6 +15,7 @@ HeadgateError
 │   └── EventsUnreachable   the file is not there, or its disk fails: another try may succeed
 ├── SnapshotError           a snapshot that is damaged, missing or from another format
 ├── PipelineError           a pipeline file with a mistake; says the line
+├── NetworkError            a network of peers that makes no sense, or has no room; says of whom
 ├── JobError                a streaming job that cannot start or go on
 ├── Unbounded               a query that no bounded memory suffices for; has the verdict
 ├── StateError              stored state that is damaged, or belongs to another query
@@ -151,6 +152,14 @@ class SnapshotError(HeadgateError):
 
 class PipelineError(HeadgateError):
     """A file that describes a job, with a mistake in it."""
+
+
+class NetworkError(HeadgateError):
+    """A network of peers that makes no sense, or has no room for a query; `about` is at fault."""
+
+    def __init__(self, message: str, *, about: object = None) -> None:
+        super().__init__(message)
+        self.about = about
 
 
 class JobError(HeadgateError):

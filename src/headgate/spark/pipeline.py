@@ -27,7 +27,7 @@ from headgate.spark.streaming.described import (
     Source,
 )
 from headgate.spark.streaming.sources import has_magic
-from headgate.spark.toml_file import Table, read_toml
+from headgate.toml_file import Table, read_toml
 
 __all__ = ["Pipeline", "read_pipeline"]
 

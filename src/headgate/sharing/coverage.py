@@ -1,0 +1,119 @@
+"""Does a stream already carry all rows of a query? By the method that relaxes streams.
+
+The sample says no at once for nearly all streams: a row of it that the query wants and the stream
+lacks is a proof. What it does not rule out is proven by implication, and of what the stream serves
+only those conditions are asked that can meet the query's at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from headgate.errors import ExpansionTooLarge
+from headgate.implication.implies import implied
+from headgate.implication.pair import Declared
+from headgate.implication.relax import relax
+from headgate.predicate import Box, Predicate, disjunction, dnf
+from headgate.schema import Interval, Ordinal, Stream
+from headgate.sharing.content import Method, implied_by
+from headgate.sharing.subscription import Subscription
+from headgate.sharing.tree import Hop
+
+LETTERS = 6  # of a text that its place in a hull is made of
+MOST_BOXES = 1_000
+MOST_PROBED = 64
+
+Hull = dict[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """For one stream, by one method."""
+
+    stream: Stream
+    method: Method
+    hulls: dict[Subscription, Hull]
+
+    def covers(self, hop: Hop, wanted: Subscription) -> bool:
+        """Are all rows of the query certainly rows of the hop? Its columns are another question."""
+        content = hop.content
+        if hop.parent is None:
+            return True
+        if (wanted.rows & ~content.rows).any():
+            return False
+        if content.relaxed is not None:
+            return self._relaxed(wanted, content.relaxed)
+        if content.whole is not None:
+            return implied_by(wanted, content.whole, self.stream)
+        return self._by_union(wanted, hop.served.values())
+
+    def _relaxed(self, wanted: Subscription, condition: Predicate) -> bool:
+        return bool(relax(wanted.where, condition, self.stream, method="hcr").covered)
+
+    def _by_union(self, wanted: Subscription, served: Iterable[Subscription]) -> bool:
+        """First by one of them alone, then by several together."""
+        mine = self.hull(wanted)
+        near = [one for one in served if _meets(mine, self.hull(one))]
+        alone = [one for one in near if one.count >= wanted.count][:MOST_PROBED]
+        if any(implied_by(wanted, one, self.stream) for one in alone):
+            return True
+        if len(near) < 2:
+            return False
+        condition = disjunction(one.where for one in near)
+        try:
+            if self.method == "hsr":
+                return bool(relax(wanted.where, condition, self.stream, method="hsr").covered)
+            both = wanted.where, condition
+            return implied(*both, Declared.of(self.stream, both)).answer == "yes"
+        except ExpansionTooLarge:
+            return False
+
+    def hull(self, wanted: Subscription) -> Hull:
+        """A range of each attribute that holds all its rows, a little too large at most."""
+        if wanted not in self.hulls:
+            self.hulls[wanted] = hull(wanted.where)
+        return self.hulls[wanted]
+
+
+def hull(where: Predicate) -> Hull:
+    """By attribute, for what can be said of the condition's boxes."""
+    try:
+        boxes = [conjunct.box for conjunct in dnf(where, MOST_BOXES)]
+    except ExpansionTooLarge:
+        return {}
+    found: Hull = {}
+    named = set.intersection(*({c.name for c in box.sides} for box in boxes)) if boxes else set()
+    for name in named:
+        ranges = [_range(box, name) for box in boxes]
+        found[name] = min(low for low, _ in ranges), max(high for _, high in ranges)
+    return found
+
+
+def _range(box: Box, name: str) -> tuple[float, float]:
+    side = next(side for column, side in box.sides.items() if column.name == name)
+    if not isinstance(side, Interval):
+        return -math.inf, math.inf
+    low = -math.inf if side.low is None else _place(side.low)
+    high = math.inf if side.high is None else _place(side.high)
+    return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+
+
+def _place(ordinal: Ordinal) -> float:
+    """A number that is no greater for a lower ordinal; of a text, by its first letters."""
+    if isinstance(ordinal, str):
+        start = [*map(ord, ordinal[:LETTERS]), *[0] * LETTERS][:LETTERS]
+        number = 0.0
+        for letter in start:
+            number = number * 0x200000 + letter
+        return number
+    return float(ordinal)
+
+
+def _meets(one: Hull, other: Hull) -> bool:
+    return all(
+        low <= other[name][1] and other[name][0] <= high
+        for name, (low, high) in one.items()
+        if name in other
+    )

@@ -1,0 +1,41 @@
+"""Over all hops at once: the sample rows that a query adds, and what that costs from the root on.
+
+A parent has a lower number than its children, so one pass from the root is enough.
+"""
+
+import numpy as np
+
+from headgate.matching.keyed.compiled import kernel
+
+ODD = np.uint64(0x5555555555555555)
+PAIRS = np.uint64(0x3333333333333333)
+FOURS = np.uint64(0x0F0F0F0F0F0F0F0F)
+BYTES = np.uint64(0x0101010101010101)
+
+
+@kernel
+def ones(word):
+    word -= (word >> np.uint64(1)) & ODD
+    word = (word & PAIRS) + ((word >> np.uint64(2)) & PAIRS)
+    word = (word + (word >> np.uint64(4))) & FOURS
+    return np.int64((word * BYTES) >> np.uint64(56))
+
+
+@kernel
+def grown(rows, count, has, width, consumers, parent, link_cost, wanted, places, widths, scale):
+    hops, words = rows.shape
+    lacks = np.zeros(hops, np.int64)
+    wider = np.zeros(hops)
+    traffic = np.zeros(hops)
+    load = np.zeros(hops)
+    for hop in range(1, hops):
+        for word in range(words):
+            lacks[hop] += ones(wanted[word] & ~rows[hop, word])
+        for place in places:
+            if not has[hop, place]:
+                wider[hop] += widths[place]
+        both = count[hop] + lacks[hop]
+        more = scale * (both * (width[hop] + wider[hop]) - count[hop] * width[hop])
+        traffic[hop] = traffic[parent[hop]] + link_cost[hop] * more
+        load[hop] = load[parent[hop]] + scale * lacks[hop] * consumers[hop]
+    return lacks, wider, traffic, load

@@ -1,0 +1,142 @@
+"""A network of peers: super-peers process and forward, thin peers deliver streams and want results.
+
+"Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from headgate.errors import NetworkError, did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A peer; `application` names the Spark application that its work is done by."""
+
+    name: str
+    thin: bool = False
+    application: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A way in both directions: what a byte costs on it, and how many a second it can take."""
+
+    ends: tuple[str, str]
+    cost: float = 1.0
+    bandwidth: float = math.inf
+
+    def __str__(self) -> str:
+        return "–".join(self.ends)
+
+
+@dataclass(frozen=True)
+class Network:
+    """Peers by name, and the links between them.
+
+    Thin peers forward nothing, so each has one link, to its super-peer; all super-peers are
+    connected. Raises NetworkError where that is not so; `about` says of whom.
+    """
+
+    nodes: Mapping[str, Node]
+    links: tuple[Link, ...]
+
+    @staticmethod
+    def of(nodes: Iterable[Node], links: Iterable[Link]) -> Network:
+        by_name: dict[str, Node] = {}
+        for node in nodes:
+            if node.name in by_name:
+                raise NetworkError(f"node `{node.name}` is there twice", about=node.name)
+            by_name[node.name] = node
+        return Network(by_name, tuple(links))
+
+    def __post_init__(self) -> None:
+        _check_links(self)
+        for node in self.nodes.values():
+            if node.thin:
+                _check_thin(self, node)
+        _check_connected(self)
+
+    @cached_property
+    def neighbours(self) -> Mapping[str, tuple[tuple[str, int], ...]]:
+        """Who can be reached from each node, and over the link of which number."""
+        found: dict[str, list[tuple[str, int]]] = {name: [] for name in self.nodes}
+        for number, link in enumerate(self.links):
+            one, other = link.ends
+            found[one].append((other, number))
+            found[other].append((one, number))
+        return {name: tuple(ways) for name, ways in found.items()}
+
+    @cached_property
+    def super_peers(self) -> tuple[str, ...]:
+        return tuple(name for name, node in self.nodes.items() if not node.thin)
+
+    def node(self, name: str) -> Node:
+        found = self.nodes.get(name)
+        if found is None:
+            hint = did_you_mean(name, self.nodes)
+            raise NetworkError(f"no node `{name}`; {hint}", about=name)
+        return found
+
+    def host(self, name: str) -> str:
+        """The super-peer of a thin peer; a super-peer is its own."""
+        return self.neighbours[name][0][0] if self.node(name).thin else name
+
+    def last_link(self, name: str) -> int | None:
+        """The number of the link between a thin peer and its super-peer."""
+        return self.neighbours[name][0][1] if self.node(name).thin else None
+
+
+def _check_links(network: Network) -> None:
+    known: set[frozenset[str]] = set()
+    for link in network.links:
+        for end in link.ends:
+            network.node(end)
+        if link.ends[0] == link.ends[1]:
+            raise NetworkError(f"a link leads from `{link.ends[0]}` to itself", about=link)
+        if frozenset(link.ends) in known:
+            raise NetworkError(f"there are two links {link}; give one", about=link)
+        known.add(frozenset(link.ends))
+        if not (math.isfinite(link.cost) and link.cost >= 0):
+            raise NetworkError(f"the cost of link {link} is {link.cost}; from 0 on", about=link)
+        if not link.bandwidth > 0:
+            message = f"the bandwidth of link {link} is {link.bandwidth}; it is above 0"
+            raise NetworkError(message, about=link)
+
+
+def _check_thin(network: Network, node: Node) -> None:
+    ways = network.neighbours[node.name]
+    if not ways:
+        raise NetworkError(f"thin peer `{node.name}` has no link", about=node.name)
+    if len(ways) > 1:
+        others = " and ".join(f"`{name}`" for name, _ in ways)
+        raise NetworkError(
+            f"thin peer `{node.name}` is linked with {others}; it forwards nothing, so it has one "
+            "link, to its super-peer",
+            about=node.name,
+        )
+    if network.nodes[ways[0][0]].thin:
+        raise NetworkError(
+            f"thin peer `{node.name}` is linked with thin peer `{ways[0][0]}`; it needs a "
+            "super-peer",
+            about=node.name,
+        )
+
+
+def _check_connected(network: Network) -> None:
+    if not network.super_peers:
+        raise NetworkError("the network has no super-peer", about=None)
+    first = network.super_peers[0]
+    reached, ahead = {first}, [first]
+    while ahead:
+        for name, _ in network.neighbours[ahead.pop()]:
+            if name not in reached:
+                reached.add(name)
+                ahead.append(name)
+    for name in network.nodes:
+        if name not in reached:
+            raise NetworkError(f"`{name}` cannot be reached from `{first}`", about=name)

@@ -1,0 +1,219 @@
+"""A plan: what flows over which link, where it is filtered, and what each peer is given.
+
+It is what a planner has come to, as plain values: to be shown, drawn, compared and run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from headgate.predicate import Predicate, disjunction
+from headgate.query import Query
+from headgate.schema import Stream
+from headgate.sharing.alternatives import Decision
+from headgate.sharing.content import content_of, implied_by
+from headgate.sharing.network import Network
+from headgate.sharing.planner import Planner
+from headgate.sharing.sampled import Estimate, Sampled
+from headgate.sharing.subscription import Subscription
+from headgate.sharing.tree import Hop, Tree
+
+COMPARED = 64  # conditions among which those that imply others are looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What goes over one link: rows for which `where` is TRUE, all of them where it is None.
+
+    It is filtered at `start` out of what the flow `parent` brings there; out of the source itself
+    where that is None. `where` is the OR of the conditions of `members`, or more, if relaxed by
+    HCR; `serves` are all queries that get rows by it.
+    """
+
+    number: int
+    parent: int | None
+    stream: str
+    link: int
+    start: str
+    end: str
+    where: Predicate | None
+    columns: tuple[str, ...]
+    members: tuple[str, ...]
+    serves: tuple[str, ...]
+    rows: Estimate
+    row_bytes: float
+
+    @property
+    def bytes(self) -> Estimate:
+        """A second."""
+        return self.rows.times(self.row_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The rows of a query, filtered at a super-peer out of a flow, and sent to the target.
+
+    `flow` is None where that is the source itself.
+    """
+
+    query: Query
+    stream: str
+    node: str
+    target: str
+    flow: int | None
+    link: int | None
+    rows: Estimate
+    row_bytes: float
+
+    @property
+    def bytes(self) -> Estimate:
+        return self.rows.times(self.row_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A stream as it enters: the peer that delivers it, its super-peer, and the link between."""
+
+    stream: Stream
+    peer: str
+    entry: str
+    link: int | None
+    rate: float
+    row_bytes: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Flows have the numbers of their places; a parent comes before its children."""
+
+    network: Network
+    origins: Mapping[str, Origin]
+    flows: tuple[Flow, ...]
+    deliveries: tuple[Delivery, ...]
+    decisions: tuple[Decision, ...]
+
+    @cached_property
+    def traffic(self) -> tuple[Estimate, ...]:
+        """Bytes a second on each link; the ends are those of all flows, added up."""
+        found = [Estimate(0.0, 0.0, 0.0) for _ in self.network.links]
+        every: tuple[Flow | Delivery, ...] = (*self.flows, *self.deliveries)
+        for one in every:
+            if one.link is not None:
+                found[one.link] = _sum(found[one.link], one.bytes)
+        for origin in self.origins.values():
+            if origin.link is not None:
+                whole = origin.rate * origin.row_bytes
+                found[origin.link] = _sum(found[origin.link], Estimate(whole, whole, whole))
+        return tuple(found)
+
+    @property
+    def cost(self) -> float:
+        """Of the traffic on all links: bytes a second times what a byte costs there."""
+        links = self.network.links
+        return sum(one.value * link.cost for one, link in zip(self.traffic, links, strict=True))
+
+    def consumers(self, flow: int | None, stream: str) -> tuple[list[Flow], list[Delivery]]:
+        """Who takes rows from the end of a flow, or from the source of a stream."""
+        return (
+            [one for one in self._children[flow, stream] if isinstance(one, Flow)],
+            [one for one in self._children[flow, stream] if isinstance(one, Delivery)],
+        )
+
+    @cached_property
+    def _children(self) -> Mapping[tuple[int | None, str], Sequence[Flow | Delivery]]:
+        found: dict[tuple[int | None, str], list[Flow | Delivery]] = {
+            (flow.number, flow.stream): [] for flow in self.flows
+        }
+        found |= {(None, name): [] for name in self.origins}
+        for flow in self.flows:
+            found[flow.parent, flow.stream].append(flow)
+        for delivery in self.deliveries:
+            found[delivery.flow, delivery.stream].append(delivery)
+        return found
+
+
+def plan_of(planner: Planner) -> Plan:
+    """What a planner has come to so far."""
+    flows: list[Flow] = []
+    deliveries: list[Delivery] = []
+    origins = {}
+    for name, tree in planner.trees.items():
+        published = planner.published[name]
+        origins[name] = Origin(
+            tree.sampled.stream,
+            published.peer,
+            tree.root.end,
+            planner.network.last_link(published.peer),
+            tree.sampled.rate,
+            tree.sampled.width(tree.sampled.stream.names),
+        )
+        numbers: dict[Hop, int | None] = {tree.root: None}
+        for hop in tree:
+            if hop.parent is not None:
+                numbers[hop] = len(flows)
+                flows.append(_flow(hop, len(flows), numbers[hop.parent], tree))
+            deliveries += [_delivery(one, hop, numbers[hop], planner) for one in hop.deliveries]
+    order = {query: place for place, query in enumerate(planner.registered)}
+    deliveries.sort(key=lambda one: order[one.query.id])
+    return Plan(
+        planner.network,
+        origins,
+        tuple(flows),
+        tuple(deliveries),
+        tuple(planner.decisions.values()),
+    )
+
+
+def _flow(hop: Hop, number: int, parent: int | None, tree: Tree) -> Flow:
+    assert hop.parent is not None
+    assert hop.link is not None
+    sampled, content = tree.sampled, hop.content
+    is_all = content.count == sampled.size and content.whole is None and not content.attributes
+    members = _members(list(hop.served.values()), sampled)
+    where = content.relaxed or disjunction(one.where for one in members)
+    return Flow(
+        number,
+        parent,
+        sampled.stream.name,
+        hop.link,
+        hop.parent.end,
+        hop.end,
+        None if is_all else where,
+        tuple(name for name in sampled.stream.names if name in content.columns),
+        tuple(one.id for one in members),
+        tuple(hop.served),
+        sampled.rate_of(content.count),
+        sampled.width(content.columns),
+    )
+
+
+def _members(served: list[Subscription], sampled: Sampled) -> list[Subscription]:
+    """Those that no other one implies: of equal ones the first."""
+    if len(served) > COMPARED:
+        return list({one.where: one for one in reversed(served)}.values())[::-1]
+    found: list[Subscription] = []
+    for one in served:
+        if not any(implied_by(one, other, sampled.stream) for other in found):
+            found = [other for other in found if not implied_by(other, one, sampled.stream)]
+            found.append(one)
+    return found
+
+
+def _delivery(wanted: Subscription, hop: Hop, flow: int | None, planner: Planner) -> Delivery:
+    sampled = planner.trees[wanted.query.stream].sampled
+    return Delivery(
+        wanted.query,
+        sampled.stream.name,
+        hop.end,
+        wanted.target,
+        flow,
+        planner.network.last_link(wanted.target),
+        sampled.rate_of(wanted.count),
+        sampled.width(content_of(wanted).columns),
+    )
+
+
+def _sum(one: Estimate, other: Estimate) -> Estimate:
+    return Estimate(one.low + other.low, one.value + other.value, one.high + other.high)

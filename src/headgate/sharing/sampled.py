@@ -1,0 +1,170 @@
+"""What a stream carries, by a sample of its rows: which of them a condition holds for, and widths.
+
+A set of sample rows is an array of bits. Whatever is asked of selectivities is a union of such sets
+and a count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.errors import NetworkError
+from headgate.predicate import Predicate
+from headgate.schema import (
+    Boolean,
+    Date,
+    DecimalType,
+    Double,
+    Integer,
+    Stream,
+    String,
+    Timestamp,
+    Type,
+)
+from headgate.sharing.filtering import Filterable
+
+Bits = npt.NDArray[np.uint64]
+
+WORD = 64
+Z = 2.576  # of a normal distribution: 99 % lie within
+LENGTH = 4  # bytes by which a text says how long it is
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A rate that was estimated from a sample; it lies within the ends in 99 of 100 cases."""
+
+    low: float
+    value: float
+    high: float
+
+    def times(self, factor: float) -> Estimate:
+        return Estimate(self.low * factor, self.value * factor, self.high * factor)
+
+
+def share_of(count: int, size: int) -> Estimate:
+    """The share of all rows that such a share of a sample stands for: Wilson's interval.
+
+    >>> share_of(50, 100)
+    Estimate(low=0.376..., value=0.5, high=0.623...)
+    """
+    share, weight = count / size, Z * Z / size
+    middle = (share + weight / 2) / (1 + weight)
+    spread = Z * math.sqrt(share * (1 - share) / size + weight / size / 4) / (1 + weight)
+    low, high = max(0.0, middle - spread), min(1.0, middle + spread)
+    return Estimate(0.0 if count == 0 else low, share, 1.0 if count == size else high)
+
+
+class Sampled:
+    """A stream: its attributes, rows a second, and a sample of them.
+
+    `table` has a column for every attribute; `row_bytes` is what a whole row takes, if that is
+    known better than by its types.
+    """
+
+    def __init__(
+        self, stream: Stream, rate: float, table: pa.Table, row_bytes: float | None = None
+    ) -> None:
+        if not (math.isfinite(rate) and rate >= 0):
+            raise NetworkError(
+                f"the rate of stream {stream.name} is {rate}; rows a second, from 0 on",
+                about=stream.name,
+            )
+        if not table.num_rows:
+            raise NetworkError(f"the sample of stream {stream.name} is empty", about=stream.name)
+        self.stream = stream
+        self.rate = rate
+        self.size = table.num_rows
+        self.widths = _widths(stream, table, row_bytes)
+        self._rows = Filterable(table, stream)
+
+    @property
+    def words(self) -> int:
+        return -(-self.size // WORD)
+
+    @cached_property
+    def everything(self) -> Bits:
+        return packed(np.ones(self.size, np.bool_))
+
+    def rows_of(self, where: Predicate) -> Bits:
+        """The sample rows for which a condition is TRUE."""
+        return packed(self._rows.true(where))
+
+    def rate_of(self, count: int) -> Estimate:
+        """Rows a second, of which so many are in the sample."""
+        return share_of(count, self.size).times(self.rate)
+
+    def width(self, names: Collection[str]) -> float:
+        """Bytes of a row with these attributes."""
+        return float(sum(self.widths[self._at[name]] for name in names))
+
+    @cached_property
+    def _at(self) -> dict[str, int]:
+        return {name: at for at, name in enumerate(self.stream.names)}
+
+    def places(self, names: Collection[str]) -> npt.NDArray[np.int64]:
+        """The numbers of attributes in the stream."""
+        return np.array(sorted(self._at[name] for name in names), np.int64)
+
+
+def packed(mask: npt.NDArray[np.bool_]) -> Bits:
+    """A mask as bits, in whole words."""
+    whole = np.zeros(-(-len(mask) // WORD) * WORD, np.bool_)
+    whole[: len(mask)] = mask
+    return np.packbits(whole, bitorder="little").view(np.uint64)
+
+
+def count(bits: Bits) -> int:
+    return int(np.bitwise_count(bits).sum())
+
+
+def union(sets: Sequence[Bits], words: int) -> Bits:
+    return np.bitwise_or.reduce(sets, axis=0) if sets else np.zeros(words, np.uint64)
+
+
+def value_bytes(type_: Type) -> int:
+    """What a value takes on the way, but for the letters of a text."""
+    if isinstance(type_, Boolean):
+        return 1
+    if isinstance(type_, Integer):
+        return type_.bits // 8
+    if isinstance(type_, Date | String):
+        return LENGTH
+    if isinstance(type_, Double | Timestamp):
+        return 8
+    assert isinstance(type_, DecimalType), type_
+    return 16
+
+
+def measured_bytes(table: pa.Table, stream: Stream, names: Collection[str]) -> int:
+    """What these attributes of rows take on the way; NULL takes what a value without letters does.
+
+    >>> from headgate.schema import INT, STRING, Attribute
+    >>> s = Stream("s", (Attribute("a", INT), Attribute("b", STRING)))
+    >>> measured_bytes(pa.table({"a": [1, None], "b": ["é", None]}), s, ["a", "b"])
+    18
+    """
+    fixed = sum(value_bytes(stream[name].type) for name in names) * table.num_rows
+    texts = [name for name in names if isinstance(stream[name].type, String)]
+    return fixed + sum(_letters(table.column(name)) for name in texts)
+
+
+def _letters(column: Any) -> int:
+    return int(pc.sum(pc.binary_length(column)).as_py() or 0)
+
+
+def _widths(stream: Stream, table: pa.Table, row_bytes: float | None) -> npt.NDArray[np.float64]:
+    """Bytes of each attribute in a mean row; in the same proportions where a row is given."""
+    found = np.array(
+        [measured_bytes(table, stream, [name]) / table.num_rows for name in stream.names]
+    )
+    return found if row_bytes is None else found * (row_bytes / found.sum())

@@ -1,0 +1,54 @@
+"""Rows on their way through a plan, node by node: what each flow carries, what each query gets.
+
+A filter sees only the rows and columns that arrive where it stands, as in the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from headgate.predicate import Column, Predicate
+from headgate.query import Query
+from headgate.schema import Stream
+from headgate.sharing.filtering import Filterable
+from headgate.sharing.plan import Delivery, Flow, Plan
+
+
+def walk(plan: Plan, stream: str, rows: pa.Table) -> Iterator[tuple[Flow | Delivery, pa.Table]]:
+    """Each flow of a stream with what it carries of these rows, and each delivery with its result.
+
+    `rows` has a column for every attribute of the stream.
+    """
+    yield from onward(plan, stream, None, rows)
+
+
+def onward(
+    plan: Plan, stream: str, flow: int | None, rows: pa.Table
+) -> Iterator[tuple[Flow | Delivery, pa.Table]]:
+    """The same from the end of a flow on, whose rows these are."""
+    declared = plan.origins[stream].stream
+    arrived = Filterable(rows, declared)
+    flows, deliveries = plan.consumers(flow, stream)
+    for delivery in deliveries:
+        yield delivery, selected(_filtered(arrived, delivery.query.where), delivery.query, declared)
+    for further in flows:
+        carried = _filtered(arrived, further.where).select(list(further.columns))
+        yield further, carried
+        yield from onward(plan, stream, further.number, carried)
+
+
+def selected(rows: pa.Table, query: Query, stream: Stream) -> pa.Table:
+    """The outputs of a filter, under their names."""
+    if not query.outputs:
+        return rows.select(list(stream.names))
+    columns = [o.expression for o in query.outputs if isinstance(o.expression, Column)]
+    names = [stream[column.name].name for column in columns]
+    return pa.Table.from_arrays(
+        [rows.column(name) for name in names], names=[output.name for output in query.outputs]
+    )
+
+
+def _filtered(arrived: Filterable, where: Predicate | None) -> pa.Table:
+    return arrived.table if where is None else arrived.table.filter(pa.array(arrived.true(where)))
