@@ -16,7 +16,7 @@ from headgate.sharing.alternatives import Decision
 from headgate.sharing.content import content_of, implied_by
 from headgate.sharing.network import Network
 from headgate.sharing.planner import Planner
-from headgate.sharing.sampled import Estimate, Sampled
+from headgate.sharing.sampled import Estimate, Sampled, total_of
 from headgate.sharing.subscription import Subscription
 from headgate.sharing.tree import Hop, Tree
 
@@ -97,16 +97,16 @@ class Plan:
     @cached_property
     def traffic(self) -> tuple[Estimate, ...]:
         """Bytes a second on each link; the ends are those of all flows, added up."""
-        found = [Estimate(0.0, 0.0, 0.0) for _ in self.network.links]
+        found: list[list[Estimate]] = [[] for _ in self.network.links]
         every: tuple[Flow | Delivery, ...] = (*self.flows, *self.deliveries)
         for one in every:
             if one.link is not None:
-                found[one.link] = _sum(found[one.link], one.bytes)
+                found[one.link].append(one.bytes)
         for origin in self.origins.values():
             if origin.link is not None:
                 whole = origin.rate * origin.row_bytes
-                found[origin.link] = _sum(found[origin.link], Estimate(whole, whole, whole))
-        return tuple(found)
+                found[origin.link].append(Estimate(whole, whole, whole))
+        return tuple(map(total_of, found))
 
     @property
     def cost(self) -> float:
@@ -171,8 +171,8 @@ def _flow(hop: Hop, number: int, parent: int | None, tree: Tree) -> Flow:
     assert hop.link is not None
     sampled, content = tree.sampled, hop.content
     is_all = content.count == sampled.size and content.whole is None and not content.attributes
-    members = _members(list(hop.served.values()), sampled)
-    where = content.relaxed or disjunction(one.where for one in members)
+    wide = members(list(hop.served.values()), sampled)
+    where = content.relaxed or disjunction(one.where for one in wide)
     return Flow(
         number,
         parent,
@@ -182,14 +182,14 @@ def _flow(hop: Hop, number: int, parent: int | None, tree: Tree) -> Flow:
         hop.end,
         None if is_all else where,
         tuple(name for name in sampled.stream.names if name in content.columns),
-        tuple(one.id for one in members),
+        tuple(one.id for one in wide),
         tuple(hop.served),
         sampled.rate_of(content.count),
         sampled.width(content.columns),
     )
 
 
-def _members(served: list[Subscription], sampled: Sampled) -> list[Subscription]:
+def members(served: list[Subscription], sampled: Sampled) -> list[Subscription]:
     """Those that no other one implies: of equal ones the first."""
     if len(served) > COMPARED:
         return list({one.where: one for one in reversed(served)}.values())[::-1]
@@ -213,7 +213,3 @@ def _delivery(wanted: Subscription, hop: Hop, flow: int | None, planner: Planner
         sampled.rate_of(wanted.count),
         sampled.width(content_of(wanted).columns),
     )
-
-
-def _sum(one: Estimate, other: Estimate) -> Estimate:
-    return Estimate(one.low + other.low, one.value + other.value, one.high + other.high)

@@ -1,0 +1,125 @@
+"""Which of many jobs should read from a shared stream instead of the source?
+
+The planner without a network: the source is one node, and all jobs stand at another one. What goes
+over the link between them is a stream that one job writes and others read. To read is the load, and
+to write is the traffic; both are counted in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from headgate.predicate import Predicate, disjunction
+from headgate.query import Query
+from headgate.schema import Stream
+from headgate.sharing.improve import improve
+from headgate.sharing.network import Link, Network, Node
+from headgate.sharing.plan import members
+from headgate.sharing.planner import Planner, Published
+from headgate.sharing.sampled import Estimate, Sampled, total_of
+from headgate.sharing.splitting import Group, read, shared, split
+
+SOURCE, JOBS = "source", "jobs"
+ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A stream that one job makes of the source, and several read instead of it.
+
+    `rows` is its share of the source's rows; `row_bytes` what one of them takes.
+    """
+
+    where: Predicate
+    columns: tuple[str, ...]
+    jobs: tuple[str, ...]
+    rows: Estimate
+    row_bytes: float
+
+    @property
+    def bytes(self) -> Estimate:
+        """For each row of the source."""
+        return self.rows.times(self.row_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The shared streams, those with most readers first, and the jobs that stay at the source.
+
+    Bytes are for each row of the source: `before`, when all jobs read it whole; `read` by jobs and
+    by those who write shared streams, and `written` by these.
+    """
+
+    stream: str
+    shared: tuple[Shared, ...]
+    alone: tuple[str, ...]
+    row_bytes: float
+    before: float
+    read: Estimate
+    written: Estimate
+
+    @property
+    def saved(self) -> float:
+        """The share of all reading that is no longer done, once writing is paid for."""
+        after = self.read.value + self.written.value
+        return 1 - after / self.before if self.before else 0.0
+
+
+def advise(
+    queries: Sequence[Query],
+    stream: Stream,
+    sample: pa.Table,
+    *,
+    rounds: int = ROUNDS,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Advice:
+    """The shared streams that save most reading, found by registering the queries one by one.
+
+    All are filters of one stream, of which `sample` has rows. `progress` hears of each query. In so
+    many `rounds` after that, all of them choose anew; then streams are split where that saves more,
+    and one that saves nothing is dropped.
+    """
+    sampled = Sampled(stream, 1.0, sample)
+    network = Network.of([Node(SOURCE), Node(JOBS)], [Link((SOURCE, JOBS))])
+    planner = Planner(network, [Published(sampled, SOURCE)], load=sampled.width(stream.names))
+    for query in queries:
+        planner.register(query, JOBS)
+        progress(1)
+    improve(planner, rounds)
+    (tree,) = planner.trees.values()
+    groups = split([list(hop.served.values()) for hop in tree.root.children], sampled)
+    return _advice(groups, sampled, len(queries))
+
+
+def _advice(groups: Sequence[Group], sampled: Sampled, jobs: int) -> Advice:
+    source = sampled.width(sampled.stream.names)
+    paying = [group for group in groups if len(group) * source > read(group, sampled)]
+    paying.sort(key=len, reverse=True)
+    found = [_shared(group, sampled) for group in paying]
+    sharing = {one.id for group in paying for one in group}
+    alone = tuple(one.id for group in groups for one in group if one.id not in sharing)
+    of_source = (len(found) + len(alone)) * source
+    by_jobs = [each.bytes.times(len(each.jobs)) for each in found]
+    return Advice(
+        sampled.stream.name,
+        tuple(found),
+        alone,
+        source,
+        jobs * source,
+        total_of([Estimate(of_source, of_source, of_source), *by_jobs]),
+        total_of([each.bytes for each in found]),
+    )
+
+
+def _shared(group: Group, sampled: Sampled) -> Shared:
+    content = shared(group, sampled)
+    return Shared(
+        disjunction(one.where for one in members(group, sampled)),
+        tuple(name for name in sampled.stream.names if name in content.columns),
+        tuple(one.id for one in group),
+        sampled.rate_of(content.count),
+        sampled.width(content.columns),
+    )
