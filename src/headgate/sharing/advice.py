@@ -88,19 +88,19 @@ def advise(
     for query in queries:
         planner.register(query, JOBS)
         progress(1)
-    improve(planner, rounds)
+    improve(planner, rounds, progress)
     (tree,) = planner.trees.values()
     groups = split([list(hop.served.values()) for hop in tree.root.children], sampled)
-    return _advice(groups, sampled, len(queries))
+    return _advice(groups, sampled, [query.id for query in queries])
 
 
-def _advice(groups: Sequence[Group], sampled: Sampled, jobs: int) -> Advice:
+def _advice(groups: Sequence[Group], sampled: Sampled, jobs: Sequence[str]) -> Advice:
     source = sampled.width(sampled.stream.names)
     paying = [group for group in groups if len(group) * source > read(group, sampled)]
     paying.sort(key=len, reverse=True)
     found = [_shared(group, sampled) for group in paying]
     sharing = {one.id for group in paying for one in group}
-    alone = tuple(one.id for group in groups for one in group if one.id not in sharing)
+    alone = tuple(job for job in jobs if job not in sharing)
     of_source = (len(found) + len(alone)) * source
     by_jobs = [each.bytes.times(len(each.jobs)) for each in found]
     return Advice(
@@ -108,7 +108,7 @@ def _advice(groups: Sequence[Group], sampled: Sampled, jobs: int) -> Advice:
         tuple(found),
         alone,
         source,
-        jobs * source,
+        len(jobs) * source,
         total_of([Estimate(of_source, of_source, of_source), *by_jobs]),
         total_of([each.bytes for each in found]),
     )

@@ -5,13 +5,17 @@ Whoever came first chose among few streams. Once all are there, each can choose 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from headgate.sharing.planner import Planner, costs
 
 LEAST = 1e-9  # of the cost, by which a round must be better
 ROUNDS = 5
 
 
-def improve(planner: Planner, rounds: int = ROUNDS) -> int:
+def improve(
+    planner: Planner, rounds: int = ROUNDS, progress: Callable[[int], None] = lambda _: None
+) -> int:
     """Let every query choose anew; says how many rounds brought something.
 
     The total cost never rises: a query that finds nothing better comes back to what it had, for
@@ -23,6 +27,7 @@ def improve(planner: Planner, rounds: int = ROUNDS) -> int:
             wanted, _ = planner.registered[query_id]
             planner.leave(query_id)
             planner.register(wanted.query, wanted.target)
+            progress(1)
         if total(planner) >= before * (1 - LEAST):
             return done
     return rounds
