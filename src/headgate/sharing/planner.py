@@ -30,7 +30,7 @@ from headgate.sharing.tree import Hop, Tree
 
 Strategy = Literal["ship", "filter", "share", "widen"]
 LISTED = 6  # alternatives that a decision tells of
-LOAD = 1.0  # what a row that is read by a filter costs, where a byte on a link costs 1
+LOAD = 0.01  # what a row that a filter reads costs, where a byte on a link costs 1
 
 
 @dataclass(frozen=True, slots=True)
