@@ -40,6 +40,7 @@ class Case:
     distinct: bool = False
     group: str = ""
     joined: str = ""  # what the aggregates need of a joined row
+    one_counts: bool = False  # of stream T, so that a join without a key has little to compare
 
     @property
     def select(self) -> str:
@@ -127,6 +128,7 @@ CASES = (
         {"D": f"IF(value = 0, 15, 20 + {dice(1, 10)})"},
         group="A, D",
         joined="A, D, B",
+        one_counts=True,
     ),
     Case(
         "count",
