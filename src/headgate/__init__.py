@@ -9,8 +9,8 @@
 Register queries with `read`, ask which of them want an event with `index`, and have them looked
 over with `check` and `explain` before they run. `implies` and `relax` say whether one condition
 lies inside another one, and how little that must widen to make it so. `hg.bounded.run` runs joins
-and aggregates for which bounded memory suffices. `hg.spark` has what runs on Spark; it is imported
-when it is first used.
+and aggregates for which bounded memory suffices. `hg.sharing` plans which streams serve many
+queries. `hg.spark` has what runs on Spark. These are imported when they are first used.
 """
 
 import importlib
@@ -52,10 +52,11 @@ __all__ = [
 
 if typing.TYPE_CHECKING:
     from headgate import bounded as bounded
+    from headgate import sharing as sharing
     from headgate import spark as spark
 else:
 
     def __getattr__(name: str) -> object:
-        if name in ("bounded", "spark"):
+        if name in ("bounded", "sharing", "spark"):
             return importlib.import_module(f"headgate.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
