@@ -89,6 +89,11 @@ class Sampled:
                 f"the rate of stream {stream.name} is {rate}; rows a second, from 0 on",
                 about=stream.name,
             )
+        if row_bytes is not None and not (math.isfinite(row_bytes) and row_bytes > 0):
+            raise NetworkError(
+                f"a row of stream {stream.name} takes {row_bytes} bytes; give more than 0",
+                about=stream.name,
+            )
         if not table.num_rows:
             raise NetworkError(f"the sample of stream {stream.name} is empty", about=stream.name)
         self.stream = stream
