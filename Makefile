@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types imports units demo bench bench-be-tree bench-asc bench-implication bench-synopsis soak fix constraints clean
+.PHONY: help setup test lint types imports units demo bench bench-be-tree bench-asc bench-implication bench-synopsis bench-sharing soak fix constraints clean
 
 help: ## list the everyday commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -66,8 +66,12 @@ bench-synopsis: $(READY) ## bounded queries beside Spark's own join: state, and 
 	for one in synopsis-process synopsis-q3 synopsis-batches synopsis-count synopsis-q4 synopsis-q6 synopsis-q7 \
 		synopsis-sum synopsis-max synopsis; do $(BIN)/headgate bench $$one || exit 1; done
 
+bench-sharing: $(READY) ## what streams move in random networks, by strategy; planning at scale
+	for one in queries overlap interests orders optimum scale; do \
+		$(BIN)/headgate bench sharing-$$one || exit 1; done
+
 soak: $(READY) ## the property tests with fifty times the cases
-	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/bounded tests/spark/test_bench_synopsis.py tests/spark/test_modes.py tests/spark/test_bench_route.py tests/matching/test_plain_kernels.py tests/matching/test_million.py tests/bench/be_tree tests/bench/asc tests/bench/implication
+	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/bounded tests/sharing tests/spark/test_bench_synopsis.py tests/spark/test_modes.py tests/spark/test_bench_route.py tests/matching/test_plain_kernels.py tests/matching/test_million.py tests/bench/be_tree tests/bench/asc tests/bench/implication
 
 fix: $(READY) ## format and mend what ruff can
 	$(BIN)/ruff check --fix .

@@ -14,7 +14,7 @@ HeadgateError
 ├── EventError              a file or table of events that cannot be read at all
 │   └── EventsUnreachable   the file is not there, or its disk fails: another try may succeed
 ├── SnapshotError           a snapshot that is damaged, missing or from another format
-├── PipelineError           a pipeline file with a mistake; says the line
+├── PipelineError           a pipeline or network file with a mistake; says the line
 ├── NetworkError            a network of peers that makes no sense, or has no room; says of whom
 ├── JobError                a streaming job that cannot start or go on
 ├── Unbounded               a query that no bounded memory suffices for; has the verdict
@@ -151,7 +151,7 @@ class SnapshotError(HeadgateError):
 
 
 class PipelineError(HeadgateError):
-    """A file that describes a job, with a mistake in it."""
+    """A file that describes a job or a network, with a mistake in it."""
 
 
 class NetworkError(HeadgateError):

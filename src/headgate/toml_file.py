@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from headgate.errors import PipelineError, did_you_mean, shorten
+from headgate.toml_lines import Place, lines_of
 
 Value = TypeVar("Value")
 
@@ -24,11 +25,10 @@ _UNITS = {
 }
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.ASCII)
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://?", re.ASCII | re.IGNORECASE)
-_HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]\s*(?:#.*)?")
 
 
-def read_toml(path: Path) -> Table:
-    """The table at the root of a file."""
+def read_toml(path: Path, page: str = "docs/pipeline.md") -> Table:
+    """The table at the root of a file, whose keys a page explains."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -36,22 +36,41 @@ def read_toml(path: Path) -> Table:
     except UnicodeDecodeError as error:
         raise PipelineError(f"{path}: is not UTF-8 ({error.reason})") from None
     try:
-        return Table(path, text.splitlines(), "", tomllib.loads(text))
+        values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(error))
         said, line = (place[1], place[2]) if place else (str(error), str(text.count("\n") + 1))
         raise PipelineError(f"{path}:{line}: not TOML: {said}") from None
+    return Table(path, page, lines_of(text), (), values)
 
 
 class Table:
     """A table whose keys are taken one after the other; at the `end`, none may be left."""
 
-    def __init__(self, path: Path, lines: Sequence[str], name: str, values: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        page: str,
+        lines: Mapping[Place, int],
+        place: Place,
+        values: dict[str, Any],
+    ) -> None:
         self.path = path
+        self._page = page
         self._lines = lines
-        self._name = name
+        self._place = place
         self._values = values
         self._asked: list[str] = []
+
+    @property
+    def title(self) -> str:
+        """The table as its header is written."""
+        name = ".".join(part for part in self._place if isinstance(part, str))
+        return f"[[{name}]]" if self._place and isinstance(self._place[-1], int) else f"[{name}]"
+
+    @property
+    def keys(self) -> list[str]:
+        return list(self._values)
 
     def __contains__(self, key: str) -> bool:
         self._asked.append(key)
@@ -59,14 +78,29 @@ class Table:
 
     def table(self, key: str, *, required: bool = False) -> Table:
         """The table of that name; an empty one if it is not there."""
-        name = f"{self._name}.{key}" if self._name else key
+        inner = Table(self.path, self._page, self._lines, (*self._place, key), {})
         if required and key not in self._values:
-            near = [word for word in self._values if did_you_mean(word, [name]).startswith("did")]
+            near = [word for word in self._values if did_you_mean(word, [key]).startswith("did")]
             if near:
-                raise self.error(near[0], f"`{near[0]}` has no meaning", f"did you mean [{name}]?")
-            raise PipelineError(f"{self.path}: there is no [{name}]; docs/pipeline.md shows one")
-        values: dict[str, Any] = self._take(key, dict, f"a table, written [{name}]", {})
-        return Table(self.path, self._lines, name, values)
+                hint = f"did you mean {inner.title}?"
+                raise self.error(near[0], f"`{near[0]}` has no meaning", hint)
+            message = f"{self.path}: there is no {inner.title}; {self._page} shows one"
+            raise PipelineError(message)
+        inner._values = self._take(key, dict, f"a table, written {inner.title}", {})
+        return inner
+
+    def elements(self, key: str) -> list[Table]:
+        """The tables of an array; none if it is not there."""
+        found: list[Any] = self._take(key, list, f"tables, each written [[{key}]]", [])
+        for number, item in enumerate(found):
+            if not isinstance(item, dict):
+                hint = f"give tables, each written [[{key}]]"
+                raise self.error((key, number), f"`{key}` holds {shorten(repr(item))}", hint)
+        places = ((*self._place, key, number) for number in range(len(found)))
+        return [
+            Table(self.path, self._page, self._lines, place, item)
+            for place, item in zip(places, found, strict=True)
+        ]
 
     def tables(self) -> dict[str, Table]:
         """All that is in the table, which must be tables."""
@@ -100,15 +134,35 @@ class Table:
             raise self.error(key, f"`{key}` is {found}", f"the least is {least}")
         return found
 
+    def number(self, key: str, default: float | None = None) -> float:
+        """A number, whole or not."""
+        found = default if (given := self.value(key)) is None else given
+        if found is None:
+            raise self.lacks(key)
+        if type(found) not in (int, float):
+            raise self.error(key, f"`{key}` is {shorten(repr(found))}", "give a number")
+        return float(found)
+
     def is_text(self, key: str) -> bool:
         return isinstance(self._values.get(key), str)
 
     def texts(self, key: str) -> tuple[str, ...]:
         found: list[Any] = self._take(key, list, 'a list of texts, as in ["a", "b"]', [])
-        for item in found:
+        for number, item in enumerate(found):
             if not isinstance(item, str) or not item:
-                raise self.error(key, f"`{key}` holds {item!r}", 'give texts, as in ["a", "b"]')
+                hint = 'give texts, as in ["a", "b"]'
+                raise self.error((key, number), f"`{key}` holds {item!r}", hint)
         return tuple(found)
+
+    def values(self, key: str) -> list[Any]:
+        """A list of whatever stands there."""
+        found: list[Any] = self._take(key, list, "a list, as in [1, 2]", [])
+        return found
+
+    def value(self, key: str) -> Any:
+        """Whatever stands there."""
+        self._asked.append(key)
+        return self._values.get(key)
 
     def flag(self, key: str) -> bool:
         return bool(self._take(key, bool, "true or false", False))
@@ -153,22 +207,33 @@ class Table:
         """An error for a key that nobody asked for."""
         for key in self._values:
             if key not in self._asked:
-                where = f" in [{self._name}]" if self._name else ""
-                hint = did_you_mean(key, self._asked)
+                where = f" in {self.title}" if self._place else ""
+                hint = did_you_mean(key, dict.fromkeys(self._asked))
                 raise self.error(key, f"`{key}` has no meaning{where} here", hint)
 
     def lacks(self, key: str) -> PipelineError:
         for written in self._values:
             hint = did_you_mean(written, [key])
             if written not in self._asked and hint.startswith("did"):
-                return self.error(written, f"`{written}` has no meaning in [{self._name}]", hint)
-        line = self._line_of("")
-        return PipelineError(
-            f"{self.path}:{line}: [{self._name}] has no `{key}`; docs/pipeline.md tells its meaning"
-        )
+                return self.error(written, f"`{written}` has no meaning in {self.title}", hint)
+        owner = self.title if self._place else "the file"
+        return self.error((), f"{owner} has no `{key}`", f"{self._page} tells its meaning")
 
-    def error(self, key: str, message: str, hint: str) -> PipelineError:
-        return PipelineError(f"{self.path}:{self._line_of(key)}: {message}; {hint}")
+    def error(self, key: str | Place, message: str, hint: str) -> PipelineError:
+        """A mistake at a key of the table, or deeper inside it."""
+        place = (key,) if isinstance(key, str) else key
+        return self.at(place, f"{message}; {hint}")
+
+    def at(self, place: Place, error: object) -> PipelineError:
+        """What others found wrong, with the line of what it is about."""
+        return PipelineError(f"{self.path}:{self.line_of(place)}: {error}")
+
+    def line_of(self, place: Place) -> int:
+        """The line of a place in the table, or as near as can be."""
+        whole = (*self._place, *place)
+        while whole and whole not in self._lines:
+            whole = whole[:-1]
+        return self._lines.get(whole, 1)
 
     def _take(
         self, key: str, kind: Callable[..., Value], what: str, default: Value | Any
@@ -180,21 +245,6 @@ class Table:
         if type(found) is not kind:  # bool is an int, but not a whole number
             raise self.error(key, f"`{key}` is {shorten(repr(found))}", f"give {what}")
         return found
-
-    def _line_of(self, key: str) -> int:
-        """The line on which a key, or its table, stands; of dotted keys, as near as can be."""
-        table, best = "", 1
-        for number, line in enumerate(self._lines, 1):
-            header = _HEADER.fullmatch(line)
-            if header:
-                table = header[1]
-                if table == (f"{self._name}.{key}" if self._name else key) or (
-                    table == self._name and best == 1
-                ):
-                    best = number
-            elif key and table == self._name and re.match(rf'\s*"?{re.escape(key)}"?\s*[=.]', line):
-                return number
-        return best
 
 
 def _flat(prefix: str, values: dict[str, Any]) -> list[tuple[str, str]]:

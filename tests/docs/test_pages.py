@@ -16,6 +16,8 @@ from headgate.cli.app import app
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TRADES = "trades"
+FOLDERS = {"sharing.md": "sky"}  # in which the commands of a page run; those of others in trades
 COMMAND = re.compile(r"^\$ headgate (.*?)(?<!\\)\n", re.MULTILINE | re.DOTALL)
 
 
@@ -31,8 +33,10 @@ def examples(page: Path) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page shows is what the command prints; `...` stands for what may differ."""
-    shutil.copytree(ROOT / "examples" / "trades", tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
+    folder = FOLDERS.get(page.name, TRADES)
+    for name in {folder, TRADES}:
+        shutil.copytree(ROOT / "examples" / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path / folder)
     checker = doctest.OutputChecker()
     for command, expected in examples(page):
         result = CliRunner().invoke(app, shlex.split(command.replace("\\\n", " ")))

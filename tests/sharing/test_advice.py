@@ -44,7 +44,7 @@ def workload(seed: int, jobs: int) -> tuple[Stream, list[Query], pa.Table]:
     table = pa.table(
         {
             "a": pa.array(random.integers(0, 100, SIZE), pa.int32()),
-            "b": random.random(SIZE),
+            "b": pa.array(random.random(SIZE)),
             "c": pa.array([None if n < 2 else "x" * n for n in random.integers(0, 20, SIZE)]),
         }
     )

@@ -20,6 +20,7 @@ from headgate.bench.result import Result
 from headgate.bench.route import ROUTE
 from headgate.bench.run import Disagreement, Progress, run
 from headgate.bench.scan import SCAN
+from headgate.bench.sharing import SHARING
 from headgate.bench.synopsis import SYNOPSIS
 from headgate.bench.updates import UPDATES
 from headgate.bench.write import write
@@ -27,7 +28,10 @@ from headgate.errors import UsageError, did_you_mean
 
 EXPERIMENTS: dict[str, Experiment] = {
     found.name: found
-    for found in (LOAD, SCAN, ROUTE, *MATCHING, UPDATES, *BE_TREE, *ASC, *IMPLICATION, *SYNOPSIS)
+    for found in (
+        *(LOAD, SCAN, ROUTE, *MATCHING, UPDATES),
+        *(*BE_TREE, *ASC, *IMPLICATION, *SYNOPSIS, *SHARING),
+    )
 }
 RESULTS = Path("bench-results")
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.table import Table
 
 from headgate.check import named
 from headgate.cli.output import (
@@ -81,26 +80,17 @@ def _as_json(advice: Advice, rows: int) -> dict[str, Any]:
 
 def _show(advice: Advice, rows: int) -> None:
     out = console()
-    if advice.shared:
-        table = Table(
-            "stream", "jobs", "rows", "columns", "condition", box=None, header_style="bold"
-        )
-        for number, one in enumerate(advice.shared[:SHOWN], 1):
-            table.add_row(
-                str(number),
-                f"{len(one.jobs):,}: {escape(named(one.jobs))}",
-                f"{one.rows.value:.1%} ({one.rows.low:.1%}–{one.rows.high:.1%})",
-                escape(", ".join(one.columns)),
-                escape(shorten(render_predicate(one.where))),
-            )
-        out.print(table)
-        if len(advice.shared) > SHOWN:
-            out.print(f"… and {len(advice.shared) - SHOWN:,} more; --format json lists them all")
+    for number, one in enumerate(advice.shared[:SHOWN], 1):
+        share = f"{one.rows.value:.1%} ({one.rows.low:.1%} to {one.rows.high:.1%})"
+        jobs = counted(len(one.jobs), "job")
+        out.print(f"[bold]{number}[/]  {share} of all rows, for {jobs}: {escape(named(one.jobs))}")
+        out.print(f"   {escape(', '.join(one.columns))}")
+        out.print(f"   {escape(shorten(render_predicate(one.where)))}", soft_wrap=True)
+    if len(advice.shared) > SHOWN:
+        out.print(f"… and {len(advice.shared) - SHOWN:,} more; --format json lists them all")
     if advice.alone:
-        one = len(advice.alone) == 1
-        stay = "stays" if one else "stay"
-        gain = "gains" if one else "gain"
-        said = f"{stay} at the source" if advice.shared else f"{gain} nothing by sharing"
+        s = "s" * (len(advice.alone) == 1)
+        said = f"stay{s} at the source" if advice.shared else f"gain{s} nothing by sharing"
         out.print(f"{counted(len(advice.alone), 'job')} {said}: {escape(named(advice.alone))}")
     out.print(_summary(advice, rows))
 

@@ -23,6 +23,7 @@ from headgate.cli.output import BAD_INPUT, WRONG_USAGE, complain
 from headgate.cli.publish import publish
 from headgate.cli.relax import relax
 from headgate.cli.run import run
+from headgate.cli.share import share
 from headgate.errors import HeadgateError, UsageError
 
 app = typer.Typer(
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, check, match, explain, implies, relax, publish, run, compact, bench):
+for command in (init, check, match, explain, implies, relax, share, publish, run, compact, bench):
     app.command()(command)
 
 

@@ -19,7 +19,8 @@ from headgate.picture import check_plot
 
 if TYPE_CHECKING:
     from headgate.spark.streaming.described import Pipeline
-    from headgate.spark.streaming.job import Batch, Job, Tally
+    from headgate.spark.streaming.job import Batch, Tally
+    from headgate.spark.streaming.life import Life
 
 
 def run(
@@ -84,7 +85,7 @@ def _check_for_order(plot: Path, pipeline: Pipeline) -> None:
     check_plot(plot)
 
 
-def _stop_on_signals(job: Job) -> None:
+def _stop_on_signals(job: Life) -> None:
     """The first signal asks the job to end after its batch; the next one ends it at once."""
 
     def ask(number: int, frame: FrameType | None) -> None:

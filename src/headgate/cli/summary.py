@@ -15,11 +15,14 @@ from headgate.cli.output import console, counted, escape
 
 if TYPE_CHECKING:
     from headgate.spark.running import Result
+    from headgate.spark.sharing.carried import OnLink
     from headgate.spark.streaming.described import Pipeline
-    from headgate.spark.streaming.tally import Told
+    from headgate.spark.streaming.log import Counts
+    from headgate.spark.streaming.tally import Tally, Told
 
 
 SHOWN_QUERIES = 5
+SHOWN_LINKS = 10
 
 
 def summarise(pipeline: Pipeline, result: Result) -> None:
@@ -46,7 +49,10 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     yield "events", f"{counts.events:,} {batches}: [bold]{counts.events / seconds:,.0f} events/s[/]"
     against = f"against {counted(result.queries, 'query')}, version {result.version}"
     rate = f"[bold]{counts.matches / seconds:,.0f} matches/s[/]"
-    if result.queries or not tally.continuous:
+    if tally.links:
+        yield "answers", f"{counts.answers:,} {against}"
+        yield "links", "\n".join(escape(line) for line in link_lines(tally.links))
+    elif result.queries or not tally.continuous:
         yield "matches", f"{counts.matches:,} {against}: {rate}"
     samples = "".join(f"\n[dim]{escape(text)}[/]" for text in tally.samples)
     yield "dead letters", f"{counts.dead:,}{samples}" if counts.dead else "none"
@@ -67,11 +73,16 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
         total = result.total
         yield (
             "all runs",
-            f"{counted(total.events, 'event')}, {counted(total.matches, 'match')}, "
-            f"{total.dead:,} dead",
+            f"{counted(total.events, 'event')}, {_given(total, tally)}, {total.dead:,} dead",
         )
     if result.places:
         yield "output", "\n".join(escape(_short(place)) for place in result.places.values())
+
+
+def _given(counts: Counts, tally: Tally) -> str:
+    if tally.links:
+        return counted(counts.answers, "answer")
+    return counted(counts.matches, "match")
 
 
 def _next_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]:
@@ -104,6 +115,11 @@ def _tables(result: Result) -> Iterator[tuple[str, str]]:
 
     if "matches" in result.places:
         yield "the matches", _short(result.places["matches"])
+    if "traffic" in result.places:
+        yield "the traffic", _short(result.places["traffic"])
+        if result.busiest:
+            answers = Path(result.places[ANSWERS]).parent / folder_of(result.busiest[0][0])
+            yield f"the answers of {result.busiest[0][0]}", _short(answers)
     for query_id, one in result.tally.continuous.items():
         parent = UNBOUNDED if isinstance(one, Growth) else ANSWERS
         if one.rows and parent in result.places:
@@ -131,6 +147,21 @@ def stored_lines(continuous: Mapping[str, Told]) -> Iterator[str]:
     more = len(continuous) - SHOWN_QUERIES
     if more > 0:
         yield f"and {counted(more, 'query')} more"
+
+
+def link_lines(links: Mapping[str, OnLink]) -> Iterator[str]:
+    """What went over the busiest links, and what the plan expected of as many events."""
+    ranked = sorted(links.items(), key=lambda pair: -pair[1].bytes)
+    for name, one in ranked[:SHOWN_LINKS]:
+        moved = f"{name}: {counted(one.rows, 'row')}, {counted(one.bytes, 'byte')}"
+        expected = one.expected
+        if expected is None:
+            yield moved
+        else:
+            yield f"{moved}, {expected.low:,.0f} to {expected.high:,.0f} expected"
+    more = len(links) - SHOWN_LINKS
+    if more > 0:
+        yield f"and {counted(more, 'link')} more"
 
 
 def _ranked(counts: list[tuple[str, int]]) -> str:

@@ -71,6 +71,9 @@ class _Lines:
             said["order"] = batch.order.as_json()
         if batch.continuous:
             said["continuous"] = {name: one.as_json() for name, one in batch.continuous.items()}
+        if batch.links:
+            said["answers"] = batch.counts.answers
+            said["links"] = {name: one.as_json() for name, one in batch.links.items()}
         typer.echo(as_json(said))
         sys.stdout.flush()
 
@@ -98,7 +101,7 @@ class _Printed:
         counts = batch.counts
         self._out.print(
             f"batch {batch.number}: {counted(counts.events, 'event')}, "
-            f"{counted(counts.matches, 'match')}, {counts.dead:,} dead, "
+            f"{_given(batch)}, {counts.dead:,} dead, "
             f"version {batch.version}, {batch.seconds:.2f} s{_order(batch)}{_answers(batch)}"
         )
 
@@ -131,8 +134,10 @@ class _Screen(_Printed):
             title=escape(self._pipeline.name), title_justify="left", box=None, pad_edge=False
         )
         adaptive = ("constructs", "dropped") if any(one.order for one in self._last) else ()
+        shared = any(one.links for one in self._last)
         for title in (*COLUMNS, *adaptive):
-            table.add_column(title, justify="right")
+            is_given = shared and title == "matches"
+            table.add_column("answers" if is_given else title, justify="right")
         for one in self._last:
             counts, order = one.counts, one.order
             evaluated = (
@@ -142,21 +147,31 @@ class _Screen(_Printed):
                 f"{one.number:,}",
                 f"{one.version}",
                 f"{counts.events:,}",
-                f"{counts.matches:,}",
+                f"{counts.answers if shared else counts.matches:,}",
                 f"[red]{counts.dead:,}[/]" if counts.dead else "0",
                 f"{one.seconds:.2f}",
                 f"{counts.events / one.seconds:,.0f}",
                 *evaluated,
             )
         counts, seconds = tally.counts, max(tally.elapsed, 0.001)
+        given = (counts.answers, "answer") if shared else (counts.matches, "match")
         total = Text(
             f"{counted(tally.batches, 'batch')}  {counted(counts.events, 'event')}  "
-            f"{counted(counts.matches, 'match')}  {counts.dead:,} dead  "
+            f"{counted(*given)}  {counts.dead:,} dead  "
             f"{counts.events / seconds:,.0f} events/s  {seconds:,.0f} s",
             style="bold",
         )
         stored = [Text(line) for line in stored_lines(tally.continuous)]
         return Group(table, *stored, total, Text("Ctrl-C to end", style="dim"))
+
+
+def _given(batch: Batch) -> str:
+    """Matches; of a plan, the rows of all results, and what went over links for them."""
+    counts = batch.counts
+    if not batch.links:
+        return counted(counts.matches, "match")
+    moved = sum(one.bytes for one in batch.links.values())
+    return f"{counted(counts.answers, 'answer')}, {counted(moved, 'byte')} over links"
 
 
 def _order(batch: Batch) -> str:

@@ -3,6 +3,7 @@
 from headgate.sharing.advice import Advice, advise
 from headgate.sharing.improve import improve
 from headgate.sharing.network import Link, Network, Node
+from headgate.sharing.network_file import Described, read_network
 from headgate.sharing.plan import Plan, plan_of
 from headgate.sharing.planner import Planner, Published
 from headgate.sharing.sample_file import read_sample
@@ -11,6 +12,7 @@ from headgate.sharing.walk import walk
 
 __all__ = [
     "Advice",
+    "Described",
     "Link",
     "Network",
     "Node",
@@ -21,6 +23,7 @@ __all__ = [
     "advise",
     "improve",
     "plan_of",
+    "read_network",
     "read_sample",
     "walk",
 ]

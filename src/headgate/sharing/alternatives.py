@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from headgate.sharing.content import Content
 from headgate.sharing.tree import Hop
 
 Kind = Literal["new", "tap", "widen"]
@@ -58,7 +59,8 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An alternative with the hop at whose end it branches off."""
+    """An alternative with the hop at whose end it branches off, and what hops would carry then."""
 
     hop: Hop
     alternative: Alternative
+    contents: tuple[tuple[Hop, Content], ...]

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from headgate.errors import ExpansionTooLarge
 from headgate.implication.implies import implied
 from headgate.implication.pair import Declared
 from headgate.implication.relax import relax
-from headgate.predicate import Predicate, columns
+from headgate.predicate import Predicate, columns, disjunction
 from headgate.schema import Stream
 from headgate.sharing.sampled import Bits, Sampled, count, union
 from headgate.sharing.subscription import Subscription
@@ -62,37 +63,73 @@ def everything(sampled: Sampled) -> Content:
     return Content(sampled.everything, sampled.size, names, frozenset(), None)
 
 
+def bytes_of(content: Content, sampled: Sampled) -> float:
+    """A second."""
+    return sampled.rate * content.count / sampled.size * sampled.width(content.columns)
+
+
 def united(parts: Sequence[Content], sampled: Sampled) -> Content:
     """The least content that serves all of these consumers."""
     if len(parts) == 1:
         return parts[0]
     rows = union([part.rows for part in parts], sampled.words)
     size = count(rows)
-    whole = _whole(parts, size, sampled.stream)
-    return _shaped(parts, rows, size, whole, None)
+    wholes = _wholes(parts, size, sampled.stream) or (None,)
+    shaped = [_shaped(parts, rows, size, whole, None) for whole in wholes]
+    return min(shaped, key=lambda content: sampled.width(content.columns))
 
 
-def relaxed(parts: Sequence[Content], before: Content | None, sampled: Sampled) -> Content:
-    """A content that serves all of them with few boxes, by HCR, so that it may have more rows.
+def relaxed(parts: Sequence[Content], before: Content, new: Content, sampled: Sampled) -> Content:
+    """The same by HCR: few boxes, that hold what there was before and a new part, and maybe more.
 
-    `before` is what it was, which is only widened.
+    A condition of too many boxes is not relaxed.
     """
     if len(parts) == 1:
-        return parts[0]
-    condition = None if before is None else condition_of(before)
-    for part in parts:
-        wanted = condition_of(part)
-        if condition is None:
-            condition = wanted
-        elif condition is not wanted:
-            found = relax(wanted, condition, sampled.stream, method="hcr")
-            condition = condition if found.covered else found.predicate
-    assert condition is not None
-    for part in (*parts, *([] if before is None else [before])):
-        if condition is condition_of(part):
-            return _shaped(parts, part.rows, part.count, part.whole, part.relaxed)
+        return new
+    condition = _relaxed(condition_of(new), condition_of(before), sampled.stream)
+    return _as_one_of((new, before), parts, condition, sampled)
+
+
+def narrowed(parts: Sequence[Content], before: Content, sampled: Sampled) -> Content:
+    """By HCR for fewer consumers than before: relaxed anew, where that lies inside what it was.
+
+    Else the condition stays, so that no link ever carries more because a query left.
+    """
+    condition, old = condition_of(parts[0]), condition_of(before)
+    for part in parts[1:]:
+        condition = _relaxed(condition_of(part), condition, sampled.stream)
+    if condition is old or is_inside(condition, old, sampled.stream):
+        return _as_one_of(parts, parts, condition, sampled)
+    return _shaped(parts, before.rows, before.count, None, old)
+
+
+def _as_one_of(
+    known: Sequence[Content], parts: Sequence[Content], condition: Predicate, sampled: Sampled
+) -> Content:
+    """With the rows of one that has the same condition, where there is one."""
+    for one in known:
+        if condition is condition_of(one):
+            return _shaped(parts, one.rows, one.count, one.whole, one.relaxed)
     rows = sampled.rows_of(condition)
     return _shaped(parts, rows, count(rows), None, condition)
+
+
+def is_inside(narrow: Predicate, wide: Predicate, stream: Stream) -> bool:
+    """Does HCR find one condition inside the other?"""
+    try:
+        return bool(relax(narrow, wide, stream, method="hcr").covered)
+    except ExpansionTooLarge:
+        return False
+
+
+def _relaxed(wanted: Predicate, condition: Predicate, stream: Stream) -> Predicate:
+    if wanted is condition:
+        return condition
+    try:
+        found = relax(wanted, condition, stream, method="hcr")
+    except ExpansionTooLarge:
+        return disjunction((condition, wanted))
+    return condition if found.covered else found.predicate
 
 
 def condition_of(content: Content) -> Predicate:
@@ -118,15 +155,17 @@ def _implied(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
     return p == q or implied(p, q, Declared.of(stream, (p, q))).answer == "yes"
 
 
-def _whole(parts: Sequence[Content], size: int, stream: Stream) -> Subscription | None:
+def _wholes(parts: Sequence[Content], size: int, stream: Stream) -> list[Subscription]:
+    """Those that want all rows that any of them wants; several only where they want the same."""
     wholes = [part.whole for part in parts if part.relaxed is None]
-    known = [whole for whole in wholes if whole is not None]
-    if len(known) < len(parts):
-        return None
-    for wide in known:
-        if wide.count == size and all(implied_by(narrow, wide, stream) for narrow in known):
-            return wide
-    return None
+    known = list({whole.id: whole for whole in wholes if whole is not None}.values())
+    if len(wholes) < len(parts) or None in wholes:
+        return []
+    return [
+        wide
+        for wide in known
+        if wide.count == size and all(implied_by(narrow, wide, stream) for narrow in known)
+    ]
 
 
 def _shaped(

@@ -17,7 +17,7 @@ from headgate.implication.pair import Declared
 from headgate.implication.relax import relax
 from headgate.predicate import Box, Predicate, disjunction, dnf
 from headgate.schema import Interval, Ordinal, Stream
-from headgate.sharing.content import Method, implied_by
+from headgate.sharing.content import Method, implied_by, is_inside
 from headgate.sharing.subscription import Subscription
 from headgate.sharing.tree import Hop
 
@@ -44,13 +44,10 @@ class Coverage:
         if (wanted.rows & ~content.rows).any():
             return False
         if content.relaxed is not None:
-            return self._relaxed(wanted, content.relaxed)
+            return is_inside(wanted.where, content.relaxed, self.stream)
         if content.whole is not None:
             return implied_by(wanted, content.whole, self.stream)
         return self._by_union(wanted, hop.served.values())
-
-    def _relaxed(self, wanted: Subscription, condition: Predicate) -> bool:
-        return bool(relax(wanted.where, condition, self.stream, method="hcr").covered)
 
     def _by_union(self, wanted: Subscription, served: Iterable[Subscription]) -> bool:
         """First by one of them alone, then by several together."""

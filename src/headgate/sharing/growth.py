@@ -1,7 +1,10 @@
-"""What a new query would add to every hop of a tree, if it were served at its end.
+"""The least that a new query would add to every hop of a tree, if it were served at its end.
 
-All hops from the root down to it carry the rows and columns of the query then, too. Rows are those
-of the sample; a hop that has them all, and the columns, costs nothing.
+All hops from the root down to it carry the rows of the query then, too, and its columns. A filter
+must stand after each hop that carries more rows than its consumer wants, and what it reads must be
+carried: what the query's own condition reads, unless all rows of the hop may be the query's; and
+what the hop's filter reads, if there are more rows now. Rows are those of the sample; a hop that
+has them all, and the columns, costs nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import numpy.typing as npt
 
 from headgate.sharing.sampled import count
 from headgate.sharing.subscription import Subscription
-from headgate.sharing.tree import Tree
+from headgate.sharing.tree import CARRIED, READ, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +29,17 @@ class Growth:
     load: npt.NDArray[np.float64]
 
 
-def growth(tree: Tree, wanted: Subscription) -> Growth:
-    """Costs a second: bytes times what a byte costs on each link, and rows that are read more."""
+def growth(tree: Tree, wanted: Subscription, size: int) -> Growth:
+    """Costs a second: bytes times what a byte costs on each link, and rows that are read more.
+
+    Of the first so many hops.
+    """
     from headgate.sharing.kernels import grown
 
-    arrays, size = tree.arrays, len(tree.hops)
-    places = tree.sampled.places(wanted.outputs | wanted.attributes)
+    arrays = tree.arrays
+    asked = np.zeros(len(tree.sampled.widths), np.uint8)
+    asked[tree.sampled.places(wanted.attributes)] = READ
+    asked[tree.sampled.places(wanted.outputs)] = CARRIED
     scale = tree.sampled.rate / tree.sampled.size
     return Growth(
         *grown(
@@ -43,7 +51,7 @@ def growth(tree: Tree, wanted: Subscription) -> Growth:
             arrays.parent[:size],
             arrays.link_cost[:size],
             wanted.rows,
-            places,
+            asked,
             tree.sampled.widths,
             scale,
         )
@@ -60,8 +68,12 @@ def growth_by_definition(tree: Tree, wanted: Subscription) -> Growth:
         if hop.parent is None or hop.link is None:
             continue
         both = count(content.rows | wanted.rows)
-        missing = (wanted.outputs | wanted.attributes) - content.columns
-        now, then = sampled.width(content.columns), sampled.width(content.columns | missing)
+        names = content.columns | wanted.outputs
+        if both > wanted.count:
+            names |= wanted.attributes
+        if both > content.count:
+            names |= content.attributes
+        now, then = sampled.width(content.columns), sampled.width(names)
         cost = float(tree.arrays.link_cost[at])
         before = hop.parent.number
         found.lacks[at] = both - content.count

@@ -22,19 +22,25 @@ def ones(word):
 
 
 @kernel
-def grown(rows, count, has, width, consumers, parent, link_cost, wanted, places, widths, scale):
+def grown(rows, count, has, width, consumers, parent, link_cost, wanted, asked, widths, scale):
+    """`asked` says of each attribute whether the query puts it out (1), or only reads it (2)."""
     hops, words = rows.shape
     lacks = np.zeros(hops, np.int64)
     wider = np.zeros(hops)
     traffic = np.zeros(hops)
     load = np.zeros(hops)
+    size = np.int64(0)
+    for word in range(words):
+        size += ones(wanted[word])
     for hop in range(1, hops):
         for word in range(words):
             lacks[hop] += ones(wanted[word] & ~rows[hop, word])
-        for place in places:
-            if not has[hop, place]:
-                wider[hop] += widths[place]
         both = count[hop] + lacks[hop]
+        breaks, filters = lacks[hop] > 0, both > size
+        for place in range(len(asked)):
+            reads = asked[place] == 1 or (filters and asked[place] == 2)
+            if (reads and has[hop, place] != 1) or (breaks and has[hop, place] == 2):
+                wider[hop] += widths[place]
         more = scale * (both * (width[hop] + wider[hop]) - count[hop] * width[hop])
         traffic[hop] = traffic[parent[hop]] + link_cost[hop] * more
         load[hop] = load[parent[hop]] + scale * lacks[hop] * consumers[hop]

@@ -97,7 +97,8 @@ def _check_links(network: Network) -> None:
         for end in link.ends:
             network.node(end)
         if link.ends[0] == link.ends[1]:
-            raise NetworkError(f"a link leads from `{link.ends[0]}` to itself", about=link)
+            message = f"a link leads from `{link.ends[0]}` to itself; it joins two peers"
+            raise NetworkError(message, about=link)
         if frozenset(link.ends) in known:
             raise NetworkError(f"there are two links {link}; give one", about=link)
         known.add(frozenset(link.ends))
@@ -111,7 +112,8 @@ def _check_links(network: Network) -> None:
 def _check_thin(network: Network, node: Node) -> None:
     ways = network.neighbours[node.name]
     if not ways:
-        raise NetworkError(f"thin peer `{node.name}` has no link", about=node.name)
+        message = f"thin peer `{node.name}` has no link; give it one, to its super-peer"
+        raise NetworkError(message, about=node.name)
     if len(ways) > 1:
         others = " and ".join(f"`{name}`" for name, _ in ways)
         raise NetworkError(
@@ -139,4 +141,5 @@ def _check_connected(network: Network) -> None:
                 ahead.append(name)
     for name in network.nodes:
         if name not in reached:
-            raise NetworkError(f"`{name}` cannot be reached from `{first}`", about=name)
+            message = f"`{name}` cannot be reached from `{first}`; a link is missing"
+            raise NetworkError(message, about=name)

@@ -29,7 +29,8 @@ class Flow:
 
     It is filtered at `start` out of what the flow `parent` brings there; out of the source itself
     where that is None. `where` is the OR of the conditions of `members`, or more, if relaxed by
-    HCR; `serves` are all queries that get rows by it.
+    HCR; `serves` are all queries that get rows by it. It is not `filtered` where all rows that come
+    to its start go on: then what its condition reads may not even have come.
     """
 
     number: int
@@ -44,6 +45,7 @@ class Flow:
     serves: tuple[str, ...]
     rows: Estimate
     row_bytes: float
+    filtered: bool
 
     @property
     def bytes(self) -> Estimate:
@@ -55,7 +57,7 @@ class Flow:
 class Delivery:
     """The rows of a query, filtered at a super-peer out of a flow, and sent to the target.
 
-    `flow` is None where that is the source itself.
+    `flow` is None where that is the source itself. It is not `filtered` where all rows are its own.
     """
 
     query: Query
@@ -66,6 +68,7 @@ class Delivery:
     link: int | None
     rows: Estimate
     row_bytes: float
+    filtered: bool
 
     @property
     def bytes(self) -> Estimate:
@@ -152,8 +155,11 @@ def plan_of(planner: Planner) -> Plan:
         numbers: dict[Hop, int | None] = {tree.root: None}
         for hop in tree:
             if hop.parent is not None:
+                before = numbers[hop.parent]
                 numbers[hop] = len(flows)
-                flows.append(_flow(hop, len(flows), numbers[hop.parent], tree))
+                flows.append(
+                    _flow(hop, len(flows), None if before is None else flows[before], tree)
+                )
             deliveries += [_delivery(one, hop, numbers[hop], planner) for one in hop.deliveries]
     order = {query: place for place, query in enumerate(planner.registered)}
     deliveries.sort(key=lambda one: order[one.query.id])
@@ -166,16 +172,17 @@ def plan_of(planner: Planner) -> Plan:
     )
 
 
-def _flow(hop: Hop, number: int, parent: int | None, tree: Tree) -> Flow:
+def _flow(hop: Hop, number: int, parent: Flow | None, tree: Tree) -> Flow:
     assert hop.parent is not None
     assert hop.link is not None
     sampled, content = tree.sampled, hop.content
     is_all = content.count == sampled.size and content.whole is None and not content.attributes
     wide = members(list(hop.served.values()), sampled)
     where = content.relaxed or disjunction(one.where for one in wide)
+    goes_on = content.is_same(hop.parent.content) or (parent is not None and where == parent.where)
     return Flow(
         number,
-        parent,
+        None if parent is None else parent.number,
         sampled.stream.name,
         hop.link,
         hop.parent.end,
@@ -184,8 +191,9 @@ def _flow(hop: Hop, number: int, parent: int | None, tree: Tree) -> Flow:
         tuple(name for name in sampled.stream.names if name in content.columns),
         tuple(one.id for one in wide),
         tuple(hop.served),
-        sampled.rate_of(content.count),
+        Estimate(*[sampled.rate] * 3) if is_all else sampled.rate_of(content.count),
         sampled.width(content.columns),
+        not is_all and not goes_on,
     )
 
 
@@ -212,4 +220,5 @@ def _delivery(wanted: Subscription, hop: Hop, flow: int | None, planner: Planner
         planner.network.last_link(wanted.target),
         sampled.rate_of(wanted.count),
         sampled.width(content_of(wanted).columns),
+        not content_of(wanted).is_same(hop.content),
     )

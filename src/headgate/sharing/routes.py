@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from headgate.sharing.network import Network
 
@@ -14,17 +17,23 @@ SLACK = 1e-9  # of a bandwidth, for rounding
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """To one super-peer: what a byte costs from each other, and the link to take there."""
+    """To one super-peer, by number: the cost of a byte and the hops from each other, and the next.
 
-    costs: Mapping[str, float]
-    steps: Mapping[str, tuple[str, int]]
+    A cost is infinite where there is no way; `step` and `link` are -1 there, and at the target.
+    """
 
-    def route(self, start: str) -> list[tuple[str, int]]:
+    names: Sequence[str]
+    costs: npt.NDArray[np.float64]
+    hops: npt.NDArray[np.int32]
+    step: npt.NDArray[np.int32]
+    link: npt.NDArray[np.int32]
+
+    def route(self, start: int) -> list[tuple[str, int]]:
         """The nodes on the way, each with the number of the link that leads to it."""
         found = []
-        while start in self.steps:
-            start, link = self.steps[start]
-            found.append((start, link))
+        while self.step[start] >= 0:
+            found.append((self.names[self.step[start]], int(self.link[start])))
+            start = self.step[start]
         return found
 
 
@@ -34,6 +43,7 @@ class Routes:
     def __init__(self, network: Network) -> None:
         self.network = network
         self.used = [0.0] * len(network.links)
+        self.numbers = {name: number for number, name in enumerate(network.super_peers)}
         self._known: dict[str, Ways] = {}
         self._bounded = [
             number for number, link in enumerate(network.links) if math.isfinite(link.bandwidth)
@@ -54,19 +64,18 @@ class Routes:
 
     def _ways(self, target: str, full: set[int]) -> Ways:
         """Dijkstra's algorithm; of ways that cost the same, the one with fewer hops."""
-        network = self.network
-        costs: dict[str, float] = {}
-        steps: dict[str, tuple[str, int]] = {}
-        ahead: list[tuple[float, int, str, tuple[str, int] | None]] = [(0.0, 0, target, None)]
+        network, numbers = self.network, self.numbers
+        costs = np.full(len(numbers), np.inf)
+        hops, step, link = np.full((3, len(numbers)), -1, np.int32)
+        ahead = [(0.0, 0, numbers[target], -1, -1)]
         while ahead:
-            cost, hops, name, step = heapq.heappop(ahead)
-            if name in costs:
+            cost, far, at, *came_from = heapq.heappop(ahead)
+            if costs[at] < np.inf:
                 continue
-            costs[name] = cost
-            if step is not None:
-                steps[name] = step
-            for other, link in network.neighbours[name]:
-                if other not in costs and link not in full and not network.nodes[other].thin:
-                    more = cost + network.links[link].cost
-                    heapq.heappush(ahead, (more, hops + 1, other, (name, link)))
-        return Ways(costs, steps)
+            costs[at], hops[at] = cost, far
+            step[at], link[at] = came_from
+            for name, way in network.neighbours[network.super_peers[at]]:
+                if name in numbers and way not in full and costs[numbers[name]] == np.inf:
+                    more = cost + network.links[way].cost
+                    heapq.heappush(ahead, (more, far + 1, numbers[name], at, way))
+        return Ways(network.super_peers, costs, hops, step, link)

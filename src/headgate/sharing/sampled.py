@@ -64,8 +64,9 @@ def total_of(estimates: Iterable[Estimate]) -> Estimate:
 def share_of(count: int, size: int) -> Estimate:
     """The share of all rows that such a share of a sample stands for: Wilson's interval.
 
-    >>> share_of(50, 100)
-    Estimate(low=0.376..., value=0.5, high=0.623...)
+    >>> found = share_of(50, 100)
+    >>> round(found.low, 3), found.value, round(found.high, 3)
+    (0.375, 0.5, 0.625)
     """
     share, weight = count / size, Z * Z / size
     middle = (share + weight / 2) / (1 + weight)
@@ -101,6 +102,7 @@ class Sampled:
         self.size = table.num_rows
         self.widths = _widths(stream, table, row_bytes)
         self._rows = Filterable(table, stream)
+        self._known_widths: dict[frozenset[str], float] = {}
 
     @property
     def words(self) -> int:
@@ -120,7 +122,10 @@ class Sampled:
 
     def width(self, names: Collection[str]) -> float:
         """Bytes of a row with these attributes."""
-        return float(sum(self.widths[self._at[name]] for name in names))
+        known = frozenset(names)
+        if known not in self._known_widths:
+            self._known_widths[known] = float(self.widths[self.places(known)].sum())
+        return self._known_widths[known]
 
     @cached_property
     def _at(self) -> dict[str, int]:

@@ -26,6 +26,11 @@ class Subscription:
         return self.query.id
 
     @property
+    def needs(self) -> frozenset[str]:
+        """The attributes from which the query can be answered, where there are other rows, too."""
+        return self.outputs | self.attributes
+
+    @property
     def where(self) -> Predicate:
         return self.query.where
 

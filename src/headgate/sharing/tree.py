@@ -20,16 +20,21 @@ from headgate.sharing.sampled import Sampled
 from headgate.sharing.subscription import Subscription
 
 FIRST = 64  # hops that there is room for at first
+CARRIED, READ = 1, 2
 
 
 @dataclass(eq=False, slots=True)
 class Hop:
-    """A content on its way over a link, from the end of its parent; the root has no link."""
+    """A content on its way over a link, from the end of its parent; the root has no link.
+
+    `node` is the number of the super-peer at its end.
+    """
 
     number: int
     parent: Hop | None
     link: int | None
     end: str
+    node: int
     content: Content
     children: list[Hop] = field(default_factory=list)
     deliveries: list[Subscription] = field(default_factory=list)
@@ -38,6 +43,10 @@ class Hop:
     @property
     def consumers(self) -> list[Content]:
         return [*(child.content for child in self.children), *map(content_of, self.deliveries)]
+
+    @property
+    def readers(self) -> int:
+        return len(self.children) + len(self.deliveries)
 
     @property
     def upward(self) -> Iterator[Hop]:
@@ -54,24 +63,29 @@ class Tree:
     Columns of `arrays` are what `growth` reads.
     """
 
-    def __init__(self, sampled: Sampled, entry: str) -> None:
+    def __init__(self, sampled: Sampled, entry: str, node: int) -> None:
         self.sampled = sampled
-        self.root = Hop(0, None, None, entry, everything(sampled))
+        self.root = Hop(0, None, None, entry, node, everything(sampled))
         self.hops: list[Hop | None] = [self.root]
         self.arrays = Arrays.of(FIRST, sampled)
         self.arrays.put(self.root, 0.0, sampled)
+        self._gaps = 0
 
     def __iter__(self) -> Iterator[Hop]:
         return (hop for hop in self.hops if hop is not None)
 
-    def grow(self, parent: Hop, link: int, cost: float, end: str, content: Content) -> Hop:
-        """A hop more from the end of another."""
-        hop = Hop(len(self.hops), parent, link, end, content)
+    def grow(
+        self, parent: Hop, way: tuple[int, float], end: tuple[str, int], content: Content
+    ) -> Hop:
+        """A hop more from the end of another: by a link of a cost, to a super-peer of a number."""
+        link, cost = way
+        hop = Hop(len(self.hops), parent, link, *end, content)
         self.hops.append(hop)
         if hop.number == self.arrays.size:
             self.arrays = self.arrays.doubled()
         parent.children.append(hop)
         self.arrays.put(hop, cost, self.sampled)
+        self.arrays.consumers[parent.number] = parent.readers
         return hop
 
     def change(self, hop: Hop, content: Content | None = None) -> None:
@@ -84,12 +98,15 @@ class Tree:
         """A hop that nobody needs any more."""
         assert hop.parent is not None
         hop.parent.children.remove(hop)
+        self.arrays.consumers[hop.parent.number] = hop.parent.readers
         self.hops[hop.number] = None
         self.arrays.alive[hop.number] = False
-        if self.hops.count(None) > max(FIRST, len(self.hops) // 2):
+        self._gaps += 1
+        if self._gaps > max(FIRST, len(self.hops) // 2):
             self._close_gaps()
 
     def _close_gaps(self) -> None:
+        self._gaps = 0
         kept = [hop.number for hop in self]
         self.hops = list(self)
         for number, hop in enumerate(self.hops):
@@ -103,14 +120,18 @@ class Tree:
 
 @dataclass(slots=True)
 class Arrays:
-    """Of each hop: its sample rows and their count, its columns, and who reads it."""
+    """Of each hop: its sample rows and their count, its columns, who reads it, and where it ends.
+
+    A column is CARRIED, or READ by the filter alone: to be carried once there are more rows in it.
+    """
 
     rows: npt.NDArray[np.uint64]
     count: npt.NDArray[np.int64]
-    has: npt.NDArray[np.bool_]
+    has: npt.NDArray[np.uint8]
     width: npt.NDArray[np.float64]
     consumers: npt.NDArray[np.int64]
     parent: npt.NDArray[np.int64]
+    node: npt.NDArray[np.int64]
     link_cost: npt.NDArray[np.float64]
     alive: npt.NDArray[np.bool_]
 
@@ -119,8 +140,9 @@ class Arrays:
         return Arrays(
             np.zeros((size, sampled.words), np.uint64),
             np.zeros(size, np.int64),
-            np.zeros((size, len(sampled.stream.names)), np.bool_),
+            np.zeros((size, len(sampled.stream.names)), np.uint8),
             np.zeros(size),
+            np.zeros(size, np.int64),
             np.zeros(size, np.int64),
             np.zeros(size, np.int64),
             np.zeros(size),
@@ -134,6 +156,7 @@ class Arrays:
     def put(self, hop: Hop, cost: float, sampled: Sampled) -> None:
         at = hop.number
         self.parent[at] = -1 if hop.parent is None else hop.parent.number
+        self.node[at] = hop.node
         self.link_cost[at] = cost
         self.alive[at] = True
         self.update(hop, sampled)
@@ -142,10 +165,11 @@ class Arrays:
         at, content = hop.number, hop.content
         self.rows[at] = content.rows
         self.count[at] = content.count
-        self.has[at] = False
-        self.has[at, sampled.places(content.columns)] = True
+        self.has[at] = 0
+        self.has[at, sampled.places(content.attributes)] = READ
+        self.has[at, sampled.places(content.columns)] = CARRIED
         self.width[at] = sampled.width(content.columns)
-        self.consumers[at] = len(hop.children) + len(hop.deliveries)
+        self.consumers[at] = hop.readers
 
     def doubled(self) -> Arrays:
         return Arrays(*(np.concatenate((a, np.zeros_like(a))) for a in self._all))

@@ -25,18 +25,24 @@ def walk(plan: Plan, stream: str, rows: pa.Table) -> Iterator[tuple[Flow | Deliv
 
 
 def onward(
-    plan: Plan, stream: str, flow: int | None, rows: pa.Table
+    plan: Plan, stream: str, flow: int | None, rows: pa.Table, application: str | None = None
 ) -> Iterator[tuple[Flow | Delivery, pa.Table]]:
-    """The same from the end of a flow on, whose rows these are."""
+    """The same from the end of a flow on, whose rows these are.
+
+    With an application, as far as its nodes go: of a flow that leaves it, what it carries there.
+    """
     declared = plan.origins[stream].stream
     arrived = Filterable(rows, declared)
     flows, deliveries = plan.consumers(flow, stream)
     for delivery in deliveries:
-        yield delivery, selected(_filtered(arrived, delivery.query.where), delivery.query, declared)
+        own = _filtered(arrived, delivery.query.where if delivery.filtered else None)
+        yield delivery, selected(own, delivery.query, declared)
     for further in flows:
-        carried = _filtered(arrived, further.where).select(list(further.columns))
+        passed = _filtered(arrived, further.where if further.filtered else None)
+        carried = passed.select(list(further.columns))
         yield further, carried
-        yield from onward(plan, stream, further.number, carried)
+        if application in (None, plan.network.nodes[further.end].application):
+            yield from onward(plan, stream, further.number, carried, application)
 
 
 def selected(rows: pa.Table, query: Query, stream: Stream) -> pa.Table:

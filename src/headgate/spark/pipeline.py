@@ -18,11 +18,13 @@ from headgate.matching.asc.options import AscOptions, SequenceKind
 from headgate.spark.continuous import MOST_STATE_ROWS
 from headgate.spark.session import MASTER
 from headgate.spark.streaming.described import (
+    NO_QUERIES,
     Continuous,
     Mode,
     Pipeline,
     Queries,
     Run,
+    Sharing,
     Sink,
     Source,
 )
@@ -43,16 +45,42 @@ def read_pipeline(path: str | Path) -> Pipeline:
     """The job that a file describes; paths in it start from where the file is."""
     file = read_toml(Path(path))
     name = file.text("name", Path(path).stem)
-    queries = _queries(file.table("queries", required=True))
+    sharing = _sharing(file) if "sharing" in file else None
+    queries = _queries(file.table("queries", required=True)) if sharing is None else NO_QUERIES
     continuous = _continuous(file.table("continuous"))
-    sources = _sources(file)
+    sources = _sources(file, may_lack=sharing is not None)
     sink = _sink(file.table("sink", required=True))
     run = _run(file.table("run"), sources, sink)
+    exchange = None if sharing is None else sharing.exchange
     for source in sources:
-        _check_apart(file.table("sink"), source, sink, run)
+        _check_apart(file.table("sink"), source, sink.path, run.checkpoint, exchange)
     spark = _spark(file.table("spark"))
     file.end()
-    return Pipeline(name, queries, continuous, sources, sink, run, spark)
+    return Pipeline(name, queries, continuous, sources, sink, run, spark, sharing)
+
+
+def _sharing(file: Table) -> Sharing:
+    for other in ("queries", "continuous"):
+        if other in file:
+            raise file.error(
+                other,
+                f"[{other}] has no meaning beside [sharing]",
+                "the queries of a network are in its file; leave one of the two out",
+            )
+    if "keep" in file.table("sink"):
+        raise file.table("sink").error(
+            "keep",
+            "`keep` has no meaning beside [sharing]",
+            "a query of a network says by itself what it selects",
+        )
+    table = file.table("sharing")
+    found = Sharing(
+        table.place("network"),
+        table.optional_text("application"),
+        table.optional_place("exchange"),
+    )
+    table.end()
+    return found
 
 
 def _queries(table: Table) -> Queries:
@@ -131,8 +159,13 @@ def _continuous(table: Table) -> Continuous:
     return found
 
 
-def _sources(file: Table) -> tuple[Source, ...]:
-    """In the order of their names: Spark's checkpoint knows them by their numbers."""
+def _sources(file: Table, *, may_lack: bool) -> tuple[Source, ...]:
+    """In the order of their names: Spark's checkpoint knows them by their numbers.
+
+    A job that runs a plan may read only what other applications send.
+    """
+    if "streams" not in file and "source" not in file and may_lack:
+        return ()
     if "streams" not in file:
         return (_source(None, file.table("source", required=True)),)
     if "source" in file:
@@ -207,13 +240,13 @@ def _run(table: Table, sources: Sequence[Source], sink: Sink) -> Run:
     return found
 
 
-def _check_apart(table: Table, source: Source, sink: Sink, run: Run) -> None:
+def _check_apart(table: Table, source: Source, *written: Path | None) -> None:
     """A job must not read what it writes."""
     if source.kind != "files" or source.path is None:
         return
     parts = list(takewhile(lambda part: not has_magic(part), source.path.parts))
     read = source.path if source.path.is_dir() else Path(*parts)
-    for place in (sink.path, run.checkpoint):
+    for place in written:
         if place is not None and place.is_relative_to(read):
             raise table.error(
                 "path", f"{place} lies in what the job reads, {read}", "keep output and state apart"
@@ -225,7 +258,8 @@ def _trigger(table: Table, sources: Sequence[Source]) -> float | Literal["availa
     replays = [source for source in sources if source.kind == "replay"]
     paced = any(source.rows_per_second is not None for source in replays)
     if text is None:
-        return 0.0 if len(replays) == len(sources) and not paced else DEFAULT_TRIGGER
+        only_replays = bool(replays) and len(replays) == len(sources)
+        return 0.0 if only_replays and not paced else DEFAULT_TRIGGER
     if text == AVAILABLE:
         others = [source.kind for source in sources if source.kind != "files"]
         if not others:

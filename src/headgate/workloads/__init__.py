@@ -15,6 +15,7 @@
 | `mixed`           | ANDs, ORs and NOTs of everything that WHERE has                              |
 | `flights`         | what people might want to know about flights, with real flights              |
 | `real_selections` | fifty that describe some rows of real data, as in the ASC paper              |
+| `networks`        | boxes that overlap by so much, wanted by the peers of a random network       |
 
 `rules`, `q_grams`, `disjunctions`, `flights` and the two selections leave it to chance, more or
 less, how often an event matches; all others come with events that match as often as was asked for.
@@ -30,6 +31,7 @@ from headgate.workloads.disjunctions import DisjunctionSpec, disjunctions, in_on
 from headgate.workloads.flights import flight_lines, flight_queries, flights
 from headgate.workloads.integer_events import IntegerEvents
 from headgate.workloads.mixed import Mixed, mixed, mixed_events
+from headgate.workloads.networks import READINGS, SOURCE, NetworkedQueries, networked_queries
 from headgate.workloads.nsl_kdd import nsl_kdd
 from headgate.workloads.pattern_rules import PatternRules, pattern_rules
 from headgate.workloads.q_grams import gram_events, q_grams
@@ -51,12 +53,15 @@ from headgate.workloads.selections import (
 
 __all__ = [
     "LARGE_SELECTIONS",
+    "READINGS",
     "SELECTION_SETS",
+    "SOURCE",
     "Boxes",
     "Conjunctions",
     "DisjunctionSpec",
     "IntegerEvents",
     "Mixed",
+    "NetworkedQueries",
     "PatternRules",
     "RealSelections",
     "SelectionSpec",
@@ -77,6 +82,7 @@ __all__ = [
     "in_one_space",
     "mixed",
     "mixed_events",
+    "networked_queries",
     "nsl_kdd",
     "pattern_rules",
     "q_grams",

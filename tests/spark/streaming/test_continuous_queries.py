@@ -15,7 +15,8 @@ from headgate.errors import HeadgateError, JobError, Unbounded, UsageError
 from headgate.snapshot import publish
 from headgate.spark.running import Result, run
 from headgate.spark.streaming.compaction import compact
-from headgate.spark.streaming.job import Batch, Job, Tally
+from headgate.spark.streaming.job import Batch, Tally
+from headgate.spark.streaming.life import Life
 from headgate.spark.streaming.output import spans
 from headgate.spark.streaming.runs import Progress
 from tests.spark.streaming.jobs import (
@@ -62,7 +63,7 @@ class Shop:
         self.batches: list[Batch] = []
         self.notes: list[str] = []
         self.shown: list[tuple[str, int]] = []
-        self.jobs: list[Job] = []
+        self.jobs: list[Life] = []
         for name in self.files:
             (folder / name).mkdir()
 

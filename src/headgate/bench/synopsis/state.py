@@ -23,7 +23,7 @@ from headgate.bench.synopsis.sides import OURS, SIDES, THEIRS, differences, sess
 
 BATCHES = (10, 30, 100, 300, 1_000)
 ROWS = 10  # of each stream in a batch
-AT_ONCE = 2
+AT_ONCE = 4
 BYTES = Unit("bytes of state", "cost", 1.0, counted=True)
 
 

@@ -183,8 +183,9 @@ class Writing:
         """Stage the rows of a task, and give the name of the file, if there is one."""
         with StagedFile(Path(self.stage), UNBOUNDED, self.format) as file:
             for rows in batches:
-                table = pa.Table.from_batches([rows.rename_columns(self.columns.names)])
-                file.write(labelled(table.cast(self.columns), self.batch, self.one))
+                named = pa.Table.from_batches([rows.rename_columns(self.columns.names)])
+                table = named.cast(self.columns)
+                file.write(labelled(table, self.batch, self.one.id, self.one.version))
         names = [] if file.name is None else [file.name]
         yield pa.RecordBatch.from_pydict(
             {"name": pa.array(names, pa.string()), "rows": pa.array([file.rows][: len(names)])}

@@ -49,7 +49,28 @@ def claim(state: Path, root: Path, written: Counts | None) -> None:
         )
     if written is not None:
         raise _gone(state, root)
+    _put_mark(ours or uuid.uuid4().hex, state, root)
+
+
+def claim_also(state: Path, place: Path, *, began: bool) -> str:
+    """Mark one more place that a job writes to, or refuse if it is another's; returns the mark.
+
+    `began` says whether the state knows of any batch.
+    """
+    ours, theirs = _mark(state), _mark(place)
+    if theirs is not None and theirs != ours:
+        raise JobError(
+            f"{place}: belongs to another job, or the state of its job in {state} was deleted; "
+            "give this one another place, or delete what that one left"
+        )
+    if theirs is None and began:
+        raise _gone(state, place)
     mark = ours or uuid.uuid4().hex
+    _put_mark(mark, state, place)
+    return mark
+
+
+def _put_mark(mark: str, state: Path, root: Path) -> None:
     for directory in (state, root):  # in this order: a crash between them leaves a fresh state
         directory.mkdir(parents=True, exist_ok=True)
         (directory / MARK).write_text(mark + "\n", encoding="ascii")
@@ -59,7 +80,8 @@ def claim(state: Path, root: Path, written: Counts | None) -> None:
 
 def _check_rows(state: Path, root: Path, written: Counts) -> None:
     found = {kind: bool(spans(root / kind)) for kind in KINDS}
-    found[ANSWERS] = any(spans(root / folder) for folder in folders(root) if folder not in KINDS)
+    answers = [folder for folder in folders(root) if folder.startswith(ANSWERS)]
+    found[ANSWERS] = any(spans(root / folder) for folder in answers)
     for kind, is_there in found.items():
         if getattr(written, kind) and not is_there:
             raise _gone(state, root / kind)

@@ -27,6 +27,21 @@ class Queries:
     asc: AscOptions | None
 
 
+NO_QUERIES = Queries(None, (), strict=False, stream=None, index="auto", asc=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """The file of a network whose plan is run; what of it, if it has several applications.
+
+    `exchange` is the directory of the streams that cross between them.
+    """
+
+    network: Path
+    application: str | None
+    exchange: Path | None
+
+
 @dataclass(frozen=True, slots=True)
 class Continuous:
     """How joins, aggregates and DISTINCT queries run; `queries` is None for all that can.
@@ -82,7 +97,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A streaming job; its sources are in the order of their streams' names."""
+    """A streaming job; its sources are in the order of their streams' names.
+
+    With `sharing`, its queries are those of the network, and there are no others.
+    """
 
     name: str
     queries: Queries
@@ -91,3 +109,4 @@ class Pipeline:
     sink: Sink
     run: Run
     spark: dict[str, str]
+    sharing: Sharing | None = None

@@ -4,6 +4,7 @@
         matches/batches=0000000007-0000000007/part-0000.parquet     a row for each match
         dead/batches=0000000007-0000000007/part-0000.parquet        a row for each dead letter
         answers/q/batches=0000000007-0000000007/part-0000.parquet   what a query q gave anew
+        traffic/batches=0000000007-0000000007/part-0000.parquet     what went over links, of a plan
         unbounded/u/batches=0000000005-0000000005/part-0000.parquet the same of one that is alone
         .staging/ .compacting/                                      what is not complete yet
 
@@ -26,6 +27,7 @@ from headgate.snapshot.files import sync
 KINDS = ("matches", "dead")
 ANSWERS = "answers"
 UNBOUNDED = "unbounded"
+TRAFFIC = "traffic"
 STAGING, COMPACTING = ".staging", ".compacting"
 
 _NAME = re.compile(r"batches=(\d{10,})-(\d{10,})")
@@ -52,8 +54,11 @@ class Span:
 
 
 def folders(root: Path) -> list[str]:
-    """The folders of batches in an output: `matches`, `dead`, and one for each query's answers."""
-    return [*KINDS, *_inside(root, ANSWERS)]
+    """The folders of batches in an output: of matches, dead letters, traffic, and of answers.
+
+    Each query that gave answers has one of its own.
+    """
+    return [*KINDS, TRAFFIC, *_inside(root, ANSWERS)]
 
 
 def own_folders(root: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -54,6 +55,7 @@ class Result:
             "continuous": {
                 query_id: progress.as_json() for query_id, progress in self.tally.continuous.items()
             },
+            "links": {name: one.as_json() for name, one in self.tally.links.items()},
             "unknown": self.tally.unknown,
             "ended_by": self.tally.ended_by,
             "all_runs": _counted(self.total),
@@ -69,23 +71,34 @@ def _counted(counts: Counts) -> dict[str, int]:
     }
 
 
-def result_of(tally: Tally, total: Counts, queries: Followed, sink: Sink) -> Result:
-    """What a run that has ended did."""
-    ids = queries.ids(queries.version)
+def hits_of(tally: Tally, queries: Followed) -> Counter[str]:
+    """How often each query was matched, under whichever version."""
     hits = Counter[str]()
     for version, seen in tally.hits.items():
         with suppress(SnapshotError):  # an old version may have been deleted meanwhile
             known = queries.ids(version)
             places = np.flatnonzero(seen[: len(known)]).tolist()
             hits.update({known[at]: int(seen[at]) for at in places})
-    silent = [query_id for query_id in ids if query_id not in hits]
+    return hits
+
+
+def result_of(
+    tally: Tally,
+    total: Counts,
+    version: int,
+    ids: Sequence[str],
+    hits: Counter[str],
+    sink: Sink,
+) -> Result:
+    """What a run that has ended did; `ids` are those of the queries that it ended with."""
+    silent = [query_id for query_id in ids if not hits[query_id]]
     memory = sink if isinstance(sink, Memory) else None
     return Result(
         tally=tally,
         total=total,
-        version=queries.version,
+        version=version,
         queries=len(ids),
-        busiest=hits.most_common(TOP),
+        busiest=[pair for pair in hits.most_common(TOP) if pair[1]],
         silent=len(silent),
         silent_ids=silent[:TOP],
         places={kind: str(path) for kind, path in sink.places().items()},

@@ -88,7 +88,7 @@ class Runs:
                     "to go on without it, name the others as `queries` in [continuous]"
                 ) from None
             if found.num_rows:
-                yield one, labelled(found, batch, one)
+                yield one, labelled(found, batch, one.id, one.version)
 
     def keep(self, batch: int) -> str | None:
         """Have on the disk what is stored after a batch; its checksum for the log."""
@@ -131,8 +131,8 @@ class Runs:
         return run
 
 
-def labelled(rows: pa.Table, batch: int, one: Standing) -> pa.Table:
+def labelled(rows: pa.Table, batch: int, query_id: str, version: str) -> pa.Table:
     """The rows behind columns that say where they come from."""
-    values = (pa.scalar(batch, pa.int64()), pa.scalar(one.id), pa.scalar(one.version))
+    values = (pa.scalar(batch, pa.int64()), pa.scalar(query_id), pa.scalar(version))
     columns = [pa.repeat(value, rows.num_rows) for value in values]
     return pa.Table.from_arrays([*columns, *rows.columns], names=[*COLUMNS, *rows.column_names])

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headgate.spark.streaming.sources import Source
-from headgate.spark.streaming.task import Plan
+from headgate.spark.streaming.work import Work
 
 TAG = "headgate_source"
 
@@ -44,15 +44,15 @@ class Several:
         tagged = [frame.withColumn(TAG, F.lit(number)) for number, frame in enumerate(frames)]
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
 
-    def reports(self, frame: DataFrame, plans: Sequence[Plan]) -> DataFrame | None:
+    def reports(self, frame: DataFrame, works: Sequence[Work]) -> DataFrame | None:
         """The reports of the tasks on all streams; None if the batch is empty.
 
-        There is a plan for each source.
+        There is work for each source.
         """
         found = [
             reports
-            for number, (source, plan) in enumerate(zip(self._sources, plans, strict=True))
-            if (reports := source.reports(self._part(frame, number), plan)) is not None
+            for number, (source, work) in enumerate(zip(self._sources, works, strict=True))
+            if (reports := source.reports(self._part(frame, number), work)) is not None
         ]
         return reduce(lambda one, other: one.unionAll(other), found) if found else None
 

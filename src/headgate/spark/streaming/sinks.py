@@ -13,6 +13,7 @@ from headgate.spark.streaming.output import (
     ANSWERS,
     KINDS,
     STAGING,
+    TRAFFIC,
     UNBOUNDED,
     Span,
     folders,
@@ -65,7 +66,7 @@ class Directory:
             remove(span.path, self.stages)
 
     def places(self) -> dict[str, Path]:
-        kinds = (*KINDS, ANSWERS, UNBOUNDED)
+        kinds = (*KINDS, ANSWERS, UNBOUNDED, TRAFFIC)
         return {kind: self.root / kind for kind in kinds if (self.root / kind).is_dir()}
 
 
@@ -85,7 +86,7 @@ class Screen:
 
     def add(self, batch: int, folder: str, files: Sequence[Path]) -> None:
         del batch
-        if files:
+        if files and folder != TRAFFIC:
             table = read_all(files)
             kind = folder if folder in KINDS else ANSWERS
             self._show(kind, table.slice(0, self._rows), table.num_rows)
@@ -122,7 +123,8 @@ class Memory:
 
     def answers(self) -> dict[str, pa.Table]:
         """The answers of each query that gave any."""
-        tables = {folder: self.table(folder) for folder in self._tables if folder not in KINDS}
+        folders = [name for name in self._tables if name not in (*KINDS, TRAFFIC)]
+        tables = {folder: self.table(folder) for folder in folders}
         return {id_of(folder): table for folder, table in tables.items() if table is not None}
 
 

@@ -21,7 +21,7 @@ from headgate.events import LineIndex, Piece, split_file
 from headgate.schema import Stream
 from headgate.spark.streaming.checkpoint import planned_files
 from headgate.spark.streaming.reading import typed_rows
-from headgate.spark.streaming.task import REPORT, Plan, run_pieces, run_rows
+from headgate.spark.streaming.work import Work
 
 AT_ONCE = 100_000  # lines that a replay without a pace takes in a batch
 
@@ -40,7 +40,7 @@ class Source(Protocol):
     def open(self, spark: SparkSession) -> DataFrame:
         """The streaming frame that `reports` gets the batches of."""
 
-    def reports(self, frame: DataFrame, plan: Plan) -> DataFrame | None:
+    def reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
         """The reports of the tasks that process a batch, once they run; None if it is empty."""
 
 
@@ -81,10 +81,10 @@ class Files:
         reader = spark.readStream.format("binaryFile").schema(_FILES).options(**self._options)
         return reader.load(path).select("path", "length")  # the content is not read then
 
-    def reports(self, frame: DataFrame, plan: Plan) -> DataFrame | None:
-        names = planned_files(self._checkpoint, self._number, plan.batch)
+    def reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
+        names = planned_files(self._checkpoint, self._number, work.batch)
         pieces = [piece for name in names for piece in split_file(name, format=self._format)]
-        return spread(frame.sparkSession, plan, pieces)
+        return spread(frame.sparkSession, work, pieces)
 
     def rows(self, spark: SparkSession, stream: Stream, used: tuple[str, ...]) -> DataFrame:
         """The events as typed rows of the attributes that are used."""
@@ -105,7 +105,7 @@ class Replay:
         )
         return reader.load().select("value")
 
-    def reports(self, frame: DataFrame, plan: Plan) -> DataFrame | None:
+    def reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
         row = frame.agg(F.min("value").alias("first"), F.max("value").alias("last")).first()
         if row is None or row.first is None:
             return None
@@ -117,7 +117,7 @@ class Replay:
         step = -(-(end - first) // parallelism(session))
         starts = range(first, end, step)
         pieces = [self._lines.between(start, min(start + step, end)) for start in starts]
-        return spread(session, plan, pieces)
+        return spread(session, work, pieces)
 
 
 class Rate:
@@ -131,17 +131,17 @@ class Rate:
     def open(self, spark: SparkSession) -> DataFrame:
         return spark.readStream.format("rate").options(**self._options).load()
 
-    def reports(self, frame: DataFrame, plan: Plan) -> DataFrame | None:
-        return frame.mapInArrow(partial(run_rows, plan, "rate", "value"), REPORT)
+    def reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
+        return frame.mapInArrow(partial(work.on_rows, "rate", "value"), work.reports)
 
 
-def spread(spark: SparkSession, plan: Plan, pieces: Sequence[Piece]) -> DataFrame | None:
+def spread(spark: SparkSession, work: Work, pieces: Sequence[Piece]) -> DataFrame | None:
     """The reports on pieces, shared out among the cores."""
     if not pieces:
         return None
     shares = share_out(pieces, [_size(piece) for piece in pieces], parallelism(spark))
     numbers = spark.range(0, len(shares), 1, len(shares))
-    return numbers.mapInArrow(partial(run_pieces, plan, shares), REPORT)
+    return numbers.mapInArrow(partial(work.on_pieces, shares), work.reports)
 
 
 def share_out(pieces: Sequence[Piece], sizes: Sequence[int], count: int) -> list[list[Piece]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
@@ -52,16 +53,20 @@ class Standing:
 @lru_cache(maxsize=KEPT)
 def reduction(standing: Standing) -> Reduction:
     """What the query takes of its streams; a HeadgateError where it cannot be run."""
-    taken = {output.name.lower() for output in standing.query.outputs}.intersection(COLUMNS)
+    check_answers(standing.id, [output.name for output in standing.query.outputs])
+    return Reduction(standing.query, standing.schema)
+
+
+def check_answers(query_id: str, names: Iterable[str]) -> None:
+    """Can the rows of a query, with columns of these names, be written? A JobError if not."""
+    taken = {name.lower() for name in names}.intersection(COLUMNS)
     if taken:
-        name = sorted(taken)[0]
         raise JobError(
-            f"query `{standing.id}` gives a column `{name}`, which every answer has already; "
+            f"query `{query_id}` gives a column `{min(taken)}`, which every answer has already; "
             "give it another name by AS"
         )
-    if len(standing.folder) - len(ANSWERS) > LONGEST:
-        raise JobError(f"query `{standing.id}`: its id is too long for the name of a directory")
-    return Reduction(standing.query, standing.schema)
+    if len(folder_of(query_id)) - len(ANSWERS) > LONGEST:
+        raise JobError(f"query `{query_id}`: its id is too long for the name of a directory")
 
 
 def folder_of(query_id: str, parent: str = ANSWERS) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from headgate.spark.sharing.carried import OnLink
 from headgate.spark.streaming.alone import Growth
 from headgate.spark.streaming.leader import Evaluation
 from headgate.spark.streaming.log import Counts
@@ -24,7 +25,7 @@ class Batch:
     """What became of one batch; `seconds` is the time from its begin to its place in the output.
 
     `order` tells how an index that adapts has evaluated it, `continuous` of each continuous query
-    how many rows it gave and what it stores.
+    how many rows it gave and what it stores, `links` what went over each link of a plan.
     """
 
     number: int
@@ -34,6 +35,7 @@ class Batch:
     unknown: dict[str, int]
     order: Evaluation | None = None
     continuous: Mapping[str, Told] = field(default_factory=dict)
+    links: Mapping[str, OnLink] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -51,6 +53,7 @@ class Tally:
     samples: list[str] = field(default_factory=list)
     hits: dict[int, npt.NDArray[np.int64]] = field(default_factory=dict)
     continuous: dict[str, Told] = field(default_factory=dict)
+    links: dict[str, OnLink] = field(default_factory=dict)
     ended_by: str = ""
 
     @property
@@ -67,6 +70,8 @@ class Tally:
         before = self.hits.get(batch.version, report.hits[:0])
         self.hits[batch.version] = summed(before, report.hits)
         self.continuous = self._summed(batch.continuous)
+        for link, one in batch.links.items():
+            self.links[link] = self.links[link] + one if link in self.links else one
 
     def end(self, rest: Mapping[str, Told]) -> None:
         """The job has ended; queries may have given rows since the last batch."""

@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -21,15 +21,14 @@ import pyarrow as pa
 
 from headgate.events import EventBatch, Piece
 from headgate.events.batch import used_attributes
-from headgate.events.tables import from_table
 from headgate.matching.asc.options import AscOptions
 from headgate.schema import Stream
 from headgate.spark.streaming.log import Counts
-from headgate.spark.streaming.reading import events_of
 from headgate.spark.streaming.reducing import Reducing
 from headgate.spark.streaming.rows import dead_table, match_schema, match_tables
 from headgate.spark.streaming.staged import StagedFile
 from headgate.spark.streaming.standing import Standing
+from headgate.spark.streaming.work import read, shares_in, typed
 from headgate.spark.worker import Loaded, loaded
 
 if TYPE_CHECKING:
@@ -62,6 +61,25 @@ class Plan:
     format: str
     stage: str
 
+    @property
+    def reports(self) -> str:
+        return REPORT
+
+    def on_pieces(
+        self, shares: Sequence[Sequence[Piece]], batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow` over the numbers of the shares."""
+        stream, used = _checked(self)
+        for pieces in shares_in(batches, shares):
+            yield _report(self, read(pieces, stream, used))
+
+    def on_rows(
+        self, source: str, numbered_by: str, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow` over typed rows, which a column numbers."""
+        stream, used = _checked(self)
+        yield _report(self, typed(batches, stream, used, source, numbered_by))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
@@ -89,41 +107,6 @@ class Led(Protocol):
     def statistics(self) -> Statistics: ...
 
     def describe(self) -> dict[str, Any]: ...
-
-
-def run_pieces(
-    plan: Plan, shares: Sequence[Sequence[Piece]], batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """For `mapInArrow` over the numbers of the shares."""
-    for numbers in batches:
-        for number in numbers.column(0).to_numpy().tolist():
-            yield _report(plan, _read(plan, shares[number]))
-
-
-def run_rows(
-    plan: Plan, source: str, numbered_by: str, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """For `mapInArrow` over typed rows, which a column numbers."""
-    yield _report(plan, _typed(plan, source, numbered_by, batches))
-
-
-def _read(plan: Plan, pieces: Sequence[Piece]) -> Iterator[tuple[str, EventBatch]]:
-    stream, used = _checked(plan)
-    for piece in pieces:
-        for batch in events_of(piece, stream, used):
-            yield piece.path, batch
-
-
-def _typed(
-    plan: Plan, source: str, numbered_by: str, batches: Iterable[pa.RecordBatch]
-) -> Iterator[tuple[str, EventBatch]]:
-    stream, used = _checked(plan)
-    attributes = used_attributes(stream, used)
-    for rows in batches:
-        batch = from_table(rows, stream, attributes, source=source)
-        numbers = rows.column(numbered_by).to_numpy()
-        dead = tuple(replace(one, line=int(numbers[one.event])) for one in batch.dead)
-        yield source, replace(batch, lines=numbers[batch.events], dead=dead)
 
 
 def _checked(plan: Plan) -> tuple[Stream, set[str]]:

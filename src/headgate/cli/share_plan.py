@@ -1,0 +1,194 @@
+"""The plan that `headgate share` shows: its streams, how each query came, and every link."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rich.table import Table
+from rich.tree import Tree
+
+from headgate.cli.output import console, counted, escape
+from headgate.cli.share_decision import decision_object
+from headgate.errors import NetworkError, shorten
+from headgate.sharing.courses import Course, courses
+from headgate.sharing.plan import Plan, plan_of
+from headgate.sharing.planner import Planner, costs
+from headgate.sharing.sampled import Estimate
+from headgate.sql import render_predicate
+
+SHOWN = 40  # streams, queries, links
+NAMED = 4  # queries of a stream
+LONGEST = 160  # letters of a condition
+
+Before = Planner | NetworkError
+
+
+def plan_object(planner: Planner, before: Before) -> dict[str, Any]:
+    """All that the tables show, and all of it."""
+    plan, network = plan_of(planner), planner.network
+    alone = None if isinstance(before, NetworkError) else plan_of(before)
+    return {
+        "strategy": planner.strategy,
+        "method": planner.method,
+        "queries": [decision_object(one) for one in plan.decisions],
+        "streams": [_course_object(course) for course in courses(plan)],
+        "links": [
+            {
+                "ends": list(link.ends),
+                "cost": link.cost,
+                "bandwidth": link.bandwidth if math.isfinite(link.bandwidth) else None,
+                "before": None if alone is None else _estimate_object(alone.traffic[number]),
+                "after": _estimate_object(plan.traffic[number]),
+            }
+            for number, link in enumerate(network.links)
+        ],
+        "before": None if isinstance(before, NetworkError) else _costs_object(before),
+        "after": _costs_object(planner),
+        "refused_before": str(before) if isinstance(before, NetworkError) else None,
+    }
+
+
+def _course_object(course: Course) -> dict[str, Any]:
+    return {
+        "number": course.number,
+        "of": course.of,
+        "stream": course.stream,
+        "nodes": list(course.nodes),
+        "where": None if course.where is None else render_predicate(course.where),
+        "columns": list(course.columns),
+        "members": list(course.members),
+        "serves": list(course.serves),
+        "results": list(course.results),
+        "rows": _estimate_object(course.rows),
+        "row_bytes": course.row_bytes,
+        "bytes": _estimate_object(course.bytes),
+    }
+
+
+def _estimate_object(estimate: Estimate) -> dict[str, float]:
+    return {"low": estimate.low, "value": estimate.value, "high": estimate.high}
+
+
+def _costs_object(planner: Planner) -> dict[str, float]:
+    traffic, read = costs(planner)
+    return {"traffic": traffic, "rows_read": read}
+
+
+def show_plan(planner: Planner, before: Before) -> None:
+    """Streams as a tree, decisions, links, and totals."""
+    out, plan = console(), plan_of(planner)
+    for tree in _trees(courses(plan)):
+        out.print(tree)
+    out.print()
+    _show_decisions(plan)
+    out.print()
+    if isinstance(before, NetworkError):
+        out.print(f"[yellow]without sharing:[/] {escape(str(before))}")
+    _show_links(planner, plan, before)
+    out.print(_summary(planner, before))
+
+
+def _trees(found: tuple[Course, ...]) -> list[Tree]:
+    """One for each source; courses beyond those that are shown are counted."""
+    trees: dict[int, Tree] = {}
+    for course in found[:SHOWN]:
+        label = _label(course)
+        if course.of is None:
+            trees[course.number] = Tree(label)
+        else:
+            trees[course.number] = trees[course.of].add(label)
+    roots = [trees[course.number] for course in found[:SHOWN] if course.is_source]
+    if len(found) > SHOWN:
+        roots[-1].add(f"… and {counted(len(found) - SHOWN, 'stream')} more; --format json has them")
+    return roots
+
+
+def _label(course: Course) -> str:
+    way, rows = " → ".join(course.nodes), course.rows
+    size = f"{_number(rows.value)} rows/s, {_number(course.bytes.value)} bytes/s"
+    if course.is_source:
+        return f"[bold]{escape(course.stream)}[/]  {escape(way)}  {size}"
+    names = " ∨ ".join(course.members[:NAMED])
+    if len(course.members) > NAMED:
+        names += f" ∨ {len(course.members) - NAMED:,} more"
+    known = f"{_number(rows.low)} to {_number(rows.high)}"
+    what = "all rows" if course.where is None else shorten(render_predicate(course.where), LONGEST)
+    made = "tapped" if course.is_tap else "filtered" if course.where is not None else "forwarded"
+    how = f"{made} at {course.nodes[0]}" + (", widened" if course.is_widened else "")
+    return (
+        f"[bold]{escape(names)}[/]  {escape(way)}  {size} ({known} rows/s)\n"
+        f"[dim]{escape(f'{how}: {what}')}[/]"
+    )
+
+
+def _number(value: float) -> str:
+    """With as many digits as tell something.
+
+    >>> _number(12345.6), _number(5.43), _number(0.0567), _number(0.0)
+    ('12,346', '5.4', '0.057', '0')
+    """
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 1 else f"{value:.2g}"
+
+
+def _show_decisions(plan: Plan) -> None:
+    table = Table("query", "target", "gets its rows by", box=None, header_style="bold")
+    table.pad_edge = False
+    for one in plan.decisions[:SHOWN]:
+        table.add_row(escape(one.query), escape(one.target), escape(str(one.chosen)))
+    out = console()
+    out.print(table)
+    if len(plan.decisions) > SHOWN:
+        out.print(f"… and {len(plan.decisions) - SHOWN:,} more; --format json lists them all")
+
+
+def _show_links(planner: Planner, plan: Plan, before: Before) -> None:
+    """Bytes a second on each link that carries anything, the fullest first."""
+    links = planner.network.links
+    alone = [0.0] * len(links)
+    if isinstance(before, Planner):
+        alone = [one.value for one in plan_of(before).traffic]
+    after = [one.value for one in plan.traffic]
+    order = sorted(range(len(links)), key=lambda at: -max(after[at], alone[at]))
+    used = [at for at in order if after[at] or alone[at]]
+    is_bounded = any(math.isfinite(link.bandwidth) for link in links)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("link")
+    for name in ("before", "after", *(["bandwidth"] if is_bounded else [])):
+        table.add_column(name, justify="right")
+    for at in used[:SHOWN]:
+        room = links[at].bandwidth
+        shown = [f"{after[at] / room:.0%}" if math.isfinite(room) else ""] if is_bounded else []
+        was = _number(alone[at]) if isinstance(before, Planner) else "–"
+        table.add_row(escape(str(links[at])), was, _number(after[at]), *shown)
+    out = console()
+    out.print(table)
+    if len(used) > SHOWN:
+        out.print(f"… and {counted(len(used) - SHOWN, 'link')} more; --format json lists them all")
+
+
+def _summary(planner: Planner, before: Before) -> str:
+    how = planner.strategy + (f", {planner.method}" if planner.strategy == "widen" else "")
+    was = None if isinstance(before, NetworkError) else _totals(before)
+    parts = []
+    for name, now in _totals(planner).items():
+        if was is None:
+            parts.append(f"{name} {_number(now)}")
+            continue
+        change = f" ({now / was[name] - 1:+.0%})" if was[name] not in (0, now) else ""
+        parts.append(f"{name} {_number(was[name])} before, {_number(now)} after{change}")
+    return f"{counted(len(planner.registered), 'query')} ({how})\n" + "\n".join(parts)
+
+
+def _totals(planner: Planner) -> dict[str, float]:
+    """Traffic in bytes a second times what a byte costs; the first and last links never differ."""
+    network = planner.network
+    traffic, read = costs(planner)
+    between = sum(
+        used * link.cost
+        for used, link in zip(planner.routes.used, network.links, strict=True)
+        if not any(network.nodes[end].thin for end in link.ends)
+    )
+    return {"traffic": traffic, "traffic between super-peers": between, "rows read/s": read}

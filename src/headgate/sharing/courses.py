@@ -1,0 +1,155 @@
+"""A plan as people see it: streams that keep their content over several links.
+
+A course begins at a source, or where a filter takes it out of another course, and goes on as long
+as nothing more is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headgate.predicate import Column, Predicate
+from headgate.sharing.plan import Delivery, Flow, Origin, Plan
+from headgate.sharing.sampled import Estimate
+
+Part = Flow | Delivery
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The rows for which `where` is TRUE, all where it is None, on their way over `links`.
+
+    `of` is the number of the course that it is taken from; a source has none, and a tap has one
+    that is no source. `members` are the queries whose conditions make it, several where it was
+    widened; `serves` are all that get rows by it, and `results` those that need no other filter.
+    """
+
+    number: int
+    of: int | None
+    is_tap: bool
+    stream: str
+    nodes: tuple[str, ...]
+    links: tuple[int, ...]
+    where: Predicate | None
+    columns: tuple[str, ...]
+    members: tuple[str, ...]
+    serves: tuple[str, ...]
+    results: tuple[str, ...]
+    rows: Estimate
+    row_bytes: float
+
+    @property
+    def bytes(self) -> Estimate:
+        """A second."""
+        return self.rows.times(self.row_bytes)
+
+    @property
+    def moved(self) -> float:
+        """Bytes a second, over all links."""
+        return self.bytes.value * len(self.links)
+
+    @property
+    def is_source(self) -> bool:
+        return self.of is None
+
+    @property
+    def is_widened(self) -> bool:
+        return len(self.members) > 1
+
+
+def courses(plan: Plan) -> tuple[Course, ...]:
+    """The sources first, then each course after the one that it is taken from."""
+    return tuple(_Builder(plan).all())
+
+
+class _Builder:
+    """Puts flows and deliveries into courses, by number; those of sources have no parts."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.origins = list(plan.origins.values())
+        self.source_of = {name: number for number, name in enumerate(plan.origins)}
+        self.parts: list[list[Part]] = [[] for _ in self.origins]
+        self.taken_from: list[int | None] = [None for _ in self.origins]
+        self.course_of: dict[int, int] = {}
+        for flow in plan.flows:
+            self.course_of[flow.number] = self._put(flow, flow.parent)
+        for delivery in plan.deliveries:
+            self._put(delivery, delivery.flow)
+
+    def _put(self, part: Part, parent: int | None) -> int:
+        """Go on with the course that ends here with this content, or begin another."""
+        if parent is None:
+            before = self.source_of[part.stream]
+        else:
+            before = self.course_of[parent]
+            flow = self.plan.flows[parent]
+            if self.parts[before][-1] is flow and self._is_same(part, flow):
+                self.parts[before].append(part)
+                return before
+        self.parts.append([part])
+        self.taken_from.append(before)
+        return len(self.parts) - 1
+
+    def all(self) -> Iterator[Course]:
+        for number, (parts, of) in enumerate(zip(self.parts, self.taken_from, strict=True)):
+            if of is None:
+                yield self._source(number, self.origins[number])
+            else:
+                yield self._course(number, of, parts)
+
+    def _source(self, number: int, origin: Origin) -> Course:
+        name, rate = origin.stream.name, origin.rate
+        return Course(
+            number,
+            None,
+            False,
+            name,
+            (origin.entry,) if origin.link is None else (origin.peer, origin.entry),
+            () if origin.link is None else (origin.link,),
+            None,
+            origin.stream.names,
+            (),
+            tuple(one.query.id for one in self.plan.deliveries if one.stream == name),
+            (),
+            Estimate(rate, rate, rate),
+            origin.row_bytes,
+        )
+
+    def _course(self, number: int, of: int, parts: list[Part]) -> Course:
+        first = parts[0]
+        where, columns, members, serves = self._content(first)
+        links = [part for part in parts if part.link is not None]
+        return Course(
+            number,
+            of,
+            self.taken_from[of] is not None,
+            first.stream,
+            (
+                first.start if isinstance(first, Flow) else first.node,
+                *(part.end if isinstance(part, Flow) else part.target for part in links),
+            ),
+            tuple(part.link for part in links if part.link is not None),
+            where,
+            columns,
+            members,
+            serves,
+            tuple(part.query.id for part in parts if isinstance(part, Delivery)),
+            first.rows,
+            first.row_bytes,
+        )
+
+    def _content(self, part: Part) -> tuple[Predicate | None, Names, Names, Names]:
+        """Condition, columns, and whom they are of and for."""
+        if isinstance(part, Flow):
+            return part.where, part.columns, part.members, part.serves
+        stream = self.plan.origins[part.stream].stream
+        outputs = [o.expression for o in part.query.outputs if isinstance(o.expression, Column)]
+        used = {stream[column.name].name for column in outputs} or {*stream.names}
+        columns = tuple(name for name in stream.names if name in used)
+        return part.query.where, columns, (part.query.id,), (part.query.id,)
+
+    def _is_same(self, part: Part, before: Flow) -> bool:
+        return not part.filtered and self._content(part)[1] == before.columns

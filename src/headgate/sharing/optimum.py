@@ -1,0 +1,152 @@
+"""The least that a small set of queries can cost in a network, whatever their order and their ways.
+
+What flows is a tree of hops, and what a hop costs is decided by the set of queries that it serves.
+So the best ways on from a node are found for each node and each set of queries, smaller sets first,
+much as in "The Steiner problem in graphs" (Dreyfus and Wagner), whose links cost the same for every
+set: the content of a set goes on whole over a link, or it is divided among several consumers.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.errors import UsageError
+from headgate.query import Query
+from headgate.sharing.content import bytes_of, content_of, everything, united
+from headgate.sharing.network import Network
+from headgate.sharing.planner import LOAD, Published
+from headgate.sharing.subscription import Subscription, subscribed
+
+MOST = 8  # queries of one stream: time grows with the fourth power of 2 to their number
+
+Costs = npt.NDArray[np.float64]  # by super-peer
+
+
+def optimum(
+    network: Network,
+    streams: Sequence[Published],
+    queries: Sequence[tuple[Query, str]],
+    *,
+    load: float = LOAD,
+) -> float:
+    """Traffic plus load by its weight, as a planner counts them, of the best plan that there is.
+
+    Guarantee: no planner reaches less, by any strategy or method. Bandwidths are taken as endless.
+    Raises UsageError for more than eight queries of one stream.
+    """
+    found = 0.0
+    for one in streams:
+        sampled = one.sampled
+        name = sampled.stream.name
+        mine = [pair for pair in queries if pair[0].stream.lower() == name.lower()]
+        if len(mine) > MOST:
+            raise UsageError(
+                f"{len(mine):,} queries on stream {name}; the optimum is found for up to {MOST}"
+            )
+        wanted = [subscribed(query, target, sampled) for query, target in mine]
+        fixed = [(one.peer, bytes_of(everything(sampled), sampled))]
+        fixed += [(each.target, bytes_of(content_of(each), sampled)) for each in wanted]
+        found += sum(_last(network, peer) * amount for peer, amount in fixed)
+        found += _Sets(network, one, wanted, load).least()
+    return found
+
+
+def _last(network: Network, peer: str) -> float:
+    number = network.last_link(peer)
+    return 0.0 if number is None else network.links[number].cost
+
+
+@dataclass(frozen=True)
+class _Sets:
+    """Queries by number; a set of them is a number whose bits they are."""
+
+    network: Network
+    published: Published
+    wanted: Sequence[Subscription]
+    load: float
+
+    def least(self) -> float:
+        """All consumers of the source read all of its rows."""
+        entry = self.network.super_peers.index(self.network.host(self.published.peer))
+        ways: dict[int, Costs] = {}
+        for members in range(1, 1 << len(self.wanted)):
+            ways[members] = self._ways(members, ways)
+        whole = (1 << len(self.wanted)) - 1
+        read = self.load * self.published.sampled.rate
+        return float(self._divided(whole, ways, read)[entry])
+
+    def _ways(self, members: int, ways: dict[int, Costs]) -> Costs:
+        """From each node where it is made: what a set costs as one consumer of something there."""
+        sampled = self.published.sampled
+        content = united([content_of(self.wanted[i]) for i in _bits(members)], sampled)
+        read = self.load * sampled.rate * content.count / sampled.size
+        arrived = self._divided(members, ways, read)
+        here = np.full(len(arrived), np.inf)
+        if members.bit_count() == 1:
+            host = self.network.host(self.wanted[_bits(members)[0]].target)
+            here[self.network.super_peers.index(host)] = 0.0
+        amount = bytes_of(content, sampled)
+        return self._over_links(here, arrived, amount, read)
+
+    def _divided(self, members: int, ways: dict[int, Costs], read: float) -> Costs:
+        """At each node where these have arrived: the best division among consumers.
+
+        Each of them reads all of it.
+        """
+        best: dict[int, Costs] = {0: np.zeros(len(self.network.super_peers))}
+        for part in _subsets(members):
+            first = part & -part
+            best[part] = np.full(len(self.network.super_peers), np.inf)
+            for block in _subsets(part):
+                if block & first and block in ways:
+                    np.minimum(best[part], best[part ^ block] + ways[block] + read, out=best[part])
+        return best[members]
+
+    def _over_links(self, here: Costs, arrived: Costs, amount: float, read: float) -> Costs:
+        """Dijkstra's algorithm, from wherever the set ends as a whole.
+
+        `here` is its cost where it is a delivery, `arrived` what follows where a hop has brought it
+        and it is divided; a node between two hops reads it once.
+        """
+        network = self.network
+        numbers = {name: number for number, name in enumerate(network.super_peers)}
+        costs = np.full(len(here), np.inf)
+        ahead = [(float(here[at]), at) for at in range(len(here))]
+        ends = np.minimum(arrived, here + read)
+        for at, name in enumerate(network.super_peers):
+            for other, link in network.neighbours[name]:
+                if other in numbers:
+                    cost = network.links[link].cost * amount
+                    ahead.append((float(ends[at]) + cost, numbers[other]))
+        heapq.heapify(ahead)
+        while ahead:
+            cost, at = heapq.heappop(ahead)
+            if cost >= costs[at]:
+                continue
+            costs[at] = cost
+            for other, link in network.neighbours[network.super_peers[at]]:
+                if other in numbers:
+                    more = cost + read + network.links[link].cost * amount
+                    heapq.heappush(ahead, (more, numbers[other]))
+        return costs
+
+
+def _bits(members: int) -> list[int]:
+    return [place for place in range(members.bit_length()) if members >> place & 1]
+
+
+def _subsets(members: int) -> Iterator[int]:
+    """All but the empty one, a part before the whole.
+
+    >>> list(_subsets(0b101))
+    [1, 4, 5]
+    """
+    part = 0
+    while part != members:
+        part = (part - members) & members
+        yield part

@@ -1,0 +1,162 @@
+"""The queries of a network file: what each asks, where its rows go, and when it comes or leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from headgate.errors import PipelineError, QueriesRejected, QuerySetError, SqlError, did_you_mean
+from headgate.queries import QuerySet, read
+from headgate.query import Query
+from headgate.schema import Schema
+from headgate.sharing.network import Network
+from headgate.sql import Rejected, Script
+from headgate.sql import name as quoted
+from headgate.sql.lexer import statements
+from headgate.toml_file import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A query is registered for a peer; `line` is that of the file."""
+
+    query: Query
+    target: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A query leaves."""
+
+    id: str
+    line: int
+
+
+Change = Arrival | Departure
+
+
+def known_queries(file: Table) -> QuerySet:
+    """The streams and queries of `files`, and those of `sql`."""
+    paths = [file.located("files", text) for text in file.texts("files")]
+    text = file.optional_text("sql")
+    if text is None and not paths:
+        hint = 'declare one in `files`, as in ["schema.sql"], or here in `sql`'
+        raise file.error((), "there is no stream", hint)
+    found = _read(file, "files", paths, None)
+    if text is None:
+        return found
+    script = Script(found.schema)
+    declared = _declared(script, text, file)
+    try:
+        return QuerySet(script.schema, [*found, *declared])
+    except QuerySetError as error:
+        raise file.at(("sql",), error) from None
+
+
+def read_changes(
+    file: Table, network: Network, queries: QuerySet, delivered: Collection[str]
+) -> tuple[Change, ...]:
+    """All that comes and goes, in order; a query is there at most once at a time."""
+    reader = _Reader(network, queries, delivered)
+    return tuple(change for table in file.elements("queries") for change in reader.changes(table))
+
+
+class _Reader:
+    """Reads one table after the other, and knows who is there."""
+
+    def __init__(self, network: Network, queries: QuerySet, delivered: Collection[str]) -> None:
+        self._network = network
+        self._queries = queries
+        self._delivered = delivered
+        self._there: dict[str, None] = {}  # in order
+
+    def changes(self, table: Table) -> Iterator[Change]:
+        line = table.line_of(())
+        if "leave" in table:
+            gone = table.text("leave")
+            if gone not in self._there:
+                hint = did_you_mean(gone, self._there)
+                raise table.error("leave", f"query `{gone}` is not there to leave", hint)
+            del self._there[gone]
+            table.end()
+            yield Departure(gone, line)
+            return
+        found, key = self._asked(table)
+        target = table.optional_text("target")
+        for query in found:
+            self._check(query, table, key)
+            self._there[query.id] = None
+            yield Arrival(query, self._target(query, target, table), line)
+        table.end()
+
+    def _asked(self, table: Table) -> tuple[list[Query], str]:
+        """The queries that a table names, and the key by which it does."""
+        if "file" in table:
+            path = table.place("file")
+            return list(_read(table, "file", [path], self._queries.schema)), "file"
+        name = table.text("id")
+        if "sql" in table:
+            text = f"CREATE QUERY {quoted(name)} AS {table.text('sql')}"
+            if len(list(statements(text))) != 1:
+                hint = "give one SELECT, without CREATE QUERY before it"
+                raise table.error("sql", "`sql` holds several statements", hint)
+            return _declared(Script(self._queries.schema), text, table), "sql"
+        if name not in self._queries:
+            hint = did_you_mean(name, self._queries.ids)
+            message = f"no query `{name}` is declared, and there is no `sql` here"
+            raise table.error("id", message, hint)
+        return [self._queries[name]], "id"
+
+    def _check(self, query: Query, table: Table, key: str) -> None:
+        if query.id in self._there:
+            hint = "an id can come again only after it has left"
+            raise table.error(key, f"query `{query.id}` is there already", hint)
+        if query.kind != "filter":
+            hint = "only filters can share streams, as they decide on each row alone"
+            raise table.error(key, f"query `{query.id}` is no filter: {query.kind}", hint)
+        if query.stream not in self._delivered:
+            hint = f"say which peer does, in [streams.{query.stream}]"
+            message = f"nobody delivers stream {query.stream}, which query `{query.id}` reads"
+            raise table.error(key, message, hint)
+
+    def _target(self, query: Query, given: str | None, table: Table) -> str:
+        """The target of the table, or else the one in the query's metadata."""
+        target, key = given, "target"
+        if target is None and query.metadata is not None:
+            described = json.loads(query.metadata)
+            target, key = described.get("target") if isinstance(described, dict) else None, "file"
+        if target is None:
+            raise table.lacks("target")
+        if target not in self._network.nodes:
+            hint = did_you_mean(str(target), self._network.nodes)
+            raise table.error(key, f"no node `{target}`, which query `{query.id}` is for", hint)
+        return str(target)
+
+
+def _read(table: Table, key: str, paths: list[Path], schema: Schema | None) -> QuerySet:
+    for number, path in enumerate(paths):
+        if not path.is_file():
+            hint = "paths start from where the network file is"
+            raise table.error((key, number), f"there is no file {path}", hint)
+    try:
+        return read(*paths, schema=schema, strict=True)
+    except QueriesRejected as error:
+        raise PipelineError(str(error.errors[0])) from None
+    except QuerySetError as error:
+        raise table.at((key,), error) from None
+
+
+def _declared(script: Script, text: str, table: Table) -> list[Query]:
+    """What SQL in the file declares; a mistake in it has the line at which the SQL begins."""
+    found = list(script.read(text))
+    for one in found:
+        if isinstance(one, Rejected):
+            raise table.at(("sql",), _without_place(one.error))
+    return [one for one in found if isinstance(one, Query)]
+
+
+def _without_place(error: SqlError) -> str:
+    return str(error).removeprefix(f"{error.position}: ")

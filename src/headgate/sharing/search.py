@@ -1,0 +1,183 @@
+"""For one new query: the ways in which it could get its rows, and what each would cost.
+
+Costs are those of what would flow: the contents of all hops that would change are worked out. First
+come the hops of which `growth` says that they could cost least.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from headgate.sharing.alternatives import Alternative, Candidate, Kind
+from headgate.sharing.content import Content, bytes_of, content_of, everything, relaxed, united
+from headgate.sharing.coverage import Coverage
+from headgate.sharing.growth import Growth, growth
+from headgate.sharing.network import Network
+from headgate.sharing.routes import Routes, Ways
+from headgate.sharing.sampled import Sampled
+from headgate.sharing.subscription import Subscription
+from headgate.sharing.tree import Hop, Tree
+
+Strategy = Literal["ship", "filter", "share", "widen"]
+LISTED = 6  # alternatives that a decision tells of
+PRICED = 12  # widenings that are worked out at most; by HCR many could be the cheapest
+
+
+@dataclass(frozen=True)
+class Search:
+    """Where `wanted` could branch off the tree of its stream, by one strategy."""
+
+    network: Network
+    routes: Routes
+    tree: Tree
+    wanted: Subscription
+    strategy: Strategy
+    coverage: Coverage
+    load_cost: float
+
+    @cached_property
+    def sent(self) -> Content:
+        """What goes over the links of the query's own route."""
+        ships = self.strategy == "ship"
+        return everything(self.tree.sampled) if ships else content_of(self.wanted)
+
+    @cached_property
+    def ways(self) -> Ways:
+        host = self.network.host(self.wanted.target)
+        return self.routes.ways_to(host, bytes_of(self.sent, self.tree.sampled))
+
+    def candidates(self) -> list[Candidate]:
+        """The best first; after the first that can be, only a few more, to tell of."""
+        found: list[Candidate] = []
+        possible = 0
+        for one in self._by_cost():
+            refused = self._refused(one)
+            found.append(replace(one, alternative=replace(one.alternative, refused=refused)))
+            possible += not refused
+            if possible and len(found) >= LISTED:
+                break
+        return found
+
+    def _by_cost(self) -> Iterator[Candidate]:
+        """Each is worked out when it could be the next: `growth` is never more than it costs."""
+        ahead: list[tuple[float, int, Candidate]] = []
+        priced = 0
+        for least, hop, kind in self._by_growth():
+            while ahead and ahead[0][0] <= least:
+                yield heapq.heappop(ahead)[-1]
+            priced += kind == "widen"
+            if kind != "widen" or priced <= PRICED:
+                one = self._candidate(hop, kind)
+                heapq.heappush(ahead, (one.alternative.total, hop.number, one))
+        while ahead:
+            yield heapq.heappop(ahead)[-1]
+
+    def _by_growth(self) -> Iterator[tuple[float, Hop, Kind]]:
+        """Every hop at whose end the query could branch off, by the least that it could cost."""
+        tree, ways = self.tree, self.ways
+        size = 1 if self.strategy in ("ship", "filter") else len(tree.hops)
+        grown = growth(tree, self.wanted, size)
+        nodes = tree.arrays.node[:size]
+        can_be = tree.arrays.alive[:size] & np.isfinite(ways.costs[nodes])
+        if self.strategy != "widen":
+            can_be &= (grown.lacks == 0) & (grown.wider == 0)
+        at = np.flatnonzero(can_be)
+        scale = tree.sampled.rate / tree.sampled.size
+        load = grown.load[at] + scale * (tree.arrays.count[at] + grown.lacks[at])
+        load += scale * self.sent.count * ways.hops[nodes[at]]
+        traffic = grown.traffic[at] + ways.costs[nodes[at]] * bytes_of(self.sent, tree.sampled)
+        total = traffic + self.load_cost * load
+        for place in np.argsort(total, kind="stable"):
+            hop = tree.hops[at[place]]
+            assert hop is not None
+            kind = self._kind(hop, grown)
+            if kind != "widen" or self.strategy == "widen":
+                yield float(total[place]), hop, kind
+
+    def _kind(self, hop: Hop, grown: Growth) -> Kind:
+        if hop is self.tree.root:
+            return "new"
+        wanted = self.wanted
+        if grown.lacks[hop.number] or not wanted.needs <= hop.content.columns:
+            return "widen"
+        return "tap" if self.coverage.covers(hop, wanted) else "widen"
+
+    def _candidate(self, hop: Hop, kind: Kind) -> Candidate:
+        sampled, ways, wanted = self.tree.sampled, self.ways, self.wanted
+        scale = sampled.rate / sampled.size
+        contents = list(self._widened(hop)) if kind == "widen" else []
+        traffic = ways.costs[hop.node] * bytes_of(self.sent, sampled)
+        read = (contents[0][1] if contents else hop.content).count
+        read += self.sent.count * int(ways.hops[hop.node])
+        for each, content in contents:
+            assert each.link is not None
+            more = bytes_of(content, sampled) - bytes_of(each.content, sampled)
+            traffic += self.network.links[each.link].cost * more
+            read += (content.count - each.content.count) * each.readers
+        load = scale * read
+        route = (hop.end, *(name for name, _ in ways.route(hop.node)))
+        if self.network.node(wanted.target).thin:
+            route = (*route, wanted.target)
+        start = _start(contents) if contents else hop.end
+        total = float(traffic + self.load_cost * load)
+        alternative = Alternative(
+            kind, hop.end, start, tuple(hop.served), route, float(traffic), load, total
+        )
+        return Candidate(hop, alternative, tuple(contents))
+
+    def _widened(self, hop: Hop) -> Iterator[tuple[Hop, Content]]:
+        """What this hop and those before it would carry, if the query branched off at its end."""
+        new = content_of(self.wanted)
+        parts = hop.consumers
+        parts.insert(len(hop.children) if self.ways.hops[hop.node] else len(parts), new)
+        while hop.parent is not None:
+            new = self._together(parts, hop.content, new)
+            yield hop, new
+            parts = hop.parent.consumers
+            parts[hop.parent.children.index(hop)] = new
+            hop = hop.parent
+
+    def _together(self, parts: Sequence[Content], before: Content, new: Content) -> Content:
+        if self.coverage.method == "hcr":
+            return relaxed(parts, before, new, self.tree.sampled)
+        return united(parts, self.tree.sampled)
+
+    def _refused(self, one: Candidate) -> str:
+        """Why an alternative cannot be: some link has no room for what comes onto it."""
+        sampled: Sampled = self.tree.sampled
+        more: defaultdict[int, float] = defaultdict(float)
+        for hop, content in one.contents:
+            assert hop.link is not None
+            more[hop.link] += bytes_of(content, sampled) - bytes_of(hop.content, sampled)
+        for _, link in self.ways.route(one.hop.node):
+            more[link] += bytes_of(self.sent, sampled)
+        last = self.network.last_link(self.wanted.target)
+        if last is not None:
+            more[last] += bytes_of(content_of(self.wanted), sampled)
+        for link, amount in more.items():
+            if not self.routes.has_room(link, amount):
+                left = self.network.links[link].bandwidth - self.routes.used[link]
+                return (
+                    f"link {self.network.links[link]} has {max(0.0, left):,.0f} bytes/s left, and "
+                    f"{amount:,.0f} more would come onto it"
+                )
+        return ""
+
+
+def _start(contents: Sequence[tuple[Hop, Content]]) -> str:
+    """Where the first hop that would carry more begins."""
+    changed = [
+        hop
+        for hop, content in contents
+        if content.count > hop.content.count or not content.columns <= hop.content.columns
+    ]
+    first = (changed or [hop for hop, _ in contents])[-1]
+    assert first.parent is not None
+    return first.parent.end

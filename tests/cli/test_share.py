@@ -1,0 +1,215 @@
+"""`headgate share`: the plan, comparisons, explanations, JSON, pictures and errors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from headgate.cli.app import app
+from headgate.errors import HeadgateError, NetworkError, UsageError
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "sky"
+LINK = '{ ends = ["SP5", "SP7"] }'
+LAST = '{ ends = ["P2", "SP7"] }'
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "network.toml"
+
+
+def changed(network: Path, old: str, new: str) -> Path:
+    text = network.read_text()
+    assert old in text
+    network.write_text(text.replace(old, new, 1))
+    return network
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["share", *map(str, arguments)])
+
+
+def told(*arguments: object) -> dict[str, Any]:
+    """The JSON of a command that goes well: an object on stdout, and nothing else."""
+    result = run(*arguments, "--format", "json")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    found = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def refused(*arguments: object) -> HeadgateError:
+    result = run(*arguments)
+    assert isinstance(result.exception, HeadgateError), result.output
+    assert result.stdout == ""
+    return result.exception
+
+
+def test_the_plan(network: Path) -> None:
+    """Streams as a tree, how each query came, every link, and totals."""
+    result = run(network)
+    assert result.exit_code == 0
+    lines = [line.rstrip() for line in result.stdout.splitlines()]
+    assert lines[0].startswith("photons  P0 → SP4  1,000 rows/s")
+    assert lines[1].startswith("└── vela ∨ vela_north  SP4 → SP5 → SP1  127 rows/s")
+    assert lines[2].startswith("    filtered at SP4, widened: (ra BETWEEN")
+    assert lines[3].startswith("    ├── vela_junior  SP5 → SP7 → P2")
+    assert (
+        "vela_north   P3      widens the stream of vela from SP4 to SP1, by SP1 → SP3 → P3" in lines
+    )
+    assert any(line.split() == ["SP4–SP5", "6,082", "4,077"] for line in lines)
+    assert lines[-4] == "3 queries (widen, exact)"
+    assert "before" in lines[-3]
+
+
+def test_as_json(network: Path) -> None:
+    found = told(network)
+    assert list(found) == [
+        "strategy",
+        "method",
+        "queries",
+        "streams",
+        "links",
+        "before",
+        "after",
+        "refused_before",
+    ]
+    chosen = [query["chosen"] for query in found["queries"]]
+    assert [one["kind"] for one in chosen] == ["new", "tap", "widen"]
+    assert (chosen[1]["of"], chosen[1]["node"]) == (["vela"], "SP5")
+    assert found["queries"][2]["others"][0]["kind"] == "widen"
+    widened = found["streams"][1]
+    assert (widened["of"], widened["members"]) == (0, ["vela", "vela_north"])
+    assert widened["nodes"] == ["SP4", "SP5", "SP1"]
+    assert widened["rows"]["low"] < widened["rows"]["value"] < widened["rows"]["high"]
+    link = next(link for link in found["links"] if link["ends"] == ["SP4", "SP5"])
+    assert link["before"]["value"] > link["after"]["value"] > 0
+    assert link["bandwidth"] is None
+    for when in ("before", "after"):
+        moved = sum(link["cost"] * link[when]["value"] for link in found["links"])
+        assert found[when]["traffic"] == pytest.approx(moved)
+
+
+def test_strategy_and_method(network: Path) -> None:
+    """The command line has the last word."""
+    found = told(network, "--strategy", "filter")
+    assert found["strategy"] == "filter"
+    assert found["before"] == found["after"]
+    relaxed = told(network, "--method", "hcr")
+    (where,) = [s["where"] for s in relaxed["streams"] if len(s["members"]) == 2]
+    assert " OR " not in where
+
+
+def test_compare(network: Path) -> None:
+    found = told(network, "--compare")["strategies"]
+    names = [(one["strategy"], one["method"]) for one in found]
+    assert names[:3] == [("ship", "exact"), ("filter", "exact"), ("share", "exact")]
+    assert names[3:6] == [("widen", "exact"), ("widen", "hsr"), ("widen", "hcr")]
+    assert names[6:] == [("optimum", "exact")]
+    assert found[6]["traffic"] is None
+    assert found[6]["total"] <= min(one["total"] for one in found[:6])
+    traffic = [one["traffic"] for one in found]
+    assert traffic[0] > traffic[1] >= traffic[2] >= traffic[3]
+    shown = run(network, "--compare").stdout
+    assert "widen, hcr" in shown
+    assert "100%" in shown
+
+
+def test_explain(network: Path) -> None:
+    found = told(network, "--explain", "vela_north")
+    assert found["chosen"]["kind"] == "widen"
+    totals = [one["total"] for one in (found["chosen"], *found["others"])]
+    assert totals == sorted(totals)
+    shown = run(network, "--explain", "vela_north").stdout
+    assert "vela_north, for P3" in shown
+    assert "✓  widens the stream of vela from SP4 to SP1" in shown
+    assert "a new stream, filtered at SP4" in shown
+    assert "did you mean `vela_north`?" in str(refused(network, "--explain", "vela_nort"))
+
+
+def test_who_has_left_is_not_explained(network: Path) -> None:
+    network.write_text(network.read_text() + '[[queries]]\nleave = "vela"\n')
+    assert "query `vela` has left" in str(refused(network, "--explain", "vela"))
+    assert [query["id"] for query in told(network)["queries"]] == ["vela_junior", "vela_north"]
+
+
+def test_improve(network: Path) -> None:
+    """Here nothing can be better, and nothing becomes worse."""
+    assert told(network, "--improve", "2")["after"] == pytest.approx(told(network)["after"])
+
+
+def test_plot(network: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "plan.png"
+    assert run(network, "--plot", picture).exit_code == 0
+    assert picture.stat().st_size > 10_000
+    assert "ending" in str(refused(network, "--plot", tmp_path / "plan.gif"))
+    assert "no directory" in str(refused(network, "--plot", tmp_path / "none" / "plan.png"))
+
+
+def test_no_room(network: Path) -> None:
+    """A query that no way has room for is an error; another way is taken where there is one."""
+    changed(network, LINK, LINK.replace(" }", ", bandwidth = 10 }"))
+    routes = {query["id"]: query["chosen"]["route"] for query in told(network)["queries"]}
+    assert routes["vela_junior"][-3:] == ["SP6", "SP7", "P2"]
+    shown = run(network).stdout
+    assert "bandwidth" in shown
+    changed(network, LAST, LAST.replace(" }", ", bandwidth = 10 }"))
+    error = refused(network)
+    assert isinstance(error, NetworkError)
+    assert "query `vela_junior` has no room: link P2–SP7 has 10 bytes/s left" in str(error)
+
+
+def test_no_room_without_sharing(network: Path) -> None:
+    """What is possible only by sharing has no before; a comparison says of each why not."""
+    changed(network, 'ends = ["SP4", "SP5"]', 'bandwidth = 4_100, ends = ["SP4", "SP5"]')
+    changed(network, 'ends = ["SP0", "SP4"]', 'bandwidth = 100, ends = ["SP0", "SP4"]')
+    found = told(network)
+    assert found["before"] is None
+    assert "query `vela_north` has no room: every way to P3 is full" in found["refused_before"]
+    shown = run(network).stdout
+    assert "without sharing: " in shown
+    assert "(widen, exact)\ntraffic " in shown
+    compared = told(network, "--compare")["strategies"]
+    assert [one["refused"] is None for one in compared][1:4] == [False, False, True]
+    assert "has no room" in run(network, "--compare").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments,said",
+    [
+        ((), "which network?"),
+        (("n.toml", "--sample", "x.jsonl"), "--sample, -s and --stream are for --advise"),
+        (("n.toml", "--compare", "--explain", "q"), "--compare is about all strategies"),
+        (("--advise", "q.sql"), "--advise goes with --sample"),
+        (("n.toml", "--advise", "q.sql", "--sample", "x"), "--advise goes with --sample"),
+    ],
+)
+def test_wrong_usage(arguments: tuple[str, ...], said: str) -> None:
+    error = refused(*arguments)
+    assert isinstance(error, UsageError)
+    assert said in str(error)
+
+
+def test_many(tmp_path: Path) -> None:
+    """Tables are cut, and say so; JSON is not."""
+    queries = "".join(
+        f'[[queries]]\nid = "q{n}"\ntarget = "B"\nsql = "SELECT * FROM s WHERE a = {n}"\n'
+        for n in range(60)
+    )
+    file = tmp_path / "network.toml"
+    file.write_text(
+        'sql = "CREATE STREAM s (a INT);"\n[nodes]\nsuper = ["A", "B"]\n'
+        '[[links]]\nends = ["A", "B"]\n[streams.s]\npeer = "A"\nrate = 10\n'
+        f"[streams.s.statistics]\na = {{ min = 0, max = 99 }}\n{queries}"
+    )
+    shown = run(file, "--strategy", "filter").stdout
+    assert "… and 20 more; --format json lists them all" in shown
+    assert "… and 21 streams more; --format json has them" in shown
+    assert len(told(file)["queries"]) == 60

@@ -1,0 +1,94 @@
+"""Courses are the flows and deliveries of a plan, put together, and none is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from headgate.sharing.courses import courses
+from headgate.sharing.lanes import FAINT, MOST, SOURCE, STRONG, colours, lanes
+from headgate.sharing.plan import Plan, plan_of
+from headgate.sharing.planner import Planner, Published, Strategy
+from headgate.sharing.sampled import Sampled
+from headgate.workloads.networks import READINGS, networked_queries
+from headgate.workloads.networks import SOURCE as PEER
+
+
+def planned(strategy: Strategy, queries: int = 40) -> Plan:
+    drawn = networked_queries(8, queries, seed=3, rows=512)
+    published = Published(Sampled(READINGS, 100.0, drawn.sample), PEER)
+    planner = Planner(drawn.network, [published], strategy=strategy)
+    for query, target in drawn.queries:
+        planner.register(query, target)
+    return plan_of(planner)
+
+
+@pytest.mark.parametrize("strategy", ["ship", "filter", "share", "widen"])
+def test_nothing_is_lost(strategy: Strategy) -> None:
+    """On every link flows what the plan says, and every query has a course that ends with it."""
+    plan = planned(strategy)
+    found = courses(plan)
+    carried: Counter[int] = Counter()
+    for course in found:
+        assert len(course.nodes) == len(course.links) + 1
+        for step, link in enumerate(course.links):
+            assert set(course.nodes[step : step + 2]) == {*plan.network.links[link].ends}
+            carried[link] += 1
+    links: list[int | None] = [flow.link for flow in plan.flows]
+    links += [delivery.link for delivery in plan.deliveries]
+    links += [origin.link for origin in plan.origins.values()]
+    assert carried == Counter(link for link in links if link is not None)
+    moved = sum(course.moved for course in found)
+    assert moved == pytest.approx(sum(one.value for one in plan.traffic))
+    results = [name for course in found for name in course.results]
+    assert sorted(results) == sorted(one.query.id for one in plan.deliveries)
+
+
+def test_taken_from() -> None:
+    """A course begins on the way of the one that it is taken from."""
+    found = courses(planned("widen"))
+    assert [course.number for course in found] == list(range(len(found)))
+    for course in found:
+        assert course.is_source == (course.of is None)
+        if course.of is not None:
+            before = found[course.of]
+            assert course.nodes[0] in before.nodes
+            assert set(course.serves) <= set(before.serves)
+            assert course.is_tap == (not before.is_source)
+    assert any(course.is_widened for course in found)
+
+
+def test_filtered_at_the_source_is_one_course_a_query() -> None:
+    found = courses(planned("filter", 5))
+    assert sorted(course.members for course in found[1:]) == [(f"q{n}",) for n in range(5)]
+    assert all(course.results == course.members for course in found)
+
+
+def test_lanes_lie_beside_each_other() -> None:
+    """None overlaps another, those of one direction lie together, and few are told apart."""
+    plan = planned("filter")
+    found = courses(plan)
+    by_link = lanes(plan.network, found, 8.0)
+    assert set(by_link) == {link for course in found for link in course.links}
+    for beside in by_link.values():
+        assert len(beside) <= MOST
+        ways = [lane.is_forward for lane in beside]
+        assert ways == sorted(ways)
+        for lane, after in pairwise(beside):
+            assert lane.offset + lane.width / 2 < after.offset - after.width / 2
+        middle = beside[0].offset - beside[0].width / 2 + beside[-1].offset + beside[-1].width / 2
+        assert middle == pytest.approx(0)
+    total = sum(lane.bytes for beside in by_link.values() for lane in beside)
+    assert total == pytest.approx(sum(course.moved for course in found))
+
+
+def test_colours() -> None:
+    """What moves most has a colour of its own."""
+    found = courses(planned("filter"))
+    chosen = colours(found)
+    counts = Counter(chosen.values())
+    assert chosen[0] == SOURCE
+    assert all(counts[colour] == 1 for colour in (SOURCE, *STRONG))
+    assert set(counts) <= {SOURCE, *STRONG, *FAINT}

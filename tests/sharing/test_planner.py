@@ -1,0 +1,144 @@
+"""Whatever the strategy and the method: every query gets exactly the rows it would get alone."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from random import Random
+
+import numpy as np
+import pytest
+
+from headgate.errors import NetworkError, UsageError
+from headgate.query import Query
+from headgate.sharing.alternatives import Alternative, Candidate
+from headgate.sharing.content import Method, bytes_of, content_of
+from headgate.sharing.growth import growth, growth_by_definition
+from headgate.sharing.plan import plan_of
+from headgate.sharing.planner import Planner, Strategy, costs
+from headgate.sharing.search import Search
+from headgate.sharing.subscription import subscribed
+from tests.boundaries import STREAM
+from tests.scale import many, seed
+from tests.sharing.cases import STRATEGIES, check, planner, query, rows, steps
+
+CASES = 25
+
+
+@pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
+@pytest.mark.parametrize("bounded", [False, True])
+def test_exactly_its_rows(strategy: Strategy, method: Method, bounded: bool) -> None:
+    """While queries arrive and leave, plans hold; when all have left, nothing flows."""
+    for number in range(many(CASES)):
+        random = Random(f"{seed()} {number} {strategy} {method} {bounded}")
+        found = planner(random, strategy, method, bounded=bounded)
+        nothing = list(found.routes.used)
+        count, any_way = random.choice(((4, False), (12, False), (12, True)))
+        for _ in steps(random, found, count, any_way=any_way):
+            if random.random() < 0.3:
+                check(found, rows(9))
+        check(found, rows(9))
+        for name in random.sample(list(found.registered), len(found.registered)):
+            found.leave(name)
+        assert not plan_of(found).flows
+        assert costs(found)[1] == 0
+        np.testing.assert_allclose(found.routes.used, nothing, atol=1e-9)
+
+
+@pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
+def test_decisions(strategy: Strategy, method: Method) -> None:
+    """Each alternative costs what it says, if taken; the one that was chosen costs least."""
+    for number in range(many(8)):
+        random = Random(f"{seed()} {number} {strategy} {method}")
+        found = planner(random, strategy, method)
+        list(steps(random, found, 8, any_way=random.random() < 0.5))
+        new, target = query(random, "new"), random.choice(list(found.network.nodes))
+        before = costs(found)
+        trials = dict(_every_way(found, new, target))
+        decision = found.register(new, target)
+        wanted, _ = found.registered["new"]
+        last = found.network.last_link(target)
+        sampled = found.trees[STREAM.name].sampled
+        fixed = 0.0 if last is None else bytes_of(content_of(wanted), sampled)
+        assert _told(decision.chosen, fixed) == pytest.approx(_changed(before, costs(found)))
+        for way, after in trials.items():
+            assert _told(way, fixed) == pytest.approx(_changed(before, after)), way
+            assert decision.chosen.total <= way.total + 1e-9
+        told = [one.total for one in (decision.chosen, *decision.others)]
+        assert told == pytest.approx(sorted(told))
+
+
+def _every_way(
+    found: Planner, new: Query, target: str
+) -> Iterator[tuple[Alternative, tuple[float, float]]]:
+    """Every alternative that there is, and what all flows cost once it is taken, in a copy."""
+    for number in range(len(_candidates(found, new, target)[1])):
+        trial = copy.deepcopy(found)
+        search, candidates = _candidates(trial, new, target)
+        trial._serve(search, candidates[number])
+        yield candidates[number].alternative, costs(trial)
+
+
+def _candidates(found: Planner, new: Query, target: str) -> tuple[Search, list[Candidate]]:
+    tree = found.trees[STREAM.name]
+    search = found._search(tree, subscribed(new, target, tree.sampled))
+    return search, list(search._by_cost())
+
+
+def _told(one: Alternative, fixed: float) -> tuple[float, float]:
+    return one.traffic + fixed, one.load
+
+
+def _changed(before: tuple[float, float], after: tuple[float, float]) -> tuple[float, float]:
+    return after[0] - before[0], after[1] - before[1]
+
+
+@pytest.mark.parametrize("method", ["exact", "hsr", "hcr"])
+def test_growth(method: Method) -> None:
+    """The kernel gives what the definition says, and never more than a widening costs."""
+    for number in range(many(20)):
+        random = Random(f"{seed()} {number} {method}")
+        found = planner(random, "widen", method)
+        list(steps(random, found, 10, any_way=random.random() < 0.5))
+        tree = found.trees[STREAM.name]
+        wanted = subscribed(
+            query(random, "new"), random.choice(list(found.network.nodes)), tree.sampled
+        )
+        fast, plain = growth(tree, wanted, len(tree.hops)), growth_by_definition(tree, wanted)
+        for hop in tree:
+            for name in ("lacks", "wider", "traffic", "load"):
+                ours, theirs = getattr(fast, name)[hop.number], getattr(plain, name)[hop.number]
+                assert ours == pytest.approx(theirs), name
+        search = found._search(tree, wanted)
+        for least, hop, kind in search._by_growth():
+            assert least <= search._candidate(hop, kind).alternative.total + 1e-9
+
+
+def test_strategies_are_ordered() -> None:
+    """For one query more, a strategy that can do more never costs more."""
+    for number in range(many(30)):
+        totals = []
+        strategies: tuple[Strategy, ...] = ("filter", "share", "widen")
+        for strategy in strategies:
+            random = Random(f"{seed()} {number}")
+            found = planner(random, "widen", "exact")
+            list(steps(random, found, 8))
+            found.strategy = strategy
+            totals.append(found.register(query(random, "new"), "P0").chosen.total)
+        assert totals == sorted(totals, reverse=True)
+
+
+def test_refused() -> None:
+    """What cannot be registered changes nothing, and is said to be so by name."""
+    found = planner(Random(1), "widen", "exact")
+    random = Random(2)
+    found.register(query(random, "a"), "P0")
+    before = list(found.routes.used)
+    with pytest.raises(UsageError, match="query `a` is registered already"):
+        found.register(query(random, "a"), "P0")
+    with pytest.raises(NetworkError, match="no node `P9`; there are"):
+        found.register(query(random, "b"), "P9")
+    with pytest.raises(UsageError, match="query `b` is not registered; there are `a`"):
+        found.leave("b")
+    assert found.routes.used == before
+    assert list(found.registered) == ["a"]
