@@ -15,7 +15,10 @@ def soaking() -> bool:
     return settings.get_current_profile_name() == "soak"
 
 
-in_a_soak = pytest.mark.skipif(not soaking(), reason="slow: `make soak` has it")
+# as text, since conftest.py imports this before the profile is in force
+in_a_soak = pytest.mark.skipif(
+    "config.getoption('--hypothesis-profile') != 'soak'", reason="slow: `make soak` has it"
+)
 """For tests that take long, and whose subject others look at too."""
 
 
