@@ -229,6 +229,19 @@ def test_noise(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_tracebacks(capsys: pytest.CaptureFixture[str]) -> None:
+    """A worker that finds the JVM gone is not shown; every other traceback is, with all lines."""
+    daemon = '  File "/x/pyspark.zip/pyspark/daemon.py", line 264, in manager\n'
+    ours = '  File "/x/headgate/spark/worker.py", line 3, in match\n    1 / 0\n'
+    head = "Traceback (most recent call last):\n"
+    idle = f"{head}{daemon}{daemon}BrokenPipeError: [Errno 32] Broken pipe\n"
+    real = f"{head}{daemon}{ours}ZeroDivisionError: division by zero\n"
+    broken = f"{head}{daemon}{ours}BrokenPipeError: [Errno 32] Broken pipe\n"
+    assert relay(f"a\n{idle}b\n{real}{broken}{head}{ours}", capsys) == (
+        f"a\nb\n{real}{broken}{head}{ours}"
+    )
+
+
 def test_held(capsys: pytest.CaptureFixture[str]) -> None:
     """What is held back is shown in the end, in order, unless there is an error in its place."""
     output = JvmOutput()

@@ -15,6 +15,7 @@ Kind = Literal["new", "tap", "widen"]
 class Alternative:
     """A stream that is tapped or widened, or a new one, and the route from there to the target.
 
+    The stream is known by whom it `serves` so far: the first few of them, and so many `more`.
     `node` is where the query's own rows are filtered out, `from_node` where what is widened begins.
     `traffic` is bytes a second times what a byte costs on each link, `load` rows a second that are
     read by filters; `total` is both, load by its weight. `refused` says why it cannot be.
@@ -29,14 +30,15 @@ class Alternative:
     load: float
     total: float
     refused: str = ""
+    more: int = 0
 
     @property
     def stream(self) -> str:
         """The stream, by whom it serves so far."""
         if not self.serves:
             return "the source"
-        first = f"the stream of {self.serves[0]}"
-        return first if len(self.serves) == 1 else f"{first} and {len(self.serves) - 1:,} more"
+        first, others = f"the stream of {self.serves[0]}", len(self.serves) - 1 + self.more
+        return f"{first} and {others:,} more" if others else first
 
     def __str__(self) -> str:
         way = " → ".join(self.route)

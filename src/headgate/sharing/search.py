@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ from headgate.sharing.tree import Hop, Tree
 
 Strategy = Literal["ship", "filter", "share", "widen"]
 LISTED = 6  # alternatives that a decision tells of
+NAMED = 10  # queries that a stream serves
 PRICED = 12  # widenings that are worked out at most; by HCR many could be the cheapest
 
 
@@ -127,8 +129,17 @@ class Search:
             route = (*route, wanted.target)
         start = _start(contents) if contents else hop.end
         total = float(traffic + self.load_cost * load)
+        serves = tuple(islice(hop.served, NAMED))
         alternative = Alternative(
-            kind, hop.end, start, tuple(hop.served), route, float(traffic), load, total
+            kind,
+            hop.end,
+            start,
+            serves,
+            route,
+            float(traffic),
+            load,
+            total,
+            more=len(hop.served) - len(serves),
         )
         return Candidate(hop, alternative, tuple(contents))
 

@@ -1,10 +1,11 @@
 """What Spark's JVM writes to stderr passes through here: held back while it starts, then relayed.
 
 Held back, it gives the reason when the start fails. Relayed line by line through `sys.stderr`, it
-does not tear a live table on the terminal apart. Two things are never shown: the JVM's remarks on
-its own modules, and the end of a streaming query that was stopped inside `foreachBatch`, for which
+does not tear a live table on the terminal apart. Three things are never shown: the JVM's remarks on
+its own modules; the end of a streaming query that was stopped inside `foreachBatch`, for which
 Spark looks through the error with a regular expression that overflows the stack, by a thousand
-lines. The query has ended by then, and well.
+lines; and a Python worker with nothing to do that finds the JVM gone when it says so. The query has
+ended by then, and well.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ PATIENCE = 5  # seconds, should something else hold the pipe open
 _REMARK = re.compile(r"WARNING: (Using incubator modules|package [\w.]+ not in [\w.]+)")
 _OVERFLOW = re.compile(r'Exception in thread "stream execution thread .*StackOverflowError')
 _FRAME = re.compile(r"\tat |\t\.\.\. ")
+_TRACEBACK = "Traceback (most recent call last):"
+_IDLE = re.compile(r"Traceback.*\n(  File .*pyspark/daemon\.py.*\n(    .*\n)?)+BrokenPipeError")
 
 
 class JvmOutput:
@@ -32,6 +35,7 @@ class JvmOutput:
         self._lock = Lock()
         self._held: list[str] | None = None
         self._overflowing = False
+        self._traceback = ""  # as far as it has come
         self._exiting = False
         atexit.register(self._leave)
         self._thread = Thread(target=self._relay, name="headgate-jvm-output", daemon=True)
@@ -63,19 +67,33 @@ class JvmOutput:
     def _relay(self) -> None:
         with os.fdopen(self._reader, encoding="utf-8", errors="replace") as lines:
             for line in lines:
-                if self._is_noise(line):
-                    continue
-                with self._lock:
-                    if self._held is None:
-                        self._show(line)
-                    else:
-                        self._held.append(line)
+                whole = self._gathered(line)
+                if whole and not self._is_noise(whole):
+                    self._pass_on(whole)
+            if self._traceback:
+                self._pass_on(self._traceback)
+
+    def _pass_on(self, line: str) -> None:
+        with self._lock:
+            if self._held is None:
+                self._show(line)
+            else:
+                self._held.append(line)
+
+    def _gathered(self, line: str) -> str:
+        """The line; of a traceback of Python all its lines, when the last one has come."""
+        inside = line.startswith(_TRACEBACK) or (self._traceback and line.startswith("  "))
+        self._traceback += line
+        if inside:
+            return ""
+        whole, self._traceback = self._traceback, ""
+        return whole
 
     def _is_noise(self, line: str) -> bool:
         self._overflowing = bool(
             _OVERFLOW.match(line) or (self._overflowing and _FRAME.match(line))
         )
-        return self._overflowing or bool(_REMARK.match(line))
+        return self._overflowing or bool(_REMARK.match(line) or _IDLE.match(line))
 
     def _show(self, line: str) -> None:
         if not self._exiting:
