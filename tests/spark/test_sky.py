@@ -27,12 +27,11 @@ def test_the_example_gives_every_query_its_rows(tmp_path: Path, spark: SparkSess
     result = hg.spark.run(tmp_path / "pipeline.toml", spark=spark)
     assert result.total.events == 10_000
     photons = f"read_json('{tmp_path}/data/photons/*.jsonl')"
-    for name, where in WHERES.items():
-        given = f"read_parquet('{tmp_path}/data/output/answers/{name}/*/*.parquet')"
-        count = "SELECT count(*), sum(ra), sum(dec), sum(energy) FROM {}"
-        expected = duckdb.sql(f"{count.format(photons)} WHERE {where}").fetchone()
-        found = duckdb.sql(count.format(given)).fetchone()
-        assert expected is not None
-        assert found is not None
-        assert found[0] == expected[0] > 0
-        assert all(abs(a - b) < 1e-6 for a, b in zip(found, expected, strict=True))
+    with duckdb.connect() as duck:
+        for name, where in WHERES.items():
+            given = f"read_parquet('{tmp_path}/data/output/answers/{name}/*/*.parquet')"
+            both = [
+                duck.execute(f"SELECT ra, dec, energy FROM {rows} ORDER BY ALL").fetchall()
+                for rows in (given, f"{photons} WHERE {where}")
+            ]
+            assert both[0] == both[1] != []
