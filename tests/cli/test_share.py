@@ -213,3 +213,16 @@ def test_many(tmp_path: Path) -> None:
     assert "… and 20 more; --format json lists them all" in shown
     assert "… and 21 streams more; --format json has them" in shown
     assert len(told(file)["queries"]) == 60
+
+
+def test_rearranged_the_order_is_forgotten(network: Path) -> None:
+    """By the option, or by the key of the file."""
+    text = network.read_text()
+    start, *tables = text.split("[[queries]]")
+    found = []
+    for order in (tables, tables[::-1]):
+        network.write_text("[[queries]]".join([start, *order]))
+        found.append(told(network, "--strategy", "share", "--rearrange")["links"])
+        network.write_text("rearrange = true\n" + "[[queries]]".join([start, *order]))
+        found.append(told(network, "--strategy", "share")["links"])
+    assert all(links == found[0] for links in found)

@@ -76,6 +76,13 @@ def share(
             help="Let all queries choose anew when all are there, up to N times.",
         ),
     ] = 0,
+    rearrange: Annotated[
+        bool,
+        typer.Option(
+            "--rearrange",
+            help="Plan those that are there in the end anew, whatever order they came in.",
+        ),
+    ] = False,
     compare: Annotated[
         bool, typer.Option("--compare", help="All strategies side by side, and no plan.")
     ] = False,
@@ -126,7 +133,13 @@ def share(
     """
     if queries is not None:
         others = (network, strategy, method, explain, plot)
-        if sample is None or compare or rounds or any(one is not None for one in others):
+        if (
+            sample is None
+            or compare
+            or rearrange
+            or rounds
+            or any(one is not None for one in others)
+        ):
             raise UsageError("--advise goes with --sample, -s, --stream and --format only")
         from headgate.cli.advise import advise
 
@@ -142,7 +155,7 @@ def share(
         check_plot(plot)
     described = read_network(network)
     if compare:
-        found = _compared(described, rounds)
+        found = _compared(described, rounds, rearrange)
         if format is Format.json:
             typer.echo(as_json(compared_object(found)))
         else:
@@ -153,6 +166,7 @@ def share(
         strategy.value if strategy else described.strategy,
         method.value if method else described.method,
         rounds,
+        rearrange,
     )
     if plot is not None:
         from headgate.sharing.plot import plot_plan
@@ -172,9 +186,11 @@ def share(
         show_plan(planner, before)
 
 
-def _planned(described: Described, strategy: Strategy, method: Method, rounds: int) -> Planner:
+def _planned(
+    described: Described, strategy: Strategy, method: Method, rounds: int, rearrange: bool
+) -> Planner:
     with progress("planning", (1 + rounds) * len(described.changes)) as advance:
-        planner = described.planner(strategy, method, advance)
+        planner = described.planner(strategy, method, advance, rearrange=rearrange)
         improve(planner, rounds, advance)
     return planner
 
@@ -182,17 +198,17 @@ def _planned(described: Described, strategy: Strategy, method: Method, rounds: i
 def _alone(described: Described) -> Planner | NetworkError:
     """The plan without sharing, or why there is none."""
     try:
-        return _planned(described, "filter", "exact", 0)
+        return _planned(described, "filter", "exact", 0, rearrange=False)
     except NetworkError as error:
         return error
 
 
-def _compared(described: Described, rounds: int) -> list[Compared]:
+def _compared(described: Described, rounds: int, rearrange: bool) -> list[Compared]:
     found: list[Compared] = []
     asked: list[tuple[Query, str]] = []
     for strategy, method in EVERY:
         try:
-            planner = _planned(described, strategy, method, rounds)
+            planner = _planned(described, strategy, method, rounds, rearrange)
             found.append(Compared(strategy, method, *costs(planner), total(planner)))
         except NetworkError as error:
             found.append(Compared(strategy, method, refused=str(error)))

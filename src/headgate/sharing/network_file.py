@@ -20,6 +20,7 @@ from headgate.sharing.content import Method
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.planner import LOAD, Planner, Published, Strategy
 from headgate.sharing.query_tables import Arrival, Change, Departure, known_queries, read_changes
+from headgate.sharing.rearrange import rearranged
 from headgate.sharing.sample_file import read_sample
 from headgate.sharing.sampled import Sampled
 from headgate.sharing.statistics import draw_sample
@@ -41,15 +42,19 @@ class Described:
     strategy: Strategy
     method: Method
     load: float
+    rearrange: bool
 
     def planner(
         self,
         strategy: Strategy | None = None,
         method: Method | None = None,
         progress: Callable[[int], None] = lambda _: None,
+        *,
+        rearrange: bool = False,
     ) -> Planner:
         """What has come of it all, by the strategy and method of the file unless told otherwise.
 
+        With `rearrange`, here or in the file, those that are there in the end are planned anew.
         Raises NetworkError where something has no room.
         """
         planner = Planner(
@@ -69,7 +74,7 @@ class Described:
             except NetworkError as error:
                 message = f"{self.path}:{change.line}: {error}"
                 raise NetworkError(message, about=error.about) from None
-        return planner
+        return rearranged(planner) if rearrange or self.rearrange else planner
 
 
 def read_network(path: str | Path) -> Described:
@@ -83,6 +88,7 @@ def read_network(path: str | Path) -> Described:
     load = file.number("load", LOAD)
     if not (math.isfinite(load) and load >= 0):
         raise file.error("load", f"`load` is {load}", "what a row costs that is read, from 0 on")
+    rearrange = file.flag("rearrange")
     queries = known_queries(file)
     network = _network(file)
     published = _published(file, network, queries.schema)
@@ -96,6 +102,7 @@ def read_network(path: str | Path) -> Described:
         cast(Strategy, strategy),
         cast(Method, method),
         load,
+        rearrange,
     )
 
 
