@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from headgate.sharing.courses import courses
-from headgate.sharing.lanes import FAINT, MOST, SOURCE, STRONG, colours, lanes
+from headgate.sharing.drawing.lanes import FAINT, MOST, SOURCE, STRONG, colours, lanes
 from headgate.sharing.plan import Plan, plan_of
 from headgate.sharing.planner import Planner, Published, Strategy
 from headgate.sharing.sampled import Sampled

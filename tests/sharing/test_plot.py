@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import UsageError
-from headgate.sharing.layout import places
+from headgate.sharing.drawing.layout import places
+from headgate.sharing.drawing.plot import plot_plan
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.network_file import read_network
 from headgate.sharing.plan import plan_of
-from headgate.sharing.plot import plot_plan
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sky" / "network.toml"
 LONELY, OTHER = "a $x^2 世", "it's_very_long_and_$ends$"

@@ -17,7 +17,7 @@ from tests.sharing.cases import STRATEGIES, check, planner, rows, steps
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
 def test_forgotten(strategy: Strategy, method: Method) -> None:
     """Every order comes to the same plan, with the same queries and exactly their rows."""
-    for number in range(many(5)):
+    for number in range(many(2)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         found = planner(random, strategy, method)
         list(steps(random, found, 8, any_way=True))

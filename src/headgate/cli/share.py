@@ -169,7 +169,7 @@ def share(
         rearrange,
     )
     if plot is not None:
-        from headgate.sharing.plot import plot_plan
+        from headgate.sharing.drawing.plot import plot_plan
 
         plot_plan(plan_of(planner), plot)
     if explain is not None:

@@ -84,7 +84,7 @@ class Planner:
         """A query whose rows a peer wants; raises NetworkError where no way has room for them."""
         if query.id in self.registered:
             raise UsageError(f"query `{query.id}` is registered already")
-        tree = self._tree(query.stream)
+        tree = self.tree_of(query.stream)
         self.network.node(target)
         wanted = subscribed(query, target, tree.sampled)
         search = self._search(tree, wanted)
@@ -114,7 +114,7 @@ class Planner:
             raise UsageError(f"query `{query_id}` is not registered; {hint}")
         wanted, hop = self.registered.pop(query_id)
         del self.decisions[query_id]
-        tree = self._tree(wanted.query.stream)
+        tree = self.tree_of(wanted.query.stream)
         hop.deliveries.remove(wanted)
         tree.change(hop)
         last = self.network.last_link(wanted.target)
@@ -131,7 +131,8 @@ class Planner:
         entry = self.network.host(one.peer)
         return Tree(one.sampled, entry, self.routes.numbers[entry])
 
-    def _tree(self, stream: str) -> Tree:
+    def tree_of(self, stream: str) -> Tree:
+        """The tree of a stream, whatever the case of its name."""
         found = {name.lower(): tree for name, tree in self.trees.items()}.get(stream.lower())
         if found is None:
             hint = did_you_mean(stream, self.trees)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from headgate.picture import check_plot, save
 from headgate.sharing.courses import Course, courses
-from headgate.sharing.lanes import Lane, lanes
-from headgate.sharing.layout import places
-from headgate.sharing.legend import DELIVERS, SUPER, TAP, THIN, WIDENED, legend
+from headgate.sharing.drawing.lanes import Lane, lanes
+from headgate.sharing.drawing.layout import places
+from headgate.sharing.drawing.legend import DELIVERS, SUPER, TAP, THIN, WIDENED, legend
 from headgate.sharing.network import Network
 from headgate.sharing.plan import Plan
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.errors import shorten
 from headgate.picture import GREY
 from headgate.sharing.courses import Course
-from headgate.sharing.lanes import FAINT, OTHERS, SOURCE, STRONG, colours, largest, width_of
+from headgate.sharing.drawing.lanes import FAINT, OTHERS, SOURCE, STRONG, colours, largest, width_of
 
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D
