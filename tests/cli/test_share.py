@@ -187,7 +187,7 @@ def test_no_room_without_sharing(network: Path) -> None:
         ((), "which network?"),
         (("n.toml", "--sample", "x.jsonl"), "--sample, -s and --stream are for --advise"),
         (("n.toml", "--compare", "--explain", "q"), "--compare is about all strategies"),
-        (("--advise", "q.sql"), "--advise goes with --sample"),
+        (("--advise", "q.sql"), "--advise needs --sample"),
         (("n.toml", "--advise", "q.sql", "--sample", "x"), "--advise goes with --sample"),
     ],
 )

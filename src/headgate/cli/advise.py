@@ -33,6 +33,8 @@ def advise(
 ) -> None:
     """Print shared streams for the filters of a file, and what reading they save."""
     found = load([queries], schema)
+    if not found.schema.streams:
+        raise UsageError(f"{queries} declares no stream; give its schema: -s schema.sql")
     declared = found.schema.the_stream(stream)
     filters = found.filters(declared.name)
     if not filters:

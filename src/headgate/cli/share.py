@@ -19,7 +19,7 @@ from headgate.picture import check_plot
 from headgate.query import Query
 from headgate.sharing.alternatives import Decision
 from headgate.sharing.content import Method
-from headgate.sharing.improve import improve, total
+from headgate.sharing.improve import total
 from headgate.sharing.network_file import Arrival, Described, read_network
 from headgate.sharing.optimum import MOST, optimum
 from headgate.sharing.plan import plan_of
@@ -133,14 +133,10 @@ def share(
     """
     if queries is not None:
         others = (network, strategy, method, explain, plot)
-        if (
-            sample is None
-            or compare
-            or rearrange
-            or rounds
-            or any(one is not None for one in others)
-        ):
+        if compare or rearrange or rounds or any(one is not None for one in others):
             raise UsageError("--advise goes with --sample, -s, --stream and --format only")
+        if sample is None:
+            raise UsageError("--advise needs --sample, a file of some events of the stream")
         from headgate.cli.advise import advise
 
         advise(queries, sample, schema, stream, format)
@@ -189,10 +185,9 @@ def share(
 def _planned(
     described: Described, strategy: Strategy, method: Method, rounds: int, rearrange: bool
 ) -> Planner:
-    with progress("planning", (1 + rounds) * len(described.changes)) as advance:
-        planner = described.planner(strategy, method, advance, rearrange=rearrange)
-        improve(planner, rounds, advance)
-    return planner
+    steps = (1 + max(rounds, described.improve)) * len(described.changes)
+    with progress("planning", steps) as advance:
+        return described.planner(strategy, method, advance, rearrange=rearrange, improve=rounds)
 
 
 def _alone(described: Described) -> Planner | NetworkError:

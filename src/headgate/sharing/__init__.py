@@ -1,11 +1,12 @@
 """A network of nodes; streams that flow through it; where a new query taps in, and what widens."""
 
 from headgate.sharing.advice import Advice, advise
-from headgate.sharing.improve import improve
+from headgate.sharing.improve import improved
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.network_file import Described, read_network
 from headgate.sharing.plan import Plan, plan_of
 from headgate.sharing.planner import Planner, Published
+from headgate.sharing.rearrange import rearranged
 from headgate.sharing.sample_file import read_sample
 from headgate.sharing.sampled import Sampled
 from headgate.sharing.walk import walk
@@ -21,9 +22,10 @@ __all__ = [
     "Published",
     "Sampled",
     "advise",
-    "improve",
+    "improved",
     "plan_of",
     "read_network",
     "read_sample",
+    "rearranged",
     "walk",
 ]

@@ -15,7 +15,7 @@ import pyarrow as pa
 from headgate.predicate import Predicate, disjunction
 from headgate.query import Query
 from headgate.schema import Stream
-from headgate.sharing.improve import improve
+from headgate.sharing.improve import improved
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.plan import members
 from headgate.sharing.planner import Planner, Published
@@ -88,8 +88,7 @@ def advise(
     for query in queries:
         planner.register(query, JOBS)
         progress(1)
-    improve(planner, rounds, progress)
-    (tree,) = planner.trees.values()
+    (tree,) = improved(planner, rounds, progress).trees.values()
     groups = split([list(hop.served.values()) for hop in tree.root.children], sampled)
     return _advice(groups, sampled, [query.id for query in queries])
 

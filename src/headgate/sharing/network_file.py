@@ -17,6 +17,7 @@ import pyarrow as pa
 from headgate.errors import EventError, NetworkError, PipelineError, did_you_mean
 from headgate.schema import Schema, Stream
 from headgate.sharing.content import Method
+from headgate.sharing.improve import improved
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.planner import LOAD, Planner, Published, Strategy
 from headgate.sharing.query_tables import Arrival, Change, Departure, known_queries, read_changes
@@ -43,6 +44,7 @@ class Described:
     method: Method
     load: float
     rearrange: bool
+    improve: int
 
     def planner(
         self,
@@ -51,11 +53,13 @@ class Described:
         progress: Callable[[int], None] = lambda _: None,
         *,
         rearrange: bool = False,
+        improve: int = 0,
     ) -> Planner:
         """What has come of it all, by the strategy and method of the file unless told otherwise.
 
-        With `rearrange`, here or in the file, those that are there in the end are planned anew.
-        Raises NetworkError where something has no room.
+        With `rearrange`, here or in the file, those that are there in the end are planned anew;
+        with `improve` they choose anew, up to so many times. Raises NetworkError where something
+        has no room.
         """
         planner = Planner(
             self.network,
@@ -74,7 +78,9 @@ class Described:
             except NetworkError as error:
                 message = f"{self.path}:{change.line}: {error}"
                 raise NetworkError(message, about=error.about) from None
-        return rearranged(planner) if rearrange or self.rearrange else planner
+        if rearrange or self.rearrange:
+            planner = rearranged(planner)
+        return improved(planner, improve or self.improve, progress)
 
 
 def read_network(path: str | Path) -> Described:
@@ -89,6 +95,7 @@ def read_network(path: str | Path) -> Described:
     if not (math.isfinite(load) and load >= 0):
         raise file.error("load", f"`load` is {load}", "what a row costs that is read, from 0 on")
     rearrange = file.flag("rearrange")
+    improve = file.whole("improve", 0, least=0)
     queries = known_queries(file)
     network = _network(file)
     published = _published(file, network, queries.schema)
@@ -103,6 +110,7 @@ def read_network(path: str | Path) -> Described:
         cast(Method, method),
         load,
         rearrange,
+        improve,
     )
 
 

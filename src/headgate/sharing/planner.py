@@ -9,6 +9,7 @@ looked at.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from headgate.errors import NetworkError, UsageError, did_you_mean
@@ -79,6 +80,21 @@ class Planner:
                 said = f"stream {name} is {whole:,.0f} bytes/s, for which link"
                 raise NetworkError(f"{said} {network.links[link]} has no room", about=name)
             self._use(link, whole)
+
+    def twin(self) -> Planner:
+        """A planner that has come to the same, and goes on by itself."""
+        found = copy(self)
+        found.routes = self.routes.twin()
+        found.trees = {name: tree.twin() for name, tree in self.trees.items()}
+        found.decisions = {**self.decisions}
+        found.registered = {
+            wanted.id: (wanted, hop)
+            for tree in found.trees.values()
+            for hop in tree
+            for wanted in hop.deliveries
+        }
+        found.registered = {name: found.registered[name] for name in self.registered}
+        return found
 
     def register(self, query: Query, target: str) -> Decision:
         """A query whose rows a peer wants; raises NetworkError where no way has room for them."""

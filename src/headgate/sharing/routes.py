@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,12 @@ class Routes:
         self._bounded = [
             number for number, link in enumerate(network.links) if math.isfinite(link.bandwidth)
         ]
+
+    def twin(self) -> Routes:
+        """The same, with a use of its own."""
+        found = copy(self)
+        found.used = [*self.used]
+        return found
 
     def has_room(self, link: int, more: float) -> bool:
         bandwidth = self.network.links[link].bandwidth

@@ -8,8 +8,8 @@ over arrays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,16 @@ class Tree:
     def __iter__(self) -> Iterator[Hop]:
         return (hop for hop in self.hops if hop is not None)
 
+    def twin(self) -> Tree:
+        """The same hops once more, which change on their own."""
+        found = Tree(self.sampled, self.root.end, self.root.node)
+        made: list[Hop | None] = []
+        for hop in self.hops:
+            made.append(None if hop is None else _twin(hop, made))
+        found.hops, found.arrays, found._gaps = made, self.arrays.copied(), self._gaps
+        found.root = next(iter(found))
+        return found
+
     def grow(
         self, parent: Hop, way: tuple[int, float], end: tuple[str, int], content: Content
     ) -> Hop:
@@ -116,6 +126,16 @@ class Tree:
         for hop in self:
             if hop.parent is not None:
                 self.arrays.parent[hop.number] = hop.parent.number
+
+
+def _twin(hop: Hop, made: Sequence[Hop | None]) -> Hop:
+    parent = None if hop.parent is None else made[hop.parent.number]
+    found = replace(
+        hop, parent=parent, children=[], deliveries=[*hop.deliveries], served={**hop.served}
+    )
+    if parent is not None:
+        parent.children.append(found)
+    return found
 
 
 @dataclass(slots=True)
@@ -170,6 +190,9 @@ class Arrays:
         self.has[at, sampled.places(content.columns)] = CARRIED
         self.width[at] = sampled.width(content.columns)
         self.consumers[at] = hop.readers
+
+    def copied(self) -> Arrays:
+        return Arrays(*(a.copy() for a in self._all))
 
     def doubled(self) -> Arrays:
         return Arrays(*(np.concatenate((a, np.zeros_like(a))) for a in self._all))

@@ -1,0 +1,56 @@
+"""Improved, a plan never costs more, whatever happens on the way; and what was given stays."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from headgate.query import Query
+from headgate.schema import Schema
+from headgate.sharing.content import Method
+from headgate.sharing.improve import improved, total
+from headgate.sharing.network import Link, Network, Node
+from headgate.sharing.plan import plan_of
+from headgate.sharing.planner import Planner, Published, Strategy
+from headgate.sharing.sampled import Sampled
+from headgate.sql import Script
+from tests.scale import many, seed
+from tests.sharing.cases import STRATEGIES, check, planner, rows, steps
+
+
+@pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
+def test_never_dearer(strategy: Strategy, method: Method) -> None:
+    """With bandwidths, and after any history."""
+    for number in range(many(4)):
+        random = Random(f"{seed()} {number} {strategy} {method}")
+        given = planner(random, strategy, method, bounded=True)
+        list(steps(random, given, 8, any_way=True))
+        before, plan = total(given), plan_of(given)
+        found = improved(given, 2)
+        assert total(found) <= before
+        assert set(found.registered) == set(given.registered)
+        check(found, rows(9))
+        assert plan_of(given) == plan
+        check(given, rows(9))
+
+
+def test_who_has_no_room_for_a_moment() -> None:
+    """`wide` has room only while `inside` taps its stream, so it must not leave at all."""
+    script = Script(Schema())
+    *_, wide, inside = script.read(
+        "CREATE STREAM s (k INT); CREATE QUERY wide AS SELECT k FROM s WHERE k < 50;"
+        "CREATE QUERY inside AS SELECT k FROM s WHERE k < 30;"
+    )
+    assert isinstance(wide, Query)
+    assert isinstance(inside, Query)
+    sample = pa.table({"k": pa.array(np.arange(100), pa.int32())})
+    network = Network.of([Node("A"), Node("B")], [Link(("A", "B"), bandwidth=250)])
+    sampled = Sampled(script.schema.the_stream("s"), 100.0, sample)
+    given = Planner(network, [Published(sampled, "A")], strategy="share")
+    given.register(wide, "B")
+    given.register(inside, "B")
+    assert improved(given) is given
+    assert list(given.registered) == ["wide", "inside"]
