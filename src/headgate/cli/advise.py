@@ -20,6 +20,7 @@ from headgate.cli.output import (
 )
 from headgate.errors import UsageError, shorten
 from headgate.events.json_text import as_json
+from headgate.query import satisfiable_query
 from headgate.sharing.advice import ROUNDS, Advice
 from headgate.sharing.advice import advise as advised
 from headgate.sharing.sample_file import read_sample
@@ -36,14 +37,12 @@ def advise(
     if not found.schema.streams:
         raise UsageError(f"{queries} declares no stream; give its schema: -s schema.sql")
     declared = found.schema.the_stream(stream)
-    filters = found.filters(declared.name)
+    every = found.filters(declared.name)
+    filters = [one for one in every if satisfiable_query(one, found.schema).answer != "no"]
     if not filters:
         raise UsageError(f"{queries}: no filter of stream {declared.name} to advise on")
-    others = len(found) - len(filters)
-    if others:
-        notes().print(
-            f"{counted(others, 'query')} left out: joins, aggregates, or of another stream"
-        )
+    _note(len(found) - len(every), "joins, aggregates, or of another stream")
+    _note(len(every) - len(filters), "never TRUE, as `headgate check` says")
     table = read_sample(sample, declared)
     with progress("planning", (1 + ROUNDS) * len(filters)) as advance:
         advice = advised(filters, declared, table, progress=advance)
@@ -53,6 +52,11 @@ def advise(
         return
     show_refused(found.report)
     _show(advice, table.num_rows)
+
+
+def _note(queries: int, why: str) -> None:
+    if queries:
+        notes().print(f"{counted(queries, 'query')} left out: {why}")
 
 
 def _as_json(advice: Advice, rows: int) -> dict[str, Any]:

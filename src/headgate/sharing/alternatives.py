@@ -8,7 +8,7 @@ from typing import Literal
 from headgate.sharing.content import Content
 from headgate.sharing.tree import Hop
 
-Kind = Literal["new", "tap", "widen"]
+Kind = Literal["ship", "new", "tap", "widen"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Alternative:
 
     def __str__(self) -> str:
         way = " → ".join(self.route)
+        if self.kind == "ship":
+            return f"the whole stream, by {way}"
         if self.kind == "new":
             return f"a new stream, filtered at {self.node}, by {way}"
         if self.kind == "tap":

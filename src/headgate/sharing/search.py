@@ -105,7 +105,7 @@ class Search:
 
     def _kind(self, hop: Hop, grown: Growth) -> Kind:
         if hop is self.tree.root:
-            return "new"
+            return "ship" if self.strategy == "ship" else "new"
         wanted = self.wanted
         if grown.lacks[hop.number] or not wanted.needs <= hop.content.columns:
             return "widen"
