@@ -41,6 +41,7 @@ CREATE STREAM T (E INT, F INT CHECK (F >= 0), box.G BIGINT);
 """
 Q3 = "SELECT A FROM S, T WHERE A = E AND A > 10 AND E < 20"
 BATCHES, ROWS = 3, 80
+MANY = 12  # batches, so that one that is to be stopped has not ended by then
 
 Rows = list[dict[str, Any]]
 
@@ -424,7 +425,8 @@ def test_unbounded_queries_stop_at_their_cap(
     )
     found = batches_of(frame, tmp_path / "free")
     assert counted(found) == Counter((s["A"], t["box"]["G"]) for s, t in pairs)
-    capped = hg.spark.continuous(select, given, SCHEMA, allow_unbounded=True, most_state_rows=250)
+    long = read(spark, Streams(tmp_path / "long", batches=MANY).folder)
+    capped = hg.spark.continuous(select, long, SCHEMA, allow_unbounded=True, most_state_rows=250)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         query = started(capped, tmp_path / "capped")
@@ -433,7 +435,7 @@ def test_unbounded_queries_stop_at_their_cap(
         wait_until(lambda: any("was stopped" in str(one.message) for one in told))
     assert not query.isActive
     assert query.lastProgress is not None
-    assert query.lastProgress.batchId < BATCHES - 1
+    assert query.lastProgress.batchId < MANY - 1
     why = hg.spark.why_stopped(query)
     assert why is not None
     assert why.startswith("`query` was stopped: it needs unbounded memory, and its state has")

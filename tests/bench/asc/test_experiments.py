@@ -25,7 +25,7 @@ NSL_KDD = Path(__file__).parents[4] / "shared" / "data" / "nsl-kdd"
 SOME = [
     EXPERIMENTS[f"asc-{name}"]
     for name in (
-        *("sequences-flights", "sequences-large-time", "attributes"),
+        *("sequences-large-time", "attributes"),
         *("deviation", "adaptation-apart", "monitoring"),
     )
 ]

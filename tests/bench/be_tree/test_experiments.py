@@ -19,7 +19,7 @@ TINY = 0.0005
 SOME = [
     EXPERIMENTS[f"be-tree-{name}"]
     for name in (
-        *("capacity", "directory-names", "scoring-zipf", "build", "size-zipf"),
+        *("directory-names", "scoring-zipf", "build"),
         *("cardinality", "selectivity", "event-size", "matching-high", "texts", "expressions"),
         *("names-matching-medium", "changing", "false-candidates-80"),
         *("evaluation-matching", "leaves", "bloom-lazy"),
