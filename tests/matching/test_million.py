@@ -296,7 +296,7 @@ def long_texts() -> list[Pair]:
     found = []
     for outer, inner, operator, each in (("OR", "AND", "=", 4), ("AND", "OR", "<>", 6)):
         parts: list[Pair] = []
-        size = 0
+        size = -6  # the first has nothing before it
         while size < LONG_TEXT:
             first, *others = (drawn.equal(operator) for _ in range(each))
             parts.append(first.beside(f" {inner} ".join(["{}"] * each), *others))
@@ -309,7 +309,7 @@ def long_texts() -> list[Pair]:
 def test_agree_long_texts() -> None:
     """Expressions of 350,000 characters have the answers of scan and of DuckDB."""
     pairs = [*long_texts(), both("qty > 3")]
-    assert min(len(pair.ours) for pair in pairs[:-1]) >= 0.99 * LONG_TEXT
+    assert min(len(pair.ours) for pair in pairs[:-1]) >= LONG_TEXT
     found = answered(KeyedIndex, queries(pairs))
     same(found, answered(ScanIndex, queries(pairs)), pairs)
     same(found, by_duckdb(pairs), pairs)
