@@ -41,37 +41,37 @@ demo: $(READY) ## stream a year of flights through Spark against 10,000 standing
 	$(BIN)/headgate run $(FLIGHTS)/pipeline.toml --format table
 
 bench: $(READY) ## the benchmarks: tables, JSON and plots in bench-results/
-	$(BIN)/headgate bench load
-	$(BIN)/headgate bench scan
-	$(BIN)/headgate bench route
-	$(BIN)/headgate bench match
-	for one in zipf rare boxes ranges patterns updates; do $(BIN)/headgate bench match-$$one; done
+	$(BIN)/python -m benchmarks load
+	$(BIN)/python -m benchmarks scan
+	$(BIN)/python -m benchmarks route
+	$(BIN)/python -m benchmarks match
+	for one in zipf rare boxes ranges patterns updates; do $(BIN)/python -m benchmarks match-$$one; done
 
 bench-be-tree: $(READY) ## the experiments of the BE-Tree paper, at a fifth of their size, as a page
-	for one in $$($(BIN)/python -m headgate.bench.be_tree.report --names); do \
-		$(BIN)/headgate bench $$one --scale 0.2 || exit 1; done
-	$(BIN)/python -m headgate.bench.be_tree.report bench-results > bench-results/be-tree.md
+	for one in $$($(BIN)/python -m benchmarks.be_tree.report --names); do \
+		$(BIN)/python -m benchmarks $$one --scale 0.2 || exit 1; done
+	$(BIN)/python -m benchmarks.be_tree.report bench-results > bench-results/be-tree.md
 
 bench-asc: $(READY) ## the experiments of the ASC paper, as a page
-	for one in $$($(BIN)/python -m headgate.bench.asc.report --names); do \
-		$(BIN)/headgate bench $$one || exit 1; done
-	$(BIN)/python -m headgate.bench.asc.report bench-results > bench-results/asc.md
+	for one in $$($(BIN)/python -m benchmarks.asc.report --names); do \
+		$(BIN)/python -m benchmarks $$one || exit 1; done
+	$(BIN)/python -m benchmarks.asc.report bench-results > bench-results/asc.md
 
 bench-implication: $(READY) ## the experiments of the stream-sharing paper, as a page
-	for one in $$($(BIN)/python -m headgate.bench.implication.report --names); do \
-		$(BIN)/headgate bench $$one || exit 1; done
-	$(BIN)/python -m headgate.bench.implication.report bench-results > bench-results/implication.md
+	for one in $$($(BIN)/python -m benchmarks.implication.report --names); do \
+		$(BIN)/python -m benchmarks $$one || exit 1; done
+	$(BIN)/python -m benchmarks.implication.report bench-results > bench-results/implication.md
 
 bench-synopsis: $(READY) ## bounded queries beside Spark's own join: state, and events a second
 	for one in synopsis-process synopsis-q3 synopsis-batches synopsis-count synopsis-q4 synopsis-q6 synopsis-q7 \
-		synopsis-sum synopsis-max synopsis; do $(BIN)/headgate bench $$one || exit 1; done
+		synopsis-sum synopsis-max synopsis; do $(BIN)/python -m benchmarks $$one || exit 1; done
 
 bench-sharing: $(READY) ## what streams move in random networks, by strategy; planning at scale
 	for one in queries overlap interests orders optimum scale; do \
-		$(BIN)/headgate bench sharing-$$one || exit 1; done
+		$(BIN)/python -m benchmarks sharing-$$one || exit 1; done
 
 soak: $(READY) ## the property tests with fifty times the cases
-	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/bounded tests/sharing tests/spark/test_sharing.py tests/spark/test_bench_synopsis.py tests/spark/test_modes.py tests/spark/test_bench_route.py tests/matching/test_plain_kernels.py tests/matching/test_million.py tests/bench/be_tree tests/bench/asc tests/bench/implication
+	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/stateful tests/sharing tests/spark/test_sharing.py tests/spark/test_bench_synopsis.py tests/spark/test_modes.py tests/spark/test_bench_route.py tests/matching/test_plain_kernels.py tests/matching/test_million.py tests/benchmarks/be_tree tests/benchmarks/asc tests/benchmarks/implication
 
 fix: $(READY) ## format and mend what ruff can
 	$(BIN)/ruff check --fix .

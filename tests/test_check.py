@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 import headgate as hg
-from headgate.check import Finding
-from headgate.queries import QuerySet
-from headgate.query import Query
+from headgate.findings.checks import Finding
+from headgate.queries import Query, QuerySet
 from headgate.schema import Schema
 from headgate.sql import Script
 

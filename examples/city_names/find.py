@@ -15,9 +15,9 @@ import sys
 import pyarrow as pa
 
 import headgate as hg
+from benchmarks.workloads import city_names
+from benchmarks.workloads.q_grams import gram_stream, grams
 from headgate.schema import STRING, Attribute
-from headgate.workloads import city_names
-from headgate.workloads.q_grams import gram_stream, grams
 
 PARTS = 3
 SHOWN = 5
@@ -26,7 +26,7 @@ SHOWN = 5
 def main() -> None:
     if len(sys.argv) < 2:
         sys.exit("which city? For instance: find.py Reykjavk")
-    index = hg.index(standing_queries(city_names()))
+    index = hg.build_index(standing_queries(city_names()))
     names = sys.argv[1:]
     for name, cities in zip(names, index.match([event(n) for n in names]).ids(), strict=True):
         found = cities.as_py()
@@ -39,7 +39,7 @@ def standing_queries(cities: list[str]) -> hg.QuerySet:
     """A query for each city, under its name."""
     attributes = tuple(Attribute(name, STRING) for name in gram_stream().names)
     rows = pa.table({"id": cities, "where": [where(city) for city in cities]})
-    return hg.from_dataframe(rows, hg.Stream("names", attributes), strict=True)
+    return hg.queries_from_dataframe(rows, hg.Stream("names", attributes), strict=True)
 
 
 def where(city: str) -> str:

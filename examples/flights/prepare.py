@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from rich.progress import track
 
 import headgate as hg
-from headgate.workloads import flight_lines, flight_queries, flights
+from benchmarks.workloads import flight_lines, flight_queries, flights
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data"
@@ -70,7 +70,7 @@ def half_month(table: pa.Table, month: int, half: str) -> pa.Table:
 
 def prepare_queries(file: Path) -> str:
     """As many queries as are missing from 10,000; says what was done."""
-    readable = len(hg.read(HERE / "schema.sql", HERE / "queries.sql", strict=True))
+    readable = len(hg.read_queries(HERE / "schema.sql", HERE / "queries.sql", strict=True))
     rows = (
         {"id": id, "stream": "flights", "where": where}
         for id, where in flight_queries(QUERIES - readable, seed=SEED)

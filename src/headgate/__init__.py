@@ -2,27 +2,25 @@
 
     import headgate as hg
 
-    queries = hg.read("schema.sql", "rules.jsonl")
-    hits = hg.index(queries).match(events)
-    hits.ids()
+    queries = hg.read_queries("schema.sql", "rules.jsonl")
+    matches = hg.build_index(queries).match(events)
+    matches.ids()
 
-Register queries with `read`, ask which of them want an event with `index`, and have them looked
-over with `check` and `explain` before they run. `implies` and `relax` say whether one condition
-lies inside another one, and how little that must widen to make it so. `hg.bounded.run` runs joins
-and aggregates for which bounded memory suffices. `hg.sharing` plans which streams serve many
-queries. `hg.spark` has what runs on Spark. These are imported when they are first used.
+`read_queries` loads queries, and `build_index` says which of them want an event. `check` and
+`explain` look them over before they run. `implies` and `relax` say whether one condition lies
+inside another, and how little that one must widen to make it so. `continuous` runs a join or an
+aggregate in bounded memory. `hg.sharing` plans which streams serve many queries, and `hg.spark` has
+what runs on Spark. Both, and whatever needs Numba, are imported when they are first used.
 """
 
 import importlib
 import typing
 
-from headgate.check import Finding, check
 from headgate.errors import HeadgateError
-from headgate.explain import Explanation, explain
+from headgate.findings import Explanation, Finding, check, explain
 from headgate.implication import Implication, Relaxation, implies, relax
-from headgate.matching import Index, Matches, index
-from headgate.queries import QuerySet, from_dataframe, read
-from headgate.query import Query
+from headgate.matching import Index, Matches, build_index
+from headgate.queries import Query, QuerySet, queries_from_dataframe, read_queries
 from headgate.schema import Schema, Stream
 from headgate.sql import parse_where
 
@@ -40,23 +38,34 @@ __all__ = [
     "Relaxation",
     "Schema",
     "Stream",
+    "build_index",
     "check",
+    "continuous",
     "explain",
-    "from_dataframe",
     "implies",
-    "index",
     "parse_where",
-    "read",
+    "queries_from_dataframe",
+    "read_queries",
     "relax",
+    "sharing",
+    "spark",
 ]
 
 if typing.TYPE_CHECKING:
-    from headgate import bounded as bounded
     from headgate import sharing as sharing
     from headgate import spark as spark
+    from headgate.stateful.runtime.opening import continuous as continuous
 else:
 
     def __getattr__(name: str) -> object:
-        if name in ("bounded", "sharing", "spark"):
+        if name in ("sharing", "spark"):
             return importlib.import_module(f"headgate.{name}")
+        if name == "continuous":
+            from headgate.stateful.runtime.opening import continuous
+
+            return continuous
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

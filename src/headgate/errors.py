@@ -169,7 +169,7 @@ class JobError(HeadgateError):
 class Unbounded(HeadgateError):
     """A query that cannot be run in bounded memory, or of which that is not known.
 
-    `verdict` is that of the analysis, a `headgate.bounded.verdict.Verdict`.
+    `verdict` is that of the analysis, a `headgate.stateful.analysis.verdict.Verdict`.
     """
 
     def __init__(self, message: str, verdict: object = None) -> None:

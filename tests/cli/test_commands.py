@@ -142,7 +142,6 @@ def test_init_writes_a_schema_that_reads_back(files: Path) -> None:
         (["explain", "-q", "q.sql", "smal"], 3, "did you mean `small`"),
         (["explain", "-q", "q.sql", "small", "--event", "{"], 3, "broken JSON"),
         (["check", "-q", "e.txt"], 3, "e.txt"),
-        (["bench", "nonsense"], 2, "nonsense"),
         (["match", "--nonsense"], 2, "nonsense"),
     ],
 )
@@ -164,7 +163,7 @@ def test_strict_refuses_all(files: Path) -> None:
     assert "no attribute `b`" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["init", "check", "match", "explain", "bench"])
+@pytest.mark.parametrize("command", ["init", "check", "match", "explain"])
 def test_help_has_examples(command: str) -> None:
     """--help explains every command by example."""
     result = run(command, "--help")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from headgate.cli.app import app
 from headgate.errors import HeadgateError
-from tests.bounded.sql import PAPER, TABLE_1, distinct
+from tests.stateful.sql import PAPER, TABLE_1, distinct
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from rich.console import Console
 from headgate.cli.order import plotting
 from headgate.cli.watch import watching
 from headgate.matching.asc.adapt import Period
-from headgate.matching.order_plot import plot_periods
+from headgate.plots.evaluation_order import plot_periods
 from headgate.spark.streaming.job import Batch, Tally
 from headgate.spark.streaming.leader import Evaluation
 from headgate.spark.streaming.log import Counts
@@ -159,7 +159,9 @@ def test_a_job_plots_its_batches(
 ) -> None:
     """A batch is a period; also those before a failure, and none without events."""
     drawn: list[Any] = []
-    monkeypatch.setattr("headgate.matching.order_plot.plot_periods", lambda *one: drawn.append(one))
+    monkeypatch.setattr(
+        "headgate.plots.evaluation_order.plot_periods", lambda *one: drawn.append(one)
+    )
     with suppress(KeyError), plotting(Path("o.png"), "job") as remember:
         remember(_batch(0, 10, "the first events came"))
         remember(Batch(1, 1, Counts(), 0.1, {}))

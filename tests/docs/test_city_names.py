@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import headgate as hg
-from headgate.workloads import city_names
-from headgate.workloads.letters import LETTERS, normalised
-from headgate.workloads.q_grams import grams
+from benchmarks.workloads import city_names
+from benchmarks.workloads.letters import LETTERS, normalised
+from benchmarks.workloads.q_grams import grams
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "city_names"
 COMMAND = re.compile(r"^\$ python examples/city_names/find.py (.*)\n((?:.+\n)*?)```", re.MULTILINE)
@@ -49,7 +49,7 @@ def test_where(find: dict[str, Any]) -> None:
 def test_one_letter(find: dict[str, Any]) -> None:
     """Of names with six grams or more and a letter changed, 99 in 100 lead to their city."""
     cities = [city for city in city_names()[:4_000] if len(grams(city)) >= 6]
-    index = hg.index(find["standing_queries"](cities))
+    index = hg.build_index(find["standing_queries"](cities))
     dice = random.Random(1)
     found = index.match([find["event"](changed(city, dice)) for city in cities])
     hits = sum(city in found[i] for i, city in enumerate(cities))

@@ -43,7 +43,7 @@ def test_data(tmp_path: Path) -> None:
     prepare: Any = runpy.run_path(str(EXAMPLE / "run.py"))["prepare"]
     told = prepare(tmp_path / "one", 2)
     assert told == prepare(tmp_path / "two", 2) == "845 orders and 818 payments of 2 days"
-    schema = hg.read(EXAMPLE / "schema.sql", EXAMPLE / "queries.sql").schema
+    schema = hg.read_queries(EXAMPLE / "schema.sql", EXAMPLE / "queries.sql").schema
     for stream in ("orders", "payments"):
         files = sorted((tmp_path / "one" / stream).iterdir())
         assert [file.name for file in files] == ["2026-06-01.jsonl", "2026-06-02.jsonl"]

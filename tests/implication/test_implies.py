@@ -13,7 +13,7 @@ import headgate as hg
 from headgate.implication.implies import by_search
 from headgate.implication.pair import Declared
 from headgate.predicate import evaluate
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import INT, STRING, Attribute, Schema, Stream
 from headgate.sql import Script, parse_where
 from tests.boundaries import STREAM

@@ -7,15 +7,15 @@ from collections import Counter
 
 import pyarrow as pa
 
+from benchmarks.workloads import begen, box_events, boxes, mixed, mixed_events, pattern_rules
 from headgate.matching import ScanIndex
 from headgate.matching.asc.index import AscIndex
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.keyed.index import KeyedIndex
 from headgate.matching.keyed.match import match
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.testing import check_index
-from headgate.workloads import begen, box_events, boxes, mixed, mixed_events, pattern_rules
 from tests.matching.ways import found_by
 
 Workload = tuple[Stream, list[Query], pa.Table]

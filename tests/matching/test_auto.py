@@ -12,8 +12,7 @@ import headgate as hg
 from headgate.errors import UsageError
 from headgate.matching import KINDS, ScanIndex, kind_of_index
 from headgate.matching.auto import FEW, AutoIndex
-from headgate.queries import QuerySet
-from headgate.query import Query
+from headgate.queries import Query, QuerySet
 from headgate.schema import Schema
 from headgate.testing.contract import lists, query
 from headgate.testing.generate import every_type, random_rows, random_where
@@ -92,7 +91,7 @@ def test_positions_outlive_the_change(drawn: list[Query]) -> None:
 
 def test_threads_are_kept() -> None:
     """How many threads a match may use is said once, before or after the change."""
-    index = hg.index(QuerySet(Schema((STREAM,)), queries(3)), threads=1)
+    index = hg.build_index(QuerySet(Schema((STREAM,)), queries(3)), threads=1)
     for one in queries(FEW + 3)[3:]:
         index.insert(one)
     assert index.describe()["kind"] == "keyed"

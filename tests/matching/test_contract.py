@@ -10,7 +10,7 @@ import pytest
 
 from headgate.errors import HeadgateError
 from headgate.matching import KINDS, Index, Matches, ScanIndex, kind_of_index
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.testing import CONTRACT, check_index
 from headgate.testing.contract import Claim

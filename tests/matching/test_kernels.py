@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headgate.encoding.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN
 from headgate.matching.keyed import build, records
 from headgate.matching.keyed.by_row import by_row
 from headgate.matching.keyed.entries import key_entries
 from headgate.matching.keyed.index import KeyedIndex
 from headgate.matching.keyed.keys import choose_keys
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import INT, Attribute, Stream
+from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN
 from headgate.testing.contract import query
 from tests.matching.ways import found_by
 from tests.scale import many, seed

@@ -9,18 +9,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate.encoding import encode_queries
-from headgate.encoding.atoms import atoms_from
+from benchmarks.workloads import begen, box_events, boxes, mixed, mixed_events, pattern_rules
 from headgate.events import from_rows
 from headgate.matching import ScanIndex, kind_of_index
 from headgate.matching.keyed.code_book import code_book
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.predicate import IsNull, Within, evaluate
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import INT, Attribute, Schema, Stream
+from headgate.snapshot.arrays import encode_queries
+from headgate.snapshot.arrays.atoms import atoms_from
 from headgate.testing.contract import query
 from headgate.testing.generate import every_type, random_rows, random_where
-from headgate.workloads import begen, box_events, boxes, mixed, mixed_events, pattern_rules
 from tests.scale import many, seed
 
 

@@ -26,7 +26,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from headgate.encoding import encode_queries
 from headgate.errors import QuerySetError
 from headgate.matching import Index, ScanIndex
 from headgate.matching.keyed import changes
@@ -34,10 +33,10 @@ from headgate.matching.keyed import index as keyed_index
 from headgate.matching.keyed.index import KeyedIndex
 from headgate.matching.keyed.of_snapshot import index_of_snapshot
 from headgate.predicate import Predicate
-from headgate.queries import QuerySet
-from headgate.query import Query, Source
+from headgate.queries import Query, QuerySet, Source
 from headgate.schema import INT, STRING, Attribute, Schema, Stream
 from headgate.snapshot import current, publish
+from headgate.snapshot.arrays import encode_queries
 from headgate.sql import WhereReader, parse_where
 from headgate.testing.contract import lists
 from headgate.testing.contract import query as contract_query

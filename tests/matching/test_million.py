@@ -18,7 +18,7 @@ import pytest
 
 from headgate.matching import Index, Matches, ScanIndex
 from headgate.matching.keyed.index import KeyedIndex
-from headgate.query import Query, Source
+from headgate.queries import Query, Source
 from headgate.schema import Attribute
 from headgate.sql import WhereReader
 from tests.boundaries import NUMERIC, STREAM, Row

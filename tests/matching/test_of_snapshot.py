@@ -7,15 +7,14 @@ from random import Random
 
 import pytest
 
-from headgate.encoding import EncodedQueries
 from headgate.matching.keyed import of_snapshot
 from headgate.matching.keyed.index import KeyedIndex
 from headgate.matching.keyed.of_snapshot import index_of_snapshot
 from headgate.matching.keyed.segment import Numbers, Segment, segment_of
-from headgate.queries import QuerySet
-from headgate.query import Query
+from headgate.queries import Query, QuerySet
 from headgate.schema import INT, Attribute, Schema, Stream
 from headgate.snapshot import current, publish
+from headgate.snapshot.arrays import EncodedQueries
 from headgate.testing.contract import lists, query
 from headgate.testing.generate import every_type, random_rows, random_where
 

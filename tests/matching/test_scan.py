@@ -110,6 +110,6 @@ def test_unknown_kinds_get_a_hint() -> None:
     """A wrong index or stream is named, with what there is."""
     queries = hg.QuerySet(hg.Schema((Stream("s", (Attribute("a", INT),)),)))
     with pytest.raises(hg.HeadgateError, match="did you mean `scan`"):
-        hg.index(queries, "skan")
+        hg.build_index(queries, "skan")
     with pytest.raises(hg.HeadgateError, match="no stream `t`"):
-        hg.index(queries, stream="t")
+        hg.build_index(queries, stream="t")

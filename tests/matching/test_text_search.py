@@ -11,12 +11,12 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.workloads import pattern_rules
 from headgate.matching.keyed import regex_search
 from headgate.matching.keyed.text_search import TextSearch
 from headgate.predicate import Matches, Pattern, atoms
 from headgate.predicate.atoms import PatternKind
 from headgate.predicate.pattern import LikePattern, PatternRefused
-from headgate.workloads import pattern_rules
 from tests.scale import many, seed
 
 # The Kelvin sign, the long s, the sharp s and the dotted I have cases that are not one to one.

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from benchmarks.workloads import begen, mixed, mixed_events
 from headgate.matching import Matches, ScanIndex
 from headgate.matching.keyed import segment
 from headgate.matching.keyed.index import KeyedIndex
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.testing.contract import SMALL, lists, query
-from headgate.workloads import begen, mixed, mixed_events
 from tests.matching.ways import found_by
 
 LATE = 150  # queries that come after the others were filed

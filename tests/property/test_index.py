@@ -10,7 +10,7 @@ import pytest
 
 from headgate.matching import KINDS, Matches, kind_of_index
 from headgate.predicate import Predicate
-from headgate.query import Query, Source
+from headgate.queries import Query, Source
 from headgate.sql import parse_where
 from tests.boundaries import STREAM, TYPES, Row
 from tests.corpus import cases

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from headgate.predicate import simplify
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.sql import (
     Declared,

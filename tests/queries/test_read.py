@@ -12,8 +12,7 @@ import pytest
 
 import headgate as hg
 from headgate.errors import QueriesRejected, QuerySetError
-from headgate.queries import QuerySet, query_version
-from headgate.query import Query
+from headgate.queries import Query, QuerySet, query_version
 from headgate.schema import Schema
 from headgate.sql import Script
 
@@ -63,7 +62,7 @@ def write(path: Path) -> Path:
 @pytest.mark.parametrize("ending", [".jsonl", ".csv", ".parquet"])
 def test_rows(schema: Path, ending: str) -> None:
     """Good rows are loaded in order; bad ones are reported with line, id and reason."""
-    queries = hg.read(write(schema.with_name(f"rules{ending}")), schema)
+    queries = hg.read_queries(write(schema.with_name(f"rules{ending}")), schema)
     assert queries.ids == ("one", "two")
     assert queries["two"].metadata == '{"owner": 1}'
     assert queries.report.total == len(ROWS)
@@ -76,12 +75,12 @@ def test_rows(schema: Path, ending: str) -> None:
 
 def test_a_frame_equals_its_file(schema: Path) -> None:
     """A DataFrame gives the queries that the same rows in a file give."""
-    file = hg.read(schema, write(schema.with_name("rules.jsonl")))
-    frame = hg.from_dataframe(pd.DataFrame(ROWS), schema)
+    file = hg.read_queries(schema, write(schema.with_name("rules.jsonl")))
+    frame = hg.queries_from_dataframe(pd.DataFrame(ROWS), schema)
     assert list(frame) == list(file)
     assert len(frame.report.errors) == len(file.report.errors)
     with pytest.raises(QuerySetError, match="`where` is missing"):
-        hg.from_dataframe(pd.DataFrame({"id": ["x"]}), file)
+        hg.queries_from_dataframe(pd.DataFrame({"id": ["x"]}), file)
 
 
 def test_a_statement_spans_lines_and_errors_know_them(tmp_path: Path) -> None:
@@ -92,7 +91,7 @@ def test_a_statement_spans_lines_and_errors_know_them(tmp_path: Path) -> None:
         "CREATE QUERY q AS\n  SELECT * FROM s\n  WHERE b = 1;\n"
         "CREATE QUERY fine AS SELECT * FROM s;\n"
     )
-    queries = hg.read(path)
+    queries = hg.read_queries(path)
     (row,) = queries.report.errors
     assert (row.id, row.error.position.line, row.error.position.column) == ("q", 6, 9)
     assert str(row.error).startswith(f"{path}:6:9: no attribute `b` in stream s")
@@ -102,7 +101,7 @@ def test_a_statement_spans_lines_and_errors_know_them(tmp_path: Path) -> None:
 def test_strict(schema: Path) -> None:
     """A strict load refuses all, and carries the reasons."""
     with pytest.raises(QueriesRejected) as refused:
-        hg.read(schema, write(schema.with_name("rules.jsonl")), strict=True)
+        hg.read_queries(schema, write(schema.with_name("rules.jsonl")), strict=True)
     assert len(refused.value.errors) == 5
 
 
@@ -125,7 +124,7 @@ def test_files_that_cannot_be_read(
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(QuerySetError, match=said):
-        hg.read(schema, path)
+        hg.read_queries(schema, path)
 
 
 @pytest.mark.parametrize("line", ["{", "[1]", "3", '{"id": 1}', '"' + "[" * 5000, "[" * 100_000])
@@ -133,7 +132,7 @@ def test_hostile_json_rows(schema: Path, line: str) -> None:
     """A bad line is one bad row, whatever it is."""
     path = schema.with_name("rules.jsonl")
     path.write_text(f'{line}\n\n{{"id": "ok", "where": "a = 1", "extra": 1}}\n')
-    queries = hg.read(schema, path)
+    queries = hg.read_queries(schema, path)
     assert queries.ids == ("ok",)
     assert [row.error.position.line for row in queries.report.errors] == [1]
 
@@ -178,6 +177,6 @@ def test_ids_are_unique() -> None:
 def test_a_frame_of_mixed_types_has_errors_by_row(schema: Path) -> None:
     """A column of a DataFrame may hold anything; what is no string is one bad row."""
     frame = pd.DataFrame({"id": ["x", 3], "where": ["a > 3", "a < 2"], "metadata": [{"n": 1}, "s"]})
-    queries = hg.from_dataframe(frame, schema)
+    queries = hg.queries_from_dataframe(frame, schema)
     assert queries.ids == ("x",)
     assert [row.error.position.line for row in queries.report.errors] == [2]

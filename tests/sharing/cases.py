@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headgate.errors import NetworkError
 from headgate.predicate import Column, Predicate
-from headgate.query import Output, Query, Source
+from headgate.queries import Output, Query, Source
 from headgate.sharing.alternatives import Decision
 from headgate.sharing.content import Method, content_of
 from headgate.sharing.filtering import Filterable

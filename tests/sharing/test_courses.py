@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import pytest
 
+from benchmarks.workloads.networks import READINGS, networked_queries
+from benchmarks.workloads.networks import SOURCE as PEER
+from headgate.plots.network.lanes import FAINT, MOST, SOURCE, STRONG, colours, lanes
 from headgate.sharing.courses import courses
-from headgate.sharing.drawing.lanes import FAINT, MOST, SOURCE, STRONG, colours, lanes
 from headgate.sharing.plan import Plan, plan_of
 from headgate.sharing.planner import Planner, Published, Strategy
 from headgate.sharing.sampled import Sampled
-from headgate.workloads.networks import READINGS, networked_queries
-from headgate.workloads.networks import SOURCE as PEER
 
 
 def planned(strategy: Strategy, queries: int = 40) -> Plan:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.sharing.content import Method
 from headgate.sharing.improve import improved, total

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from headgate.errors import UsageError
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.sharing.content import Method, bytes_of, content_of, everything, united
 from headgate.sharing.network import Network
 from headgate.sharing.optimum import MOST, optimum

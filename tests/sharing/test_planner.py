@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headgate.errors import NetworkError, UsageError
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.sharing.alternatives import Alternative, Candidate
 from headgate.sharing.content import Method, bytes_of, content_of
 from headgate.sharing.growth import growth, growth_by_definition

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import UsageError
-from headgate.sharing.drawing.layout import places
-from headgate.sharing.drawing.plot import plot_plan
+from headgate.plots.network.layout import places
+from headgate.plots.network.plot import plot_plan
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.network_file import read_network
 from headgate.sharing.plan import plan_of

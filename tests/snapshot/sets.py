@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from headgate.queries import QuerySet
-from headgate.query import Query, Source
+from headgate.queries import Query, QuerySet, Source
 from headgate.schema import Schema
 from headgate.sql import Script, WhereReader
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headgate.encoding import encode_queries
-from headgate.encoding.arrays import named_arrays
-from headgate.encoding.texts import pack
 from headgate.errors import SnapshotError
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.snapshot import Base, Delta, Segment, Tombstones, open_snapshot, write_snapshot
+from headgate.snapshot.arrays import encode_queries
+from headgate.snapshot.arrays.arrays import named_arrays
+from headgate.snapshot.arrays.texts import pack
 from headgate.snapshot.files import checksum, write_arrays
 from headgate.snapshot.segments import kind_of
 from tests.snapshot.sets import SCHEMA, numbered, query, query_set

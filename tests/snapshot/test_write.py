@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.errors import QuerySetError, SnapshotError, UsageError
-from headgate.queries import QuerySet
-from headgate.query import Query
+from headgate.queries import Query, QuerySet
 from headgate.schema import INT, Attribute, Schema, Stream, Timestamp
 from headgate.snapshot import Base, Delta, Snapshot, Tombstones, open_snapshot, write_snapshot
 from headgate.snapshot import write as writing

@@ -59,7 +59,7 @@ def origin(spark: SparkSession) -> str:
 
 def report(spark: SparkSession, queries: str, published: str) -> dict[str, Any]:
     """Queries that travel with the job, on a batch and on a stream; and some at a shared path."""
-    frame, taken = events(spark), hg.read(queries)
+    frame, taken = events(spark), hg.read_queries(queries)
     return {
         "batch": answers(frame.transform(hg.spark.route(taken))),
         "stream": streamed(frame, taken),
@@ -74,7 +74,7 @@ def report_sent(spark: SparkSession, queries: str, bare: str, package: str) -> d
     """The same for workers without Headgate, to which the client sends it."""
     spark.conf.set("spark.sql.execution.pyspark.python", bare)
     spark.addArtifacts(package, pyfile=True)
-    routed = events(spark).transform(hg.spark.route(hg.read(queries)))
+    routed = events(spark).transform(hg.spark.route(hg.read_queries(queries)))
     return {"sent": answers(routed), "sent_worker": origin(spark)}
 
 

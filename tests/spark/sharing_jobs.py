@@ -15,8 +15,7 @@ import pyarrow as pa
 import headgate as hg
 from headgate.events import read_events
 from headgate.predicate import Column
-from headgate.queries import QuerySet
-from headgate.query import Query
+from headgate.queries import Query, QuerySet
 from headgate.spark.streaming.standing import folder_of
 from tests.spark.streaming.jobs import rows_in
 
@@ -174,7 +173,7 @@ class Workshop:
         path = self.folder / "alone.sql"
         created = [f"CREATE QUERY `{name}` AS {select};\n" for name, select in self.selects.items()]
         path.write_text(SCHEMA + "".join(created))
-        return hg.read(path, strict=True)
+        return hg.read_queries(path, strict=True)
 
     def alone(self, *names: str) -> dict[str, Rows]:
         """What each query gets of files if it is the only one, by the local index."""
@@ -199,7 +198,7 @@ class Workshop:
 
 
 def rows_alone(query: Query, found: QuerySet, files: Sequence[Path]) -> Rows:
-    index = hg.index(found, stream=query.stream)
+    index = hg.build_index(found, stream=query.stream)
     stream = found.schema.the_stream(query.stream)
     rows: Rows = Counter()
     for path in files:

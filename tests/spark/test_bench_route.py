@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.bench import run_experiment
+from benchmarks import run_experiment
 from tests.scale import in_a_soak
 
 

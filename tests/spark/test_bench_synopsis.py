@@ -1,4 +1,4 @@
-"""`headgate bench synopsis`, tiny: both sides agree, ours stays as it is, and the other grows."""
+"""`python -m benchmarks synopsis`, tiny: both sides agree, ours stays, theirs grows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.bench import EXPERIMENTS, run
-from headgate.bench.synopsis.cases import CASES
-from headgate.bench.synopsis.sides import OURS, THEIRS, differences
-from headgate.bench.synopsis.state import trace
+from benchmarks import EXPERIMENTS, run
+from benchmarks.synopsis.cases import CASES
+from benchmarks.synopsis.sides import OURS, THEIRS, differences
+from benchmarks.synopsis.state import trace
 from tests.scale import in_a_soak
 
 MAX = CASES[-1]

@@ -1,11 +1,11 @@
-"""`headgate bench where`, tiny: filters on Spark agree with one process."""
+"""`python -m benchmarks where`, tiny: filters on Spark agree with one process."""
 
 from __future__ import annotations
 
 import pytest
 
-from headgate.bench import run_experiment
-from headgate.bench.implication.where import OR_FEW, WHERE_FEW, WHERE_MANY
+from benchmarks import run_experiment
+from benchmarks.implication.where import OR_FEW, WHERE_FEW, WHERE_MANY
 
 
 @pytest.mark.usefixtures("spark")

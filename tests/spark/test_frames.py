@@ -32,17 +32,17 @@ def test_rules_from_a_table(spark: SparkSession) -> None:
     """A Spark DataFrame gives the queries and errors that the same rows in Arrow give."""
     events = stream_of(spark.sql(EVENTS), "events")
     table = spark.sql(RULES).orderBy("number")
-    queries = hg.from_dataframe(table, schema=events)
+    queries = hg.queries_from_dataframe(table, schema=events)
     assert queries.ids == ("big", "zip")
     assert queries["big"].metadata == '{"owner": "ada"}'
     errors = [(row.id, row.error.position.line) for row in queries.report.errors]
     assert errors == [("typo", 2), (None, 4)]
-    arrow = hg.from_dataframe(table.toArrow(), queries.schema)
+    arrow = hg.queries_from_dataframe(table.toArrow(), queries.schema)
     assert list(arrow) == list(queries)
     with pytest.raises(QueriesRejected, match="2 of 4 accepted"):
-        hg.from_dataframe(table, events, strict=True)
+        hg.queries_from_dataframe(table, events, strict=True)
     with pytest.raises(QuerySetError, match="a column `where` is missing; it has id, number"):
-        hg.from_dataframe(table.select("id", "number"), events)
+        hg.queries_from_dataframe(table.select("id", "number"), events)
 
 
 def test_only_the_columns_of_a_rule_are_collected(spark: SparkSession, tmp_path: Path) -> None:
@@ -52,14 +52,14 @@ def test_only_the_columns_of_a_rule_are_collected(spark: SparkSession, tmp_path:
     table = spark.sql(
         "SELECT 'a' AS id, 't' AS stream, 'name IS NULL' AS where, assert_true(1 > 2) AS failing"
     )
-    (query,) = hg.from_dataframe(table, schema)
+    (query,) = hg.queries_from_dataframe(table, schema)
     assert (query.id, query.stream) == ("a", "t")
 
 
 def test_the_pair_together(spark: SparkSession) -> None:
     """Stream and rules both come from DataFrames, and events are routed by them."""
     events = spark.sql(EVENTS)
-    queries = hg.from_dataframe(spark.sql(RULES), stream_of(events, "events"))
+    queries = hg.queries_from_dataframe(spark.sql(RULES), stream_of(events, "events"))
     found = events.transform(hg.spark.route(queries, keep=["qty"])).collect()
     assert sorted(tuple(row) for row in found) == [(10, [], None), (11, ["big", "zip"], None)]
 
@@ -91,7 +91,7 @@ def test_types_of_a_stream(spark: SparkSession) -> None:
         "n.q.r": "STRING",
     }
     every = pa.table({"id": list(stream.names), "where": [f"{n} IS NULL" for n in stream.names]})
-    route = hg.spark.route(hg.from_dataframe(every, stream, strict=True))
+    route = hg.spark.route(hg.queries_from_dataframe(every, stream, strict=True))
     assert [row.queries for row in frame.transform(route).collect()] == [["m"]]
 
 

@@ -44,8 +44,8 @@ def test_a_file_on_spark_is_as_a_file_here(tmp_path: Path, spark: SparkSession, 
         file.write_text("id,qty,x\n" + "1,2,3\n\n4,0,5\n" * 500)
     else:
         file.write_text(events(600, seed=1) if name == "events.jsonl" else "")
-    found = hg.read(script, strict=True)
-    index = hg.index(found)
+    found = hg.read_queries(script, strict=True)
+    index = hg.build_index(found)
     used = ["side", "price", "qty", "ratio", "buyer.name"]
     read = read_events(
         file, index.stream.checked_on(used), columns=used if name == "events.parquet" else None

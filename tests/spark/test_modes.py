@@ -52,7 +52,7 @@ CREATE QUERY nowhere AS SELECT * FROM sales WHERE shop.city IS NULL AND price < 
 @pytest.fixture
 def queries(tmp_path: Path) -> QuerySet:
     (tmp_path / "queries.sql").write_text(QUERIES)
-    found = hg.read(tmp_path / "queries.sql", strict=True)
+    found = hg.read_queries(tmp_path / "queries.sql", strict=True)
     publish(found, tmp_path / "published")
     return found
 
@@ -111,7 +111,7 @@ def expected(queries: QuerySet) -> list[list[Any]]:
         }
         for event in range(own_job.EVENTS)
     ]
-    matches = hg.index(queries).match(rows)
+    matches = hg.build_index(queries).match(rows)
     return [[n, matches[n], matches.errors.get(n)] for n in range(len(matches))]
 
 

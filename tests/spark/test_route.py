@@ -68,7 +68,7 @@ ANSWERS: list[tuple[int, list[str], str | None]] = [
 def sales(tmp_path_factory: pytest.TempPathFactory) -> QuerySet:
     file = tmp_path_factory.mktemp("sales") / "sales.sql"
     file.write_text(SALES)
-    return hg.read(file)
+    return hg.read_queries(file)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ class Corpus:
     def __init__(self, folder: Path) -> None:
         dice = Seeded(2024)
         self.sets = [
-            hg.from_dataframe(
+            hg.queries_from_dataframe(
                 pa.table(
                     {
                         "id": [f"q{number}" for number in range(QUERIES)],
@@ -110,7 +110,7 @@ class Corpus:
 
     def expected(self, number: int) -> list[tuple[int, list[str], str | None]]:
         """What the local index says of each event about one of the sets."""
-        matches = hg.index(self.sets[number]).match(self.events)
+        matches = hg.build_index(self.sets[number]).match(self.events)
         errors = matches.errors
         return [(n, matches[n], errors.get(n)) for n in range(len(matches))]
 
@@ -234,8 +234,8 @@ def test_other_types_that_fit(spark: SparkSession) -> None:
         "e": "seen >= TIMESTAMP '1970-01-01 00:00:00' OR qty < 0",
     }
     rows = pa.table({"id": list(wheres), "where": list(wheres.values())})
-    queries = hg.from_dataframe(rows, STREAM, strict=True)
-    matches = hg.index(queries).match(table)
+    queries = hg.queries_from_dataframe(rows, STREAM, strict=True)
+    matches = hg.build_index(queries).match(table)
     local = [(n, matches[n], matches.errors.get(n)) for n in range(len(matches))]
     assert local[0] == (0, ["a", "c", "d", "e"], None)
     assert [number for number, _, error in local if error] == [1, 2, 3]
@@ -316,7 +316,7 @@ def test_empty_frames_and_sets(frame: DataFrame, sales: QuerySet) -> None:
     answers = frame.transform(hg.spark.route(none)).select(*NAMES).orderBy("event").collect()
     assert [tuple(row) for row in answers] == [(n, [], None) for n in range(5)]
     rows = pa.table({"id": ["all", "nobody"], "where": ["TRUE", "1 > 2"]})
-    constant = hg.from_dataframe(rows, sales)
+    constant = hg.queries_from_dataframe(rows, sales)
     counts = frame.transform(hg.spark.route(constant, output="count")).select("matches")
     assert [row.matches for row in counts.collect()] == [1] * 5
 
@@ -326,7 +326,7 @@ def test_results_of_many_pieces(spark: SparkSession) -> None:
     many, events = 60, 600
     ids = [f"{number:03}" + "x" * 2_000 for number in range(many)]
     rows = pa.table({"id": ids, "where": [f"volume >= {number}" for number in range(many)]})
-    queries = hg.from_dataframe(rows, STREAM)
+    queries = hg.queries_from_dataframe(rows, STREAM)
     frame = spark.range(events, numPartitions=1).selectExpr("id % 60 AS volume")
     routed = frame.transform(hg.spark.route(queries))
     wrong = routed.filter(
@@ -389,7 +389,7 @@ def test_what_is_not_routed_is_told(tmp_path: Path) -> None:
         "CREATE QUERY summed AS SELECT COUNT(*) FROM sales GROUP BY qty;"
         "CREATE QUERY elsewhere AS SELECT COUNT(*) FROM other GROUP BY qty;"
     )
-    queries = hg.read(file, strict=True)
+    queries = hg.read_queries(file, strict=True)
     with pytest.warns(HeadgateWarning, match=r"left out: .*: joined, summed$"):
         hg.spark.route(queries, stream="SALES")
     with pytest.raises(UsageError, match="which stream"):

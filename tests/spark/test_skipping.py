@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.bounded.running.opening import read_query
-from headgate.bounded.running.reduction import Reduction
 from headgate.schema import Schema
 from headgate.spark.skipping import needed_rows
+from headgate.stateful.runtime.opening import read_query
+from headgate.stateful.runtime.reduction import Reduction
 
 STREAMS = """
 CREATE STREAM s (i INT, b BIGINT, d DECIMAL(10, 2), t STRING, day DATE, x DOUBLE,

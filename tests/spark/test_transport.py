@@ -21,7 +21,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "trades"
 @pytest.fixture
 def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Packed:
     """Queries that Spark has brought to a machine, which has an empty cache."""
-    found = pack(hg.read(EXAMPLES / "schema.sql", EXAMPLES / "queries.sql"))
+    found = pack(hg.read_queries(EXAMPLES / "schema.sql", EXAMPLES / "queries.sql"))
     brought = tmp_path / "brought"
     brought.mkdir()
     (brought / Path(found.file).name).write_bytes(Path(found.file).read_bytes())

@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import headgate as hg
+from benchmarks.workloads.boxes import box_events
+from benchmarks.workloads.covering_boxes import covering_boxes
 from headgate.errors import HeadgateError, UsageError
 from headgate.events import from_rows
 from headgate.predicate import Or, evaluate
 from headgate.spark import HeadgateWarning
 from headgate.sql import parse_where
-from headgate.workloads.boxes import box_events
-from headgate.workloads.covering_boxes import covering_boxes
 from tests.boundaries import STREAM, Row
 from tests.strategies import Clauses, Seeded, row
 

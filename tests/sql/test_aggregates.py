@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from headgate.predicate import Column
-from headgate.queries import QuerySet
-from headgate.query import Aggregate, Output, Query
+from headgate.queries import Aggregate, Output, Query, QuerySet
 from headgate.schema import DOUBLE, INT, STRING, DecimalType, DeclaredAggregate, Schema, Timestamp
 from headgate.snapshot import current, publish
 from headgate.sql import Rejected, Script, render_query, render_schema

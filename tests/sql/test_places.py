@@ -8,7 +8,7 @@ import pytest
 
 import headgate as hg
 from headgate.predicate import Column, atoms
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import INT, Schema
 from headgate.sql import Places, Scope, Script, places, render_predicate
 from headgate.sql.where import parse_condition
@@ -34,7 +34,7 @@ GROUP BY /* by */ s.b, b"""
 def queries(tmp_path: Path) -> hg.QuerySet:
     file = tmp_path / "queries.sql"
     file.write_text(FILE, encoding="utf-8")
-    return hg.read(file, strict=True)
+    return hg.read_queries(file, strict=True)
 
 
 def listed(found: hg.QuerySet, name: str) -> dict[str, list[tuple[str, str, int, int]]]:

@@ -6,7 +6,7 @@ import pytest
 
 from headgate.errors import SqlError
 from headgate.predicate import TRUE, Column, Compare
-from headgate.query import Aggregate, Output, Query, Source
+from headgate.queries import Aggregate, Output, Query, Source
 from headgate.schema import (
     BIGINT,
     BOOLEAN,

@@ -6,8 +6,7 @@ import pytest
 
 import headgate as hg
 from headgate.errors import QuerySetError
-from headgate.queries import QuerySet, query_version
-from headgate.query import Query, Source
+from headgate.queries import Query, QuerySet, Source, query_version
 from headgate.schema import Schema
 from headgate.sql import Rejected, Script, render_select
 
@@ -64,7 +63,7 @@ def test_kinds(select: str, kind: str) -> None:
 def test_no_index_holds_a_window() -> None:
     """An index leaves it out as it does joins, and refuses it by name."""
     found = queries("SELECT * FROM s WHERE a > 3", "SELECT * FROM last_rows(s, 9) WHERE a > 3")
-    index = hg.index(found, "scan", stream="s")
+    index = hg.build_index(found, "scan", stream="s")
     assert index.match([{"a": 5}]).ids().to_pylist() == [["q0"]]
     with pytest.raises(QuerySetError, match="`q1` is a window on s; this index holds filters on s"):
         index.insert(found["q1"])

@@ -7,7 +7,6 @@ from typing import Any
 
 import typer
 
-from headgate.check import named
 from headgate.cli.output import (
     Format,
     console,
@@ -20,7 +19,8 @@ from headgate.cli.output import (
 )
 from headgate.errors import UsageError, shorten
 from headgate.events.json_text import as_json
-from headgate.query import satisfiable_query
+from headgate.findings.checks import named
+from headgate.queries import satisfiable_query
 from headgate.sharing.advice import ROUNDS, Advice
 from headgate.sharing.advice import advise as advised
 from headgate.sharing.sample_file import read_sample

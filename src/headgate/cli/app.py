@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 import headgate
-from headgate.cli.bench import bench
 from headgate.cli.check import check
 from headgate.cli.compact import compact
 from headgate.cli.explain import explain
@@ -34,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, check, match, explain, implies, relax, share, publish, run, compact, bench):
+for command in (init, check, match, explain, implies, relax, share, publish, run, compact):
     app.command()(command)
 
 

@@ -9,8 +9,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from headgate.check import Finding, named
-from headgate.check import check as find
 from headgate.cli.memory import memory_details, memory_line, plot_query, write_witnesses
 from headgate.cli.output import (
     ALL_WELL,
@@ -29,7 +27,9 @@ from headgate.cli.output import (
     show_refused,
 )
 from headgate.events.json_text import as_json
-from headgate.picture import check_plot
+from headgate.findings.checks import Finding, named
+from headgate.findings.checks import check as find
+from headgate.plots.figures import check_plot
 from headgate.queries import QuerySet
 
 SHOWN = 50

@@ -27,11 +27,11 @@ from headgate.cli.output import (
 from headgate.errors import EventError, UsageError, did_you_mean
 from headgate.events import parse_json_lines
 from headgate.events.json_text import as_json
-from headgate.explain import Explanation
-from headgate.explain import explain as explained
-from headgate.matching import Filing, Index, index, kind_of_index
+from headgate.findings import Explanation
+from headgate.findings import explain as explained
+from headgate.matching import Filing, Index, build_index, kind_of_index
 from headgate.predicate import Row, columns
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Schema, Stream
 
 DEEPEST, WIDEST = 4, 3  # of a tree, so that what is drawn can be read
@@ -87,7 +87,7 @@ def explain(
     is_held = query is None or query.kind == "filter"
     if tree and not is_held:
         raise UsageError(f"`{id}` is no filter on one stream, so no tree holds it")
-    held = index(found, kind, stream=chosen) if is_held else None
+    held = build_index(found, kind, stream=chosen) if is_held else None
     filing = held.filing(query.id) if query and held else None
     order = held.describe()["order"] if held and filing and filing.index == "asc" else None
     explanation = explained(query, found.schema, row, filing) if query else None

@@ -35,9 +35,9 @@ from headgate.cli.output import (
 from headgate.errors import UsageError
 from headgate.events import EventBatch, read_events
 from headgate.events.json_text import as_json
-from headgate.matching import Matches, index
+from headgate.matching import Matches, build_index
 from headgate.matching.chunks import Chunk, match_batches
-from headgate.picture import check_plot
+from headgate.plots.figures import check_plot
 from headgate.predicate import columns
 from headgate.queries import QuerySet
 from headgate.schema import Stream
@@ -116,7 +116,7 @@ def match(
     found = load(queries, schema, strict=strict)
     show_refused(found.report)
     chosen = found.schema.the_stream(stream)
-    index(QuerySet(found.schema), kind, stream=chosen.name)  # an error if there is no such kind
+    build_index(QuerySet(found.schema), kind, stream=chosen.name)  # is there such a kind?
     if semantics is not None:
         _check_for_expressions(kind, engine)
     left_out = [q.id for q in found if q.kind != "filter" and chosen.name in _streams(q)]
@@ -131,7 +131,7 @@ def match(
     elif engine is Engine.spark:
         chunks = _on_spark(events, found, chosen, kind, limit)
     else:
-        built = index(found, kind, stream=chosen.name)
+        built = build_index(found, kind, stream=chosen.name)
         adaptive = adaptive_in(built, needed=order_plot is not None)
         chunks = match_batches(built, _limited(_read(events, chosen, found), limit))
     with progress("matching") as advance:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from headgate.check import Finding
 from headgate.cli.output import escape, notes
 from headgate.errors import UsageError
 from headgate.events.json_text import as_json
+from headgate.findings.checks import Finding
 from headgate.sql import render_query
 
 if TYPE_CHECKING:
-    from headgate.bounded.witness.witness import Witness
+    from headgate.stateful.analysis.witness.witness import Witness
 
 SHOWN_CURES = 4
 LONGEST_NAME = 200
@@ -122,7 +122,7 @@ def plot_query(findings: list[Finding], plot: Path) -> None:
     if len(remembering) != 1:
         which = ", ".join(f.id for f in remembering[:5]) or "none"
         raise UsageError(f"--plot draws one join, DISTINCT or aggregate; here: {which}; give --id")
-    from headgate.bounded.graph.plot import plot_comparisons
+    from headgate.plots.memory.plot import plot_comparisons
 
     verdict = remembering[0].memory
     assert verdict is not None

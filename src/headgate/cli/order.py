@@ -51,7 +51,7 @@ def adaptive_in(built: Index, *, needed: bool) -> AscIndex | None:
 
 def told_order(adaptive: AscIndex) -> Iterator[str]:
     """In which order the constructs stand now, what events cost, and how it came to that."""
-    from headgate.matching.order_plot import periods_of
+    from headgate.plots.evaluation_order import periods_of
 
     told, periods = adaptive.describe(), periods_of(adaptive.monitor)
     order, last = told["order"], told["last_rearranged"]
@@ -74,7 +74,7 @@ def told_order(adaptive: AscIndex) -> Iterator[str]:
 
 
 def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
-    from headgate.matching.order_plot import periods_of, plot_periods
+    from headgate.plots.evaluation_order import periods_of, plot_periods
 
     periods = periods_of(adaptive.monitor)
     if periods:
@@ -97,7 +97,7 @@ def plotting(plot: Path | None, title: str) -> Iterator[Callable[[Batch], None]]
         yield remember
     finally:
         if plot is not None and periods:
-            from headgate.matching.order_plot import plot_periods
+            from headgate.plots.evaluation_order import plot_periods
 
             plot_periods(periods, plot, title)
             notes().print(f"the order over time is in {escape(str(plot))}")

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from headgate.errors import Position, SqlError, UsageError
 from headgate.predicate import Predicate
-from headgate.queries import LoadReport, QuerySet, read
+from headgate.queries import LoadReport, QuerySet, read_queries
 from headgate.schema import Stream, Value
 from headgate.sql import literal, parse_where
 
@@ -117,14 +117,14 @@ def load(
     if not queries:
         raise UsageError("which queries? Give a file with -q")
     with progress("reading queries") as advance:
-        return read(*(schema or ()), *queries, strict=strict, progress=advance)
+        return read_queries(*(schema or ()), *queries, strict=strict, progress=advance)
 
 
 def load_stream(schema: list[Path] | None, name: str | None) -> Stream:
     """The stream that conditions on the command line are about."""
     if not schema:
         raise UsageError("which stream? Give a file with CREATE STREAM by -s")
-    known = read(*schema, strict=True).schema
+    known = read_queries(*schema, strict=True).schema
     if name is None and len(known.streams) > 1:
         raise UsageError(f"which stream? There are {', '.join(known.names)}; name one by --stream")
     return known.the_stream(name)

@@ -26,7 +26,7 @@ from headgate.cli.output import (
 from headgate.events.json_text import as_json
 from headgate.implication import Relaxation
 from headgate.implication import relax as relaxed
-from headgate.picture import check_plot
+from headgate.plots.figures import check_plot
 from headgate.sql import render_predicate
 
 MOST_BOXES = 100
@@ -104,7 +104,7 @@ def relax(
         index=index,
     )
     if plot is not None:
-        from headgate.implication.plot import plot_relaxation
+        from headgate.plots.relaxation import plot_relaxation
 
         plot_relaxation(found, plot)
     rest = None if found.witness is None else found.rest_predicate(MOST_BOXES)

@@ -15,7 +15,7 @@ from headgate.cli.order import OrderPlotOption, plotting
 from headgate.cli.output import Format, complain, console, notes
 from headgate.cli.watch import watching
 from headgate.errors import UsageError
-from headgate.picture import check_plot
+from headgate.plots.figures import check_plot
 
 if TYPE_CHECKING:
     from headgate.spark.streaming.described import Pipeline

@@ -15,8 +15,8 @@ from headgate.cli.share_decision import decision_object, show_decision
 from headgate.cli.share_plan import plan_object, show_plan
 from headgate.errors import NetworkError, UsageError, did_you_mean
 from headgate.events.json_text import as_json
-from headgate.picture import check_plot
-from headgate.query import Query
+from headgate.plots.figures import check_plot
+from headgate.queries import Query
 from headgate.sharing.alternatives import Decision
 from headgate.sharing.content import Method
 from headgate.sharing.improve import total
@@ -165,7 +165,7 @@ def share(
         rearrange,
     )
     if plot is not None:
-        from headgate.sharing.drawing.plot import plot_plan
+        from headgate.plots.network.plot import plot_plan
 
         plot_plan(plan_of(planner), plot)
     if explain is not None:

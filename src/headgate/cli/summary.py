@@ -130,8 +130,8 @@ def _tables(result: Result) -> Iterator[tuple[str, str]]:
 
 def stored_lines(continuous: Mapping[str, Told]) -> Iterator[str]:
     """Of each continuous query, the rows that it gave, and what it stores against its bound."""
-    from headgate.bounded.synopses.sizes import readable
     from headgate.spark.streaming.alone import Growth
+    from headgate.stateful.analysis.synopses.sizes import readable
 
     for query_id, one in list(continuous.items())[:SHOWN_QUERIES]:
         given = f"{query_id}: {counted(one.rows, 'answer')}"

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.encoding import encode_column
+from headgate.events.columns import encode_column
 from headgate.events.reasons import show
 from headgate.schema import Attribute
 

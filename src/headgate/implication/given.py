@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from headgate.errors import UsageError
 from headgate.predicate import Predicate
-from headgate.queries import QuerySet
-from headgate.query import Query
+from headgate.queries import Query, QuerySet
 from headgate.schema import Schema, Stream
 from headgate.sql import parse_where
 

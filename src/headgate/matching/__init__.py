@@ -16,10 +16,10 @@ from headgate.queries import QuerySet
 
 KINDS = ("auto", "scan", "keyed", "be_tree", "asc")
 
-__all__ = ["KINDS", "Filing", "Index", "Matches", "ScanIndex", "index", "kind_of_index"]
+__all__ = ["KINDS", "Filing", "Index", "Matches", "ScanIndex", "build_index", "kind_of_index"]
 
 
-def index(
+def build_index(
     queries: QuerySet, kind: str = "auto", *, stream: str | None = None, threads: int | None = None
 ) -> Index:
     """An index over the filters of one stream; joins and aggregates are left out.

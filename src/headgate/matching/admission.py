@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from headgate.errors import QuerySetError
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Stream
 
 

@@ -11,7 +11,7 @@ from headgate.matching.matches import Matches
 from headgate.matching.protocol import Index
 from headgate.matching.scan import ScanIndex
 from headgate.predicate import IsNull, Within, atoms, columns
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Stream
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class AutoIndex:
     """Few queries are scanned. From `FEW` on they are in bitmaps, as long as these are small and
     all conditions are on single values of few attributes; and else they are keyed, and stay so.
 
-    5,000 queries on 20 attributes take less than half as long in bitmaps (`headgate bench
+    5,000 queries on 20 attributes take less than half as long in bitmaps (`python -m benchmarks
     asc-time`). In trials keys were as fast or faster from 20,000 queries on, and where constants
     are so many that the bitmaps do not stay in a cache. Conditions that compare two attributes, or
     texts with patterns, are filed better by keys.

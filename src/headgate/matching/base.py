@@ -10,7 +10,7 @@ from typing import Any, Self
 from headgate.events import EventBatch, from_rows
 from headgate.matching.admission import check_held, check_new, check_update
 from headgate.matching.matches import Matches, joined
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Stream
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 from headgate.matching.filing import Filing
 from headgate.matching.matches import Matches
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Stream
 
 

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from headgate.encoding import CodedColumn, encode_column
-from headgate.encoding.columns import Mask
 from headgate.events import EventBatch
+from headgate.events.columns import CodedColumn, Mask, encode_column
 from headgate.matching.admission import check_held
 from headgate.matching.base import BaseIndex
 from headgate.matching.filing import Filing
@@ -40,7 +39,7 @@ from headgate.predicate import (
     Matches as TextMatches,
 )
 from headgate.predicate.comparison import HOLDS, order, zone_of
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import DecimalType, Integer, Stream, Type
 
 KEPT_BYTES = 64 << 20
@@ -56,7 +55,7 @@ class ScanIndex(BaseIndex):
 
     >>> from headgate.schema import INT, Attribute
     >>> from headgate.sql import parse_where
-    >>> from headgate.query import Source
+    >>> from headgate.queries import Source
     >>> s = Stream("s", (Attribute("a", INT),))
     >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
     >>> index = ScanIndex.build(s, [big])

@@ -11,7 +11,7 @@ from headgate.events import EventBatch
 from headgate.matching.found import Found, from_pairs
 from headgate.matching.scan import ScanIndex
 from headgate.predicate.conjunctions import Conjunction, conjunctions
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Stream
 
 

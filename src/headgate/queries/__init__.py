@@ -1,15 +1,33 @@
 """A query set is an ordered, versioned collection with stable ids; files in, files out."""
 
 from headgate.queries.queryset import Change, QuerySet, query_version
-from headgate.queries.read import from_dataframe, read
+from headgate.queries.read import queries_from_dataframe, read_queries
 from headgate.queries.report import LoadReport, RowError
+from headgate.queries.satisfiability import satisfiable_query
+from headgate.sql.query import (
+    Aggregate,
+    AggregateFunction,
+    Origin,
+    Output,
+    Query,
+    Source,
+    attribute_of,
+)
 
 __all__ = [
+    "Aggregate",
+    "AggregateFunction",
     "Change",
     "LoadReport",
+    "Origin",
+    "Output",
+    "Query",
     "QuerySet",
     "RowError",
-    "from_dataframe",
+    "Source",
+    "attribute_of",
+    "queries_from_dataframe",
     "query_version",
-    "read",
+    "read_queries",
+    "satisfiable_query",
 ]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from headgate.errors import QuerySetError, did_you_mean
 from headgate.queries.report import LoadReport
-from headgate.query import Query
 from headgate.schema import Schema
 from headgate.sql import render_schema, render_select
+from headgate.sql.query import Query
 
 
 def query_version(query: Query) -> str:
@@ -34,7 +34,7 @@ class QuerySet:
     """An ordered collection of queries over one schema.
 
     >>> from headgate.predicate import TRUE
-    >>> from headgate.query import Source
+    >>> from headgate.sql.query import Source
     >>> everything = Query("all", (Source("s", "s"),), TRUE)
     >>> queries = QuerySet(Schema())
     >>> queries.add(everything)

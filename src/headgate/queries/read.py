@@ -27,9 +27,9 @@ from headgate.errors import (
 )
 from headgate.queries.queryset import QuerySet
 from headgate.queries.report import LoadReport, RowError
-from headgate.query import Query, Source
 from headgate.schema import Schema, Stream
 from headgate.sql import Rejected, Script, WhereReader
+from headgate.sql.query import Query, Source
 
 Progress = Callable[[int], None]
 REPORT_EVERY = 2_000
@@ -49,7 +49,7 @@ class Row:
     problem: SqlError | None = None
 
 
-def read(
+def read_queries(
     *files: str | Path,
     schema: Schema | None = None,
     strict: bool = False,
@@ -72,7 +72,7 @@ def read(
     return loader.result(strict)
 
 
-def from_dataframe(
+def queries_from_dataframe(
     frame: Any, schema: Schema | Stream | QuerySet | str | Path, *, strict: bool = False
 ) -> QuerySet:
     """The queries of a Spark or pandas DataFrame, or a pyarrow Table, with a file's columns.
@@ -92,7 +92,7 @@ def _schema_of(given: Schema | Stream | QuerySet | str | Path) -> Schema:
         return Schema((given,))
     if isinstance(given, Schema):
         return given
-    return (given if isinstance(given, QuerySet) else read(given)).schema
+    return (given if isinstance(given, QuerySet) else read_queries(given)).schema
 
 
 def _table_rows(frame: Any) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headgate.predicate import Predicate, disjunction
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.sharing.improve import improved
 from headgate.sharing.network import Link, Network, Node

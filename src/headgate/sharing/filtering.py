@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from headgate.encoding import CodedColumn, encode_column
-from headgate.encoding.columns import Mask
+from headgate.events.columns import CodedColumn, Mask, encode_column
 from headgate.matching.scan import Evaluation
 from headgate.predicate import Predicate, columns
 from headgate.schema import Stream

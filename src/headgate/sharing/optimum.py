@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.errors import UsageError
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.sharing.content import bytes_of, content_of, everything, united
 from headgate.sharing.network import Network
 from headgate.sharing.planner import LOAD, Published

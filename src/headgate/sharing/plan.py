@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from headgate.predicate import Predicate, disjunction
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.sharing.alternatives import Decision
 from headgate.sharing.content import content_of, implied_by

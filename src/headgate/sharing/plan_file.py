@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headgate.predicate import Predicate, disjunction
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.plan import Delivery, Flow, Origin, Plan

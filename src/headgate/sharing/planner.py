@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass
 
 from headgate.errors import NetworkError, UsageError, did_you_mean
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.sharing.alternatives import Candidate, Decision
 from headgate.sharing.content import (
     Content,

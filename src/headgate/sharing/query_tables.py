@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headgate.errors import PipelineError, QueriesRejected, QuerySetError, SqlError, did_you_mean
-from headgate.queries import QuerySet, read
-from headgate.query import Query
+from headgate.queries import Query, QuerySet, read_queries
 from headgate.schema import Schema
 from headgate.sharing.network import Network
 from headgate.sql import Rejected, Script
@@ -142,7 +141,7 @@ def _read(table: Table, key: str, paths: list[Path], schema: Schema | None) -> Q
             hint = "paths start from where the network file is"
             raise table.error((key, number), f"there is no file {path}", hint)
     try:
-        return read(*paths, schema=schema, strict=True)
+        return read_queries(*paths, schema=schema, strict=True)
     except QueriesRejected as error:
         raise PipelineError(str(error.errors[0])) from None
     except QuerySetError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headgate.errors import UsageError
 from headgate.predicate import Column, Predicate, columns
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.sharing.sampled import Bits, Sampled, count
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from headgate.predicate import Column, Predicate
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.sharing.filtering import Filterable
 from headgate.sharing.plan import Delivery, Flow, Plan

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from headgate.encoding.arrays import Arrays
 from headgate.errors import SnapshotError
+from headgate.snapshot.arrays.arrays import Arrays
 
 
 def write_arrays(path: Path, arrays: Arrays) -> None:

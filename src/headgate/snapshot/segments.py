@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from headgate.encoding import EncodedQueries, Texts, encode_queries
-from headgate.encoding.arrays import assembled, named_arrays
-from headgate.encoding.texts import pack
-from headgate.encoding.validate import flaw, texts_flaw
 from headgate.schema import Schema
+from headgate.snapshot.arrays import EncodedQueries, Texts, encode_queries
+from headgate.snapshot.arrays.arrays import assembled, named_arrays
+from headgate.snapshot.arrays.texts import pack
+from headgate.snapshot.arrays.validate import flaw, texts_flaw
 from headgate.snapshot.files import read_arrays
 
 Positions = npt.NDArray[np.int64]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from headgate.encoding import decode_queries
 from headgate.errors import SnapshotError, SqlError
 from headgate.queries import LoadReport, QuerySet
 from headgate.queries.read import collector_at_rest
 from headgate.schema import Schema
+from headgate.snapshot.arrays import decode_queries
 from headgate.snapshot.files import checksum
 from headgate.snapshot.manifest import NAME, Entry, Manifest, read_manifest
 from headgate.snapshot.order import Disordered, check_unique, living

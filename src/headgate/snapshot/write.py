@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from headgate.encoding import encode_queries
-from headgate.encoding.arrays import named_arrays
-from headgate.encoding.texts import pack
 from headgate.errors import SnapshotError
 from headgate.queries import QuerySet
 from headgate.queries.read import collector_at_rest
+from headgate.snapshot.arrays import encode_queries
+from headgate.snapshot.arrays.arrays import named_arrays
+from headgate.snapshot.arrays.texts import pack
 from headgate.snapshot.files import checksum, link_or_copy, sync, write_arrays
 from headgate.snapshot.manifest import NAME, Entry, Manifest, file_name, manifest_text
 from headgate.snapshot.schema_text import schema_text

@@ -15,8 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.errors import Unbounded, UsageError, did_you_mean
-from headgate.queries import QuerySet
-from headgate.query import Query
+from headgate.queries import Query, QuerySet
 from headgate.schema import Schema, Stream
 from headgate.spark.frames import stream_of, used_columns, warn
 from headgate.spark.results import NO_ATTRIBUTE
@@ -73,7 +72,7 @@ def continuous(
 
         hg.spark.continuous("SELECT DISTINCT o.id FROM orders AS o, …", {"orders": df, …}, schema)
     """
-    from headgate.bounded.running.refusal import check_runs
+    from headgate.stateful.runtime.refusal import check_runs
 
     _check(mode, invalid, shards)
     bound, schema = _bound(query, streams, about)
@@ -104,7 +103,7 @@ def _check(mode: str, invalid: str, shards: int | None) -> None:
 def _bound(
     query: Query | str, streams: Mapping[str, DataFrame], about: QuerySet | Schema | None
 ) -> tuple[Query, Schema]:
-    from headgate.bounded.running.opening import read_query
+    from headgate.stateful.runtime.opening import read_query
 
     schema = about.schema if isinstance(about, QuerySet) else about
     if isinstance(query, str):

@@ -18,10 +18,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not in its stubs
 
 from headgate.errors import UsageError, did_you_mean
-from headgate.matching import index as build_index
+from headgate.matching import build_index
 from headgate.predicate import columns
-from headgate.queries import QuerySet
-from headgate.query import Query
+from headgate.queries import Query, QuerySet
 from headgate.schema import Attribute, Stream
 from headgate.spark.frames import listed, quoted, used_columns, warn
 from headgate.spark.results import ADDED, NO_ATTRIBUTE, TYPES, Matcher, Output

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from headgate.queries import read
+from headgate.queries import read_queries
 from headgate.snapshot import publish
 from headgate.spark.pipeline import read_pipeline
 from headgate.spark.sharing.running import share
@@ -145,7 +145,7 @@ def _published(pipeline: Pipeline, state: Path, on_note: OnNote) -> Path:
     if pipeline.queries.published is not None:
         return pipeline.queries.published
     root = state / "queries"
-    found = read(*pipeline.queries.files, strict=pipeline.queries.strict)
+    found = read_queries(*pipeline.queries.files, strict=pipeline.queries.strict)
     for row in found.report.errors[:SHOWN]:
         on_note(f"refused: {row.error}" + (f" (query {row.id})" if row.id else ""))
     if found.report.errors:

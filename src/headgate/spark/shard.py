@@ -23,13 +23,13 @@ from headgate.errors import EventError, StateError
 from headgate.events import EventBatch
 from headgate.events.batch import used_attributes
 from headgate.events.tables import from_table
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.sql import Script
 
 if TYPE_CHECKING:
-    from headgate.bounded.running.reduction import Reduction
-    from headgate.bounded.running.run import Run
+    from headgate.stateful.runtime.reduction import Reduction
+    from headgate.stateful.runtime.run import Run
 
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
@@ -62,7 +62,7 @@ class Sent:
         return _reduction(self.schema, self.query)
 
     def begin(self) -> Run:
-        from headgate.bounded.running.run import Run
+        from headgate.stateful.runtime.run import Run
 
         query, schema = self.bound()
         return Run(query, schema, mode=self.mode, expand=self.expand)
@@ -78,7 +78,7 @@ def _bound(declarations: str, query: str) -> tuple[Query, Schema]:
 
 @lru_cache(maxsize=KEPT)
 def _reduction(declarations: str, query: str) -> Reduction:
-    from headgate.bounded.running.reduction import Reduction
+    from headgate.stateful.runtime.reduction import Reduction
 
     return Reduction(*_bound(declarations, query))
 

@@ -13,7 +13,6 @@ from operator import and_, or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headgate.bounded.running.needed import Needed
 from headgate.schema import (
     Boolean,
     Double,
@@ -25,6 +24,7 @@ from headgate.schema import (
     ValueSet,
 )
 from headgate.spark.frames import arrow_type
+from headgate.stateful.runtime.needed import Needed
 
 FEW = 50  # values, or intervals of them, that a condition lists
 

@@ -17,18 +17,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.bounded.cases.case import aggregates, argument_columns, output_columns
-from headgate.bounded.running.outputs import MULTIPLICITY, output_names
 from headgate.errors import Unbounded
 from headgate.predicate import And, Compare, Predicate, columns
 from headgate.predicate import Column as Attribute
-from headgate.query import Aggregate, Query, Source
+from headgate.queries import Aggregate, Query, Source
 from headgate.schema import Schema
 from headgate.spark.cap import capped
 from headgate.spark.continuous import selected, use_rocks_db
 from headgate.spark.shard import Sent, valid
 from headgate.sql import name, render_predicate
 from headgate.sql.render import dotted
+from headgate.stateful.analysis.cases.case import aggregates, argument_columns, output_columns
+from headgate.stateful.runtime.outputs import MULTIPLICITY, output_names
 
 
 def unbounded(

@@ -22,8 +22,7 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not
 from headgate.errors import UsageError
 from headgate.implication.given import Condition, as_predicate
 from headgate.predicate import Predicate, columns
-from headgate.queries import QuerySet
-from headgate.query import Query, Source
+from headgate.queries import Query, QuerySet, Source
 from headgate.schema import Attribute, Schema, Stream
 from headgate.snapshot import fingerprint, open_snapshot
 from headgate.spark.frames import stream_of, used_columns

@@ -18,12 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.events import EventBatch, Piece, read_piece
-from headgate.matching import Index, index
+from headgate.matching import Index, build_index
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.auto import FEW
 from headgate.predicate import columns
-from headgate.queries import query_version
-from headgate.query import Query
+from headgate.queries import Query, query_version
 from headgate.schema import Stream
 from headgate.snapshot import Snapshot, fingerprint, open_snapshot
 
@@ -105,7 +104,9 @@ def load(directory: str, stream: str, kind: str, options: AscOptions | None = No
     if options is not None:
         built = _adaptive(chosen, filters, options)
     else:
-        built = index(queries, kind, stream=chosen.name, threads=1)  # a task keeps to its core
+        built = build_index(
+            queries, kind, stream=chosen.name, threads=1
+        )  # a task keeps to its core
     return _ready(built, chosen, names, lambda positions: [filters[p] for p in positions.tolist()])
 
 

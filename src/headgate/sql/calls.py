@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from headgate.errors import SqlError, UnsupportedSql
-from headgate.query import AggregateFunction
 from headgate.sql.lexer import Token, fail
+from headgate.sql.query import AggregateFunction
 
 Clause = Literal["condition", "SELECT", "FROM", "declaration"]
 AGGREGATES: frozenset[str] = frozenset(get_args(AggregateFunction))

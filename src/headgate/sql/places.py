@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from headgate.errors import Position
 from headgate.predicate import Atom, Column
-from headgate.query import Origin, Query
 from headgate.schema import Schema
 from headgate.sql.grammar import Extent
+from headgate.sql.query import Origin, Query
 from headgate.sql.select import bind_query
 
 

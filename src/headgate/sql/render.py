@@ -23,7 +23,6 @@ from headgate.predicate import (
     Truth,
     Within,
 )
-from headgate.query import Aggregate, Output, Query, Source
 from headgate.schema import (
     NOTHING,
     Attribute,
@@ -36,6 +35,7 @@ from headgate.schema import (
     ValueSet,
     successor,
 )
+from headgate.sql.query import Aggregate, Output, Query, Source
 from headgate.sql.scope import zone_of
 from headgate.sql.words import RESERVED, TYPED
 

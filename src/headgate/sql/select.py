@@ -14,11 +14,11 @@ from headgate.errors import (
     did_you_mean,
 )
 from headgate.predicate import TRUE, Atom, Column, Predicate
-from headgate.query import Aggregate, AggregateFunction, Output, Query, Source
 from headgate.schema import Schema, Stream
 from headgate.sql.dialect import parse
 from headgate.sql.lexer import tokens
 from headgate.sql.literals import article
+from headgate.sql.query import Aggregate, AggregateFunction, Output, Query, Source
 from headgate.sql.scope import Scope
 from headgate.sql.statement_grammar import QueryText, check_query
 from headgate.sql.where import Binder

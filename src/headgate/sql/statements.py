@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headgate.errors import Position, SqlError, SqlSyntaxError, UnknownName, UnsupportedSql
 from headgate.predicate import Predicate
-from headgate.query import Origin, Query, Source
 from headgate.schema import DeclaredAggregate, Schema, Stream
 from headgate.sql import fast
 from headgate.sql.declarations import Declarations
 from headgate.sql.lexer import fail, statements, tokens
+from headgate.sql.query import Origin, Query, Source
 from headgate.sql.scope import Scope
 from headgate.sql.select import bind_query
 

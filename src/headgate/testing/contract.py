@@ -11,7 +11,7 @@ import pyarrow as pa
 from headgate.errors import QuerySetError
 from headgate.matching import Index, Matches, ScanIndex
 from headgate.predicate import evaluate
-from headgate.query import Query, Source
+from headgate.queries import Query, Source
 from headgate.schema import BIGINT, INT, STRING, Attribute, Interval, Stream, ValueSet
 from headgate.sql import parse_where
 from headgate.testing.generate import every_type, random_rows, random_where

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from benchmarks.workloads.boxes import box_events
+from benchmarks.workloads.covering_boxes import covering_boxes
 from headgate.errors import UsageError
 from headgate.events import from_rows
 from headgate.implication.evaluation import METHODS, Evaluator, Method
 from headgate.predicate import Or, Predicate, evaluate
 from headgate.schema import DOUBLE, INT, Attribute, Interval, Stream, ValueSet
 from headgate.sql import parse_where
-from headgate.workloads.boxes import box_events
-from headgate.workloads.covering_boxes import covering_boxes
 from tests.boundaries import STREAM, Row
 from tests.strategies import Clauses, Seeded, row
 

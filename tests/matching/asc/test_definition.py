@@ -29,8 +29,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import ExpansionTooLarge, UsageError
-from headgate.matching.asc.construct import Construct, Region, constructs, shown
-from headgate.matching.asc.definition import (
+from headgate.predicate import Column, IsNull, Predicate
+from headgate.predicate import evaluate as truth
+from headgate.predicate.conjunctions import Conjunction, conjunctions
+from headgate.schema import BIGINT, DOUBLE, INT, STRING, Attribute, Stream, Type, Value
+from headgate.sql import parse_where
+from tests.boundaries import STREAM
+from tests.oracles.asc_construct import Construct, Region, constructs, shown
+from tests.oracles.asc_definition import (
     Evaluation,
     Period,
     conditional_selectivity,
@@ -40,12 +46,6 @@ from headgate.matching.asc.definition import (
     macro_sequence,
     minimal_cover_sets,
 )
-from headgate.predicate import Column, IsNull, Predicate
-from headgate.predicate import evaluate as truth
-from headgate.predicate.conjunctions import Conjunction, conjunctions
-from headgate.schema import BIGINT, DOUBLE, INT, STRING, Attribute, Stream, Type, Value
-from headgate.sql import parse_where
-from tests.boundaries import STREAM
 from tests.strategies import Clauses, Drawn, row
 
 A1, A2, A3, A4 = range(4)

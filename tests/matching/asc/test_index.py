@@ -17,7 +17,7 @@ from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Order
 from headgate.matching.asc.statistics import Statistics, summed
 from headgate.matching.asc.trigger import Trigger
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import DOUBLE, INT, STRING, Attribute, Stream
 from headgate.testing.contract import lists, query
 from headgate.testing.generate import every_type, random_rows, random_where

@@ -9,7 +9,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from headgate.matching.asc import definition
 from headgate.matching.asc.arrows import SURE, found_arrows
 from headgate.matching.asc.lookahead import improved_sequence
 from headgate.matching.asc.order import used_constructs
@@ -21,6 +20,7 @@ from tests.matching.asc.helpers import (
     random_bitmaps,
     random_sample,
 )
+from tests.oracles import asc_definition
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Case:
     """Constructs and events, for the kernels and for the plain version, and some order."""
 
     monitored: Monitored
-    plain: Sequence[definition.AnyConstruct]
+    plain: Sequence[asc_definition.AnyConstruct]
     events: list[list[int]]
     alive: int
     order: list[int]
 
     def cost(self, order: list[int]) -> int:
-        walks = (definition.evaluate(self.plain, e, order, {}, self.alive) for e in self.events)
+        walks = (asc_definition.evaluate(self.plain, e, order, {}, self.alive) for e in self.events)
         return sum(len(walk.path) for walk in walks)
 
     def rows(self) -> dict[tuple[int, int], int]:
@@ -81,9 +81,11 @@ def plain_arrows(case: Case, fewest: int) -> dict[tuple[int, int], int]:
     arrows: dict[tuple[int, int], int] = {}
     decided: set[tuple[int, int]] = set()
     for depth in range(1, len(case.order) - 1):
-        groups: dict[tuple[int, int], list[tuple[list[int], definition.Evaluation]]] = {}
+        groups: dict[tuple[int, int], list[tuple[list[int], asc_definition.Evaluation]]] = {}
         for event in case.events:
-            walked = definition.evaluate(case.plain, event, case.order, arrows, case.alive, depth)
+            walked = asc_definition.evaluate(
+                case.plain, event, case.order, arrows, case.alive, depth
+            )
             standing = walked.path[-1], event[walked.path[-1]]
             if walked.grb and standing not in decided:
                 groups.setdefault(standing, []).append((event, walked))
@@ -106,8 +108,8 @@ def plain_arrows(case: Case, fewest: int) -> dict[tuple[int, int], int]:
 def _saved(
     case: Case,
     event: list[int],
-    arrows: definition.Arrows,
-    walked: definition.Evaluation,
+    arrows: asc_definition.Arrows,
+    walked: asc_definition.Evaluation,
     target: int,
 ) -> int:
     """How many constructs fewer, if one that is not evaluated yet is next."""
@@ -121,8 +123,8 @@ def _saved(
 def _rest(
     case: Case,
     event: list[int],
-    arrows: definition.Arrows,
-    walked: definition.Evaluation,
+    arrows: asc_definition.Arrows,
+    walked: asc_definition.Evaluation,
     target: int | None,
 ) -> int:
     """How many constructs are evaluated from here on."""

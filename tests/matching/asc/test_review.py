@@ -11,7 +11,7 @@ from headgate.matching.asc.index import AscIndex
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Order
 from headgate.matching.asc.statistics import Statistics, summed
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import BIGINT, INT, STRING, Attribute, Stream
 from headgate.testing.contract import lists, query
 

@@ -7,7 +7,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from headgate.matching.asc import definition
 from headgate.matching.asc.evaluate import DROPPED, EVALUATED, EVENTS, FOLLOWED, MICRO, evaluate
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Order, found_order, used_constructs
@@ -20,6 +19,7 @@ from tests.matching.asc.helpers import (
     random_bitmaps,
     random_sample,
 )
+from tests.oracles import asc_definition
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -41,10 +41,10 @@ def test_sequences_and_arrows_are_those_of_the_definitions(seed: int) -> None:
     starts = [0 if monitored is None else size * step for step in range(steps)]
     periods = [events[start : start + size] for start in starts]
     alive = bitmap(bitmaps.alive)
-    sequence, cover = definition.macro_sequence(narrowed, periods, alive)
+    sequence, cover = asc_definition.macro_sequence(narrowed, periods, alive)
     assert order.sequence == tuple(used[place] for place in sequence)
     assert order.cover == cover
-    arrows = definition.hybrid_arrows(narrowed, sequence, cover, periods, alive, fewest)
+    arrows = asc_definition.hybrid_arrows(narrowed, sequence, cover, periods, alive, fewest)
     expected = {
         int(bitmaps.subjects[used[at]].rows[region]): used[target]
         for (at, region), target in arrows.items()
@@ -53,7 +53,9 @@ def test_sequences_and_arrows_are_those_of_the_definitions(seed: int) -> None:
     assert {row: int(order.arrows[row]) for row in at} == expected
 
 
-def _narrowed(construct: definition.AnyConstruct, used: list[int]) -> definition.AnyConstruct:
+def _narrowed(
+    construct: asc_definition.AnyConstruct, used: list[int]
+) -> asc_definition.AnyConstruct:
     """With candidates by their places among the constructs in use."""
     regions = tuple(
         PlainRegion(
@@ -92,7 +94,7 @@ def test_counts_are_those_of_the_definitions(seed: int) -> None:
         if arrows[row] >= 0
     }
     alive = bitmap(bitmaps.alive)
-    walked = [definition.evaluate(plain, event, used, by_region, alive) for event in events]
+    walked = [asc_definition.evaluate(plain, event, used, by_region, alive) for event in events]
     assert tally[EVENTS] == len(events)
     assert tally[DROPPED] == sum(one.grb == 0 for one in walked)
     assert tally[EVALUATED] == sum(len(one.path) for one in walked)

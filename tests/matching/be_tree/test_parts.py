@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from benchmarks.workloads import begen
 from headgate.matching import ScanIndex
 from headgate.matching.be_tree.capacity import capacity_for
 from headgate.matching.be_tree.cut import fitting
@@ -22,7 +23,6 @@ from headgate.predicate import Within
 from headgate.schema import BIGINT, INT, Attribute, Interval, Stream, ValueSet
 from headgate.sql import parse_where
 from headgate.testing.contract import lists, query
-from headgate.workloads import begen
 
 STREAM = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
 

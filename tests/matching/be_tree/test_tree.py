@@ -12,7 +12,7 @@ from headgate.errors import UsageError
 from headgate.matching import ScanIndex
 from headgate.matching.be_tree.index import BeTreeIndex
 from headgate.matching.be_tree.options import BeTreeOptions, Evaluation
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Attribute, DecimalType, Stream
 from headgate.testing.contract import lists, query
 from headgate.testing.generate import every_type, random_rows, random_where

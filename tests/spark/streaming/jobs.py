@@ -124,7 +124,7 @@ def events(count: int, seed: int) -> str:
 
 def expected(files: list[Path], found: QuerySet, stream: str = "orders") -> Counter[Match]:
     """The matches of whole files, by the local index."""
-    index = hg.index(found, stream=stream)
+    index = hg.build_index(found, stream=stream)
     versions = {query.id: query_version(query) for query in found}
     matches: Counter[Match] = Counter()
     for path in files:

@@ -14,8 +14,7 @@ from pyspark.sql import SparkSession
 import headgate as hg
 from headgate.events import read_events
 from headgate.events.json_text import as_json
-from headgate.queries import QuerySet
-from headgate.query import Query, Source
+from headgate.queries import Query, QuerySet, Source
 from headgate.schema import Schema
 from headgate.snapshot import publish
 from headgate.spark.running import run
@@ -115,7 +114,7 @@ def test_batch_equals_stream_equals_local(tmp_path: Path, spark: SparkSession) -
         assert routed(spark, files[-1], queries) == Counter(
             {match: times for match, times in local.items() if match[0] == str(files[-1])}
         )
-        used = hg.index(queries).stream
+        used = hg.build_index(queries).stream
         batches = [batch for file in files for batch in read_events(file, used)]
         letters = {(d.source, d.line, d.reason, d.raw) for batch in batches for d in batch.dead}
         dead = rows_in(folder / "out", "dead")

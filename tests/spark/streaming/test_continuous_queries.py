@@ -69,7 +69,7 @@ class Shop:
 
     def publish(self, selects: dict[str, str] = CONTINUOUS, wheres: dict[str, str] = WHERES) -> int:
         (self.folder / "queries.sql").write_text(queries(wheres) + continuous(selects))
-        found = hg.read(self.folder / "queries.sql", strict=True)
+        found = hg.read_queries(self.folder / "queries.sql", strict=True)
         return int(publish(found, self.folder / "queries").version)
 
     def write(self, stream: str, count: int, seed: int) -> None:
@@ -115,7 +115,7 @@ class Shop:
         return rows_in(self.out, f"answers/{name}")
 
     def duck(self, select: str, **files: list[Path]) -> list[tuple[Any, ...]]:
-        found = hg.read(self.folder / "queries.sql", strict=True)
+        found = hg.read_queries(self.folder / "queries.sql", strict=True)
         return answered(files or self.files, found, select)
 
     def check(self) -> None:
@@ -290,7 +290,7 @@ def _publish_strange(shop: Shop) -> None:
         )
     )
     (shop.folder / "queries.sql").write_text(text)
-    publish(hg.read(shop.folder / "queries.sql", strict=True), shop.folder / "queries")
+    publish(hg.read_queries(shop.folder / "queries.sql", strict=True), shop.folder / "queries")
 
 
 def test_which_stream_is_routed_and_what_is_left_out(shop: Shop) -> None:
@@ -391,7 +391,7 @@ def test_a_rate_beside_a_replay(shop: Shop) -> None:
         "CREATE QUERY m AS SELECT method, COUNT(*) AS n FROM payments "
         "WHERE method IN ('card', 'cash') GROUP BY method;"
     )
-    publish(hg.read(shop.folder / "queries.sql", strict=True), shop.folder / "queries")
+    publish(hg.read_queries(shop.folder / "queries.sql", strict=True), shop.folder / "queries")
     shop.write("payments", 100, 1)
 
     def each(batch: Batch) -> None:

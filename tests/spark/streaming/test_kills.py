@@ -87,7 +87,7 @@ def _publish(folder: Path, number: int) -> None:
         queries({**WHERES, "changing": f"qty > {number}"})
         + continuous({**CONTINUOUS, "counting": counting})
     )
-    assert publish(hg.read(script, strict=True), folder / "queries").version == number + 1
+    assert publish(hg.read_queries(script, strict=True), folder / "queries").version == number + 1
 
 
 def _run(pipeline: Path, point: str, batch: int) -> None:

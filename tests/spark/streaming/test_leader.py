@@ -65,7 +65,7 @@ def publish_queries(folder: Path, count: int) -> None:
             for n in range(count)
         )
     )
-    publish(hg.read(script, strict=True), folder / "queries")
+    publish(hg.read_queries(script, strict=True), folder / "queries")
 
 
 def write(folder: Path, number: int, rare: str) -> Path:
@@ -133,7 +133,7 @@ def test_the_order_follows_the_stream_and_outlives_the_job(
 
 def first_order(folder: Path) -> list[str]:
     """Before any event has come."""
-    index = hg.index(version_in(folder / "queries", 1), "asc")
+    index = hg.build_index(version_in(folder / "queries", 1), "asc")
     order: list[str] = index.describe()["order"]
     return order
 
@@ -245,5 +245,5 @@ def test_what_goes_wrong_is_noted_and_no_more(folder: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_is_led(folder: Path, kind: str) -> None:
     """Other indexes are asked for nothing."""
-    index = hg.index(version_in(folder / "queries", 1), kind)
+    index = hg.build_index(version_in(folder / "queries", 1), kind)
     assert isinstance(index, Led) == (kind == "asc")

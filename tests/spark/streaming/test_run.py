@@ -54,7 +54,7 @@ class Workshop:
     def publish(self, wheres: dict[str, str] = WHERES, more: str = "") -> int:
         script = self.folder / "queries.sql"
         script.write_text(queries(wheres) + more)
-        return int(publish(hg.read(script, strict=True), self.published).version)
+        return int(publish(hg.read_queries(script, strict=True), self.published).version)
 
     def write(self, name: str, count: int, seed: int) -> Path:
         """A file that appears at once, as files must."""
@@ -371,7 +371,7 @@ def test_a_new_schema_does_not_change_the_columns_of_the_output(shop: Workshop) 
         if batch.number == 0:
             script = shop.folder / "queries.sql"
             script.write_text(queries().replace("id BIGINT", "id STRING"))
-            publish(hg.read(script, strict=True), shop.published)
+            publish(hg.read_queries(script, strict=True), shop.published)
 
     described = shop.pipeline(source={"kind": "files", "path": "events", "files_per_trigger": 1})
     shop.run(described, each=each)

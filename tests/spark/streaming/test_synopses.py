@@ -23,7 +23,7 @@ SQL = "CREATE STREAM s (a INT CHECK (a IN ({values}))); CREATE QUERY q AS SELECT
 
 def standing(folder: Path, values: str = "1, 2", what: str = "DISTINCT a") -> Standing:
     (folder / "q.sql").write_text(SQL.format(values=values, what=what))
-    found = hg.read(folder / "q.sql", strict=True)
+    found = hg.read_queries(folder / "q.sql", strict=True)
     return Standing.of(found["q"], found.schema)
 
 

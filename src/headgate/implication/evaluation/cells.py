@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.encoding import encode_column, plain_numbers
-from headgate.encoding.cuts import NUMBERS, pool_of
+from headgate.events.columns import encode_column, plain_numbers
 from headgate.implication.evaluation.numbering import (
     buckets_of_doubles,
     buckets_of_whole,
@@ -26,6 +25,7 @@ from headgate.matching.keyed.code_book import Regions
 from headgate.predicate import Column
 from headgate.schema import Double
 from headgate.schema.types import NAN_RANK
+from headgate.snapshot.arrays.cuts import NUMBERS, pool_of
 
 BUCKETS_FOR_A_CUT = 8
 FEWEST_BUCKETS, MOST_BUCKETS = 1 << 8, 1 << 16

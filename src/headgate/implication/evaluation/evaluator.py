@@ -14,11 +14,11 @@ from headgate.implication.evaluation.by_boxes import ByBoxes, Cut, Judge
 from headgate.implication.evaluation.standard import Mask, Standard, Vectorised
 from headgate.implication.evaluation.trees import LibraryTree, Tree
 from headgate.implication.given import Condition, as_predicate, stream_given
+from headgate.jit.cache import announce
 from headgate.matching import Index, kind_of_index
-from headgate.matching.keyed.compiled import announce
 from headgate.predicate import Box, Predicate, columns, dnf
 from headgate.predicate.dnf import plain_boxes
-from headgate.query import Query, Source
+from headgate.queries import Query, Source
 from headgate.schema import Stream
 
 Method = Literal["auto", "standard", "vectorised", "tree", "r-tree", "r*-tree", "bitmap", "index"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.matching.keyed.compiled import kernel
-from headgate.matching.keyed.intrinsics import lowest_bit, unchecked
+from headgate.jit.cache import kernel
+from headgate.jit.intrinsics import lowest_bit, unchecked
 
 
 @kernel

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.matching.keyed.compiled import kernel, part_of_kernel
-from headgate.matching.keyed.intrinsics import unchecked
+from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit.intrinsics import unchecked
 
 
 @part_of_kernel

@@ -48,7 +48,7 @@ def _plainly(query: Boxes, stream: Boxes, budget: int, tally: Tally) -> list[Par
 
 def _by_kernel(query: Boxes, stream: Boxes, budget: int, tally: Tally) -> Iterator[Part]:
     from headgate.implication.exact.search import OPEN, UNCOVERED, search
-    from headgate.matching.keyed.compiled import announce
+    from headgate.jit.cache import announce
 
     announce(__package__)
     both = stream.and_also(query)

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.matching.keyed.compiled import kernel
-from headgate.matching.keyed.intrinsics import unchecked
+from headgate.jit.cache import kernel
+from headgate.jit.intrinsics import unchecked
 
 SKIP, ACTIVE, ITEM, PARENT, DEPTH, HEAD = range(6)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.matching.keyed.compiled import kernel, part_of_kernel
+from headgate.jit.cache import kernel, part_of_kernel
 
 COVERED = 0
 UNCOVERED = 1

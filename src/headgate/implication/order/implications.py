@@ -24,7 +24,7 @@ from headgate.implication.order.definition import Order
 from headgate.implication.order.parents import Also, containing, direct_parents, joint_containers
 from headgate.implication.order.products import Numbers
 from headgate.implication.pair import Declared
-from headgate.matching.keyed.compiled import announce
+from headgate.jit.cache import announce
 from headgate.predicate import Predicate
 from headgate.schema import Stream
 

@@ -14,8 +14,8 @@ import numpy as np
 from headgate.implication.order.cover import COVERED, UNCOVERED, covers
 from headgate.implication.order.products import Numbers
 from headgate.implication.order.supersets import fill_supersets
-from headgate.matching.keyed.compiled import kernel, part_of_kernel
-from headgate.matching.keyed.intrinsics import lowest_bit
+from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit.intrinsics import lowest_bit
 
 
 class Also(NamedTuple):

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.implication.order.products import Numbers, Products
-from headgate.matching.keyed.compiled import kernel, part_of_kernel
-from headgate.matching.keyed.intrinsics import lowest_bit
+from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit.intrinsics import lowest_bit
 
 STEP = 512
 ROOM = 1 << 28  # bytes that the bitmaps of a side may take, before steps become longer

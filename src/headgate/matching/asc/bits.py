@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.matching.keyed.compiled import kernel
-from headgate.matching.keyed.intrinsics import ones
+from headgate.jit.cache import kernel
+from headgate.jit.intrinsics import ones
 
 
 @kernel

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headgate.matching.keyed.compiled import kernel, part_of_kernel
-from headgate.matching.keyed.intrinsics import lowest_bit, unchecked
+from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit.intrinsics import lowest_bit, unchecked
 
 ARROWED = 64
 

@@ -11,9 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from headgate.encoding import EncodedQueries, decode_queries
 from headgate.errors import QuerySetError
 from headgate.events import EventBatch
+from headgate.jit.cache import announce
 from headgate.matching.admission import check_held
 from headgate.matching.asc.adapt import Monitor, Tally
 from headgate.matching.asc.bitmaps import Bitmaps
@@ -26,14 +26,14 @@ from headgate.matching.asc.texts import TextsOf
 from headgate.matching.base import BaseIndex
 from headgate.matching.filing import Filing
 from headgate.matching.found import Found, of_events
-from headgate.matching.keyed.compiled import announce
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.matches import Matches
 from headgate.matching.scanned import Scanned, few_conjunctions
 from headgate.predicate import columns
 from headgate.predicate.conjunctions import Conjunction
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Schema, Stream
+from headgate.snapshot.arrays import EncodedQueries, decode_queries
 
 OUTPUT = 1 << 21  # matches of a piece, unless a single event may have more
 FEWEST_ROWS, MOST_ROWS = 64, 16_384  # events that are evaluated at a time
@@ -55,7 +55,7 @@ class AscIndex(BaseIndex):
     those that leave before it is done.
 
     >>> from headgate.schema import INT, Attribute
-    >>> from headgate.query import Source
+    >>> from headgate.queries import Source
     >>> from headgate.sql import parse_where
     >>> s = Stream("s", (Attribute("a", INT),))
     >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))

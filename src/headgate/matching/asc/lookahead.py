@@ -2,8 +2,8 @@
 
 "Adaptive two-level optimization for selection predicates of multiple continuous queries" goes step
 by step, each time to the construct that filters best next. On real events that is up to 5 % above
-the best fixed order (`headgate bench asc-sequences-connections`). Here its macro-sequence is only
-where the search begins: constructs move to other places as long as the sample costs less.
+the best fixed order (`python -m benchmarks asc-sequences-connections`). Here its macro-sequence is
+only where the search begins: constructs move to other places as long as the sample costs less.
 `found_arrows` looks ahead in the same way.
 """
 
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from headgate.jit.cache import kernel
 from headgate.matching.asc.bits import and_row
-from headgate.matching.keyed.compiled import kernel
 
 MOST_MOVES = 40
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headgate.jit.cache import kernel
 from headgate.matching.asc.bits import and_row, left_in, meets
-from headgate.matching.keyed.compiled import kernel
 
 
 class Monitored(NamedTuple):

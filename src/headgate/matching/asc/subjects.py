@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.encoding.cuts import NUMBERS, pool_of
 from headgate.matching.keyed.code_book import WIDEST_TABLE, Regions, look_up_table
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.scan import compared
 from headgate.predicate import Column, Compare
 from headgate.predicate.atoms import MIRROR, Operator
 from headgate.schema import ValueSet
+from headgate.snapshot.arrays.cuts import NUMBERS, pool_of
 
 Numbers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]

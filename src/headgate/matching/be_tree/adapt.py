@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headgate.jit.cache import kernel
 from headgate.matching.be_tree.change import below, detach, give_up, put_in_order
 from headgate.matching.be_tree.cut import pend
 from headgate.matching.be_tree.leaves import members, take_out
@@ -25,7 +26,6 @@ from headgate.matching.be_tree.pools import (
     VISITS,
     header,
 )
-from headgate.matching.keyed.compiled import kernel
 
 FEWEST_OPERATIONS = 16  # before anything is judged
 

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.encoding.selection import ranges
+from headgate.jit.cache import kernel
 from headgate.matching.be_tree.domain import LEAST, MOST, is_exact
 from headgate.matching.be_tree.match import Bits
 from headgate.matching.be_tree.pools import Predicates
 from headgate.matching.keyed.code_book import Regions, look_up_table
-from headgate.matching.keyed.compiled import kernel
 from headgate.predicate import Atom, Column, Within
+from headgate.snapshot.arrays.selection import ranges
 
 Numbers = npt.NDArray[np.int64]
 

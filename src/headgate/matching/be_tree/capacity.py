@@ -10,7 +10,7 @@ counts is how many expressions an event matches, and no leaf should be small:
 | 1,000,000   | 1 %        |    | 317 |    | 189 |     | 134 |
 | 200,000     | 0.02 %     | 22 | 17  |    | 17  |     |     |
 
-(µs an event by capacity, BEGen, uniform; `headgate bench be-tree-capacity` gives the like.)
+(µs an event by capacity, BEGen, uniform; `python -m benchmarks be-tree-capacity` gives the like.)
 """
 
 from __future__ import annotations

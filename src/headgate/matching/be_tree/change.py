@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headgate.jit.cache import kernel
 from headgate.matching.be_tree.cut import cut_pending, fitting, pend
 from headgate.matching.be_tree.leaves import (
     append,
@@ -43,7 +44,6 @@ from headgate.matching.be_tree.pools import (
     TOP,
     header,
 )
-from headgate.matching.keyed.compiled import kernel
 
 
 @kernel

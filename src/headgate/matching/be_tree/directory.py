@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from headgate.jit.cache import kernel, part_of_kernel
 from headgate.matching.be_tree.pools import NONE
-from headgate.matching.keyed.compiled import kernel, part_of_kernel
 
 OWNER_FIELD, VALUE_FIELD, TARGET_FIELD = 0, 1, 2
 

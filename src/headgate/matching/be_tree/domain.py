@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.encoding.columns import WIDEST_CODED
+from headgate.events.columns import WIDEST_CODED
 from headgate.schema import DecimalType, Ordinal, String, Type
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headgate.jit.cache import kernel
 from headgate.matching.be_tree.directory import found, of_bucket
 from headgate.matching.be_tree.leaves import members
 from headgate.matching.be_tree.place import clamped
@@ -23,7 +24,6 @@ from headgate.matching.be_tree.pools import (
     ROOT,
     TOP,
 )
-from headgate.matching.keyed.compiled import kernel
 
 MEETS, INSIDE, AROUND = 0, 1, 2  # see `semantics`
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.encoding.selection import ranges
 from headgate.matching.be_tree.adapt import coarsen, covered_rate, recycle_attributes, recycle_low
 from headgate.matching.be_tree.capacity import capacity_for
 from headgate.matching.be_tree.change import buckets_from, insert_all, remove_all
@@ -41,6 +40,7 @@ from headgate.matching.be_tree.renumber import compacted, in_order, renumber_rec
 from headgate.matching.filing import Filing
 from headgate.predicate.conjunctions import Conjunction
 from headgate.schema import Stream
+from headgate.snapshot.arrays.selection import ranges
 
 OUTPUT = 1 << 21  # matches that are collected, unless a single event may have more
 DIRECTORIES = ("generic", "specialised", "hybrid", "ranked")

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from headgate.encoding import EncodedQueries, decode_queries
 from headgate.errors import UsageError
 from headgate.events import EventBatch
+from headgate.jit.cache import announce
 from headgate.matching.admission import check_held
 from headgate.matching.base import BaseIndex
 from headgate.matching.be_tree.check import violations
@@ -28,13 +28,13 @@ from headgate.matching.be_tree.semantics import (
 from headgate.matching.be_tree.weak import weakened
 from headgate.matching.filing import Filing
 from headgate.matching.found import Found, of_events
-from headgate.matching.keyed.compiled import announce
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.matches import Matches
 from headgate.matching.scanned import Scanned, few_conjunctions
 from headgate.predicate import And, Predicate, Within, columns
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Schema, Stream
+from headgate.snapshot.arrays import EncodedQueries, decode_queries
 
 ROWS = 1 << 16  # events that are read at a time
 FEWER_ROWS = 4096  # where predicates are evaluated for all of them beforehand
@@ -56,7 +56,7 @@ class BeTreeIndex(BaseIndex):
     against the queries that were there when it began, without those that leave before it is done.
 
     >>> from headgate.schema import INT, Attribute
-    >>> from headgate.query import Source
+    >>> from headgate.queries import Source
     >>> from headgate.sql import parse_where
     >>> s = Stream("s", (Attribute("a", INT),))
     >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
@@ -135,7 +135,7 @@ class BeTreeIndex(BaseIndex):
         meaning to has its reason in `errors`; a query of that kind is refused by name.
 
         >>> from headgate.schema import INT, Attribute
-        >>> from headgate.query import Source
+        >>> from headgate.queries import Source
         >>> from headgate.sql import parse_where
         >>> from headgate.matching.be_tree.semantics import SEMANTICS
         >>> s = Stream("s", (Attribute("a", INT), Attribute("b", INT)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headgate.jit.cache import kernel
 from headgate.matching.be_tree.pools import (
     ALWAYS,
     ATTRIBUTE,
@@ -29,7 +30,6 @@ from headgate.matching.be_tree.pools import (
     filled_up,
     header,
 )
-from headgate.matching.keyed.compiled import kernel
 
 SLACK = 48  # numbers that a block has to spare at first
 

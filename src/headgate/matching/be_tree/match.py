@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit.intrinsics import prefetch, unchecked
 from headgate.matching.be_tree.directory import found, of_bucket, of_partition
 from headgate.matching.be_tree.leaves import bloom_word
 from headgate.matching.be_tree.place import middle
@@ -39,8 +41,6 @@ from headgate.matching.be_tree.pools import (
     header,
     mask_of,
 )
-from headgate.matching.keyed.compiled import kernel, part_of_kernel
-from headgate.matching.keyed.intrinsics import prefetch, unchecked
 
 AHEAD = 4  # leaves that are being loaded
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)

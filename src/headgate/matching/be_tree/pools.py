@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headgate.matching.keyed.compiled import kernel
+from headgate.jit.cache import kernel
 
 NONE = -1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from headgate.jit.cache import kernel
 from headgate.matching.be_tree.pools import (
     BEGIN,
     BUCKETS,
@@ -14,7 +15,6 @@ from headgate.matching.be_tree.pools import (
     filled_up,
     header,
 )
-from headgate.matching.keyed.compiled import kernel
 
 
 @kernel

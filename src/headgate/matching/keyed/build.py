@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.encoding import EncodedQueries
-from headgate.encoding.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN, EncodedAtoms
 from headgate.matching.keyed.arrays import FALSE, NULL, TRUE, Clusters, Conditions, Grid
 from headgate.matching.keyed.code_book import CodeBook, Intervals, code_book
 from headgate.matching.keyed.entries import key_entries, rows, rows_alone
@@ -23,6 +21,8 @@ from headgate.matching.keyed.keys import choose_keys
 from headgate.matching.keyed.programs import deciding
 from headgate.matching.keyed.records import fill_records, plan_records
 from headgate.schema import Schema
+from headgate.snapshot.arrays import EncodedQueries
+from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN, EncodedAtoms
 
 NEVER, UNKNOWN = 0.0, np.inf
 NULLS = 0.5  # how often an attribute is taken to be NULL where a condition asks for it

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from headgate.encoding import EncodedQueries, encode_queries
-from headgate.encoding.selection import concatenated, selected
 from headgate.matching.keyed.segment import Numbers, Part, segment_of
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Schema
+from headgate.snapshot.arrays import EncodedQueries, encode_queries
+from headgate.snapshot.arrays.selection import concatenated, selected
 
 SWALLOWED = 2  # times as large as what comes, at most
 LARGE = 5_000  # queries of a part that are filed anew only in the background

@@ -19,16 +19,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.encoding import CodedColumn, EncodedAtoms
-from headgate.encoding.atoms import IS_NULL, WITHIN
-from headgate.encoding.column_table import columns_from
-from headgate.encoding.cuts import NUMBERS, pool_of, unpack_cuts
-from headgate.encoding.selection import ranges
+from headgate.events.columns import CodedColumn
 from headgate.matching.keyed.by_row import by_row
 from headgate.matching.keyed.event_columns import EventColumns, Rows
 from headgate.matching.keyed.look_up import looked_up
 from headgate.predicate import Column
 from headgate.schema import Schema
+from headgate.snapshot.arrays import EncodedAtoms
+from headgate.snapshot.arrays.atoms import IS_NULL, WITHIN
+from headgate.snapshot.arrays.column_table import columns_from
+from headgate.snapshot.arrays.cuts import NUMBERS, pool_of, unpack_cuts
+from headgate.snapshot.arrays.selection import ranges
 
 WIDEST_TABLE = 1 << 16  # integers between the least and the greatest constant, for a look-up table
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.encoding.atoms import IS_NULL, MATCHES, WITHIN
+from headgate.jit.cache import kernel, part_of_kernel
 from headgate.matching.keyed.arrays import NULL, TRUE
-from headgate.matching.keyed.compiled import kernel, part_of_kernel
 from headgate.matching.keyed.records import MASKED, PROGRAM, PROGRAM_ONCE
+from headgate.snapshot.arrays.atoms import IS_NULL, MATCHES, WITHIN
 
 FEW_INTERVALS = 8  # of a condition in a row; one of more is looked up in its program
 

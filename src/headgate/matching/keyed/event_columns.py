@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.encoding import CodedColumn, encode_column, encode_present, plain_numbers
+from headgate.events.columns import CodedColumn, encode_column, encode_present, plain_numbers
 from headgate.predicate import Column
 
 Rows = npt.NDArray[np.int64]

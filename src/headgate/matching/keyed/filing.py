@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.encoding.atoms import atoms_from
 from headgate.matching.filing import Filing
 from headgate.matching.keyed.arrays import FALSE, TRUE
 from headgate.matching.keyed.build import NEVER, UNKNOWN, key_costs
@@ -12,6 +11,7 @@ from headgate.matching.keyed.keys import choose_keys
 from headgate.matching.keyed.segment import Segment
 from headgate.predicate import Atom, Not, Predicate, Truth
 from headgate.schema import Schema
+from headgate.snapshot.arrays.atoms import atoms_from
 from headgate.sql import render_predicate
 
 KIND = "keyed"

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.matching.keyed.compiled import kernel, part_of_kernel
+from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit.intrinsics import lowest_bit, unchecked
 from headgate.matching.keyed.entries import row_of_atom
-from headgate.matching.keyed.intrinsics import lowest_bit, unchecked
 
 BLOCK = 128  # words that are ANDed before the next
 TOGETHER = 4  # rows that are ANDed in one pass

@@ -9,9 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from headgate.encoding import EncodedQueries, decode_queries
-from headgate.encoding.selection import selected
-from headgate.encoding.texts import unpack
 from headgate.matching.admission import check_held
 from headgate.matching.base import BaseIndex
 from headgate.matching.filing import Filing
@@ -21,8 +18,11 @@ from headgate.matching.keyed.filing import filing
 from headgate.matching.keyed.run import match_parts
 from headgate.matching.keyed.segment import Numbers
 from headgate.matching.matches import Matches
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Schema, Stream
+from headgate.snapshot.arrays import EncodedQueries, decode_queries
+from headgate.snapshot.arrays.selection import selected
+from headgate.snapshot.arrays.texts import unpack
 
 
 class KeyedIndex(BaseIndex):
@@ -35,7 +35,7 @@ class KeyedIndex(BaseIndex):
 
     >>> from headgate.schema import INT, Attribute
     >>> from headgate.sql import parse_where
-    >>> from headgate.query import Source
+    >>> from headgate.queries import Source
     >>> s = Stream("s", (Attribute("a", INT),))
     >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
     >>> index = KeyedIndex.build(s, [big])

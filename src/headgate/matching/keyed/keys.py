@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from headgate.jit.cache import kernel
 from headgate.matching.keyed.arrays import FALSE, NULL, TRUE
-from headgate.matching.keyed.compiled import kernel
 
 
 @kernel

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.encoding.atoms import COMPARE, CONSTANT, MATCHES, WITHIN
+from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit.intrinsics import lowest_bit, prefetch, unchecked
 from headgate.matching.keyed.arrays import NULL, TRUE
-from headgate.matching.keyed.compiled import kernel, part_of_kernel
 from headgate.matching.keyed.grid import match_grid
-from headgate.matching.keyed.intrinsics import lowest_bit, prefetch, unchecked
 from headgate.matching.keyed.records import (
     HALF,
     HEAD,
@@ -21,6 +20,7 @@ from headgate.matching.keyed.records import (
     PROGRAM_ONCE,
     ROW,
 )
+from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, MATCHES, WITHIN
 
 AHEAD = 4  # records that are being loaded while one is read
 

@@ -13,15 +13,15 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from headgate.encoding import EncodedQueries
-from headgate.encoding.frames import frames_from
-from headgate.encoding.selection import concatenated, selected
-from headgate.encoding.texts import unpack
 from headgate.matching.keyed.changes import Parts, filed
 from headgate.matching.keyed.index import KeyedIndex
 from headgate.matching.keyed.segment import Numbers, Part, Segment, segment_of
 from headgate.schema import Schema, Stream
 from headgate.snapshot import Snapshot
+from headgate.snapshot.arrays import EncodedQueries
+from headgate.snapshot.arrays.frames import frames_from
+from headgate.snapshot.arrays.selection import concatenated, selected
+from headgate.snapshot.arrays.texts import unpack
 from headgate.snapshot.segments import Tombstones
 
 KEPT = 2  # bases that are kept

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.encoding import EncodedQueries
-from headgate.encoding.atoms import atoms_from
-from headgate.encoding.trees import TRUTH_VALUES
+from headgate.jit.cache import announce
 from headgate.matching.keyed.arrays import Appended, Events, Living, Scratch
 from headgate.matching.keyed.build import Built, build
-from headgate.matching.keyed.compiled import announce
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.keyed.grid import BLOCK, TOGETHER
 from headgate.matching.keyed.match import match, most_met
@@ -23,6 +20,9 @@ from headgate.matching.scan import compared
 from headgate.predicate import Column, Compare, Constant
 from headgate.predicate import Matches as TextMatches
 from headgate.schema import Schema
+from headgate.snapshot.arrays import EncodedQueries
+from headgate.snapshot.arrays.atoms import atoms_from
+from headgate.snapshot.arrays.trees import TRUTH_VALUES
 
 OUTPUT = 1 << 21  # matches that a thread collects, unless a single event may have more
 WAITING = 1024  # entries that are being loaded

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headgate.encoding import decode_queries
-from headgate.encoding.frames import frames_from
-from headgate.encoding.selection import selected
 from headgate.errors import HeadgateError, QuerySetError, Unbounded, UsageError, did_you_mean
-from headgate.query import Query
+from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.snapshot import Snapshot
+from headgate.snapshot.arrays import decode_queries
+from headgate.snapshot.arrays.frames import frames_from
+from headgate.snapshot.arrays.selection import selected
 from headgate.snapshot.segments import Tombstones
 from headgate.spark.frames import listed
 from headgate.spark.streaming.standing import Standing, reduction

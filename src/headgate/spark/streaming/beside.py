@@ -13,7 +13,6 @@ from pathlib import Path
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from headgate.bounded.cases.case import argument_columns, output_columns
 from headgate.errors import HeadgateError, JobError, Unbounded
 from headgate.predicate import columns
 from headgate.schema import Stream
@@ -25,6 +24,7 @@ from headgate.spark.streaming.output import spans
 from headgate.spark.streaming.sinks import Directory, Sink
 from headgate.spark.streaming.sources import Files, Source, parallelism
 from headgate.spark.streaming.standing import Standing, reduction
+from headgate.stateful.analysis.cases.case import argument_columns, output_columns
 
 
 class Beside:

@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate.bounded.running.run import Run
 from headgate.errors import JobError, Overflow, StateError
 from headgate.spark.streaming.described import Mode
 from headgate.spark.streaming.log import BatchLog
 from headgate.spark.streaming.standing import COLUMNS, Standing
 from headgate.spark.streaming.synopses import Key, Synopses
+from headgate.stateful.runtime.run import Run
 
 Reduced = Mapping[str, Mapping[str, Sequence[bytes]]]
 """What tasks have made of the events of a batch, by the id of a query and then by stream."""

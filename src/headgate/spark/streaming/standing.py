@@ -8,13 +8,12 @@ from functools import lru_cache
 from hashlib import blake2b
 from urllib.parse import quote, unquote
 
-from headgate.bounded.running.reduction import Reduction
 from headgate.errors import JobError
-from headgate.queries import query_version
-from headgate.query import Query
+from headgate.queries import Query, query_version
 from headgate.schema import Schema
 from headgate.spark.streaming.output import ANSWERS
 from headgate.sql import render_schema, render_select
+from headgate.stateful.runtime.reduction import Reduction
 
 COLUMNS = ("batch_id", "query_id", "query_version")  # of every answer, before those of its query
 KEPT = 10_000  # reductions that a process holds on to

@@ -1,0 +1,25 @@
+"""The experiments of the ASC paper (its section 6), and how long an event takes.
+
+"Adaptive two-level optimization for selection predicates of multiple continuous queries". The paper
+counts evaluated constructs (ASCs), and so do the experiments with its figures; `…-time` measures
+the same orders by the clock. `report` makes a page of the results.
+
+| figure | experiments `asc-…`                                                              |
+|--------|----------------------------------------------------------------------------------|
+| 6      | `sequences-…`: `d1`, `d2`, `connections`, `flights`, and `large` for 5,000       |
+|        | queries; each also with `-time`                                                  |
+| 7      | `attributes`                                                                     |
+| 8      | `deviation`                                                                      |
+| 9      | `adaptation`, `adaptation-apart`                                                 |
+| none   | `time`, `time-skewed`, `monitoring`                                              |
+"""
+
+from __future__ import annotations
+
+from benchmarks.asc.adaptation import ADAPTATION
+from benchmarks.asc.deviation import DEVIATION
+from benchmarks.asc.sequences import SEQUENCES
+from benchmarks.asc.timing import TIMING
+from benchmarks.experiment import Experiment
+
+ASC: tuple[Experiment, ...] = (*SEQUENCES, DEVIATION, *ADAPTATION, *TIMING)

@@ -1,0 +1,129 @@
+"""A stream that changes: how soon the cost is again that of the best fixed order (Figure 9).
+
+Two kinds of tuples take turns, 500,000 each at scale 1, with λ = 80,000. The cost is that of each
+50,000 tuples. The best fixed order is that of each part by itself. The paper has D1 and D2, whose
+best orders are nearly the same here; so there is another stream, skewed to one place and then to
+another, whose best orders differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from benchmarks.asc.contestants import EVALUATED, adaptive, evaluated, fixed_orders, in_order
+from benchmarks.asc.settling import SettlesWithin
+from benchmarks.asc.workloads import TUPLES, Draw, Selections, d1, d2, skewed_to, synthetic
+from benchmarks.experiment import Contestant, Experiment, Fact, Look, Round
+from benchmarks.workloads import SELECTION_SETS
+
+PARTS = 4
+PERIOD = 80_000
+SLICES = 10  # of each part
+STEP = TUPLES // SLICES
+FEWEST = 2_000  # tuples of a part, at any scale
+SIZES = tuple(STEP * number for number in range(1, SLICES * PARTS + 1))
+BOUNDARIES = tuple(TUPLES * part for part in range(1, PARTS))
+THRESHOLDS = (0.0, 0.05, 0.1, 0.3)
+BEST, FIRST = "best of each part", "best of the first part"
+OURS = "looking ahead, μ = 0.1"
+APART = (7, 8)  # places by which the best orders for Q1 (seed 1) differ most, of sixteen
+
+
+def by_threshold(threshold: float) -> str:
+    return f"Hybrid, μ = {threshold:g}"
+
+
+class Trace(NamedTuple):
+    """By slice of the stream: what was evaluated, and the number of matches."""
+
+    evaluated: list[int]
+    matches: list[int]
+    orders: int
+
+
+def part_size(scale: float) -> int:
+    return max(FEWEST, round(TUPLES * scale)) // SLICES * SLICES
+
+
+@cache
+def traces(draws: tuple[Draw, Draw], scale: float, seed: int) -> dict[str, Trace]:
+    """All contestants over the whole stream; found once, and then asked for slice by slice."""
+    size = part_size(scale)
+    parts = [synthetic(SELECTION_SETS["Q1"], draw, size)(1.0, seed) for draw in draws]
+    whole = pa.concat_tables([part.events for part in parts] * (PARTS // 2)).combine_chunks()
+    work = Selections(parts[0].stream, parts[0].queries, whole)
+    period = max(1, round(PERIOD * size / TUPLES))
+    built = {
+        by_threshold(mu): adaptive(
+            work, sequence="hybrid", period=period, threshold=mu, lookahead=False
+        )
+        for mu in THRESHOLDS
+    }
+    built[OURS] = adaptive(work, sequence="hybrid", period=period, threshold=0.1)
+    found = {name: _traced(build(), whole) for name, build in built.items()}
+    first, second = (_traced(in_order(work, fixed_orders(part).best)(), whole) for part in parts)
+    of_each = [
+        (second if number // SLICES % 2 else first).evaluated[number]
+        for number in range(SLICES * PARTS)
+    ]
+    return {**found, FIRST: first, BEST: Trace(of_each, first.matches, 0)}
+
+
+def _traced(index: Any, events: pa.Table) -> Trace:
+    evaluations, matches, before = [], [], 0
+    step = events.num_rows // (SLICES * PARTS)
+    for start, stop in pairwise(range(0, events.num_rows + 1, step)):
+        rows = events.slice(start, stop - start)
+        matches.append(sum(chunk.total for chunk in index.match_chunks(rows)))
+        evaluations.append(evaluated(index) - before)
+        before += evaluations[-1]
+    return Trace(evaluations, matches, index.monitor.rearranged)
+
+
+def in_turns(name: str, what: str, draws: tuple[Draw, Draw]) -> Experiment:
+    @contextmanager
+    def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
+        number = SIZES.index(size)
+        found = traces(draws, scale, seed)
+
+        def contestant(name: str, trace: Trace) -> Contestant:
+            return Contestant(
+                name,
+                part_size(scale) // SLICES,
+                answer=lambda: (trace.matches[number],),
+                run=lambda: trace.evaluated[number],
+            )
+
+        facts: dict[str, Fact] = {
+            f"{name}, orders found": trace.orders for name, trace in found.items() if "μ" in name
+        }
+        contestants = tuple(contestant(*item) for item in found.items())
+        yield Round(round(size * scale), contestants, lambda: facts)
+
+    return Experiment(
+        name=f"asc-adaptation{name}",
+        title=f"ASC paper: {what} take turns, Q1, λ = {PERIOD:,}",
+        sizes=SIZES,
+        size_label="events so far",
+        unit=EVALUATED,
+        baseline=BEST,
+        prepare=prepare,
+        repeats=1,
+        claims=tuple(
+            SettlesWithin(f"Figure 9, {name}", name, BEST, SLICES, STEP / PERIOD)
+            for name in (*map(by_threshold, THRESHOLDS), OURS)
+        ),
+        look=Look(linear=True, marks=BOUNDARIES),
+    )
+
+
+ADAPTATION = (
+    in_turns("", "D1 and D2", (d1, d2)),
+    in_turns("-apart", "tuples skewed to two places", (skewed_to(APART[0]), skewed_to(APART[1]))),
+)

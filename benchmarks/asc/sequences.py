@@ -1,0 +1,187 @@
+"""Orders of evaluation compared: by data set, and by the number of p-attributes (Figures 6, 7)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from benchmarks.asc.contestants import (
+    AHEAD_HYBRID,
+    AHEAD_MACRO,
+    BEST,
+    EVALUATED,
+    HYBRID,
+    MACRO,
+    PER_EVENT,
+    PERIOD,
+    TICKETS,
+    TICKETS_BY_QUERIES,
+    WORST,
+    Fixed,
+    Passed,
+    adaptive,
+    counted,
+    fixed_orders,
+    orders,
+    timed,
+)
+from benchmarks.asc.workloads import (
+    Q1_ON_D1,
+    Q1_ON_D2,
+    Make,
+    Selections,
+    connections,
+    d1,
+    d2,
+    flights_of_a_year,
+    large,
+    synthetic,
+)
+from benchmarks.claims import Faster, Near, Order, Trend
+from benchmarks.experiment import Claim, Experiment, Fact, Look, Round
+from benchmarks.workloads import SELECTION_SETS
+
+NEAR = 5.0  # percent: what we take "approximate" to mean
+GOAL = 3.0  # percent
+P_ATTRIBUTES = (6, 7, 8, 10, 15)
+AS_IT_COMES = "asc as it comes (λ = 100,000, μ = 0.1)"
+FEWEST = 500  # events of a period, at any scale
+
+
+def period(scale: float) -> int:
+    return max(FEWEST, round(PERIOD * min(1.0, scale)))
+
+
+def counting(work: Selections, size: int, shown: str, scale: float) -> Round:
+    """All orders, counted."""
+    fixed = fixed_orders(work, scale)
+    heard: dict[str, Passed] = {}
+    contestants = tuple(
+        counted(name, build, work.events, heard)
+        for name, build in orders(work, fixed, period(scale)).items()
+    )
+    return Round(size, contestants, lambda: told(shown, fixed, heard))
+
+
+def told(shown: str, fixed: Fixed, heard: Mapping[str, Passed]) -> dict[str, Fact]:
+    """What else is known of the events and the orders."""
+    hybrid = heard[HYBRID]
+    return {
+        f"{shown}share of events that match nothing": round(hybrid.dropped / hybrid.events, 3),
+        f"{shown}share of micro-arrows (Hybrid)": round(hybrid.micro, 3),
+        f"{shown}events by which SEQ best and worst were found": fixed.events,
+    }
+
+
+def figure_6(source: str, *, beats_best: bool) -> tuple[Claim, ...]:
+    better = (Order(f"{source}, Hybrid and SEQ best", (HYBRID, BEST)),) if beats_best else ()
+    return (
+        Order(f"{source}, Macro and Ticket Routing", (MACRO, TICKETS)),
+        Order(f"{source}, Hybrid and Ticket Routing", (HYBRID, TICKETS)),
+        Order(f"{source}, Hybrid and Ticket Routing by queries", (HYBRID, TICKETS_BY_QUERIES)),
+        Near(f"{source}, Macro near SEQ best", MACRO, BEST, NEAR),
+        Near(f"{source}, Hybrid near SEQ best", HYBRID, BEST, NEAR),
+        *better,
+        Near("looking ahead, Macro", AHEAD_MACRO, BEST, GOAL, says="goal"),
+        Near("looking ahead, Hybrid", AHEAD_HYBRID, BEST, GOAL, says="goal"),
+    )
+
+
+def of_data(name: str, what: str, make: Make, *claims: Claim) -> Iterator[Experiment]:
+    """A data set, once by what is evaluated and once by time."""
+
+    @contextmanager
+    def prepare(_: int, scale: float, seed: int) -> Iterator[Round]:
+        work = make(scale, seed)
+        yield counting(work, work.events.num_rows, "", scale)
+
+    @contextmanager
+    def prepare_timed(_: int, scale: float, seed: int) -> Iterator[Round]:
+        work = make(scale, seed)
+        built = orders(work, fixed_orders(work, scale), period(scale))
+        built[AS_IT_COMES] = adaptive(work)
+        contestants = tuple(timed(name, build, work.events) for name, build in built.items())
+        yield Round(work.events.num_rows, contestants)
+
+    yield Experiment(
+        name=f"asc-sequences-{name}",
+        title=f"ASC paper: orders of evaluation, {what}",
+        sizes=(1,),
+        size_label="events",
+        unit=EVALUATED,
+        baseline=WORST,
+        prepare=prepare,
+        repeats=1,
+        against=(BEST,),
+        claims=claims,
+    )
+    yield Experiment(
+        name=f"asc-sequences-{name}-time",
+        title=f"ASC paper: orders of evaluation by time, {what}",
+        sizes=(1,),
+        size_label="events",
+        unit=PER_EVENT,
+        baseline=WORST,
+        prepare=prepare_timed,
+        clock=time.process_time,
+        repeats=5,
+        against=(BEST,),
+        claims=(Faster("by the clock", AS_IT_COMES, WORST, 1.0, says="goal"),),
+    )
+
+
+@contextmanager
+def _attributes(size: int, scale: float, seed: int) -> Iterator[Round]:
+    work = synthetic(SELECTION_SETS[f"Q3-{size}"], d2)(scale, seed)
+    yield counting(work, size, f"at {size}, ", scale)
+
+
+ATTRIBUTES = Experiment(
+    name="asc-attributes",
+    title="ASC paper: number of p-attributes, Q3 on D2",
+    sizes=P_ATTRIBUTES,
+    size_label="p-attributes",
+    unit=EVALUATED,
+    baseline=WORST,
+    prepare=_attributes,
+    repeats=1,
+    against=(BEST,),
+    claims=(
+        *(
+            Trend(f"Figure 7, {one} and {other}", one, "rises", apart_from=other)
+            for one, other in ((WORST, TICKETS), (WORST, HYBRID), (TICKETS, HYBRID))
+        ),
+        Order("Figure 7, Hybrid and SEQ best", (HYBRID, BEST)),
+        Near("Figure 7, Macro near SEQ best", MACRO, BEST, NEAR),
+        Near("looking ahead, Hybrid", AHEAD_HYBRID, BEST, GOAL, says="goal"),
+    ),
+    look=Look(linear=True),
+)
+
+SEQUENCES: tuple[Experiment, ...] = (
+    *of_data("d1", "Q1 on D1 (uniform)", Q1_ON_D1, *figure_6("Figure 6", beats_best=False)),
+    *of_data("d2", "Q1 on D2 (skewed)", Q1_ON_D2, *figure_6("Figure 6", beats_best=True)),
+    *of_data(
+        "connections",
+        "network connections (NSL-KDD)",
+        connections,
+        *figure_6("Figure 6, for D3", beats_best=True),
+    ),
+    *of_data(
+        "flights",
+        "flights of a year",
+        flights_of_a_year,
+        *figure_6("Figure 6, for D3", beats_best=True),
+    ),
+    *of_data(
+        "large",
+        "5,000 queries on D1",
+        large(d1),
+        *(
+            Near(f"count of {name}", name, BEST, GOAL, says="goal")
+            for name in (MACRO, HYBRID, AHEAD_MACRO, AHEAD_HYBRID)
+        ),
+    ),
+    ATTRIBUTES,
+)

@@ -1,0 +1,133 @@
+"""Lazy and bitmap evaluation, leaves that fit the cache, and Bloom filters (section 8.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.be_tree.contestants import AUTO, be_tree
+from benchmarks.be_tree.macro import order
+from benchmarks.be_tree.sweep import Sweep
+from benchmarks.be_tree.workloads import (
+    ZIPF,
+    Options,
+    derived_names,
+    derived_texts,
+    matching,
+    synthetic,
+    unvaried,
+)
+from benchmarks.claims import Reduction
+
+SIZES = (10_000, 20_000, 50_000, 100_000)
+DIRECT = be_tree("direct", construction="batch", evaluation="direct")
+LAZY = be_tree("lazy", construction="batch", evaluation="lazy")
+BITMAP = be_tree("bitmap", construction="batch", evaluation="bitmap")
+EVALUATIONS = (DIRECT, LAZY, BITMAP, AUTO)
+SPREAD = be_tree("bitmap, references", leaf="references", construction="batch", evaluation="bitmap")
+
+
+def _evaluations(
+    name: str, what: str, label: str, values: tuple[int, ...], options: Options, **fixed: Any
+) -> Iterator[Sweep]:
+    for zipf in (0.0, ZIPF):
+        where = "by Zipf’s law" if zipf else "uniform"
+        yield Sweep(
+            name=f"evaluation-{name}{'-zipf' if zipf else ''}",
+            title=f"BE-Tree paper: how leaves are evaluated, {what}, {where}",
+            label=label,
+            values=values,
+            make=synthetic(options, zipf=zipf, **fixed),
+            kinds=EVALUATIONS,
+            claims=(order("section 8.7.1", (BITMAP, LAZY, DIRECT)),),
+        )
+
+
+def _bloom(evaluation: str, zipf: float) -> Sweep:
+    kinds = {
+        bits: be_tree(
+            f"{bits or 'no'} bits", construction="batch", evaluation=evaluation, bloom=bits
+        )
+        for bits in (0, 16, 32, 64)
+    }
+    percent = {("lazy", False): 70, ("lazy", True): 50, ("bitmap", False): 21, ("bitmap", True): 16}
+    less = percent[evaluation, bool(zipf)]
+    where = "by Zipf’s law" if zipf else "uniform"
+    return Sweep(
+        name=f"bloom-{evaluation}{'-zipf' if zipf else ''}",
+        title=f"BE-Tree paper: Bloom filters and {evaluation} evaluation, {where}",
+        label="queries",
+        values=SIZES,
+        make=synthetic(unvaried, zipf=zipf, predicates=5, attributes=7, extra=1, matching=0.0005),
+        kinds=(*kinds.values(), AUTO),
+        claims=(
+            *(
+                order(f"section 8.7.2, 32 bits against {kind.name}", (kinds[32], kind))
+                for bits, kind in kinds.items()
+                if bits != 32
+            ),
+            Reduction("section 8.7.2, time", kinds[32].name, kinds[0].name, less),
+        ),
+        queries=None,
+    )
+
+
+def _cache(zipf: float) -> Sweep:
+    where = "by Zipf’s law" if zipf else "uniform"
+    return Sweep(
+        name=f"leaves{'-zipf' if zipf else ''}",
+        title=f"BE-Tree paper: predicates in the leaf or referred to, {where}",
+        label="queries",
+        values=SIZES,
+        make=synthetic(zipf=zipf),
+        kinds=(BITMAP, SPREAD, AUTO),
+        claims=(
+            order("section 8.7.1, Figure 26", (BITMAP, SPREAD)),
+            Reduction("section 8.7.1, Figure 26, time", BITMAP.name, SPREAD.name, 70),
+        ),
+        queries=None,
+    )
+
+
+def _real(name: str, make: Any) -> Sweep:
+    return Sweep(
+        name=f"evaluation-{name}",
+        title=f"BE-Tree paper: how leaves are evaluated, {name} of cities",
+        label="of 10,000 queries match",
+        values=(10, 100, 1_000),
+        make=make(matching),
+        kinds=EVALUATIONS,
+        claims=(order("section 8.7.1", (BITMAP, LAZY, DIRECT)),),
+    )
+
+
+OPTIMISATIONS = (
+    *_evaluations(
+        "dimensions",
+        "number of attributes there are",
+        "attributes",
+        (50, 400, 1_400),
+        lambda value: {"dimensions": value},
+    ),
+    *_evaluations(
+        "cardinality",
+        "number of values of an attribute",
+        "values",
+        (48, 1_000, 150_000),
+        lambda value: {"cardinality": value},
+    ),
+    *_evaluations(
+        "matching", "matching probability", "of 10,000 queries match", (10, 100, 1_000), matching
+    ),
+    _real("names", derived_names),
+    _real("texts", derived_texts),
+    *_evaluations(
+        "size",
+        "predicates of a query, and about eight attributes more of an event",
+        "predicates",
+        (5, 14, 30, 66),
+        lambda value: {"predicates": value, "attributes": value + 8 + value // 10},
+    ),
+    *(_cache(zipf) for zipf in (0.0, ZIPF)),
+    *(_bloom(evaluation, zipf) for evaluation in ("lazy", "bitmap") for zipf in (0.0, ZIPF)),
+)

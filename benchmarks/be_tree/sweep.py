@@ -1,0 +1,142 @@
+"""A sweep: one parameter of a workload takes several values, and all contestants match at each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+
+import pyarrow as pa
+
+from benchmarks.be_tree.contestants import AUTO, Kind
+from benchmarks.be_tree.enumeration import enumerated
+from benchmarks.experiment import Claim, Contestant, Experiment, Fact, Round, Unit
+from benchmarks.workloads import Conjunctions
+from benchmarks.workloads.bound import bound_queries
+from headgate.errors import HeadgateError, shorten
+from headgate.matching import Index
+from headgate.schema import Schema, Stream
+from headgate.snapshot.arrays import encode_queries
+
+QUERIES = 50_000  # where their number is not what varies
+MOST_ENTRIES = 150_000_000  # of lists
+FEWEST = 400  # queries, at any scale
+EVENTS = 10_000
+COMPARED = 800  # events on which all must agree
+QUICK = 0.01  # the scale of a quick look
+TURNS = 3  # of reading events and nothing else
+PER_EVENT = Unit("µs per event", "cost", 1e6)
+
+Make = Callable[[int, int, int], Conjunctions]  # from a value, the number of queries, and a seed
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What varies, over which values, in a workload that `make` makes of each.
+
+    Where `queries` is None, their number is what varies, and the scale shrinks the values;
+    otherwise it shrinks this number.
+    """
+
+    name: str
+    title: str
+    label: str
+    values: tuple[int, ...]
+    make: Make
+    kinds: tuple[Kind, ...]
+    claims: tuple[Claim, ...] = ()
+    queries: int | None = QUERIES
+
+    def experiment(self) -> Experiment:
+        return Experiment(
+            name=f"be-tree-{self.name}",
+            title=self.title,
+            sizes=self.values,
+            size_label=self.label,
+            unit=PER_EVENT,
+            baseline=self.kinds[0].name,
+            prepare=self.prepare,
+            repeats=3,
+            claims=self.claims,
+        )
+
+    @contextmanager
+    def prepare(self, size: int, scale: float, seed: int) -> Iterator[Round]:
+        count = scaled(size if self.queries is None else self.queries, scale)
+        queries = self.make(size, count, seed)
+        events = queries.events(event_count(scale), seed=seed + 1).table()
+        shown = count if self.queries is None else size
+        indexes, told_of = built(self.kinds, queries)
+        contestants = tuple(matching(kind, index, events) for kind, index in indexes)
+        facts = {f"{name} at {shown:,}, {what}": told for (name, what), told in told_of.items()}
+        facts[f"µs at {shown:,} to read and encode an event, in all figures"] = reading(
+            queries.stream, events
+        )
+        yield Round(shown, contestants, lambda: facts)
+
+
+def scaled(number: int, scale: float) -> int:
+    return max(FEWEST, round(number * scale))
+
+
+def event_count(scale: float) -> int:
+    """Many, since what a batch costs is shared by them; few below the scale of a quick look."""
+    return EVENTS if scale >= QUICK else COMPARED
+
+
+def built(
+    kinds: Sequence[Kind], queries: Conjunctions
+) -> tuple[list[tuple[Kind, Index]], dict[tuple[str, str], Fact]]:
+    """The indexes; and how long they took to build, or why they were left out: they cannot express
+    a query, or would not fit."""
+    indexes: list[tuple[Kind, Index]] = []
+    told: dict[tuple[str, str], Fact] = {}
+    encoded = queries.encoded()
+    entries = enumerated(queries)
+    for kind in kinds:
+        if kind.enumerates and entries > MOST_ENTRIES:
+            told[kind.name, "left out"] = f"its lists would have {entries:,} entries"
+            continue
+        started = time.perf_counter()
+        try:
+            index = kind.build(queries.stream, encoded)
+        except HeadgateError as error:
+            told[kind.name, "left out"] = shorten(str(error), 120)
+        else:
+            index.threads = 1
+            indexes.append((kind, index))
+            seconds = time.perf_counter() - started
+            told[kind.name, "seconds to build from arrays"] = round(seconds, 2)
+    return indexes, told
+
+
+def matching(kind: Kind, index: Index, events: pa.Table) -> Contestant:
+    """An index that matches these events, or as many of them as are enough for it."""
+    from benchmarks.matchers import answers, indexed, total
+
+    match = indexed(index, events)
+    count = min(kind.events or EVENTS, events.num_rows)
+    return Contestant(
+        kind.name,
+        count,
+        answer=lambda: answers(match(min(count, COMPARED))),
+        run=lambda: total(match(count)),
+        note=f"{count:,} events",
+    )
+
+
+def reading(stream: Stream, events: pa.Table) -> float:
+    """Microseconds an event, for queries on all attributes that no event leads to."""
+    clauses = (f"{name} = -1" for name in stream.names)
+    queries = encode_queries(bound_queries(stream, clauses, "q"), Schema((stream,)))
+    index = AUTO.build(stream, queries)
+    index.threads = 1
+    index.match(events.slice(0, 1))
+    seconds = []
+    for _ in range(TURNS):
+        started = time.perf_counter()
+        index.match(events)
+        seconds.append(time.perf_counter() - started)
+    return round(1e6 * median(seconds) / events.num_rows, 2)

@@ -1,0 +1,136 @@
+"""The ways to match a pair of predicates, what of them is on the clock, and who agrees with whom.
+
+Matching changes the stream predicate, so a pair is made ready before every turn: boxes in order of
+volume, sides in order of length, and the index are there when the clock starts, as they are in the
+paper, where a stream predicate is kept that way. Exact ways must all give the same answers; what a
+heuristic finds covered must be so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.experiment import Contestant, Unit
+from benchmarks.implication.pairs import Pairs
+from benchmarks.implication.ready import Ready, Way
+from headgate.errors import ExpansionTooLarge
+from headgate.implication.space import Boxes
+
+PER_PAIR = Unit("ms of the processor per pair", "cost", 1e3)
+EXACT, COMPILED_HCR = "our exact method, compiled", "HCR, compiled"
+LIMIT = 12.0  # seconds for all pairs, past which a contestant is left out
+
+Verdicts = tuple[bool, ...]
+
+
+HSR, HCR = Way("hsr"), Way("hcr")
+BFS, DFS, MIX = Way("em-bfs"), Way("em-dfs"), Way("em-mix")
+BFS_R = replace(BFS, index="r-tree")
+BFS_RSTAR, DFS_RSTAR, MIX_RSTAR = (replace(one, index="r*-tree") for one in (BFS, DFS, MIX))
+DFS_ARRAY, MIX_ARRAY = (replace(one, index="array") for one in (DFS, MIX))
+
+
+class Turns:
+    """Pairs made ready, matched once, and then made ready again."""
+
+    def __init__(self, pairs: Pairs, way: Way) -> None:
+        self._pairs, self.way = pairs, way
+        self.ready = self._prepared()
+
+    def _prepared(self) -> list[Ready]:
+        space = self._pairs.space
+        return [Ready(space, query, stream, self.way) for query, stream in self._pairs]
+
+    def run(self) -> Verdicts:
+        return tuple(one.match() for one in self.ready)
+
+    def reset(self) -> None:
+        self.ready = self._prepared()
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What a way said of all pairs, and the most parts that it stored; or why it is left out."""
+
+    turns: Turns
+    verdicts: Verdicts
+    most_parts: int
+    left_out: str
+
+    @staticmethod
+    def of(pairs: Pairs, way: Way) -> Tried:
+        turns = Turns(pairs, way)
+        verdicts: list[bool] = []
+        left_out = ""
+        started = time.process_time()
+        for one in turns.ready:
+            try:
+                verdicts.append(one.match())
+            except ExpansionTooLarge as error:
+                left_out = str(error)
+            if time.process_time() - started > LIMIT:
+                left_out = f"it takes over {LIMIT:g} s for {len(pairs)} pairs"
+            if left_out:
+                break
+        most = max(one.tally.most_parts for one in turns.ready)
+        turns.reset()
+        return Tried(turns, tuple(verdicts), most, left_out)
+
+    def contestant(self, truth: Verdicts) -> Contestant:
+        turns = self.turns
+        answer = self.verdicts if turns.way.is_exact else holds_of(self.verdicts, truth)
+        return Contestant(turns.way.name, len(truth), lambda: answer, turns.run, turns.reset)
+
+
+def counted(name: str, count: float, answer: tuple[object, ...] = ()) -> Contestant:
+    """What was counted before."""
+    return Contestant(name, 1, answer=lambda: answer, run=lambda: count)
+
+
+def holds_of(found: Iterable[bool], truth: Verdicts) -> Verdicts:
+    """The truth, unless something was found that is not true."""
+    return tuple(one or true for one, true in zip(found, truth, strict=True))
+
+
+def exact_verdicts(pairs: Pairs) -> Verdicts:
+    from headgate.implication.exact.matching import match_exact
+
+    return tuple(match_exact(query, stream).covered for query, stream in pairs)
+
+
+def hcr_verdicts(pairs: Pairs) -> Verdicts:
+    """By the kernel itself: `match_hcr` brings query boxes into order first, which they are."""
+    from headgate.implication.exact.growth import grow_each
+
+    starts, stops = pairs.space.positions
+    counts = pairs.space.counts
+    room = np.zeros((1, len(counts)), np.int32)
+
+    def covered(query: Boxes, stream: Boxes) -> bool:
+        low, high = np.concatenate((stream.low, room)), np.concatenate((stream.high, room))
+        held, _ = grow_each(query.low, query.high, low, high, starts, stops, counts)
+        return bool(held.all())
+
+    return tuple(covered(query, stream) for query, stream in pairs)
+
+
+def compiled(pairs: Pairs, truth: Verdicts, times: int) -> tuple[Contestant, Contestant]:
+    """Ours and HCR as kernels, given all pairs several times over: they are soon done."""
+
+    def exact() -> None:
+        for _ in range(times):
+            exact_verdicts(pairs)
+
+    def hcr() -> None:
+        for _ in range(times):
+            hcr_verdicts(pairs)
+
+    work = times * len(pairs)
+    return (
+        Contestant(EXACT, work, lambda: truth, exact),
+        Contestant(COMPILED_HCR, work, lambda: holds_of(hcr_verdicts(pairs), truth), hcr),
+    )

@@ -1,0 +1,263 @@
+"""Throughput of evaluating one disjunctive predicate (Figures 16 to 18, Table 8).
+
+Boxes are those of `covering_boxes`: by default 100 in 3 dimensions, half of which overlap the
+others, and 1 % of the rows are inside. Everybody starts from an Arrow table and ends with a mask,
+on one thread; what is called "kernels" starts from the cells of the rows. The trees of
+libspatialindex get fewer rows, since they are slower; they find all hits, and have no short
+circuit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from benchmarks.claims import Faster, Order, Trend
+from benchmarks.experiment import Claim, Contestant, Experiment, Look, Round, Unit
+from benchmarks.implication.claims import AcrossSizes, At, Pays
+from benchmarks.workloads import box_events, covering_boxes
+from headgate.predicate import Predicate, disjunction
+from headgate.schema import Stream
+
+STANDARD, VECTORISED = "SE, scalar", "SE, vectorised"
+TREE, TREE_SHORT = "IE, array tree", "IE+SC, array tree"
+R_TREE, R_STAR = "IE, R-tree", "IE, R*-tree"
+BEST = "bitmaps (ours)"
+METHODS: dict[str, dict[str, Any]] = {
+    STANDARD: {"method": "standard"},
+    VECTORISED: {"method": "vectorised"},
+    TREE: {"method": "tree", "short_circuit": False},
+    TREE_SHORT: {"method": "tree"},
+    R_TREE: {"method": "r-tree"},
+    R_STAR: {"method": "r*-tree"},
+    BEST: {"method": "bitmap"},
+}
+LIBRARY = (R_TREE, R_STAR)
+ROWS, LIBRARY_ROWS, FEWEST = 200_000, 20_000, 500
+SLOW = 1_000  # boxes, from which on there are fewer rows
+REPEATS = 15  # with 5, two runs differed by half
+PER_MILLISECOND = Unit("rows per ms", "rate", 1e-3)
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Boxed:
+    """A predicate of boxes; selectivity and overlap in percent."""
+
+    boxes: int = 100
+    dimensions: int = 3
+    selectivity: int = 1
+    overlap: int = 50
+
+    def predicate(self, seed: int) -> tuple[Stream, Predicate]:
+        found = covering_boxes(
+            self.boxes,
+            attributes=self.dimensions,
+            selectivity=self.selectivity / 100,
+            overlap=self.overlap / 100,
+            seed=seed,
+        )
+        return found.stream, disjunction(query.where for query in found.queries())
+
+    def rows(self, count: int, seed: int) -> pa.Table:
+        return box_events(count, attributes=self.dimensions, seed=seed + 1)
+
+
+def masking(name: str, stream: Stream, predicate: Predicate) -> Callable[[pa.Table], Mask]:
+    from headgate.implication.evaluation import Evaluator
+
+    return Evaluator.of(predicate, stream, **METHODS[name]).mask
+
+
+def from_table(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) -> Contestant:
+    """The whole way."""
+    mask = masking(name, stream, predicate)
+    return Contestant(
+        name,
+        rows.num_rows,
+        answer=lambda: tuple(mask(rows.slice(0, FEWEST)).tolist()),
+        run=lambda: mask(rows),
+        note=f"{rows.num_rows:,} rows",
+    )
+
+
+def from_cells(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) -> Contestant:
+    """Only what comes after the values have got their cells."""
+    from headgate.events import from_rows
+    from headgate.implication.evaluation import Evaluator
+    from headgate.implication.evaluation.by_boxes import ByBoxes
+
+    evaluator = Evaluator.of(predicate, stream, **METHODS[name])
+    assert isinstance(evaluator.rows, ByBoxes)
+    cut, judge = evaluator.rows.cut, evaluator.rows.judge
+    batch = from_rows(rows, stream, columns=evaluator.used)
+    chunks = [(cells.copy(), stop - start) for cells, start, stop in cut.cells(batch)]
+    mask = np.empty(rows.num_rows, np.bool_)
+
+    def run() -> None:
+        at = 0
+        for cells, size in chunks:
+            judge.judge(cells, mask[at : at + size])
+            at += size
+
+    def answer() -> tuple[object, ...]:
+        run()
+        return tuple(mask[:FEWEST].tolist())
+
+    return Contestant(name, rows.num_rows, answer, run, note=f"{rows.num_rows:,} rows")
+
+
+def evaluation(
+    name: str,
+    title: str,
+    varied: str,
+    label: str,
+    values: tuple[int, ...],
+    claims: tuple[Claim, ...],
+    *,
+    setting: Boxed | None = None,
+    kernels: bool = False,
+    linear: bool = False,
+) -> Experiment:
+    """One number of the setting takes several values."""
+    start = from_cells if kernels else from_table
+
+    @contextmanager
+    def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
+        given: dict[str, Any] = {varied: size}
+        chosen = replace(setting or Boxed(), **given)
+        stream, predicate = chosen.predicate(seed)
+        slower = max(1, chosen.boxes // SLOW)
+        rows = chosen.rows(max(FEWEST, round(ROWS * scale / slower)), seed)
+        fewer = rows.slice(0, max(FEWEST, round(LIBRARY_ROWS * scale / slower)))
+        contestants = (
+            start(one, stream, predicate, fewer if one in LIBRARY else rows) for one in METHODS
+        )
+        yield Round(size, tuple(contestants))
+
+    return Experiment(
+        name=f"evaluation-{name}",
+        title=f"Stream sharing: {title}",
+        sizes=values,
+        size_label=label,
+        unit=PER_MILLISECOND,
+        baseline=STANDARD,
+        prepare=prepare,
+        repeats=REPEATS,
+        claims=claims,
+        look=Look(linear=linear),
+        clock=time.process_time,
+    )
+
+
+def faster(source: str, name: str, times: float, says: str = "paper") -> Faster:
+    return Faster(source, name, STANDARD, times, says=says)
+
+
+GOALS = (
+    At(faster("goal at 10 %", BEST, 10, "goal"), (10,)),
+    At(faster("goal at 10 %, the tree", TREE_SHORT, 10, "goal"), (10,)),
+    At(faster("goal at 75 %", BEST, 1.5, "goal"), (75,)),
+    At(faster("goal at 75 %, the tree", TREE_SHORT, 1.5, "goal"), (75,)),
+)
+SELECTIVITIES = (1, 10, 25, 50, 75, 100)
+BY_SELECTIVITY = (
+    Trend("Figure 18, index-based", TREE, "falls"),
+    Trend("Figure 18, standard", STANDARD, "rises"),
+    At(Order("Figure 18, standard before index-based", (STANDARD, TREE)), (75, 100)),
+    At(
+        Order("Figure 18, short circuit before standard", (TREE_SHORT, STANDARD)), SELECTIVITIES[:5]
+    ),
+    At(Order("Figure 18, standard before short circuit", (STANDARD, TREE_SHORT)), (100,)),
+    *GOALS,
+)
+
+
+def table_8(
+    selectivity: int, with_index: float, with_short: float, goal: float, *, kernels: bool = False
+) -> Experiment:
+    return evaluation(
+        f"overlap-{selectivity}{'-kernels' if kernels else ''}",
+        f"evaluation by overlap, {selectivity} % of the rows{', kernels alone' if kernels else ''}",
+        "overlap",
+        "percent of overlap",
+        (0, 15, 25, 30, 50),
+        (
+            faster(f"Table 8, index-based, {selectivity} %", TREE, with_index),
+            faster(f"Table 8, with short circuit, {selectivity} %", TREE_SHORT, with_short),
+            faster(f"goal at {selectivity} %", BEST, goal, "goal"),
+        ),
+        setting=Boxed(selectivity=selectivity),
+        kernels=kernels,
+        linear=True,
+    )
+
+
+EVALUATION = (
+    evaluation(
+        "dimensions",
+        "evaluation by dimensions, 100 boxes, 1 % of the rows",
+        "dimensions",
+        "dimensions",
+        (2, 3, 4, 6, 8, 10),
+        (
+            Order("Figure 16, index-based before standard", (TREE, STANDARD)),
+            Faster("Figure 16, gain by the short circuit", TREE_SHORT, TREE, 1.2),
+            Trend("Figure 16, standard", STANDARD, "falls"),
+            Trend("Figure 16, index-based", TREE, "falls"),
+            Trend("Figure 16, short circuit", TREE_SHORT, "falls"),
+        ),
+    ),
+    evaluation(
+        "boxes",
+        "evaluation by boxes, 3 dimensions, 1 % of the rows",
+        "boxes",
+        "boxes",
+        (4, 10, 16, 32, 100, 300, 1_000, 5_000),
+        (
+            At(
+                Order("Figure 17, index-based before standard", (TREE, STANDARD)),
+                (10, 100, 1_000, 5_000),
+            ),
+            Trend("Figure 17, standard", STANDARD, "falls"),
+            Trend("Figure 17, index-based", TREE, "falls"),
+            AcrossSizes(
+                "Figure 17, index at 5,000 before standard at 10", TREE, 5_000, STANDARD, 10
+            ),
+            Pays("from where on the tree pays", TREE_SHORT, STANDARD),
+            Pays("from where on bitmaps pay", BEST, STANDARD),
+            Pays("from where on bitmaps pay against the vectorised", BEST, VECTORISED),
+            Pays("from where on the R*-tree pays", R_STAR, STANDARD),
+            Pays("from where on the R-tree pays", R_TREE, STANDARD),
+        ),
+    ),
+    evaluation(
+        "selectivity",
+        "evaluation by selectivity, 100 boxes, 3 dimensions",
+        "selectivity",
+        "percent of rows inside",
+        SELECTIVITIES,
+        BY_SELECTIVITY,
+    ),
+    evaluation(
+        "selectivity-kernels",
+        "evaluation by selectivity, kernels alone",
+        "selectivity",
+        "percent of rows inside",
+        SELECTIVITIES,
+        BY_SELECTIVITY,
+        kernels=True,
+    ),
+    table_8(10, 6, 10, 10),
+    table_8(10, 6, 10, 10, kernels=True),
+    table_8(75, 0.74, 1.5, 1.5),
+    table_8(75, 0.74, 1.5, 1.5, kernels=True),
+)

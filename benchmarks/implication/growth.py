@@ -1,0 +1,192 @@
+"""Comparisons and stored parts against the sizes (Tables 3 and 4), beside the paper's bounds.
+
+The best case is a match at the first comparison. The worst one for a heuristic is a query that
+nothing holds; for exact matching it is one that every box cuts before the last one holds it. The
+average is that of random predicates.
+
+The bounds of exact matching are exponential in the boxes of the stream. Yet parts are disjoint, and
+made of the cells between the ends of n boxes, of which d dimensions have (2n + 1)^d at most: for
+given dimensions their number is polynomial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from statistics import mean
+
+from benchmarks.experiment import Claim, Experiment, Round, Unit
+from benchmarks.implication.cases import Case, Sizes, cut_by_all, found_first, never_found
+from benchmarks.implication.claims import AtMost, Power, Same
+from benchmarks.implication.contestants import counted
+from benchmarks.implication.pairs import Setting
+from benchmarks.implication.ready import Ready, Way
+
+HSR = Way("hsr")
+HCR = Way("hcr", quick_check=False)
+BFS, DFS, MIX = (Way(one, quick_check=False) for one in ("em-bfs", "em-dfs", "em-mix"))
+LABELS = {"n": "boxes in a stream predicate", "m": "boxes in a query predicate", "d": "dimensions"}
+COMPARISONS = Unit("comparisons of sides", "cost", 1.0, counted=True)
+PARTS = Unit("parts stored at once", "cost", 1.0, counted=True)
+MOST = 1e8  # of a bound, past which it is not shown
+PAIRS, FEWEST = 200, 5  # of random predicates
+
+Bound = Callable[[Sizes], float]
+Count = Callable[[Way, Sizes, float, int], float]  # for sizes, at a scale, from a seed
+
+
+def exact_bound(s: Sizes) -> float:
+    """The sum in section 5.5.1, before it is rounded up."""
+    return float(sum(s.d * (2 * s.d) ** j for i in range(s.m) for j in range(s.n + i)))
+
+
+COMPARED: dict[Way, Bound] = {
+    HSR: lambda s: (s.m * s.n + s.m * (s.m - 1) / 2) * s.d,
+    HCR: lambda s: s.m * s.n * s.d**2,
+    BFS: exact_bound,
+    DFS: exact_bound,
+    MIX: exact_bound,
+}
+STORED: dict[Way, Bound] = {
+    BFS: lambda s: (2 * s.d) ** s.n,
+    DFS: lambda s: (s.n - 1) * (2 * s.d - 1) + 2 * s.d,
+    MIX: lambda s: max(0, s.n - 2) * (2 * s.d - 1) * 2 * s.d + (2 * s.d) ** 2,
+}
+
+
+def compared(case: Case) -> Count:
+    return lambda way, sizes, *_: _matched(case, way, sizes).tally.comparisons
+
+
+def stored(case: Case) -> Count:
+    return lambda way, sizes, *_: _matched(case, way, sizes).tally.most_parts
+
+
+def worst_compared(way: Way, sizes: Sizes, *_: object) -> float:
+    case = cut_by_all if way.is_exact else never_found
+    return _matched(case, way, sizes).tally.comparisons
+
+
+def mean_compared(way: Way, sizes: Sizes, scale: float, seed: int) -> float:
+    """Of random predicates, possibly unbounded, so that about half of the sides are mentioned."""
+    setting = Setting(sizes.d, sizes.m, sizes.n, unbounded=True)
+    found = []
+    for query, stream in (pairs := setting.pairs(max(FEWEST, round(PAIRS * scale)), seed=seed)):
+        ready = Ready(pairs.space, query, stream, way)
+        ready.match()
+        found.append(ready.tally.comparisons)
+    return mean(found)
+
+
+def _matched(case: Case, way: Way, sizes: Sizes) -> Ready:
+    space, query, stream = case(sizes)
+    ready = Ready(space, query, stream, way)
+    ready.match()
+    return ready
+
+
+def growth(
+    name: str,
+    what: str,
+    vary: str,
+    values: tuple[int, ...],
+    count: Count,
+    further: tuple[Claim, ...] = (),
+    *,
+    unit: Unit = COMPARISONS,
+) -> Experiment:
+    """One of n, m and d takes several values."""
+    bounds = COMPARED if unit is COMPARISONS else STORED
+    table = "Table 3" if unit is COMPARISONS else "Table 4"
+
+    @contextmanager
+    def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
+        sizes = Sizes(**{vary: size})
+        counts = {way.name: count(way, sizes, scale, seed) for way in bounds}
+        counts |= {
+            bound_of(way, unit): limit
+            for way, bound in bounds.items()
+            if (limit := bound(sizes)) <= MOST
+        }
+        yield Round(size, tuple(counted(name, found) for name, found in counts.items()))
+
+    within = (AtMost(f"{table}, {way.name}", way.name, bound_of(way, unit)) for way in bounds)
+    return Experiment(
+        name=f"implication-growth-{name}",
+        title=f"Stream sharing: {unit.label}, {what}",
+        sizes=values,
+        size_label=LABELS[vary],
+        unit=unit,
+        baseline="",
+        prepare=prepare,
+        repeats=1,
+        claims=(*within, *further),
+    )
+
+
+def bound_of(way: Way, unit: Unit) -> str:
+    return "bound, EM" if unit is COMPARISONS and way.is_exact else f"bound, {way.name}"
+
+
+STREAM_BOXES = (4, 7, 13, 25, 49)
+SAME = (
+    Same("section 5.5.1, depth first compares as often", DFS.name, BFS.name),
+    Same("section 5.5.1, mixed compares as often", MIX.name, BFS.name),
+)
+GROWTH = (
+    growth(
+        "best",
+        "best case",
+        "m",
+        (1, 2, 4, 8, 16),
+        compared(found_first),
+        tuple(Power(f"Table 3, best case, {way.name}", way.name, 1) for way in COMPARED),
+    ),
+    growth("average", "random predicates", "n", (5, 10, 20, 40), mean_compared),
+    growth(
+        "stream",
+        "worst case",
+        "n",
+        STREAM_BOXES,
+        worst_compared,
+        (
+            Power("Table 3, HSR+QC, power", HSR.name, 1),
+            Power("Table 3, HCR, power", HCR.name, 1),
+            Power("polynomial in 3 dimensions", BFS.name, 4, says="ours"),
+            *SAME,
+        ),
+    ),
+    growth(
+        "query",
+        "worst case",
+        "m",
+        (1, 2, 4, 8, 16),
+        worst_compared,
+        (Power("Table 3, HSR+QC, power", HSR.name, 2), Power("Table 3, HCR, power", HCR.name, 1)),
+    ),
+    growth(
+        "dimensions",
+        "worst case",
+        "d",
+        (2, 3, 4, 6),
+        worst_compared,
+        (
+            Power("Table 3, HSR+QC, power", HSR.name, 1),
+            Power("Table 3, HCR, power", HCR.name, 2),
+            *SAME,
+        ),
+    ),
+    growth(
+        "parts",
+        "worst case",
+        "n",
+        STREAM_BOXES,
+        stored(cut_by_all),
+        (
+            Power("Table 4, EM-DFS, power", DFS.name, 1),
+            Power("Table 4, EM-MIX, power", MIX.name, 1),
+            Power("polynomial in 3 dimensions", BFS.name, 3, says="ours"),
+        ),
+        unit=PARTS,
+    ),
+)

@@ -1,0 +1,127 @@
+"""Contestants agree first, and then take turns: A B C, B C A, C A B, …
+
+A machine's speed drifts, and each contestant leaves caches as the next one finds them. Taking turns
+spreads the drift over all of them, and rotating the order gives each one every predecessor.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from benchmarks.experiment import Answer, Clock, Contestant, Experiment, Fact, Round
+from benchmarks.machine import machine
+from benchmarks.result import Measurement, Result
+from headgate.errors import HeadgateError, UsageError, shorten
+
+Progress = Callable[[str], None]
+
+
+class Disagreement(HeadgateError):
+    """Two contestants gave different answers, so their times mean nothing."""
+
+
+def run(
+    experiment: Experiment,
+    *,
+    repeats: int | None = None,
+    scale: float = 1.0,
+    seed: int = 1,
+    progress: Progress | None = None,
+    clock: Clock | None = None,
+) -> Result:
+    """Every contestant at every size, `repeats` times each; raises Disagreement before timing."""
+    repeats = experiment.repeats if repeats is None else repeats
+    if repeats < 1:
+        raise UsageError(f"{repeats} repeats measure nothing; ask for at least 1")
+    if scale <= 0:
+        raise UsageError(f"a scale of {scale} leaves no work; 0.01 is a quick look, 1 is all")
+    tell = progress or (lambda _: None)
+    chosen = clock or experiment.clock
+    measurements: list[Measurement] = []
+    facts: dict[str, Fact] = {}
+    for size in experiment.sizes:
+        tell(f"{experiment.name}: preparing")
+        with experiment.prepare(size, scale, seed) as round_:
+            measurements += _play(round_, repeats, tell, chosen, experiment.unit.counted)
+            facts |= round_.facts()
+    result = Result(
+        experiment=experiment.name,
+        title=experiment.title,
+        size_label=experiment.size_label,
+        unit=experiment.unit,
+        baseline=experiment.baseline,
+        repeats=repeats,
+        scale=scale,
+        seed=seed,
+        measurements=tuple(measurements),
+        facts=facts,
+        machine=machine(),
+        against=experiment.against,
+        look=experiment.look,
+    )
+    verdicts = {claim.source: claim.verdict(result) for claim in experiment.claims}
+    return replace(result, facts=facts | verdicts)
+
+
+def turns(count: int, repeats: int) -> Iterator[list[int]]:
+    """The order of contestants in each repeat, rotated by one every time.
+
+    >>> list(turns(3, 2))
+    [[0, 1, 2], [1, 2, 0]]
+    """
+    for repeat in range(repeats):
+        yield [(repeat + place) % count for place in range(count)]
+
+
+def _play(
+    round_: Round, repeats: int, tell: Progress, clock: Clock, counted: bool
+) -> Iterator[Measurement]:
+    contestants = round_.contestants
+    tell(f"{round_.size:,}: do all agree?")
+    _agree(contestants)
+    seconds: list[list[float]] = [[] for _ in contestants]
+    for repeat, order in enumerate(turns(len(contestants), repeats), 1):
+        if not counted:
+            gc.collect()  # so that no turn pays for the garbage of the preparation
+        for number in order:
+            tell(f"{round_.size:,}: {contestants[number].name}, {repeat} of {repeats}")
+            seconds[number].append(_turn(contestants[number], clock, counted))
+    for contestant, times in zip(contestants, seconds, strict=True):
+        yield Measurement(
+            contestant.name, round_.size, contestant.work, tuple(times), contestant.note
+        )
+
+
+def _agree(contestants: tuple[Contestant, ...]) -> None:
+    """All answers are the same; the calls warm up whatever is slow at first."""
+    first = contestants[0]
+    expected = first.answer()
+    for other in contestants[1:]:
+        _compare(first.name, expected, other.name, other.answer())
+
+
+def _compare(name: str, expected: Answer, other: str, found: Answer) -> None:
+    if len(found) != len(expected):
+        raise Disagreement(
+            f"{name} gives {len(expected):,} answers and {other} {len(found):,}; nothing was timed"
+        )
+    for number, (one, two) in enumerate(zip(expected, found, strict=True)):
+        if one != two:
+            raise Disagreement(
+                f"answer {number} of {name} is {shorten(repr(one), 300)}, "
+                f"and of {other} {shorten(repr(two), 300)}; nothing was timed"
+            )
+
+
+def _turn(contestant: Contestant, clock: Clock, counted: bool) -> float:
+    """The seconds of a turn, or what was counted in it."""
+    start = clock()
+    kept: Any = contestant.run()
+    elapsed = clock() - start
+    found = float(kept) if counted else elapsed
+    del kept
+    contestant.reset()
+    return found

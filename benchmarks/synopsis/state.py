@@ -1,0 +1,148 @@
+"""What is stored after ever more micro-batches, by us and by Spark's own join.
+
+Ours is read back from Spark's state store. Spark's join says itself how many bytes and rows it has,
+with the store that Spark has by default. Sizes do not depend on time, so several queries run at
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import product
+from typing import Any
+
+from benchmarks.experiment import Contestant, Experiment, Fact, Look, Round, Unit
+from benchmarks.synopsis.cases import CASES, Case
+from benchmarks.synopsis.claims import Flat, Linear
+from benchmarks.synopsis.paced import Paced
+from benchmarks.synopsis.sides import OURS, SIDES, THEIRS, differences, session
+
+BATCHES = (10, 30, 100, 300, 1_000)
+ROWS = 10  # of each stream in a batch
+AT_ONCE = 4
+BYTES = Unit("bytes of state", "cost", 1.0, counted=True)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Bytes, and what they are: our values, or Spark's rows."""
+
+    bytes: int
+    things: int
+
+
+Trace = Mapping[int, State]  # by the number of batches
+
+
+def marks(scale: float) -> tuple[int, ...]:
+    """After how many batches to look; at a small scale no two of them are the same."""
+    return tuple(max(place, round(size * scale)) for place, size in enumerate(BATCHES, 1))
+
+
+@lru_cache(maxsize=1)
+def traces(scale: float, seed: int) -> Mapping[tuple[str, str], Trace]:
+    """All queries on both sides."""
+    with session() as spark, ThreadPoolExecutor(AT_ONCE) as pool:
+        asked = list(product(CASES, SIDES))
+        found = pool.map(lambda one: trace(spark, one[0], one[1], marks(scale), seed), asked)
+        return {(case.name, side): each for (case, side), each in zip(asked, found, strict=True)}
+
+
+def trace(spark: Any, case: Case, side: str, at: tuple[int, ...], seed: int) -> Trace:
+    found = {}
+    with Paced(SIDES[side](spark, case, ROWS, seed)) as live:
+        for batches in at:
+            live.advance(batches - live.batches)
+            found[batches] = _ours(spark, case, live) if side == OURS else _theirs(live)
+    return found
+
+
+def _ours(spark: Any, case: Case, live: Paced) -> State:
+    """The parts of the state as the store has them, and what a run makes of these."""
+    from headgate.stateful.runtime.run import Run
+
+    reader = spark.read.format("statestore").option("stateVarName", "parts")
+    stored = reader.option("batchId", live.batches - 1).load(str(live.checkpoint))
+    parts = {row.user_map_key.number: row.user_map_value.content for row in stored.collect()}
+    state = b"".join(bytes(parts[number]) for number in sorted(parts))
+    run = Run(*case.query())
+    run.restore(state)
+    return State(len(state), run.stored.values)
+
+
+def _theirs(live: Paced) -> State:
+    operators = live.operators
+    return State(
+        sum(each["memoryUsedBytes"] for each in operators),
+        sum(each["numRowsTotal"] for each in operators),
+    )
+
+
+@contextmanager
+def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
+    batches = marks(scale)[BATCHES.index(size)]
+    found = traces(scale, seed)
+    with session() as spark:
+        contestants = tuple(
+            Contestant(
+                line(case, side),
+                1,
+                answer=partial(_answer, spark, case, side, seed, check=size == BATCHES[0]),
+                run=partial(_bytes, found[case.name, side][batches]),
+                note=_note(found[case.name, side][batches], side),
+            )
+            for case, side in product(CASES, SIDES)
+        )
+        yield Round(batches, contestants, partial(_facts, found, size))
+
+
+def line(case: Case, side: str) -> str:
+    return f"{case.name}: {side}"
+
+
+def _answer(spark: Any, case: Case, side: str, seed: int, *, check: bool) -> tuple[object, ...]:
+    """Once is enough, as it takes some batches of its own."""
+    return differences(spark, case, side, seed) if check else (0, 0)
+
+
+def _bytes(state: State) -> int:
+    return state.bytes
+
+
+def _note(state: State, side: str) -> str:
+    return f"{state.things:,} {'values' if side == OURS else 'rows'}"
+
+
+def _facts(found: Mapping[tuple[str, str], Trace], size: int) -> Mapping[str, Fact]:
+    """In the end, what was stored in values and rows, from the first look to the last."""
+    if size != BATCHES[-1]:
+        return {}
+    facts: dict[str, Fact] = {"events in a batch": 2 * ROWS}
+    for case in CASES:
+        values, rows = (
+            " → ".join(f"{state.things:,}" for state in found[case.name, side].values())
+            for side in SIDES
+        )
+        facts[f"{case.name}, stored"] = f"values {values}; rows of {THEIRS} {rows}"
+    return facts
+
+
+STATE = Experiment(
+    name="synopsis",
+    title="State of bounded queries on Spark, by micro-batches",
+    sizes=BATCHES,
+    size_label="micro-batches",
+    unit=BYTES,
+    baseline="",
+    prepare=_prepare,
+    repeats=1,
+    claims=(
+        *(Flat(f"{c.name}, {OURS}", line(c, OURS)) for c in CASES),
+        *(Linear(f"{c.name}, {THEIRS}", line(c, THEIRS)) for c in CASES),
+    ),
+    look=Look(panels=True),
+)

@@ -1,0 +1,114 @@
+"""Range queries as boxes: a few attributes, of which each query constrains some by BETWEEN.
+
+Events are uniform over the domain, so a box matches with the product of its relative widths. That
+product is the same for every box, and is what was asked for; how it divides among the sides is
+drawn at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headgate.queries import Query, Source
+from headgate.schema import DOUBLE, INT, Attribute, Stream, Type
+from headgate.sql import WhereReader
+
+DOMAIN = 1_000_000  # the number of values that an attribute takes: 0 … 999,999 or 0.000 … 999.999
+THOUSANDTHS = 1_000
+EVENNESS = 4.0  # of the sides of a box; the larger, the more alike
+
+Steps = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float64]
+Number = int | float
+_NUMBERS: dict[Type, Callable[[float], Number]] = {DOUBLE: float, INT: int}
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Box i says `low[i, k] <= attribute number sides[i, k] <= high[i, k]`, for every k."""
+
+    stream: Stream
+    sides: Steps
+    low: Values
+    high: Values
+
+    def __len__(self) -> int:
+        return len(self.sides)
+
+    def ranges(self) -> Iterator[list[tuple[int, Number, Number]]]:
+        """For each box its sides: the attribute's number, the least and the greatest value."""
+        number: list[Callable[[float], Number]] = [_NUMBERS[a.type] for a in self.stream]
+        rows = zip(self.sides.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
+        for sides in (zip(*row, strict=True) for row in rows):
+            yield [(side, number[side](low), number[side](high)) for side, low, high in sides]
+
+    def where_clauses(self) -> Iterator[str]:
+        """Each box as a WHERE clause.
+
+        >>> next(boxes(1, constrained=2, matching=0.1, seed=1).where_clauses())
+        'a4 BETWEEN 506.814 AND 921.299 AND a8 BETWEEN 571.719 AND 812.981'
+        """
+        names = self.stream.names
+        for sides in self.ranges():
+            yield " AND ".join(f"{names[i]} BETWEEN {low} AND {high}" for i, low, high in sides)
+
+    def queries(self) -> list[Query]:
+        """Each box as a query, with the ids box0, box1, …"""
+        read = WhereReader(self.stream).read
+        source = (Source(self.stream.name, self.stream.name),)
+        clauses = enumerate(self.where_clauses())
+        return [Query(f"box{i}", source, read(clause)) for i, clause in clauses]
+
+
+def box_stream(attributes: int = 10) -> Stream:
+    """The stream `events` with attributes a0, a1, …, in turns DOUBLE and INT."""
+    return Stream(
+        "events", tuple(Attribute(f"a{i}", INT if i % 2 else DOUBLE) for i in range(attributes))
+    )
+
+
+def boxes(
+    count: int,
+    *,
+    attributes: int = 10,
+    constrained: int = 3,
+    matching: float = 0.001,
+    seed: int,
+) -> Boxes:
+    """Boxes that each match an event of `box_events` with the probability `matching`."""
+    random = np.random.default_rng(seed)
+    stream = box_stream(attributes)
+    sides = np.sort(random.permuted(_numbered(count, attributes), axis=1)[:, :constrained])
+    shares = random.dirichlet([EVENNESS] * constrained, count)
+    widths = np.maximum(1, np.rint(DOMAIN * matching**shares)).astype(np.int64)
+    low = random.integers(0, DOMAIN - widths, endpoint=True)
+    steps = steps_per_unit(stream)[sides]
+    return Boxes(stream, sides, low / steps, (low + widths - 1) / steps)
+
+
+def box_events(count: int, *, attributes: int = 10, seed: int) -> pa.Table:
+    """Events uniform over the domain of every attribute."""
+    random = np.random.default_rng(seed)
+    stream = box_stream(attributes)
+    steps = random.integers(0, DOMAIN, (attributes, count))
+    columns: list[pa.Array[Any]] = [
+        pa.array(steps[i] / THOUSANDTHS if a.type == DOUBLE else steps[i], a.type.arrow)
+        for i, a in enumerate(stream)
+    ]
+    return pa.Table.from_arrays(columns, names=list(stream.names))
+
+
+def _numbered(count: int, attributes: int) -> Steps:
+    """The numbers of all attributes, once for each box."""
+    return np.tile(np.arange(attributes), (count, 1))
+
+
+def steps_per_unit(stream: Stream) -> Steps:
+    """How finely the values of each attribute are divided."""
+    return np.array([THOUSANDTHS if a.type == DOUBLE else 1 for a in stream])

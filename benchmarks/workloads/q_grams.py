@@ -1,0 +1,185 @@
+"""Strings as Boolean expressions, by their 3-grams (section 8.2.2 of the BE-Tree paper).
+
+A pair of letters is an attribute, and the letter that follows it is its value. 'string' has the
+grams str, tri, rin and ing, so it is `g_st = 'r' AND g_tr = 'i' AND g_ri = 'n' AND g_in = 'g'`.
+Here letters are numbers, a to z from 0 and the filler 26; there are 27² attributes.
+
+A pair may occur twice, with different letters after it, as `an` does in 'manhattan_east'. The paper
+does not say what becomes of it. Here a query accepts any of these letters, by IN; an event, which
+has one value for an attribute, has the first. So the event of a name satisfies the query of that
+name, always.
+
+A query that keeps only a share of its predicates also accepts names that are like it. Events are
+some of the names, and if asked for, misspelt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.workloads.conjunctions import Conjunctions, Listed
+from benchmarks.workloads.integer_events import IntegerEvents, Numbers
+from benchmarks.workloads.letters import LETTERS, normalised
+from benchmarks.workloads.operators import EQUAL, IN
+from headgate.errors import UsageError
+from headgate.schema import INT, Attribute, Stream
+
+Q = 3
+PAIRS = len(LETTERS) ** 2
+
+Indices = npt.NDArray[np.int64]
+Random = np.random.Generator
+
+_CODES = np.full(128, -1, np.int64)
+_CODES[[ord(letter) for letter in LETTERS]] = np.arange(len(LETTERS))
+
+
+def gram_stream() -> Stream:
+    """The stream `names`, with an attribute for each pair of letters: g_aa, g_ab, …, g__a, …"""
+    pairs = ("".join(pair) for pair in product(LETTERS, repeat=2))
+    return Stream("names", tuple(Attribute(f"g_{pair}", INT) for pair in pairs))
+
+
+def grams(name: str) -> dict[str, list[str]]:
+    """Each pair of letters in a name, in order, with the letters that follow it.
+
+    >>> grams("String"), grams("Banana")
+    ({'st': ['r'], 'tr': ['i'], 'ri': ['n'], 'in': ['g']}, {'ba': ['n'], 'an': ['a'], 'na': ['n']})
+    """
+    text = normalised(name)
+    found: dict[str, list[str]] = {}
+    for first, second, letter in zip(text, text[1:], text[2:], strict=False):
+        letters = found.setdefault(first + second, [])
+        if letter not in letters:
+            letters.append(letter)
+    return found
+
+
+def q_grams(
+    names: Sequence[str], *, kept: float = 1.0, misspelt: float = 0.0, seed: int
+) -> Conjunctions:
+    """A query for each name, which keeps a share of its predicates, but one at least.
+
+    Events are any of these names, a share of them misspelt in one letter.
+
+    >>> next(q_grams(["String"], seed=1).where_clauses())
+    'g_in = 6 AND g_ri = 13 AND g_st = 17 AND g_tr = 8'
+    >>> next(q_grams(["Manhattan East"], kept=0.4, seed=2).where_clauses())
+    'g_an IN (7, 26) AND g_as = 19 AND g_ea = 18 AND g_nh = 0 AND g_n_ = 4 AND g_ta = 13'
+    """
+    if not (0 <= kept <= 1 and 0 <= misspelt <= 1):
+        raise UsageError(f"shares of {kept} kept and {misspelt} misspelt; they go from 0 to 1")
+    if not names:
+        raise UsageError("there are no names to make queries of")
+    texts = [_long_enough(name) for name in names]
+    predicates = _kept(_predicates(_grams_of(texts)), kept, np.random.default_rng([seed, 0]))
+
+    def draw(count: int, random: Random) -> IntegerEvents:
+        chosen = [texts[i] for i in random.integers(0, len(texts), count).tolist()]
+        wrong = random.random(count) < misspelt
+        pairs = zip(chosen, wrong.tolist(), strict=True)
+        return gram_events([_misspelt(text, random) if bad else text for text, bad in pairs])
+
+    lists = np.flatnonzero(predicates.counts > 1)
+    first = np.cumsum(predicates.counts) - predicates.counts
+    listed = np.repeat(predicates.counts > 1, predicates.counts)
+    return Conjunctions(
+        stream=gram_stream(),
+        cardinality=len(LETTERS),
+        offsets=_offsets(np.bincount(predicates.name, minlength=len(texts))),
+        attribute=predicates.pair.astype(np.int32),
+        operator=np.where(predicates.counts > 1, IN, EQUAL).astype(np.uint8),
+        low=predicates.letters[first],
+        high=predicates.letters[first + predicates.counts - 1],
+        listed=Listed(lists, _offsets(predicates.counts[lists]), predicates.letters[listed]),
+        draw_events=draw,
+    )
+
+
+def gram_events(names: Sequence[str]) -> IntegerEvents:
+    """An event for each name: for each pair of letters the one that follows it first.
+
+    >>> events = gram_events(["Rome", "of"])
+    >>> events.offsets.tolist(), [events.stream.names[i] for i in events.attribute]
+    ([0, 2, 2], ['g_om', 'g_ro'])
+    """
+    found = _grams_of([normalised(name) for name in names])
+    places, first = np.unique(found.name * PAIRS + found.pair, return_index=True)
+    counts = np.bincount(places // PAIRS, minlength=len(names))
+    attribute = (places % PAIRS).astype(np.int32)
+    return IntegerEvents(gram_stream(), _offsets(counts), attribute, found.letter[first])
+
+
+@dataclass(frozen=True, eq=False)
+class _Grams:
+    """In name number `name[k]` the letter `letter[k]` follows the pair `pair[k]`."""
+
+    name: Indices
+    pair: Indices
+    letter: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _Predicates:
+    """Predicate k, of a name and on a pair, accepts `counts[k]` of the letters, each ascending."""
+
+    name: Indices
+    pair: Indices
+    counts: Indices
+    letters: Numbers
+
+
+def _long_enough(name: str) -> str:
+    text = normalised(name)
+    if len(text) < Q:
+        raise UsageError(f"`{name}` has fewer than {Q} letters, so it has no {Q}-gram")
+    return text
+
+
+def _grams_of(texts: Sequence[str]) -> _Grams:
+    """The grams of all texts, in order."""
+    codes = _CODES[np.frombuffer("".join(texts).encode(), np.uint8)]
+    lengths = np.array([len(text) for text in texts], np.int64)
+    name = np.repeat(np.arange(len(texts)), lengths)
+    at = np.flatnonzero(name[Q - 1 :] == name[: 1 - Q])
+    pair = codes[at] * len(LETTERS) + codes[at + 1]
+    return _Grams(name[at], pair, codes[at + Q - 1].astype(np.int32))
+
+
+def _predicates(found: _Grams) -> _Predicates:
+    size = len(LETTERS)
+    distinct = np.unique((found.name * PAIRS + found.pair) * size + found.letter)
+    places, counts = np.unique(distinct // size, return_counts=True)
+    letters = (distinct % size).astype(np.int32)
+    return _Predicates(places // PAIRS, places % PAIRS, counts, letters)
+
+
+def _kept(predicates: _Predicates, share: float, random: Random) -> _Predicates:
+    """A share of the predicates, and of each name the likeliest one in any case."""
+    chance = random.random(len(predicates.name))
+    firsts = np.flatnonzero(np.diff(predicates.name, prepend=-1))
+    likeliest = np.minimum.reduceat(chance, firsts)[predicates.name]
+    keep = (chance < share) | (chance == likeliest)
+    return replace(
+        predicates,
+        name=predicates.name[keep],
+        pair=predicates.pair[keep],
+        counts=predicates.counts[keep],
+        letters=predicates.letters[np.repeat(keep, predicates.counts)],
+    )
+
+
+def _misspelt(text: str, random: Random) -> str:
+    """The text with another letter, any but the filler, in the place of one of them."""
+    at = int(random.integers(len(text)))
+    others = LETTERS[:-1].replace(text[at], "")
+    return text[:at] + others[random.integers(len(others))] + text[at + 1 :]
+
+
+def _offsets(counts: Indices) -> Indices:
+    return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))

@@ -1,0 +1,139 @@
+"""A query explained: what it means, and with an event, the truth of every part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.findings.flip import Flip, find_flip
+from headgate.matching import Filing
+from headgate.predicate import (
+    And,
+    Column,
+    Not,
+    Or,
+    Predicate,
+    Row,
+    Truth,
+    atoms,
+    columns,
+    columns_of,
+    evaluate,
+    holding,
+)
+from headgate.predicate.tree import children
+from headgate.queries import Aggregate, Query, query_version
+from headgate.schema import Schema, Value
+from headgate.sql import render_predicate, render_select
+
+
+@dataclass(frozen=True, slots=True)
+class AtomTruth:
+    """One atom of a query, the values that it saw, and its truth: True, False or None for NULL."""
+
+    condition: str
+    values: dict[str, Value | None]
+    truth: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a query means and, with an event, why it matched or did not."""
+
+    query: Query
+    needs: str
+    attributes: tuple[str, ...]
+    row: Row | None = None
+    truth: bool | None = None
+    atoms: tuple[AtomTruth, ...] = ()
+    flip: Flip | None = None
+    filing: Filing | None = None
+
+    @property
+    def matched(self) -> bool:
+        return self.truth is True
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `headgate explain --format json` prints."""
+        plan: dict[str, Any] = {
+            "id": self.query.id,
+            "version": query_version(self.query),
+            "kind": self.query.kind,
+            "streams": [source.stream for source in self.query.sources],
+            "sql": render_select(self.query),
+            "true_when": self.needs,
+            "attributes": list(self.attributes),
+            "atoms": len(set(atoms(self.query.where))),
+            "found": self.filing.as_json() if self.filing else None,
+        }
+        if self.row is None:
+            return plan
+        conditions = [
+            {"condition": a.condition, "values": a.values, "truth": a.truth} for a in self.atoms
+        ]
+        return {
+            **plan,
+            "matched": self.matched,
+            "truth": self.truth,
+            "conditions": conditions,
+            "flip": self.flip.as_json() if self.flip else None,
+        }
+
+    def tree(self) -> list[tuple[int, str, bool | None]]:
+        """Every node of the condition with its depth, text and truth, from the top down."""
+        return list(_nodes(self.query.where, self.row or {}, 0))
+
+
+def explain(
+    query: Query, schema: Schema, row: Row | None = None, filing: Filing | None = None
+) -> Explanation:
+    """The plan of a query; with a row, the truth of each atom and a change that flips it.
+
+    `filing` is where an index keeps the query, if there is one.
+    """
+    needed = render_predicate(holding(query.where))
+    names = tuple(dict.fromkeys(column.key for column in _columns_read(query)))
+    if row is None:
+        return Explanation(query, needed, names, filing=filing)
+    return Explanation(
+        query,
+        needed,
+        names,
+        row,
+        evaluate(query.where, row),
+        _atom_truths(query.where, row),
+        find_flip(query, schema, row),
+        filing,
+    )
+
+
+def _columns_read(query: Query) -> Iterator[Column]:
+    """The columns of WHERE, then those of SELECT and GROUP BY."""
+    yield from columns(query.where)
+    for output in query.outputs:
+        source = output.expression
+        column = source.argument if isinstance(source, Aggregate) else source
+        if column is not None:
+            yield column
+    yield from query.group_by
+
+
+def _atom_truths(predicate: Predicate, row: Row) -> tuple[AtomTruth, ...]:
+    return tuple(
+        AtomTruth(
+            render_predicate(atom),
+            {column.key: row.get(column.key) for column in columns_of(atom)},
+            evaluate(atom, row),
+        )
+        for atom in dict.fromkeys(atoms(predicate))
+    )
+
+
+def _nodes(predicate: Predicate, row: Row, depth: int) -> list[tuple[int, str, bool | None]]:
+    names = {And: "AND", Or: "OR", Not: "NOT"}
+    name = names.get(type(predicate)) or render_predicate(predicate)
+    if isinstance(predicate, Truth):
+        name = name.rsplit(")", 1)[1].strip()
+    below = [node for child in children(predicate) for node in _nodes(child, row, depth + 1)]
+    return [(depth, name, evaluate(predicate, row)), *below]

@@ -1,0 +1,1 @@
+"""The kernel decorator, processor intrinsics, and the cache of compiled kernels."""

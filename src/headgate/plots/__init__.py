@@ -1,0 +1,1 @@
+"""Every figure that Headgate draws, behind the extra `[plot]`."""

@@ -1,0 +1,216 @@
+"""The comparisons of a query as a graph: attributes are nodes, and edges lead to the greater side.
+
+As Figures 1 and 3 of "Characterizing Memory Requirements …". Of a condition with several
+alternatives one is shown: the one at fault, or else the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headgate.errors import ExpansionTooLarge, UsageError
+from headgate.plots.memory.limits import Constant, limits
+from headgate.predicate import IsNull, Within
+from headgate.sql import Places, places, render_predicate
+from headgate.stateful.analysis.blame import written_path
+from headgate.stateful.analysis.cases.alternatives import coarse, fine
+from headgate.stateful.analysis.cases.case import Case, aggregates, case_of
+from headgate.stateful.analysis.theory.checker import Join, Violation
+from headgate.stateful.analysis.theory.closure import close
+from headgate.stateful.analysis.theory.conjunctive import Comparator, Comparison
+
+if TYPE_CHECKING:
+    from headgate.stateful.analysis.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An attribute of an occurrence of a stream; `roles` are aggregates that see it."""
+
+    source: int
+    name: str
+    bounded: bool
+    is_output: bool = False
+    is_guilty: bool = False
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A comparison of two nodes; the sides of an equality are as they stand, not as written."""
+
+    smaller: int
+    operator: Comparator
+    greater: int
+    is_guilty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A node compared with a constant, or with a list of them."""
+
+    node: int
+    constant: Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An occurrence of a stream; `rows` where only its last rows count."""
+
+    alias: str
+    stream: str
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateGraph:
+    """The nodes of a box stand together, in the order of its stream.
+
+    `headline` and `sentence` are the verdict; `left_out` are conditions that are no edges.
+    """
+
+    headline: str
+    sentence: str
+    boxes: tuple[Box, ...]
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    limits: tuple[Limit, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def is_guilty(self) -> bool:
+        """Is anything in it at fault?"""
+        return any(n.is_guilty for n in self.nodes) or any(e.is_guilty for e in self.edges)
+
+    @property
+    def length(self) -> int:
+        """How many steps from box to box all edges take together, one inside a box being one."""
+        sources = ((self.nodes[e.smaller].source, self.nodes[e.greater].source) for e in self.edges)
+        return sum(max(1, abs(one - other)) for one, other in sources)
+
+
+def predicate_graph(verdict: Verdict) -> PredicateGraph:
+    """The graph of a query; raises UsageError where there is no single case to show."""
+    shown, number, count = _shown(verdict)
+    query, core = verdict.query, shown.query
+    order = sorted(range(len(shown.columns)), key=lambda v: _standing(verdict, shown, v))
+    place = {variable: at for at, variable in enumerate(order)}
+    known = close(core)
+    bounded = known.bounded if known.satisfiable else [True] * len(order)
+    guilty_edges, guilty_nodes = _guilt(verdict, shown)
+    seen = [a for a in aggregates(query) if a.argument is not None]
+    nodes = tuple(
+        Node(
+            core.variables[v].source,
+            core.variables[v].name,
+            bool(bounded[v]),
+            v in core.outputs or any(a.argument == shown.columns[v] for a in seen),
+            v in guilty_nodes,
+            tuple(dict.fromkeys(a.function for a in seen if a.argument == shown.columns[v])),
+        )
+        for v in order
+    )
+    edges = {_edge(c, place, is_guilty=c in guilty_edges) for c in core.comparisons}
+    headline, sentence = _told(verdict)
+    found = places(query, verdict.schema)
+    alternative = f"Alternative {number} of {count} of its condition." if count > 1 else ""
+    nulls = (render_predicate(IsNull(column)) for column in shown.nulls)
+    return PredicateGraph(
+        headline,
+        " ".join(part for part in (sentence, alternative) if part),
+        tuple(Box(source.alias, source.stream, source.rows) for source in query.sources),
+        nodes,
+        tuple(sorted(edges, key=lambda e: (e.smaller, e.greater, e.operator))),
+        tuple(Limit(place[v], limit) for v in order for limit in _limits_of(shown, v, found)),
+        tuple(sorted({*map(render_predicate, shown.unseen), *nulls})),
+    )
+
+
+def _edge(comparison: Comparison, place: Mapping[int, int], *, is_guilty: bool) -> Edge:
+    """A comparison of variables as an edge; an equality leads to the later node."""
+    ends = [place[comparison.left], place[comparison.right]]
+    smaller, greater = sorted(ends) if comparison.operator == "=" else ends
+    return Edge(smaller, comparison.operator, greater, is_guilty)
+
+
+def _told(verdict: Verdict) -> tuple[str, str]:
+    """The verdict in a few words, and why."""
+    id_, analysis, blamed = verdict.query.id, verdict.analysis, verdict.blame
+    if analysis.is_contradiction:
+        return f"{id_} is never TRUE", "It needs no memory."
+    if blamed is None:
+        return f"{id_} needs only bounded memory", ""
+    said = blamed.sentence[0].upper() + blamed.sentence[1:]
+    why = f"{said} (Theorem {blamed.theorem}, {blamed.condition})."
+    if verdict.bounded == "no":
+        return f"{id_} needs unbounded memory", why
+    return f"{id_}: cannot tell whether its memory is bounded", f"{why} But {analysis.open}."
+
+
+def _shown(verdict: Verdict) -> tuple[Case, int, int]:
+    """The case to show, its number from 1, and how many there are."""
+    analysis = verdict.analysis
+    if analysis.case is not None:
+        number = analysis.cases.index(analysis.case) + 1
+        return analysis.case, number, len(analysis.cases)
+    if analysis.cases:
+        return analysis.cases[0], 1, len(analysis.cases)
+    id_ = verdict.query.id
+    if verdict.query.kind == "filter":
+        raise UsageError(f"{id_} is a filter: it remembers nothing, and nothing is drawn")
+    if analysis.bounded == "unknown":
+        raise UsageError(f"{id_} cannot be drawn: {analysis.open}")
+    for cases in _levels(verdict):
+        for case in cases:
+            if not close(case.query).satisfiable:
+                return case, 1, 1
+    raise UsageError(f"{id_} is never TRUE, by conditions on single attributes; nothing is drawn")
+
+
+def _levels(verdict: Verdict) -> Iterator[list[Case]]:
+    """The cases as the analysis looks at them, coarsely first."""
+    for level in (coarse, fine):
+        try:
+            each = level(verdict.query.where).each
+        except ExpansionTooLarge:
+            return
+        made = (case_of(verdict.query, verdict.schema, atoms) for atoms in each)
+        yield [case for case in made if case is not None]
+
+
+def _standing(verdict: Verdict, case: Case, variable: int) -> tuple[int, int]:
+    """Where a variable stands: its stream in FROM, and its attribute in the stream."""
+    source, name = case.query.variables[variable].source, case.query.variables[variable].name
+    stream = verdict.schema.the_stream(verdict.query.sources[source].stream)
+    return source, [attribute.name for attribute in stream].index(name)
+
+
+def _guilt(verdict: Verdict, case: Case) -> tuple[set[Comparison], set[int]]:
+    """What is at fault: the comparisons by which the joins follow, and an attribute."""
+    fault = verdict.analysis.fault
+    if fault is None:
+        return set(), set()
+    joins = [path for join in _both_ways(fault.violation) for path in written_path(case, join)]
+    numbers = {column: number for number, column in enumerate(case.columns)}
+    edges = {
+        Comparison(numbers[c.left], c.operator, numbers[c.right])  # type: ignore[arg-type]
+        for c in joins
+    }
+    variable = fault.violation.variable
+    return edges, set() if variable < 0 else {variable}
+
+
+def _both_ways(violation: Violation) -> Iterator[Join]:
+    """The joins; an equality follows from a way there and a way back."""
+    for join in violation.joins:
+        yield join
+        if violation.pattern == "equality":
+            yield Join(join.right, join.left, join.gap)
+
+
+def _limits_of(case: Case, variable: int, found: Places) -> Iterator[Constant]:
+    column = case.columns[variable]
+    about = (p.text for a, p in found.conditions if isinstance(a, Within) and a.column == column)
+    return limits(case.sets[variable], column.type, " ".join(about))

@@ -1,0 +1,51 @@
+"""A frame is a query without its id, condition and metadata: what it selects, from where, grouped.
+
+A million queries have few frames, most often the single one `SELECT * FROM trades`. So frames are
+kept as SQL, the one form that is known to say everything exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from headgate.errors import SqlError, UsageError
+from headgate.predicate import TRUE
+from headgate.queries import Query
+from headgate.schema import Schema
+from headgate.snapshot.arrays.texts import Texts, unpack
+from headgate.sql import Script, render_select
+
+_ID = "framed"
+
+
+def frame_of(query: Query) -> Query:
+    """The query with all that is not its frame taken out."""
+    return replace(query, id=_ID, where=TRUE, metadata=None)
+
+
+def frame_text(frame: Query, schema: Schema) -> str:
+    """The frame as SQL; one that would be read back differently is refused.
+
+    SQL says everything that SQL has brought in, but a query can also be made by hand.
+    """
+    text = render_select(frame)
+    try:
+        same = _read(text, schema) == frame
+    except SqlError as error:
+        raise UsageError(f"`{text}` cannot be stored: {error}") from None
+    if not same:
+        raise UsageError(f"`{text}` cannot be stored: it would be read back differently")
+    return text
+
+
+def frames_from(texts: Texts, schema: Schema) -> list[Query]:
+    """The frames themselves, by number; an SqlError where one is none in this schema."""
+    return [_read(text, schema) for text in unpack(texts)]
+
+
+@lru_cache(maxsize=10_000)
+def _read(text: str, schema: Schema) -> Query:
+    found = Script(schema).statement(f"CREATE QUERY {_ID} AS {text}")
+    assert isinstance(found, Query)
+    return found

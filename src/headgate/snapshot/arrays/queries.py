@@ -1,0 +1,157 @@
+"""Queries as dense arrays, and back again exactly.
+
+A query is its id, its metadata, its frame (`frames`) and its condition. Conditions are postfix
+programs (`trees`) over distinct atoms (`atoms`), which name columns of the schema (`column_table`)
+and hold their constants in pools of cuts (`cuts`).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.errors import UsageError
+from headgate.predicate import Atom
+from headgate.queries import Query
+from headgate.schema import Schema
+from headgate.snapshot.arrays.atoms import AtomNumbers, EncodedAtoms, Flags, atoms_from
+from headgate.snapshot.arrays.frames import frame_of, frame_text, frames_from
+from headgate.snapshot.arrays.texts import Texts, pack, unpack
+from headgate.snapshot.arrays.trees import Trees, from_postfix, postfix
+
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedQueries:
+    """Queries as arrays alone, so that they can be mapped from a file and read by kernels.
+
+    `stream` is the number in the schema of a query's first stream, `frame` the number of its frame
+    in `frames`. Where `has_metadata` is 0, the text in `metadata` is empty.
+    """
+
+    ids: Texts
+    metadata: Texts
+    has_metadata: Flags
+    stream: npt.NDArray[np.int32]
+    frame: npt.NDArray[np.int32]
+    frames: Texts
+    trees: Trees
+    atoms: EncodedAtoms
+
+    def __len__(self) -> int:
+        return len(self.stream)
+
+
+def encode_queries(queries: Iterable[Query], schema: Schema) -> EncodedQueries:
+    """The queries as arrays; `decode_queries` is the exact inverse.
+
+    A query over names that the schema does not have is a UsageError.
+
+    >>> from headgate.schema import INT, Attribute, Stream
+    >>> from headgate.sql import Script
+    >>> script = Script(Schema((Stream("s", (Attribute("a", INT),)),)))
+    >>> queries = list(script.read("CREATE QUERY q AS SELECT * FROM s WHERE a > 3 OR a IS NULL"))
+    >>> encoded = encode_queries(queries, script.schema)
+    >>> encoded.trees.program.tolist(), encoded.atoms.cuts.numbers.tolist()
+    ([0, 1, -21], [4])
+    >>> list(decode_queries(encoded, script.schema)) == queries
+    True
+    """
+    return _Encoder(schema).encode(queries)
+
+
+@dataclass(slots=True)
+class _Frame:
+    number: int
+    stream: int
+    number_of: Callable[[Atom], int]
+
+
+class _Encoder:
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._atoms = AtomNumbers(schema)
+        self._frames: dict[object, _Frame] = {}
+        self._frame_texts: list[str] = []
+
+    def encode(self, queries: Iterable[Query]) -> EncodedQueries:
+        ids: list[str] = []
+        metadata: list[str | None] = []
+        frames, streams = array("i"), array("i")
+        program, offsets = array("i"), array("q", [0])
+        for query in queries:
+            frame = self._frame(query)
+            try:
+                program.extend(postfix(query.where, frame.number_of))
+            except UsageError as error:
+                raise UsageError(f"query `{query.id}`: {error}") from None
+            offsets.append(len(program))
+            frames.append(frame.number)
+            streams.append(frame.stream)
+            ids.append(query.id)
+            metadata.append(query.metadata)
+        return EncodedQueries(
+            ids=pack(ids),
+            metadata=pack(text or "" for text in metadata),
+            has_metadata=np.array([text is not None for text in metadata], np.uint8),
+            stream=np.array(streams, np.int32),
+            frame=np.array(frames, np.int32),
+            frames=pack(self._frame_texts),
+            trees=Trees(np.array(offsets, np.int64), np.array(program, np.int32)),
+            atoms=self._atoms.arrays(),
+        )
+
+    def _frame(self, query: Query) -> _Frame:
+        key = (query.sources, query.outputs, query.distinct, query.group_by)
+        known = self._frames.get(key)
+        if known is None:
+            try:
+                stream = self._atoms.stream(query.stream)
+                text = frame_text(frame_of(query), self._schema)
+            except UsageError as error:
+                raise UsageError(f"query `{query.id}`: {error}") from None
+            number_of = self._atoms.under(query.sources)
+            known = self._frames[key] = _Frame(len(self._frame_texts), stream, number_of)
+            self._frame_texts.append(text)
+        return known
+
+
+def decode_queries(encoded: EncodedQueries, schema: Schema) -> Iterator[Query]:
+    """The queries, one after the other; equal atoms are one object."""
+    atoms = atoms_from(encoded.atoms, schema)
+    frames = frames_from(encoded.frames, schema)
+    for start in range(0, len(encoded), _CHUNK):
+        yield from _chunk(encoded, start, start + _CHUNK, atoms, frames)
+
+
+def _chunk(
+    encoded: EncodedQueries, start: int, stop: int, atoms: list[Atom], frames: list[Query]
+) -> Iterator[Query]:
+    offsets = encoded.trees.offsets[start : stop + 1]
+    first = int(offsets[0])
+    program = encoded.trees.program[first : int(offsets[-1])].tolist()
+    ends = (offsets - first).tolist()
+    for query_id, text, has_metadata, number, low, high in zip(
+        unpack(encoded.ids, start, stop),
+        unpack(encoded.metadata, start, stop),
+        encoded.has_metadata[start:stop].tolist(),
+        encoded.frame[start:stop].tolist(),
+        ends[:-1],
+        ends[1:],
+        strict=True,
+    ):
+        frame = frames[number]
+        yield Query(
+            query_id,
+            frame.sources,
+            from_postfix(program[low:high], atoms),
+            frame.outputs,
+            frame.distinct,
+            frame.group_by,
+            text if has_metadata else None,
+        )

@@ -1,0 +1,244 @@
+"""Encoded queries taken apart and put together, without an object for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.schema import Schema
+from headgate.snapshot.arrays.atoms import MATCHES, WITHIN, EncodedAtoms
+from headgate.snapshot.arrays.column_table import ColumnTable, columns_from
+from headgate.snapshot.arrays.cuts import NUMBERS, TEXTS, WIDE, Cuts, pool_of
+from headgate.snapshot.arrays.patterns import PatternNumbers, Patterns, patterns_from
+from headgate.snapshot.arrays.queries import EncodedQueries
+from headgate.snapshot.arrays.texts import Texts, pack, unpack
+from headgate.snapshot.arrays.trees import Trees
+
+Numbers = npt.NDArray[np.int64]
+T = TypeVar("T", bound=Hashable)
+
+
+def ranges(starts: Numbers, ends: Numbers) -> Numbers:
+    """The numbers from each start up to its end, one range behind the other.
+
+    >>> ranges(np.array([5, 0]), np.array([7, 1])).tolist()
+    [5, 6, 0]
+    """
+    lengths = ends - starts
+    return np.arange(lengths.sum()) - np.repeat(_starts(lengths)[:-1] - starts, lengths)
+
+
+def selected(encoded: EncodedQueries, places: Numbers, schema: Schema) -> EncodedQueries:
+    """The queries at these places, in this order, with the atoms that they use."""
+    trees = encoded.trees
+    starts, ends = trees.offsets[places], trees.offsets[places + 1]
+    program = trees.program[ranges(starts, ends)]
+    used = np.unique(program[program >= 0]).astype(np.int64)
+    numbers = np.zeros(len(encoded.atoms), np.int64)
+    numbers[used] = np.arange(len(used))
+    return EncodedQueries(
+        ids=taken(encoded.ids, places),
+        metadata=taken(encoded.metadata, places),
+        has_metadata=encoded.has_metadata[places],
+        stream=encoded.stream[places],
+        frame=encoded.frame[places],
+        frames=encoded.frames,
+        trees=Trees(_starts(ends - starts), _renumbered(program, numbers)),
+        atoms=_atoms_at(encoded.atoms, used, schema),
+    )
+
+
+def concatenated(parts: Sequence[EncodedQueries], schema: Schema) -> EncodedQueries:
+    """The queries of all parts, one part behind the other.
+
+    What is equal in different parts becomes one, except for conditions on constants.
+    """
+    atoms, numbers = _distinct(_joined_atoms([part.atoms for part in parts], schema), schema)
+    before = np.cumsum([0, *(len(part.atoms) for part in parts)])
+    programs = [
+        _renumbered(part.trees.program, numbers[shift : shift + len(part.atoms)])
+        for part, shift in zip(parts, before.tolist(), strict=False)
+    ]
+    sizes = [np.diff(part.trees.offsets) for part in parts]
+    frames, frame_of = _united([unpack(part.frames) for part in parts])
+    return EncodedQueries(
+        ids=_joined_texts([part.ids for part in parts]),
+        metadata=_joined_texts([part.metadata for part in parts]),
+        has_metadata=_joined([part.has_metadata for part in parts], np.uint8),
+        stream=_joined([part.stream for part in parts], np.int32),
+        frame=_joined(
+            [number[part.frame] for part, number in zip(parts, frame_of, strict=True)], np.int32
+        ),
+        frames=pack(frames),
+        trees=Trees(_starts(_joined(sizes, np.int64)), _joined(programs, np.int32)),
+        atoms=atoms,
+    )
+
+
+def taken(texts: Texts, places: Numbers) -> Texts:
+    """The strings at these places.
+
+    >>> unpack(taken(pack(["a", "bc", ""]), np.array([1, 1, 0])))
+    ['bc', 'bc', 'a']
+    """
+    starts, ends = texts.offsets[places], texts.offsets[places + 1]
+    return Texts(_starts(ends - starts), texts.data[ranges(starts, ends)])
+
+
+def _atoms_at(atoms: EncodedAtoms, places: Numbers, schema: Schema) -> EncodedAtoms:
+    kind, start, end = atoms.kind[places], atoms.start[places].copy(), atoms.end[places].copy()
+    pools = _pools(atoms, schema)[places]
+    taken_cuts = {}
+    for pool in (NUMBERS, WIDE, TEXTS):
+        mine = (kind == WITHIN) & (pools == pool)
+        taken_cuts[pool] = ranges(start[mine], end[mine])
+        bounds = _starts(end[mine] - start[mine])
+        start[mine], end[mine] = bounds[:-1], bounds[1:]
+    texts = kind == MATCHES
+    patterns, numbers = np.unique(start[texts], return_inverse=True)
+    start[texts], end[texts] = numbers, numbers + 1
+    cuts, columns = atoms.cuts, atoms.columns
+    column, second = atoms.column[places], atoms.second[places]
+    mentioned = np.union1d(column[column >= 0], second[second >= 0]).astype(np.int64)
+    column_of = np.full(len(columns) + 1, -1, np.int32)  # the last is for −1, which stays
+    column_of[mentioned] = np.arange(len(mentioned))
+    return EncodedAtoms(
+        kind=kind,
+        column=column_of[column],
+        second=column_of[second],
+        code=atoms.code[places],
+        negated=atoms.negated[places],
+        starts_inside=atoms.starts_inside[places],
+        start=start,
+        end=end,
+        columns=ColumnTable(
+            columns.stream[mentioned],
+            columns.attribute[mentioned],
+            taken(columns.alias, mentioned),
+        ),
+        cuts=Cuts(
+            cuts.numbers[taken_cuts[NUMBERS]],
+            cuts.wide_high[taken_cuts[WIDE]],
+            cuts.wide_low[taken_cuts[WIDE]],
+            taken(cuts.texts, taken_cuts[TEXTS]),
+        ),
+        patterns=Patterns(
+            atoms.patterns.kind[patterns],
+            taken(atoms.patterns.text, patterns),
+            taken(atoms.patterns.escape, patterns),
+        ),
+    )
+
+
+def _distinct(atoms: EncodedAtoms, schema: Schema) -> tuple[EncodedAtoms, Numbers]:
+    """The atoms without repetition, and the new number of each; WITHIN may still be repeated."""
+    others = np.flatnonzero(atoms.kind != WITHIN)
+    fields = (atoms.kind, atoms.column, atoms.second, atoms.code, atoms.negated, atoms.start)
+    keys = np.stack([field[others].astype(np.int64) for field in fields], axis=1)
+    _, first, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    stands_for = np.arange(len(atoms))
+    stands_for[others] = others[first[same.reshape(-1)]]
+    kept, numbers = np.unique(stands_for, return_inverse=True)
+    return _atoms_at(atoms, kept, schema), numbers.astype(np.int64)
+
+
+def _renumbered(program: npt.NDArray[np.int32], numbers: Numbers) -> npt.NDArray[np.int32]:
+    found = program.copy()
+    of_atoms = found >= 0
+    found[of_atoms] = numbers[found[of_atoms]]
+    return found
+
+
+def _joined_atoms(parts: Sequence[EncodedAtoms], schema: Schema) -> EncodedAtoms:
+    columns, column_of = _united([_column_keys(part.columns) for part in parts])
+    numbers = PatternNumbers()
+    pattern_of = [
+        np.array([numbers.number(pattern) for pattern in patterns_from(part.patterns)], np.int64)
+        for part in parts
+    ]
+    before = np.cumsum([(0, 0, 0), *(part.cuts.sizes for part in parts)], axis=0)
+    moved = [
+        _moved(part, number, pattern, shift, schema)
+        for part, number, pattern, shift in zip(parts, column_of, pattern_of, before, strict=False)
+    ]
+    cuts = [part.cuts for part in parts]
+
+    def all_of(name: str) -> Any:
+        return np.concatenate([getattr(part, name) for part in moved])
+
+    return EncodedAtoms(
+        kind=all_of("kind"),
+        column=all_of("column"),
+        second=all_of("second"),
+        code=all_of("code"),
+        negated=all_of("negated"),
+        starts_inside=all_of("starts_inside"),
+        start=all_of("start"),
+        end=all_of("end"),
+        columns=ColumnTable(
+            np.array([stream for stream, _, _ in columns], np.int32),
+            np.array([attribute for _, attribute, _ in columns], np.int32),
+            pack(alias for _, _, alias in columns),
+        ),
+        cuts=Cuts(
+            np.concatenate([one.numbers for one in cuts]),
+            np.concatenate([one.wide_high for one in cuts]),
+            np.concatenate([one.wide_low for one in cuts]),
+            _joined_texts([one.texts for one in cuts]),
+        ),
+        patterns=numbers.arrays(),
+    )
+
+
+def _moved(
+    part: EncodedAtoms, column_of: Numbers, pattern_of: Numbers, shift: Numbers, schema: Schema
+) -> EncodedAtoms:
+    """The atoms of a part in the numbers of the whole."""
+    by = np.where(part.kind == WITHIN, shift[_pools(part, schema)], 0)
+    start, end = part.start + by, part.end + by
+    texts = part.kind == MATCHES
+    start[texts] = pattern_of[part.start[texts]]
+    end[texts] = start[texts] + 1
+    columns = np.append(column_of, -1).astype(np.int32)  # so that −1 stays as it is
+    return replace(
+        part, column=columns[part.column], second=columns[part.second], start=start, end=end
+    )
+
+
+def _pools(atoms: EncodedAtoms, schema: Schema) -> Numbers:
+    """The pool that holds the cuts of each atom, if it has any."""
+    of_column = [pool_of(column.type) for column in columns_from(atoms.columns, schema)]
+    return np.array([*of_column, NUMBERS], np.int64)[atoms.column]
+
+
+def _column_keys(columns: ColumnTable) -> list[tuple[int, int, str]]:
+    parts = (columns.stream.tolist(), columns.attribute.tolist(), unpack(columns.alias))
+    return list(zip(*parts, strict=True))
+
+
+def _united(parts: Sequence[Sequence[T]]) -> tuple[list[T], list[Numbers]]:
+    """The distinct things of all parts, and for each part the numbers of its own."""
+    known: dict[T, int] = {}
+    numbers = [
+        np.array([known.setdefault(one, len(known)) for one in part], np.int64) for part in parts
+    ]
+    return list(known), numbers
+
+
+def _joined(arrays: Sequence[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype), *arrays], dtype=dtype)
+
+
+def _joined_texts(parts: Sequence[Texts]) -> Texts:
+    sizes = _joined([np.diff(part.offsets) for part in parts], np.int64)
+    return Texts(_starts(sizes), _joined([part.data for part in parts], np.uint8))
+
+
+def _starts(lengths: Numbers) -> Numbers:
+    found = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=found[1:])
+    return found

@@ -1,0 +1,198 @@
+"""Arrays that came from a file are looked over before anything follows an index in them.
+
+Kernels do not check bounds. A checksum finds what was damaged on the way; this finds what was
+wrong when it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.errors import SqlError
+from headgate.schema import Schema
+from headgate.snapshot.arrays.atoms import (
+    COMPARE,
+    CONSTANT,
+    MATCHES,
+    OPERATORS,
+    WITHIN,
+    EncodedAtoms,
+)
+from headgate.snapshot.arrays.cuts import pool_of
+from headgate.snapshot.arrays.frames import frames_from
+from headgate.snapshot.arrays.patterns import PATTERN_KINDS
+from headgate.snapshot.arrays.queries import EncodedQueries
+from headgate.snapshot.arrays.texts import LENIENT, Texts
+from headgate.snapshot.arrays.trees import AND, NOT, TRUTH, TRUTH_VALUES, Trees
+
+_Numbers = npt.NDArray[Any]
+
+
+def flaw(encoded: EncodedQueries, schema: Schema) -> str | None:
+    """What is wrong with the arrays, or None where they can be followed without fear.
+
+    >>> from headgate.snapshot.arrays.queries import encode_queries
+    >>> flaw(encode_queries([], Schema()), Schema()) is None
+    True
+    """
+    # each check relies on those before it, and the first problem ends the search
+    return next(_problems(encoded, schema), None)
+
+
+def _problems(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
+    for name, texts in _texts(encoded):
+        yield from _texts_problems(name, texts)
+    yield from _lengths(encoded)
+    atoms = encoded.atoms
+    yield from _columns_problems(atoms, schema)
+    yield from _atoms_problems(atoms, schema)
+    yield from _trees_problems(encoded.trees, len(atoms))
+    yield from _outside("stream", encoded.stream, len(schema.streams))
+    yield from _outside("frame", encoded.frame, len(encoded.frames))
+    yield from _frames_problems(encoded, schema)
+    yield from _foreign_columns(encoded)
+
+
+def _texts(encoded: EncodedQueries) -> Iterator[tuple[str, Texts]]:
+    yield "ids", encoded.ids
+    yield "metadata", encoded.metadata
+    yield "frames", encoded.frames
+    yield "aliases", encoded.atoms.columns.alias
+    yield "cuts", encoded.atoms.cuts.texts
+    yield "patterns", encoded.atoms.patterns.text
+    yield "escapes", encoded.atoms.patterns.escape
+
+
+def texts_flaw(name: str, texts: Texts) -> str | None:
+    """What is wrong with strings, or None."""
+    return next(_texts_problems(name, texts), None)
+
+
+def _texts_problems(name: str, texts: Texts) -> Iterator[str]:
+    yield from _offsets_problems(name, texts.offsets, len(texts.data))
+    try:
+        texts.data.tobytes().decode("utf-8", LENIENT)
+    except UnicodeDecodeError:
+        yield f"{name} are not UTF-8"
+    inner = texts.offsets[texts.offsets < len(texts.data)]
+    if np.any((texts.data[inner] & 0xC0) == 0x80):
+        yield f"{name} are cut inside a character"
+
+
+def _offsets_problems(name: str, offsets: _Numbers, length: int) -> Iterator[str]:
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != length:
+        yield f"the offsets of {name} do not span them"
+    if np.any(offsets[1:] < offsets[:-1]):
+        yield f"the offsets of {name} go backwards"
+
+
+def _lengths(encoded: EncodedQueries) -> Iterator[str]:
+    atoms, count = encoded.atoms, len(encoded)
+    wanted = {
+        "ids": (len(encoded.ids), count),
+        "metadata": (len(encoded.metadata), count),
+        "has_metadata": (len(encoded.has_metadata), count),
+        "frame": (len(encoded.frame), count),
+        "trees": (len(encoded.trees.offsets) - 1, count),
+        "attribute": (len(atoms.columns.attribute), len(atoms.columns)),
+        "aliases": (len(atoms.columns.alias), len(atoms.columns)),
+        "wide_low": (len(atoms.cuts.wide_low), len(atoms.cuts.wide_high)),
+        "patterns": (len(atoms.patterns.text), len(atoms.patterns)),
+        "escapes": (len(atoms.patterns.escape), len(atoms.patterns)),
+    }
+    for name in ("column", "second", "code", "negated", "starts_inside", "start", "end"):
+        wanted[name] = len(getattr(atoms, name)), len(atoms)
+    for name, (found, expected) in wanted.items():
+        if found != expected:
+            yield f"{name} has {found:,} entries where {expected:,} are needed"
+
+
+def _columns_problems(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
+    columns = atoms.columns
+    yield from _outside("stream of a column", columns.stream, len(schema.streams))
+    sizes = np.array([len(stream.attributes) for stream in schema], np.int64)
+    yield from _outside("attribute", columns.attribute, sizes[columns.stream])
+    yield from _outside("pattern kind", atoms.patterns.kind, len(PATTERN_KINDS))
+
+
+def _atoms_problems(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
+    yield from _outside("kind", atoms.kind, MATCHES + 1)
+    for name in ("negated", "starts_inside"):
+        yield from _outside(name, getattr(atoms, name), 2)
+    constant, compare = atoms.kind == CONSTANT, atoms.kind == COMPARE
+    yield from _outside("truth value", atoms.code[constant], len(TRUTH_VALUES))
+    yield from _outside("operator", atoms.code[compare], len(OPERATORS))
+    yield from _outside("column", atoms.column[~constant], len(atoms.columns))
+    yield from _outside("second column", atoms.second[compare], len(atoms.columns))
+    if np.any(atoms.column[constant] != -1) or np.any(atoms.second[~compare] != -1):
+        yield "an atom has more columns than its kind"
+    limits = np.full(len(atoms), len(atoms.patterns), np.int64)
+    within = atoms.kind == WITHIN
+    limits[within] = _pool_sizes(atoms, schema)[atoms.column[within]]
+    ranged = within | (atoms.kind == MATCHES)
+    start, end = atoms.start[ranged], atoms.end[ranged]
+    if np.any((start < 0) | (end < start) | (end > limits[ranged])):
+        yield "an atom's range lies outside its pool"
+    if np.any((atoms.end - atoms.start)[atoms.kind == MATCHES] != 1):
+        yield "an atom does not have one pattern"
+
+
+def _pool_sizes(atoms: EncodedAtoms, schema: Schema) -> _Numbers:
+    """For each column, how many cuts its pool holds."""
+    columns, sizes = atoms.columns, atoms.cuts.sizes
+    pairs = zip(columns.stream.tolist(), columns.attribute.tolist(), strict=True)
+    types = (schema.streams[stream].attributes[attribute].type for stream, attribute in pairs)
+    return np.array([sizes[pool_of(type_)] for type_ in types], np.int64)
+
+
+def _trees_problems(trees: Trees, atoms: int) -> Iterator[str]:
+    """Every program must leave exactly one value, and never take more than there are."""
+    offsets, program = trees.offsets, trees.program
+    yield from _offsets_problems("trees", offsets, len(program))
+    if np.any(program >= atoms):
+        yield "a program names an atom that does not exist"
+    if np.any((program < NOT) & (program > TRUTH)):
+        yield "a program has an unknown entry"
+    if np.any(offsets[1:] == offsets[:-1]):
+        yield "a program is empty"
+    taken = np.where(program <= AND, (AND - program.astype(np.int64)) // 2, program < 0)
+    # the height of one stack for all programs together; it grows by one with each
+    height = np.concatenate(([0], np.cumsum(1 - taken)))
+    floor = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    if np.any(height[offsets] != np.arange(len(offsets))) or np.any(height[:-1] - taken < floor):
+        yield "a program does not leave one value"
+
+
+def _frames_problems(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
+    try:
+        frames = frames_from(encoded.frames, schema)
+    except SqlError as error:
+        yield f"a frame is not a query of the schema ({error})"
+        return
+    names = [stream.name for stream in schema]
+    streams = np.array([names.index(frame.stream) for frame in frames], np.int32)
+    if np.any(streams[encoded.frame] != encoded.stream):
+        yield "a query and its frame name different streams"
+
+
+def _foreign_columns(encoded: EncodedQueries) -> Iterator[str]:
+    """A column without an alias belongs to the stream of the query that mentions it."""
+    atoms, trees = encoded.atoms, encoded.trees
+    if not len(atoms.columns):
+        return
+    owner = np.where(np.diff(atoms.columns.alias.offsets) == 0, atoms.columns.stream, -1)
+    owners = np.where(atoms.kind == CONSTANT, -1, owner[atoms.column])
+    streams = np.repeat(encoded.stream, np.diff(trees.offsets))
+    pushed = trees.program >= 0
+    found = owners[trees.program[pushed]]
+    if np.any((found >= 0) & (found != streams[pushed])):
+        yield "a query mentions a column of another stream"
+
+
+def _outside(name: str, numbers: _Numbers, limit: int | _Numbers) -> Iterator[str]:
+    if np.any((numbers < 0) | (numbers >= limit)):
+        yield f"{name}: a number is out of range"

@@ -1,0 +1,1 @@
+"""Stateful queries: `analysis` says whether bounded memory suffices, `runtime` runs them in it."""

@@ -1,0 +1,7 @@
+"""Can this continuous query run in bounded memory, and if not, which streams break it?
+
+After "Characterizing Memory Requirements for Queries over Continuous Data Streams". A query is cut
+into conjunctive `cases`, on which a `theory` decides by what follows from their comparisons. All of
+them together are the `analysis`. A no has a `witness`, rows of which every one must be remembered,
+somebody to `blame`, and `cures`; a yes has `synopses`, what to keep. The `verdict` has it all.
+"""

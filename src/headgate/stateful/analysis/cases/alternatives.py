@@ -1,0 +1,179 @@
+"""A condition as alternatives: conjunctions of atoms of which at least one holds.
+
+Two levels. The *coarse* one expands only what ties several streams together; a condition on one
+stream is a filter, and is replaced by what all of its alternatives have in common. Dropping part of
+a filter never makes an unbounded query look bounded, as long as no occurrence of the stream is left
+out as redundant for it. The *fine* one expands everything: sets of values into intervals, `<>` into
+`<` and `>`, and filters into their alternatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+from math import prod
+
+from headgate.errors import ExpansionTooLarge
+from headgate.predicate import (
+    And,
+    Atom,
+    Column,
+    Compare,
+    Constant,
+    Operator,
+    Or,
+    Predicate,
+    Within,
+    columns,
+    disjunction,
+    holding,
+)
+from headgate.predicate.atoms import MIRROR
+from headgate.predicate.conjunctions import conjunctions
+from headgate.schema import EVERYTHING, ValueSet, union
+from headgate.stateful.analysis.cases.finite import is_finite
+
+COARSE_CAP = 64
+FINE_CAP = 128
+FILTER_CAP = 64
+LISTED = 16
+
+Alternative = tuple[Atom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """The alternatives, and whether they say all that the condition says.
+
+    `filtered` are the aliases of FROM of which filters are not in the alternatives.
+    """
+
+    each: tuple[Alternative, ...]
+    exact: bool
+    filtered: frozenset[str] = frozenset()
+
+
+def coarse(where: Predicate) -> Alternatives:
+    """Alternatives by what ties streams together; raises ExpansionTooLarge past the cap."""
+    filters: list[Alternative] = []
+    ties: list[Predicate] = []
+    exact = True
+    filtered: set[str] = set()
+    held = holding(where)
+    for part in held.parts if isinstance(held, And) else (held,):
+        if len({column.source for column in columns(part)}) > 1:
+            ties.append(_split(part))
+        elif isinstance(part, Atom):
+            filters.append((part,))
+            exact &= not _is_split(part)
+        else:
+            filters.append(_common(part))
+            exact = False
+            filtered |= {column.source for column in columns(part)}
+    tied = _merged(conjunctions(And(tuple(ties)), COARSE_CAP)) if ties else [()]
+    fixed = tuple(atom for alternative in filters for atom in alternative)
+    return Alternatives(tuple((*fixed, *atoms) for atoms in tied), exact, frozenset(filtered))
+
+
+def fine(where: Predicate) -> Alternatives:
+    """All alternatives; raises ExpansionTooLarge past the cap."""
+    held = _split(holding(where))
+    found: list[Alternative] = []
+    exact = True
+    for atoms in conjunctions(held, FINE_CAP):
+        choices = [tuple(_intervals(atom)) for atom in atoms]
+        if len(found) + prod(map(len, choices)) > FINE_CAP:
+            raise ExpansionTooLarge(f"its condition has over {FINE_CAP:,} alternatives")
+        exact &= not any(_is_split(atom) for choice in choices for atom in choice)
+        found.extend(product(*choices))
+    return Alternatives(tuple(found), exact)
+
+
+_ORDERS: dict[Operator, str] = {
+    "<": "<", "<=": "<=", "=": "=", ">=": "=>", ">": ">", "<>": "<>"
+}  # fmt: skip
+
+
+def _merged(alternatives: Iterable[Alternative]) -> list[Alternative]:
+    """Alternatives that differ in one comparison of the same columns become one.
+
+    a < b OR a >= b  ->  a IS NOT NULL AND b IS NOT NULL
+    a < b OR a = b   ->  a <= b
+    """
+    left = list(alternatives)
+    while True:
+        for one, two in combinations(left, 2):
+            merged = _merge([a for a in one if a not in two], [a for a in two if a not in one])
+            if merged is not None:
+                common = [atom for atom in one if atom in two]
+                left = [other for other in left if other not in (one, two)]
+                left.append((*common, *merged))
+                break
+        else:
+            return left
+
+
+def _merge(one: list[Atom], two: list[Atom]) -> Alternative | None:
+    if len(one) != 1 or len(two) != 1:
+        return None
+    first, second = one[0], two[0]
+    if not isinstance(first, Compare) or not isinstance(second, Compare):
+        return None
+    if (second.left, second.right) == (first.right, first.left):
+        second = Compare(first.left, MIRROR[second.operator], first.right)
+    if (first.left, first.right) != (second.left, second.right):
+        return None
+    orders = set(_ORDERS[first.operator]) | set(_ORDERS[second.operator])
+    if len(orders) == 3:
+        return Within(first.left, EVERYTHING), Within(first.right, EVERYTHING)
+    for operator, covered in _ORDERS.items():
+        if orders == set(covered) and operator != "<>":
+            return (Compare(first.left, operator, first.right),)
+    return None
+
+
+def _is_split(atom: Atom) -> bool:
+    """Is this atom more than one alternative?"""
+    if isinstance(atom, Within):
+        return atom.values.only_interval is None
+    return isinstance(atom, Compare) and atom.operator == "<>"
+
+
+def _split(predicate: Predicate) -> Predicate:
+    """The same with `a <> b` as `a < b OR a > b`."""
+    if isinstance(predicate, And):
+        return And(tuple(_split(part) for part in predicate.parts))
+    if isinstance(predicate, Or):
+        return disjunction(_split(part) for part in predicate.parts)
+    if isinstance(predicate, Compare) and predicate.operator == "<>":
+        left, right = predicate.left, predicate.right
+        return Or((Compare(left, "<", right), Compare(left, ">", right)))
+    return predicate
+
+
+def _intervals(atom: Atom) -> Iterator[Atom]:
+    """The intervals of a set; a long list of values is left as it is."""
+    if not isinstance(atom, Within) or not _is_split(atom):
+        yield atom
+        return
+    intervals = atom.values.intervals
+    if len(intervals) > LISTED and is_finite(atom.values, atom.column.type):
+        yield atom
+        return
+    yield from (Within(atom.column, ValueSet.of(interval)) for interval in intervals)
+
+
+def _common(part: Predicate) -> Alternative:
+    """Atoms that hold in every alternative of a filter; none where it has too many."""
+    try:
+        alternatives = conjunctions(part, FILTER_CAP)
+    except ExpansionTooLarge:
+        return ()
+    if not alternatives:
+        return (Constant(False),)
+    sets = [{a.column: a.values for a in atoms if isinstance(a, Within)} for atoms in alternatives]
+    shared: Iterable[Column] = [c for c in sets[0] if all(c in other for other in sets)]
+    widened = [Within(column, union(each[column] for each in sets)) for column in shared]
+    others = [a for a in alternatives[0] if not isinstance(a, Within)]
+    return (*widened, *(a for a in others if all(a in atoms for atoms in alternatives)))

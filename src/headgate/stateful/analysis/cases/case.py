@@ -1,0 +1,259 @@
+"""A query as cases: each alternative of its condition as a conjunctive query, and the way back.
+
+Columns that are compared with each other share a line. If they all have one discrete type, a line
+has whole numbers, the type's ordinals; else only the order of its constants counts. A `CHECK`
+limits a column as a condition does; the range of a machine's numbers does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headgate.predicate import (
+    Atom,
+    Column,
+    Compare,
+    Constant,
+    IsNull,
+    Matches,
+    Within,
+    columns_of,
+)
+from headgate.predicate.atoms import MIRROR
+from headgate.predicate.narrowing import prefix_range
+from headgate.queries import Aggregate, Query, attribute_of
+from headgate.schema import (
+    EVERYTHING,
+    Schema,
+    Type,
+    ValueSet,
+)
+from headgate.stateful.analysis.cases.alternatives import Alternative
+from headgate.stateful.analysis.cases.axis import Axis
+from headgate.stateful.analysis.cases.ends import End, all_ends, ends_of
+from headgate.stateful.analysis.cases.finite import is_finite
+from headgate.stateful.analysis.cases.lines import axis_of, grid, is_whole, lines_of, outside
+from headgate.stateful.analysis.theory.conjunctive import (
+    Bound,
+    BoundComparator,
+    Comparator,
+    Comparison,
+    Conjunctive,
+    Line,
+    Variable,
+)
+
+MOST_MARKS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One alternative as a conjunctive query; `columns` and `sets` belong to its variables.
+
+    `atoms` are what the alternative says, `nulls` are NULL in this case, and `unseen` are those
+    conditions that the conjunctive query leaves out.
+    """
+
+    query: Conjunctive
+    atoms: Alternative
+    columns: tuple[Column, ...]
+    sets: tuple[ValueSet, ...]
+    axes: tuple[Axis, ...]
+    nulls: frozenset[Column]
+    unseen: tuple[Atom, ...]
+
+    def number(self, column: Column) -> int | None:
+        """The variable of a column; None where the column is NULL in this case."""
+        return None if column in self.nulls else self.columns.index(column)
+
+
+def case_of(
+    query: Query,
+    schema: Schema,
+    atoms: Alternative,
+    filtered: frozenset[str] = frozenset(),
+    *,
+    marked: bool = False,
+) -> Case | None:
+    """The case of an alternative; None where it contradicts itself outright.
+
+    `filtered` are the aliases of which it leaves filters out. If it is `marked`, all constants of
+    the query cut its lines, also those of other alternatives.
+    """
+    known = _collected(query, schema, atoms)
+    if known is None:
+        return None
+    hidden = filtered | _filtered(known, atoms)
+    columns = tuple(known.sets)
+    numbers = {column: number for number, column in enumerate(columns)}
+    placed = _placed(known, all_ends(query, schema, columns) if marked else {})
+    conjunctive = Conjunctive(
+        streams=tuple(source.stream for source in query.sources),
+        variables=tuple(_variable(query, known, column, placed) for column in columns),
+        comparisons=tuple(_comparison(c, numbers) for c in known.comparisons),
+        bounds=tuple(Bound(numbers[column], op, at) for column, op, at in placed.bounds),
+        outputs=tuple(numbers[c] for c in output_columns(query, schema) if c in numbers),
+        distinct=query.distinct,
+        windowed=frozenset(n for n, s in enumerate(query.sources) if s.rows is not None),
+        lines=tuple(Line(is_whole(group)) for group in placed.groups),
+        marks=tuple(dict.fromkeys(placed.marks)),
+        filtered=frozenset(n for n, s in enumerate(query.sources) if hidden & {"", s.alias}),
+    )
+    sets = tuple(known.sets.values())
+    return Case(conjunctive, atoms, columns, sets, placed.axes, known.nulls, known.unseen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Columns in groups, one for each line, with the line's axis, bounds and marks."""
+
+    groups: tuple[list[Column], ...]
+    axes: tuple[Axis, ...]
+    bounds: list[tuple[Column, BoundComparator, int]]
+    marks: list[tuple[int, int]]
+
+
+def _placed(known: _Collected, marks: Mapping[Column, list[End]]) -> _Placed:
+    """The constants of every column on its line; other ends only mark it."""
+    placed = _Placed(tuple(lines_of(tuple(known.sets), known.comparisons)), (), [], [])
+    axes: list[Axis] = []
+    for line, group in enumerate(placed.groups):
+        ends = {column: ends_of(known.sets[column], column.type) for column in group}
+        used = [(c.type, o) for c in group for _, o in (*ends[c], *marks.get(c, ()))]
+        axis, place = axis_of(group, used)
+        axes.append(axis)
+        placed.marks.extend((line, mark) for mark in _marks(group, used, place) if marks)
+        placed.bounds.extend(
+            (column, operator, place(column.type, ordinal))
+            for column in group
+            for operator, ordinal in (*ends[column], *_limits(column.type, used))
+        )
+    return replace(placed, axes=tuple(axes))
+
+
+def _limits(type_: Type, used: list[tuple[Type, Any]]) -> list[End]:
+    """The least and the greatest value of a dense type, where a line has them as constants."""
+    least, most = type_.minimum, type_.maximum
+    if grid(type_) is not None:
+        return []
+    limits: list[End] = [(">=", least)] if (type_, least) in used else []
+    return [*limits, ("<=", most)] if (type_, most) in used else limits
+
+
+def _marks(
+    group: list[Column], used: list[tuple[Type, Any]], place: Callable[[Type, Any], int]
+) -> list[int]:
+    """The constants that cut a line: of whole numbers, or of very many, just the outermost."""
+    every = sorted({place(*constant) for constant in used})
+    return every[:1] + every[-1:] if is_whole(group) or len(every) > MOST_MARKS else every
+
+
+def _variable(query: Query, known: _Collected, column: Column, placed: _Placed) -> Variable:
+    line = next(number for number, group in enumerate(placed.groups) if column in group)
+    is_dense = grid(column.type) is None
+    finite = is_finite(known.sets[column], column.type)
+    before, beyond = outside(placed.axes[line], column.type)
+    source = _source(query, column)
+    return Variable(source, column.name, line, is_dense, finite, before, beyond)
+
+
+def output_columns(query: Query, schema: Schema) -> tuple[Column, ...]:
+    """The columns that a query puts out or groups by, `*` spelt out."""
+    if query.kind == "aggregate":
+        return query.group_by
+    if query.outputs:
+        found = (o.expression for o in query.outputs)
+        return tuple(dict.fromkeys(c for c in found if isinstance(c, Column)))
+    several = len(query.sources) > 1
+    return tuple(
+        Column(attribute.name, attribute.type, source.alias if several else "")
+        for source in query.sources
+        for attribute in schema.the_stream(source.stream)
+    )
+
+
+def aggregates(query: Query) -> tuple[Aggregate, ...]:
+    """The aggregates that a query puts out, each once."""
+    found = (o.expression for o in query.outputs)
+    return tuple(dict.fromkeys(a for a in found if isinstance(a, Aggregate)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Collected:
+    """What the atoms of an alternative say: sets by column, comparisons, NULLs, and the rest."""
+
+    sets: dict[Column, ValueSet]
+    comparisons: tuple[Compare, ...]
+    nulls: frozenset[Column]
+    unseen: tuple[Atom, ...]
+
+
+def _filtered(known: _Collected, atoms: Alternative) -> frozenset[str]:
+    """The sources with conditions beyond bounds and comparisons: NULL or not, patterns, holes."""
+    holed = [column for column, values in known.sets.items() if values.only_interval is None]
+    seen = [column for atom in known.unseen for column in columns_of(atom)]
+    present = [a.column for a in atoms if isinstance(a, Within) and a.values.is_everything]
+    return frozenset(c.source for c in (*known.nulls, *holed, *seen, *present))
+
+
+def _collected(query: Query, schema: Schema, atoms: Alternative) -> _Collected | None:
+    sets: dict[Column, ValueSet] = {}
+    nulls = {a.column for a in atoms if isinstance(a, IsNull)}
+    comparisons: list[Compare] = []
+    unseen: list[Atom] = []
+
+    def narrow(column: Column, values: ValueSet) -> None:
+        known = sets.get(column)
+        if known is None:
+            known = attribute_of(query, column, schema).domain
+        sets[column] = known.intersection(values)
+
+    for atom in atoms:
+        if isinstance(atom, Constant):
+            if atom.value is not True:
+                return None
+        elif isinstance(atom, Within):
+            narrow(atom.column, atom.values)
+        elif isinstance(atom, Compare):
+            for column in (atom.left, atom.right):
+                narrow(column, EVERYTHING)
+            if atom.left == atom.right:
+                if atom.operator not in ("=", "<=", ">="):
+                    return None
+            elif atom.operator == "<>":
+                unseen.append(atom)
+            else:
+                comparisons.append(atom)
+        elif isinstance(atom, Matches):
+            texts, exact = (EVERYTHING, False) if atom.negated else prefix_range(atom.pattern)
+            narrow(atom.column, texts)
+            unseen += [] if exact else [atom]
+    for column in (*output_columns(query, schema), *argument_columns(query)):
+        if column not in sets and attribute_of(query, column, schema).domain.is_empty:
+            nulls.add(column)
+        if column not in nulls:
+            narrow(column, EVERYTHING)
+    if any(values.is_empty for values in sets.values()) or any(c in sets for c in nulls):
+        return None
+    if not all(attribute_of(query, column, schema).nullable for column in nulls):
+        return None
+    return _Collected(sets, tuple(comparisons), frozenset(nulls), tuple(unseen))
+
+
+def argument_columns(query: Query) -> tuple[Column, ...]:
+    """The columns that aggregates see."""
+    return tuple(a.argument for a in aggregates(query) if a.argument is not None)
+
+
+def _source(query: Query, column: Column) -> int:
+    return next(n for n, s in enumerate(query.sources) if column.source in ("", s.alias))
+
+
+def _comparison(compare: Compare, numbers: Mapping[Column, int]) -> Comparison:
+    left, right, operator = numbers[compare.left], numbers[compare.right], compare.operator
+    if operator in (">", ">="):
+        left, right, operator = right, left, MIRROR[operator]
+    comparator: Comparator = "<" if operator == "<" else "<=" if operator == "<=" else "="
+    return Comparison(left, comparator, right)

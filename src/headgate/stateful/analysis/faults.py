@@ -1,0 +1,129 @@
+"""What keeps a case of a query from bounded memory, by the theorem that says so.
+
+"Characterizing Memory Requirements …": Theorems 5.6 and 5.10 for joins without and with DISTINCT,
+8.5 and 8.6 for aggregates over one stream and over several. An aggregate query stores its answer,
+so its groups must be finitely many; besides, each aggregate is asked for alone. Theorem 8.6 holds
+as corrected (`checker.extremum_violations`); of declared aggregates only the sufficient conditions
+of Theorems 8.3 and 8.4 are known, and a fault beyond them is `open`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+
+from headgate.queries import Aggregate, Query
+from headgate.stateful.analysis.cases.case import Case, aggregates
+from headgate.stateful.analysis.theory import definition
+from headgate.stateful.analysis.theory.checker import Violation, extremum_violations, violations
+from headgate.stateful.analysis.theory.closure import Closure, close
+from headgate.stateful.analysis.theory.conjunctive import Conjunctive
+
+MOST_ORDERED = 1_000  # ordered queries that are looked at for what else is at fault
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A violated condition of a theorem; `open` where no theorem says that it is a fault."""
+
+    theorem: str
+    condition: str
+    violation: Violation
+    aggregate: Aggregate | None = None
+    open: bool = False
+
+
+def faults(query: Query, case: Case) -> Iterator[Fault]:
+    """Every fault of a case, an example of each kind; none where it needs only bounded memory."""
+    if query.kind == "aggregate":
+        yield from _of_aggregates(query, case)
+        return
+    theorem = "5.10" if query.distinct else "5.6"
+    for violation, is_open in _violations(case.query):
+        yield Fault(theorem, violation.condition, violation, open=is_open)
+
+
+def _violations(query: Conjunctive) -> Iterator[tuple[Violation, bool]]:
+    """What the checker finds, and whether no theorem says that it is a fault.
+
+    With DISTINCT and a self-join, an occurrence may be redundant (section 8.1). Then what the
+    checker finds counts only if the definition, which leaves such occurrences out, finds some, too.
+    """
+    found = violations(query)
+    if not (query.distinct and query.has_self_joins):
+        yield from ((violation, False) for violation in found)
+    elif next(found, None) is not None:
+        known: set[Violation] = set()
+        for violation in islice(definition.violations(query), MOST_ORDERED):
+            if violation not in known:
+                known.add(violation)
+                yield violation, True
+
+
+def _of_aggregates(query: Query, case: Case) -> Iterator[Fault]:
+    known = close(case.query)
+    if not known.satisfiable:
+        return
+    for aggregate in aggregates(query) or (None,):
+        sensitive = aggregate is not None and aggregate.duplicate_sensitive
+        reduced = replace(case.query, distinct=not sensitive)
+        if len(query.sources) == 1:
+            yield from _of_one_stream(case, known, aggregate)
+            continue
+        for violation, is_open in _violations(reduced):
+            yield Fault("8.6", "C1", violation, aggregate, is_open or _is_declared(aggregate))
+        if aggregate is not None:
+            yield from _of_argument(case, known, aggregate)
+
+
+def _of_one_stream(case: Case, known: Closure, aggregate: Aggregate | None) -> Iterator[Fault]:
+    """Theorem 8.5: groups must be finitely many, and so must what a holistic aggregate sees."""
+    if case.query.windowed:
+        return
+    for variable in case.query.outputs:
+        violation = _endless(case, known, variable)
+        if violation is not None:
+            yield Fault("8.5", "(1)", violation, aggregate, _is_declared(aggregate))
+    if aggregate is not None and aggregate.category == "holistic":
+        argument = _argument(case, aggregate)
+        violation = None if argument is None else _endless(case, known, argument)
+        if violation is not None:
+            yield Fault("8.5", "(2)", violation, aggregate, _is_declared(aggregate))
+
+
+def _of_argument(case: Case, known: Closure, aggregate: Aggregate) -> Iterator[Fault]:
+    """Theorem 8.6, conditions C2 and C3, of what an aggregate over several streams sees."""
+    argument = _argument(case, aggregate)
+    if argument is None:
+        return
+    if aggregate.category == "holistic" or aggregate.declared is not None:
+        violation = _endless(case, known, argument)
+        if violation is not None:
+            yield Fault("8.6", "C2", violation, aggregate, _is_declared(aggregate))
+    elif aggregate.function in ("MIN", "MAX"):
+        pattern: Literal["maximum", "minimum"]
+        pattern = "maximum" if aggregate.function == "MAX" else "minimum"
+        reduced = replace(case.query, distinct=True)
+        for violation in extremum_violations(reduced, argument, pattern, known):
+            yield Fault("8.6", "C3", violation, aggregate, reduced.has_self_joins)
+
+
+def _is_declared(aggregate: Aggregate | None) -> bool:
+    return aggregate is not None and aggregate.declared is not None
+
+
+def _argument(case: Case, aggregate: Aggregate) -> int | None:
+    return None if aggregate.argument is None else case.number(aggregate.argument)
+
+
+def _endless(case: Case, known: Closure, variable: int) -> Violation | None:
+    """The violation that a variable takes infinitely many values, unless a window keeps them."""
+    gaps = np.flatnonzero(known.roams[variable])
+    source = case.query.variables[variable].source
+    if not len(gaps) or source in case.query.windowed:
+        return None
+    return Violation("C1", "output", source, variable=variable, gap=int(gaps[-1]))

@@ -1,0 +1,228 @@
+"""A case of a query as its rows see it: what a row must fulfil alone, and what with others.
+
+Whether a row can take part in a case is decided when it arrives: by the conditions on its stream
+alone, and by the values that its attributes can have at all, given the whole condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headgate.predicate import And, Atom, Column, Compare, Predicate, Row, columns, holding
+from headgate.predicate.narrowing import Narrowing
+from headgate.queries import Query, attribute_of
+from headgate.schema import (
+    Interval,
+    Ordinal,
+    Schema,
+    Type,
+    ValueSet,
+)
+from headgate.stateful.analysis.cases.alternatives import Alternative
+from headgate.stateful.analysis.cases.axis import NumberAxis, TextAxis, TimeAxis
+from headgate.stateful.analysis.cases.case import Case
+from headgate.stateful.analysis.cases.finite import spelt_out
+from headgate.stateful.analysis.synopses.cells import (
+    NULL_CELL,
+    Cell,
+    Cells,
+    Piece,
+    anything,
+    digits,
+    overlay,
+    place,
+)
+from headgate.stateful.analysis.theory.closure import Closure, close
+
+FEW = 1_000  # values that are listed one by one where they cut a gap
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A satisfiable alternative of the condition: its atoms, its case, and what follows."""
+
+    query: Query
+    schema: Schema
+    atoms: Alternative
+    case: Case
+    known: Closure
+    reach: Mapping[Column, ValueSet]
+    _cells: dict[Column, Cells] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def ties(self) -> tuple[Compare, ...]:
+        """The comparisons between streams."""
+        compares = (atom for atom in self.atoms if isinstance(atom, Compare))
+        return tuple(c for c in compares if c.left.source != c.right.source)
+
+    def own(self, source: int) -> tuple[Atom, ...]:
+        """The conditions on one occurrence alone."""
+        return tuple(
+            atom
+            for atom in self.atoms
+            if {source_of(self.query, column) for column in columns(atom)} == {source}
+        )
+
+    def is_asked(self, column: Column) -> bool:
+        """Does a condition mention the column? Then it is not NULL, unless it must be."""
+        return any(column in columns(atom) for atom in self.atoms)
+
+    def accepts_null(self, column: Column) -> bool:
+        """May a row in which the column is NULL take part?"""
+        nullable = attribute_of(self.query, column, self.schema).nullable
+        return nullable and (column in self.case.nulls or not self.is_asked(column))
+
+    def accepts_values(self, column: Column) -> bool:
+        return column not in self.case.nulls
+
+    def cells(self, column: Column) -> Cells:
+        """The cells of a column in this case."""
+        if column not in self._cells:
+            self._cells[column] = (
+                cells_of(self.case, self.known, self.reach, column)
+                if column in self.case.columns
+                else anything(column.type)
+            )
+        return self._cells[column]
+
+    def cell(self, column: Column, row: Row) -> Cell | None:
+        """The cell of a row's value; None where the row cannot take part."""
+        value = row.get(column.key)
+        if value is None:
+            return NULL_CELL if self.accepts_null(column) else None
+        if not self.accepts_values(column):
+            return None
+        return self.cells(column).cell(column.type.ordinal(value))
+
+
+def branches(query: Query, schema: Schema, cases: Sequence[Case]) -> tuple[Branch, ...]:
+    """The cases of an analysis, with what follows from them; without those that are never TRUE."""
+    reached = [(case, _reach(query, schema, case.atoms)) for case in cases]
+    return tuple(
+        Branch(query, schema, case.atoms, case, close(case.query), reach)
+        for case, reach in reached
+        if reach is not None
+    )
+
+
+def filters(query: Query, source: int) -> tuple[Predicate, ...]:
+    """The parts of the condition that are about one occurrence alone."""
+    held = holding(query.where)
+    return tuple(
+        part
+        for part in (held.parts if isinstance(held, And) else (held,))
+        if {source_of(query, column) for column in columns(part)} == {source}
+    )
+
+
+def source_of(query: Query, column: Column) -> int:
+    """The occurrence that a column belongs to."""
+    return next(n for n, s in enumerate(query.sources) if column.source in ("", s.alias))
+
+
+def _reach(query: Query, schema: Schema, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
+    """The values that each column can have, given all conditions; None where there are none."""
+    every = {column for atom in atoms for column in columns(atom)}
+    domains = {column: attribute_of(query, column, schema).domain for column in every}
+    narrowing = Narrowing(domains, frozenset())
+    if not all(narrowing.assume(atom) for atom in atoms) or not narrowing.propagate():
+        return None
+    return narrowing.sets
+
+
+def cells_of(case: Case, known: Closure, reach: Mapping[Column, ValueSet], column: Column) -> Cells:
+    """The cells of a column, by what follows for it in each gap of its line."""
+    number = case.columns.index(column)
+    possible = _spelt(reach.get(column, case.sets[number]), column.type)
+    cuts = [_cut(case, number, constant) for constant in case.query.constants(_line(case, number))]
+    coarsest = _coarsest(case, known, number)
+    pieces: list[Piece] = []
+    for gap in range(len(cuts) + 1):
+        low = cuts[gap - 1][1] if gap else None
+        high = cuts[gap][0] if gap < len(cuts) else None
+        span = Interval(low, high).clipped(column.type)
+        if not span.is_empty and known.roams[number, gap]:
+            pieces += _gap(case, known, reach, number, gap, span)
+        elif not span.is_empty and known.pinned[number, gap]:
+            pieces.append(Piece(span, "values" if coarsest is None else "grid", coarsest))
+        if gap < len(cuts):
+            point = Interval(*cuts[gap])
+            pieces += [] if point.is_empty else [Piece(point, "values")]
+    return Cells(column.type, possible, tuple(pieces))
+
+
+def _spelt(values: ValueSet, type_: Type) -> ValueSet:
+    """The set with ends at the limits of its type where they bound it."""
+    return ValueSet.of(*spelt_out(values, type_)) if values.intervals else values
+
+
+def _line(case: Case, number: int) -> int:
+    return case.query.variables[number].line
+
+
+def _cut(case: Case, number: int, constant: int) -> tuple[Ordinal, Ordinal]:
+    """Where a constant of a line cuts the ordinals of a column on it."""
+    type_ = case.columns[number].type
+    axis = case.axes[_line(case, number)]
+    if isinstance(axis, NumberAxis):
+        return type_.place(axis.constants[constant])
+    if isinstance(axis, TimeAxis):
+        return place(type_, axis.zone, axis.constants[constant])
+    if isinstance(axis, TextAxis):
+        return type_.place(axis.constants[constant])
+    return constant, constant + 1
+
+
+def _coarsest(case: Case, known: Closure, number: int) -> Type | None:
+    """The coarsest type that a column is equal to, if it is coarser than its own."""
+    own = digits(case.columns[number].type)
+    found: Type | None = None
+    for other in known.equal[number].nonzero()[0].tolist():
+        fineness = digits(case.columns[other].type)
+        if fineness is not None and (own is None or fineness < own):
+            own, found = fineness, case.columns[other].type
+    return found
+
+
+def _gap(
+    case: Case,
+    known: Closure,
+    reach: Mapping[Column, ValueSet],
+    number: int,
+    gap: int,
+    span: Interval,
+) -> list[Piece]:
+    """A gap in which a column roams, cut by what others take finitely many values of in it."""
+    layers = [[Piece(span, "gap")]]
+    for other in known.pinned[:, gap].nonzero()[0].tolist():
+        beside = known.at_most[number, other] or known.at_most[other, number]
+        if beside and _line(case, other) == _line(case, number):
+            column = case.columns[other]
+            values = _spelt(reach.get(column, case.sets[other]), column.type)
+            layers.append(_cutting(case.columns[number].type, column.type, values, span))
+    return overlay(layers)
+
+
+def _cutting(type_: Type, other: Type, values: ValueSet, span: Interval) -> list[Piece]:
+    """The values of another column as pieces among those of this one."""
+    listed = values.finite_ordinals(FEW)
+    if listed is not None:
+        points = (Interval(*place(type_, other, ordinal)) for ordinal in listed)
+        return _around([p for p in points if p.low is not None and p.low in span], span)
+    low, high = values.intervals[0].low, values.intervals[-1].high
+    first = None if low is None else place(type_, other, low)[0]
+    past = None if not isinstance(high, int) else place(type_, other, high - 1)[1]
+    covered = Interval(first, past).intersection(span)
+    return [] if covered.is_empty else [Piece(covered, "grid", other, between=True)]
+
+
+def _around(points: list[Interval], span: Interval) -> list[Piece]:
+    """Ascending points, and what lies between them; a point that the type lacks only cuts."""
+    found: list[Piece] = []
+    low = span.low
+    for point in points:
+        found += [Piece(Interval(low, point.low), "gap"), Piece(point, "values")]
+        low = point.high
+    found.append(Piece(Interval(low, span.high), "gap"))
+    return [piece for piece in found if not piece.span.is_empty]

@@ -1,0 +1,181 @@
+"""Which rows of a bucket stand for all of them where duplicates do not count.
+
+"Characterizing Memory Requirements …", section 7.2: of the attributes that must lie above others
+(MaxRef of a bucket, Definition 7.3) the row in which the least of them is greatest, and of those
+that must lie below others (MinRef) the row in which the greatest is least. Deviation: with `<` and
+`<=` side by side, rows with the same extremum can differ in what they join with, so of these one is
+kept for each way in which no other is better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from headgate.predicate import Column, Row, Within
+from headgate.schema import Timestamp
+from headgate.stateful.analysis.cases.case import case_of
+from headgate.stateful.analysis.synopses.branches import Branch
+from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell
+from headgate.stateful.analysis.synopses.plan import Store
+from headgate.stateful.analysis.theory.checker import live_joins
+from headgate.stateful.analysis.theory.closure import Booleans, close
+
+Strictness = tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """Attributes at one end of live joins; of each, with which partners the join is strict."""
+
+    strict: Mapping[Column, Strictness]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(self.strict)
+
+    @property
+    def most(self) -> int:
+        """How many rows with the same extremum may be needed: none is better than another."""
+        mixed = sum(len(set(ways)) > 1 for ways in zip(*self.strict.values(), strict=True))
+        return comb(mixed, mixed // 2) if self.strict else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """MaxRef and MinRef of a bucket, or of all buckets together."""
+
+    highs: References
+    lows: References
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for equal ends."""
+        return tuple(self.highs.strict.items()), tuple(self.lows.strict.items())
+
+    @property
+    def most(self) -> int:
+        """How many rows of a bucket are kept."""
+        return max(self.highs.most + self.lows.most, 1)
+
+
+def ends(store: Store, cells: Mapping[Column, Cell] | None = None) -> Ends | None:
+    """MaxRef and MinRef of the bucket with these cells; None where no row of it can take part.
+
+    Without cells, they hold all that is in those of any bucket.
+    """
+    (branch,) = store.branches
+    bucket = _bucket(branch, cells or {})
+    if bucket is None:
+        return None
+    highs, lows = _references(bucket, store, highs=True), _references(bucket, store, highs=False)
+    extremum = store.part.extremum
+    if extremum is not None and _is_open(store, extremum.argument, cells or {}):
+        assert extremum.argument is not None
+        if extremum.function == "MAX":
+            highs = _with(highs, extremum.argument)
+        else:
+            lows = _with(lows, extremum.argument)
+    return Ends(highs, lows)
+
+
+def _is_open(store: Store, argument: Column | None, cells: Mapping[Column, Cell]) -> bool:
+    """Does a bucket not know the value that MIN or MAX is taken of?"""
+    if argument is None or argument not in store.kept:
+        return False
+    if argument in cells:
+        return cells[argument][0] == "gap"
+    return argument == store.carried or store.cells(argument).gaps > 0
+
+
+def _with(references: References, column: Column) -> References:
+    """With a column that must be greatest, or least, for its own sake."""
+    partners = len(next(iter(references.strict.values()), ()))
+    return References({column: (False,) * partners, **references.strict})
+
+
+def _bucket(branch: Branch, cells: Mapping[Column, Cell]) -> Branch | None:
+    """The branch, restricted to a bucket: P and P_b."""
+    inside = tuple(
+        Within(column, branch.cells(column).span(cell))
+        for column, cell in cells.items()
+        if cell != NULL_CELL and column in branch.case.columns
+    )
+    atoms = (*branch.atoms, *inside)
+    case = case_of(branch.query, branch.schema, atoms)
+    known = None if case is None else close(case.query)
+    if case is None or known is None or not known.satisfiable:
+        return None
+    return replace(branch, case=case, known=known)
+
+
+def _references(branch: Branch, store: Store, *, highs: bool) -> References:
+    """The kept attributes of the stream at one end of live joins."""
+    live: Booleans = np.any(live_joins(branch.case.query, branch.known), axis=2)
+    below = branch.known.below
+    joined, strict = (live.T, below.T) if highs else (live, below)
+    numbers = {c: branch.case.columns.index(c) for c in store.columns if c in branch.case.columns}
+    partners = np.flatnonzero(np.any(joined[list(numbers.values())], axis=0)).tolist()
+    return References(
+        {
+            column: tuple(bool(strict[number, partner]) for partner in partners)
+            for column, number in numbers.items()
+            if joined[number].any()
+        }
+    )
+
+
+@dataclass(slots=True)
+class Frontier:
+    """The rows of a bucket that have the extremum, one for each way in which none is better."""
+
+    references: References
+    highs: bool
+    zone: Timestamp
+    extremum: Any = None
+    rows: list[tuple[Strictness, Row]] = field(default_factory=list)
+
+    def offer(self, row: Row) -> None:
+        if not self.references.columns:
+            self.rows = self.rows or [((), row)]
+            return
+        places = {c: position(row.get(c.key), self.zone) for c in self.references.columns}
+        least = min(places.values()) if self.highs else max(places.values())
+        if self.rows and least != self.extremum:
+            better = least > self.extremum if self.highs else least < self.extremum
+            if self.extremum[0] != NULL and (least[0] == NULL or not better):
+                return
+            self.rows.clear()
+        self.extremum = least
+        attaining = [self.references.strict[c] for c, place in places.items() if place == least]
+        strict = tuple(any(ways) for ways in zip(*attaining, strict=True))
+        if any(_is_within(known, strict) for known, _ in self.rows):
+            return
+        self.rows = [(k, r) for k, r in self.rows if not _is_within(strict, k)]
+        self.rows.append((strict, row))
+
+
+def _is_within(one: Strictness, other: Strictness) -> bool:
+    return all(not a or b for a, b in zip(one, other, strict=True))
+
+
+NULL = -1
+
+
+def position(value: Any, zone: Timestamp) -> tuple[int, Any]:
+    """A key under which the values of one line are ordered, whatever their types."""
+    if value is None:
+        return NULL, 0
+    if isinstance(value, datetime):
+        return 0, zone.ordinal(value)
+    if isinstance(value, date):
+        return 0, zone.midnight(value)
+    if isinstance(value, float) and math.isnan(value):
+        return 1, 0
+    return 0, value

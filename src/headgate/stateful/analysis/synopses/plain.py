@@ -1,0 +1,188 @@
+"""A bounded query, run from its synopses alone: the obvious version, and the oracle of all others.
+
+"Characterizing Memory Requirements …", sections 7 and 8.2. Rows go into buckets as they arrive, and
+the answer at any moment is the join of what the buckets keep. It is worked out anew whenever it is
+asked for. Sums are exact, whatever the bytes of the bound say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from itertools import product
+from math import prod
+from typing import Any
+
+from headgate.predicate import Column, Row, evaluate
+from headgate.predicate.evaluate import evaluate_atom
+from headgate.queries import Aggregate, Query
+from headgate.schema import Schema
+from headgate.stateful.analysis.answer import Answer, NotComputable
+from headgate.stateful.analysis.cases.case import output_columns
+from headgate.stateful.analysis.synopses.branches import filters, source_of
+from headgate.stateful.analysis.synopses.plan import Part, needs_values
+from headgate.stateful.analysis.synopses.remembered import remembered_parts
+from headgate.stateful.analysis.synopses.runnable import plan_to_run
+from headgate.stateful.analysis.synopses.stores import Chosen, Counted, Kept
+from headgate.stateful.analysis.synopses.totals import Total, of_total, of_values
+
+
+class PlainRun:
+    """A query that the analysis finds bounded, run on rows that are pushed one by one."""
+
+    def __init__(self, query: Query, schema: Schema) -> None:
+        self.schema = schema
+        self.plan = plan_to_run(query, schema)
+        self.query = query = self.plan.query
+        self._zone = self.plan.zone
+        self._windows = {
+            number: deque[Kept | None](maxlen=source.rows)
+            for number, source in enumerate(query.sources)
+            if source.rows is not None
+        }
+        self._filters = [filters(query, number) for number in range(len(query.sources))]
+        self._stored = [
+            [Counted(store) if not part.distinct else Chosen(store, self._zone) for store in of]
+            for part, of in self.plan.stores
+        ]
+
+    def push(self, stream: str, row: Row) -> None:
+        """A row arrives on a stream."""
+        for number, source in enumerate(self.query.sources):
+            if source.stream.lower() != stream.lower():
+                continue
+            prefix = f"{source.alias}." if len(self.query.sources) > 1 else ""
+            named = {prefix + name: value for name, value in row.items()}
+            taken = all(evaluate(part, named) is True for part in self._filters[number])
+            if number in self._windows:
+                self._windows[number].append(self._last(number, named) if taken else None)
+            elif taken:
+                for stored in self._stored:
+                    for each in stored:
+                        if each.store.source == number:
+                            each.add(named)
+
+    def answer(self) -> Answer:
+        """The relational answer over all rows so far, as `answer.answer` gives it."""
+        if self.query.kind != "aggregate":
+            found: Counter[Hashable] = Counter()
+            outputs = output_columns(self.query, self.schema)
+            for row, times in self._joined(0):
+                found[_ordinals(outputs, _row(row))] += times
+            return dict.fromkeys(found, 1) if self.query.distinct else found
+        return self._groups()
+
+    def stored(self) -> int:
+        """How many values are stored now, those of the answer included."""
+        windows = 0
+        for number, rows in self._windows.items() if self.plan.branches else ():
+            each = len(self.plan.windowed(number)) + self._is_masked
+            passed = sum(kept is not None for kept in rows)
+            windows += passed * each + len(rows) * self.plan.is_flagged(number)
+        return (
+            windows
+            + sum(each.stored() for stored in self._stored for each in stored)
+            + self._stored_answer()
+        )
+
+    @property
+    def _is_masked(self) -> bool:
+        return len(self.plan.branches) > 1
+
+    def _stored_answer(self) -> int:
+        is_streamed = self.query.kind != "aggregate" and not self.query.distinct
+        if is_streamed or (len(self.query.sources) == 1 and not self._windows):
+            return 0
+        return sum(
+            part.values * len({_ordinals(part.columns, _row(row)) for row, _ in self._joined(at)})
+            for at, part in enumerate(remembered_parts(self.plan))
+        )
+
+    def _last(self, number: int, named: Row) -> Kept | None:
+        mask = sum(
+            1 << at
+            for at, branch in enumerate(self.plan.branches)
+            if all(evaluate_atom(atom, named) is True for atom in branch.own(number))
+        )
+        if not mask:
+            return None
+        return Kept({c.key: named.get(c.key) for c in self.plan.windowed(number)}, mask)
+
+    def _joined(self, part: int) -> Iterator[tuple[tuple[Kept, ...], int]]:
+        """All combinations of kept rows that join, with the number of those that they stand for."""
+        stored = self._stored[part] if self._stored else []
+        masks = range(len(self.plan.branches))
+        is_distinct = bool(self._stored) and self.plan.stores[part][0].distinct
+        for only in [(n,) for n in masks] if is_distinct else [tuple(masks)]:
+            choices = []
+            for number in range(len(self.query.sources)):
+                if number in self._windows:
+                    choices.append([kept for kept in self._windows[number] if kept is not None])
+                else:
+                    mine = [s for s in stored if s.store.source == number]
+                    if is_distinct:
+                        branch = self.plan.branches[only[0]]
+                        mine = [s for s in mine if s.store.branches == (branch,)]
+                    choices.append([kept for s in mine for kept in s.kept()])
+            for choice in product(*choices):
+                if any(self._is_joined(choice, n, is_distinct=is_distinct) for n in only):
+                    yield choice, prod(kept.count for kept in choice)
+
+    def _is_joined(self, choice: tuple[Kept, ...], number: int, *, is_distinct: bool) -> bool:
+        for at, kept in enumerate(choice):
+            bit = 0 if is_distinct and at not in self._windows else number
+            if not kept.mask >> bit & 1:
+                return False
+        row = _row(choice)
+        return all(evaluate_atom(tie, row) is True for tie in self.plan.branches[number].ties)
+
+    def _groups(self) -> Answer:
+        groups: dict[Hashable, dict[Aggregate, Hashable]] = {}
+        by = output_columns(self.query, self.schema)
+        if not by:
+            groups[()] = {}
+        for number, (part, _) in enumerate(self.plan.stores):
+            members: dict[Hashable, list[tuple[tuple[Kept, ...], int]]] = {} if by else {(): []}
+            for choice, times in self._joined(number):
+                members.setdefault(_ordinals(by, _row(choice)), []).append((choice, times))
+            for group, joined in members.items():
+                found = groups.setdefault(group, {})
+                for aggregate in part.aggregates:
+                    found[aggregate] = self._aggregate(part, aggregate, joined)
+        listed = [o.expression for o in self.query.outputs if isinstance(o.expression, Aggregate)]
+        return {group: tuple(found[a] for a in listed) for group, found in groups.items()}
+
+    def _aggregate(
+        self, part: Part, aggregate: Aggregate, joined: list[tuple[tuple[Kept, ...], int]]
+    ) -> Hashable:
+        """An aggregate over joined rows: by a total where it has one, else by its values."""
+        column = aggregate.argument
+        if aggregate.declared is not None:
+            raise NotComputable(f"{aggregate.function} is declared, not defined")
+        if column is None:
+            return sum(times for _, times in joined)
+        if part.distinct or needs_values(self.query, aggregate):
+            values: Counter[Any] = Counter()
+            for choice, times in joined:
+                value = _row(choice).get(column.key)
+                if value is not None:
+                    values[column.type.ordinal(value)] += times
+            return of_values(aggregate, column, values)
+        source = source_of(self.query, column)
+        total = Total()
+        for choice, times in joined:
+            mine = choice[source]
+            if column in mine.totals:
+                total.merge(mine.totals[column], times // mine.count)
+            else:
+                total.add(mine.row.get(column.key), times)
+        return of_total(aggregate, total)
+
+
+def _row(choice: tuple[Kept, ...]) -> Mapping[str, Any]:
+    return {key: value for kept in choice for key, value in kept.row.items()}
+
+
+def _ordinals(by: Iterable[Column], row: Mapping[str, Any]) -> tuple[Hashable, ...]:
+    values = ((column, row.get(column.key)) for column in by)
+    return tuple(None if value is None else column.type.ordinal(value) for column, value in values)

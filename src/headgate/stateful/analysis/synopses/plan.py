@@ -1,0 +1,220 @@
+"""What a bounded query keeps of each stream: the stores of its parts.
+
+A query that counts duplicates keeps one store of each stream for all its cases. A query that does
+not, and every MIN, MAX or DISTINCT aggregate, keeps one for each case. An aggregate query has both
+where it has both kinds of aggregates. Only attributes that are compared between streams, put out,
+grouped by or aggregated are kept; all other conditions are decided when a row arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+
+from headgate.predicate import Atom, Column, IsNull, Within, columns
+from headgate.queries import Aggregate, Query
+from headgate.schema import NOTHING, Schema, Timestamp
+from headgate.stateful.analysis.cases.case import Case, aggregates, output_columns
+from headgate.stateful.analysis.synopses.branches import Branch, branches, filters, source_of
+from headgate.stateful.analysis.synopses.cells import Cells, overlaid
+from headgate.stateful.analysis.theory.checker import is_bounded, live_joins
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Aggregates that are computed from the same stores; `distinct` where duplicates do not count.
+
+    A query that does not aggregate is one part, without aggregates.
+    """
+
+    aggregates: tuple[Aggregate, ...]
+    distinct: bool
+
+    @property
+    def extremum(self) -> Aggregate | None:
+        """The MIN or MAX that the part is made for."""
+        return next((a for a in self.aggregates if a.function in ("MIN", "MAX")), None)
+
+
+@dataclass(frozen=True)
+class Store:
+    """What one part keeps of one stream that has no window: a bucket for each choice of cells.
+
+    `columns` are cut into cells. `carried` is what MIN or MAX is taken of where each bucket simply
+    keeps its extremum. Of `aggregated`, a bucket keeps a sum, or how many are not NULL, or both.
+    """
+
+    part: Part
+    source: int
+    branches: tuple[Branch, ...]
+    columns: tuple[Column, ...]
+    aggregated: tuple[Column, ...] = ()
+    carried: Column | None = None
+
+    @property
+    def kept(self) -> tuple[Column, ...]:
+        """The attributes whose values are stored."""
+        return self.columns if self.carried is None else (*self.columns, self.carried)
+
+    @property
+    def summed(self) -> tuple[Column, ...]:
+        """What each bucket keeps a sum of, or the state of a declared aggregate."""
+        sums = {a.argument for a in self.part.aggregates if a.function != "COUNT"}
+        return tuple(column for column in self.aggregated if column in sums)
+
+    @property
+    def counted(self) -> tuple[Column, ...]:
+        """What is counted apart from the rows, since it may be NULL."""
+        return tuple(column for column in self.aggregated if self.has_null(column))
+
+    def cells(self, column: Column) -> Cells:
+        """The cells of a column in all branches at once."""
+        return merged_cells(self.branches, column)
+
+    def has_null(self, column: Column) -> bool:
+        return any(branch.accepts_null(column) for branch in self.branches)
+
+    @cached_property
+    def masks(self) -> int:
+        """In how many ways a row can be in some branches and not in others, its cells aside."""
+        left = {frozenset(self._besides_cells(branch)) for branch in self.branches}
+        some = len(left - {frozenset()})
+        return int(2**some) if frozenset() in left else int(2**some) - 1
+
+    def _besides_cells(self, branch: Branch) -> Iterator[Atom]:
+        for atom in branch.own(self.source):
+            if not (isinstance(atom, Within | IsNull) and atom.column in self.columns):
+                yield atom
+
+    @cached_property
+    def buckets(self) -> int:
+        """How many buckets there can be."""
+        if not self.branches:
+            return 0
+        sizes = ((self.cells(c), self.has_null(c)) for c in self.columns)
+        return self.masks * prod(cells.values + cells.gaps + null for cells, null in sizes)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The parts of a query, and the stores of each."""
+
+    query: Query
+    schema: Schema
+    branches: tuple[Branch, ...]
+    stores: tuple[tuple[Part, tuple[Store, ...]], ...]
+
+    @cached_property
+    def zone(self) -> Timestamp:
+        """The type of a moment, whose zone decides when a date begins."""
+        every = (*columns(self.query.where), *output_columns(self.query, self.schema))
+        found = (c.type for c in every if isinstance(c.type, Timestamp))
+        return next(found, Timestamp())
+
+    @property
+    def needs_reduction(self) -> bool:
+        """Is a DISTINCT self-join bounded only because an occurrence of a stream is redundant?
+
+        Definition 8.2: what is to be kept is then not worked out here.
+        """
+        cores = [replace(branch.case.query, distinct=True) for branch in self.branches]
+        is_distinct = any(part.distinct for part, _ in self.stores)
+        return is_distinct and any(c.has_self_joins and not is_bounded(c) for c in cores)
+
+    def is_flagged(self, source: int) -> bool:
+        """Must it be kept of each of the last rows whether it passed the stream's filters?"""
+        return bool(filters(self.query, source)) or not self.windowed(source)
+
+    def windowed(self, source: int) -> tuple[Column, ...]:
+        """What is kept of each of the last rows of a windowed stream."""
+        arguments = (a.argument for a in aggregates(self.query) if a.argument is not None)
+        every = (*_tied(self.branches), *output_columns(self.query, self.schema), *arguments)
+        return _of_source(self.query, source, every)
+
+
+def merged_cells(found: Sequence[Branch], column: Column) -> Cells:
+    """The cells of a column in several branches at once."""
+    layers = [branch.cells(column) for branch in found if branch.accepts_values(column)]
+    if len(layers) == 1:
+        return layers[0]
+    return overlaid(column.type, layers) if layers else Cells(column.type, NOTHING, ())
+
+
+def plan_of(query: Query, schema: Schema, cases: Sequence[Case]) -> Plan:
+    """The plan of a query that an analysis found bounded, with the cases that it gave."""
+    found = branches(query, schema, cases) if query.kind != "filter" else ()
+    parts = parts_of(query) if query.kind not in ("filter", "window") else ()
+    stores = tuple((part, tuple(_stores(query, schema, found, part))) for part in parts)
+    return Plan(query, schema, found, stores)
+
+
+def parts_of(query: Query) -> tuple[Part, ...]:
+    """The parts of a query: all aggregates that count duplicates, and each other alone."""
+    if query.kind != "aggregate":
+        return (Part((), query.distinct),)
+    every = aggregates(query)
+    counted = tuple(a for a in every if a.duplicate_sensitive or is_running(query, a))
+    parts = [Part(counted, distinct=False)] if counted else []
+    parts += [Part((a,), distinct=True) for a in every if a not in counted]
+    return tuple(parts) or (Part((), distinct=True),)
+
+
+def is_running(query: Query, aggregate: Aggregate) -> bool:
+    """Is this a declared aggregate of one stream that keeps a state of its own?"""
+    declared = aggregate.declared is not None and aggregate.category != "holistic"
+    return declared and len(query.sources) == 1
+
+
+def needs_values(query: Query, aggregate: Aggregate) -> bool:
+    """Is an aggregate computed from the values of its argument, and not from a sum or extremum?"""
+    if aggregate.argument is None or aggregate.function in ("MIN", "MAX"):
+        return False
+    if aggregate.declared is not None:
+        return not is_running(query, aggregate)
+    return aggregate.category == "holistic"
+
+
+def _stores(query: Query, schema: Schema, found: tuple[Branch, ...], part: Part) -> Iterator[Store]:
+    arguments = [a.argument for a in part.aggregates if needs_values(query, a) and a.argument]
+    outputs = (*output_columns(query, schema), *arguments)
+    for source, at in enumerate(query.sources):
+        if at.rows is not None:
+            continue
+        if not part.distinct:
+            columns = _of_source(query, source, (*_tied(found), *outputs))
+            others = (a.argument for a in part.aggregates if not needs_values(query, a))
+            aggregated = _of_source(query, source, (c for c in others if c is not None))
+            yield Store(part, source, found, columns, aggregated)
+            continue
+        for branch in found:
+            yield _of_branch(part, source, branch, outputs)
+
+
+def _of_branch(part: Part, source: int, branch: Branch, outputs: tuple[Column, ...]) -> Store:
+    query = branch.query
+    columns = _of_source(query, source, (*_tied((branch,)), *outputs))
+    extremum = part.extremum
+    argument = None if extremum is None else extremum.argument
+    if argument is None or argument in columns or source_of(query, argument) != source:
+        return Store(part, source, (branch,), columns)
+    if _is_live(branch, source):
+        return Store(part, source, (branch,), (*columns, argument))
+    return Store(part, source, (branch,), columns, carried=argument)
+
+
+def _is_live(branch: Branch, source: int) -> bool:
+    """Does an occurrence have a join that can be nonredundant between infinitely many values?"""
+    live = live_joins(branch.case.query, branch.known)
+    own = [v for v, known in enumerate(branch.case.query.variables) if known.source == source]
+    return bool(live[own].any() or live[:, own].any())
+
+
+def _tied(found: Iterable[Branch]) -> tuple[Column, ...]:
+    compared = (tie for branch in found for tie in branch.ties)
+    return tuple(column for tie in compared for column in (tie.left, tie.right))
+
+
+def _of_source(query: Query, source: int, columns: Iterable[Column]) -> tuple[Column, ...]:
+    return tuple(c for c in dict.fromkeys(columns) if source_of(query, c) == source)

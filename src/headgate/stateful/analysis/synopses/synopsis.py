@@ -1,0 +1,194 @@
+"""What is kept of each stream of a bounded query, said in words and counted.
+
+"Characterizing Memory Requirements …", section 7, of which this keeps less: only attributes that
+are compared between streams, put out, grouped by or aggregated, and only cells that the whole
+condition leaves. In Example 7.1 the paper counts 13³ buckets for S(A, B, C); as B is less than 20
+and nothing asks for C, 10 are left here: B below 11, and each of its values from 11 to 19.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from headgate.predicate import Column
+from headgate.queries import Query
+from headgate.schema import Schema
+from headgate.stateful.analysis.cases.case import Case, aggregates, output_columns
+from headgate.stateful.analysis.synopses.branches import Branch, source_of
+from headgate.stateful.analysis.synopses.extremes import ends
+from headgate.stateful.analysis.synopses.lengths import Lengths
+from headgate.stateful.analysis.synopses.plan import Plan, Store, merged_cells, plan_of
+from headgate.stateful.analysis.synopses.sizes import COUNT, readable, width_of_sum
+from headgate.stateful.analysis.synopses.wording import what_is_kept
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAttribute:
+    """Into how many cells an attribute falls: single values, gaps between them, and NULL."""
+
+    name: str
+    values: int
+    gaps: int
+    null: bool = False
+
+    @property
+    def cells(self) -> int:
+        return self.values + self.gaps + self.null
+
+    def __str__(self) -> str:
+        """
+        >>> str(KeptAttribute("b", 10, 1)), str(KeptAttribute("a", 1, 0, null=True))
+        ('b: 10 values and 1 gap', 'a: 1 value and NULL')
+        """
+        counts = ((self.values, "value"), (self.gaps, "gap"))
+        parts = [readable(count, noun) for count, noun in counts if count]
+        return f"{self.name}: {' and '.join(parts + ['NULL'] * self.null) or 'nothing'}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {"name": self.name, "values": self.values, "gaps": self.gaps, "null": self.null}
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """So many buckets, one for each choice of cells, and what each of them keeps."""
+
+    attributes: tuple[KeptAttribute, ...]
+    buckets: int
+    keeps: str
+    values: int
+    bytes: int
+
+    def __str__(self) -> str:
+        cells = ", ".join(map(str, self.attributes))
+        return f"{readable(self.buckets, 'bucket')}{f' ({cells})' if cells else ''}: {self.keeps}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "attributes": [attribute.as_json() for attribute in self.attributes],
+            "buckets": self.buckets,
+            "keeps": self.keeps,
+            "values": self.values,
+            "bytes": self.bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Synopsis:
+    """What is kept of one stream of FROM: sets of buckets, its last rows, or nothing.
+
+    `outputs` is how many different outputs or groups it can contribute, of `output_bytes` each,
+    those of its MIN and MAX included.
+    `assumed` names attributes whose texts are assumed to be short.
+    """
+
+    stream: str
+    alias: str
+    rows: int | None
+    attributes: tuple[str, ...]
+    stores: tuple[Buckets, ...]
+    values: int
+    bytes: int
+    outputs: int
+    output_bytes: int
+    assumed: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.rows is not None:
+            of_these = f" ({', '.join(self.attributes)})" if self.attributes else ""
+            return f"{self.alias} keeps its last {readable(self.rows, 'row')}{of_these}"
+        texts = Counter(str(store) for store in self.stores if store.buckets)
+        said = (text if times == 1 else f"{times} times {text}" for text, times in texts.items())
+        return f"{self.alias} keeps {'; '.join(said) or 'nothing'}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "stream": self.stream,
+            "alias": self.alias,
+            "last_rows": self.rows,
+            "attributes": list(self.attributes),
+            "stores": [store.as_json() for store in self.stores],
+            "values": self.values,
+            "bytes": self.bytes,
+            "text": str(self),
+        }
+
+
+def synopses(
+    query: Query,
+    schema: Schema,
+    cases: Sequence[Case],
+    observed: Mapping[str, int] | None = None,
+) -> tuple[Synopsis, ...]:
+    """The synopsis of every stream of a query that an analysis found bounded, with its cases.
+
+    There are none where they are not worked out: a self-join may be bounded only because one of its
+    occurrences is redundant.
+    `observed` has the bytes of the longest text of attributes, by `stream.attribute`.
+    """
+    plan = plan_of(query, schema, cases)
+    if plan.needs_reduction:
+        return ()
+    lengths = Lengths(plan, observed or {})
+    return tuple(_synopsis(plan, lengths, number) for number in range(len(query.sources)))
+
+
+def _synopsis(plan: Plan, lengths: Lengths, number: int) -> Synopsis:
+    source = plan.query.sources[number]
+    stores = [store for _, of in plan.stores for store in of if store.source == number]
+    put_out = [
+        c for c in output_columns(plan.query, plan.schema) if source_of(plan.query, c) == number
+    ]
+    ordered = (a.argument for a in aggregates(plan.query) if a.function in ("MIN", "MAX"))
+    extremes = [c for c in ordered if c is not None and source_of(plan.query, c) == number]
+    buckets = tuple(_buckets(store, lengths) for store in stores)
+    kept = dict.fromkeys(c for store in stores for c in (*store.kept, *store.summed))
+    values, size, outputs = sum(b.values for b in buckets), sum(b.bytes for b in buckets), 1
+    if source.rows is not None and plan.branches:
+        kept = dict.fromkeys(plan.windowed(number))
+        masked = len(plan.branches) > 1
+        flagged = plan.is_flagged(number)
+        values = source.rows * (len(kept) + masked + flagged)
+        size = source.rows * (lengths.bytes(kept) + COUNT * masked + flagged)
+        outputs = source.rows if put_out else 1
+    elif put_out:
+        outputs = prod(_attribute(plan.branches, column).cells for column in put_out)
+    return Synopsis(
+        source.stream,
+        source.alias,
+        source.rows,
+        tuple(column.name for column in kept),
+        buckets,
+        values,
+        size,
+        outputs,
+        lengths.bytes((*put_out, *extremes)),
+        lengths.assumed(number, (*kept, *put_out)),
+    )
+
+
+def _attribute(branches: Sequence[Branch], column: Column) -> KeptAttribute:
+    cells = merged_cells(branches, column)
+    null = any(branch.accepts_null(column) for branch in branches)
+    return KeptAttribute(column.name, cells.values, cells.gaps, null)
+
+
+def _buckets(store: Store, lengths: Lengths) -> Buckets:
+    attributes = tuple(_attribute(store.branches, column) for column in store.columns)
+    kept = lengths.bytes(store.kept)
+    if store.part.distinct:
+        found = ends(store)
+        most = 1 if found is None else found.most
+        values, size = max(len(store.kept), 1) * most, max(kept, 1) * most
+    else:
+        masked = store.masks > 1
+        values = len(store.kept) + 1 + masked + len(store.summed) + len(store.counted)
+        size = kept + COUNT * (1 + masked + len(store.counted))
+        size += sum(width_of_sum(column.type) for column in store.summed)
+    is_known = all(not attribute.gaps for attribute in attributes)
+    keeps = what_is_kept(store, is_known=is_known)
+    buckets = store.buckets
+    return Buckets(attributes, buckets, keeps, buckets * values, buckets * size)

@@ -1,0 +1,162 @@
+"""The conditions for bounded memory, asked of every local total order of a query.
+
+"Characterizing Memory Requirements …", Definitions 4.1, 4.5 and 5.4 and Theorems 5.3, 5.6 and 5.10,
+word for word as far as they are right: slow, obvious, and the judge of `checker`. Deviations:
+
+- `<=` counts as `<` does; what lies between two sides must lie outside the classes of both.
+- A variable is bounded when its values are finitely many (section 9). Such values count as
+  constants: they bound whatever is not dense between them, and a join with them is redundant. On
+  whole lines an ordered query has a constant in between anyway.
+- Nothing is asked of windowed occurrences, but they take part in the joins of the others.
+- In DISTINCT queries with self-joins, occurrences that others cover are left out before and after
+  ordering (Definition 8.2). The conditions are then sufficient, not necessary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from headgate.stateful.analysis.theory.checker import Join, Pattern, Violation
+from headgate.stateful.analysis.theory.conjunctive import Conjunctive
+from headgate.stateful.analysis.theory.orders import ordered
+from headgate.stateful.analysis.theory.redundant import Kept, all_kept, without_redundant
+from headgate.stateful.analysis.theory.relations import Order, bits, closed, union
+
+
+def is_bounded(query: Conjunctive) -> bool:
+    """Can a query be computed in bounded memory, by the definition?
+
+    Of DISTINCT queries with self-joins, False says no more than that this is not proven.
+    """
+    return next(violations(query), None) is None
+
+
+def violations(query: Conjunctive) -> Iterator[Violation]:
+    """Of every ordered query that needs unbounded memory, the first reason."""
+    if len(query.streams) == 1 and not query.distinct:
+        return
+    whole = closed(query)
+    if whole.contradictory:
+        return
+    eliminates = query.distinct and query.has_self_joins
+    kept = without_redundant(whole, all_kept(query)) if eliminates else all_kept(query)
+    for order in ordered(query, kept.sources):
+        left = without_redundant(order, kept) if eliminates else kept
+        yield from islice(violations_of(order, left), 1)
+
+
+def extremum_is_bounded(
+    query: Conjunctive, variable: int, pattern: Literal["maximum", "minimum"]
+) -> bool:
+    """Theorem 8.6, condition C3, corrected: does MAX or MIN need no more than one value at a time?
+
+    In every ordered query where the variable is unbounded, MAX needs an empty MinRef, and a MaxRef
+    within the variable's class: `MAX(s.a)` with `s.b < t.d` must remember all rows, although MaxRef
+    is empty. MIN is the mirror image.
+    """
+    source = query.variables[variable].source
+    if len(query.streams) == 1 or source in query.windowed:
+        return True
+    for order in ordered(query):
+        references = references_of(order, all_kept(query))
+        lows, highs = references.min_ref(source), references.max_ref(source)
+        empty, own = (lows, highs) if pattern == "maximum" else (highs, lows)
+        if references.unbounded >> variable & 1 and (empty or own & ~order.same(variable)):
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """The unbounded variables of an order, and its nonredundant inequality joins between them."""
+
+    order: Order
+    unbounded: int
+    joins: tuple[tuple[int, int], ...]
+
+    def max_ref(self, source: int) -> int:
+        """Definition 5.4: the unbounded variables of a stream above a nonredundant join."""
+        return self.order.elements.of_source[source] & union(1 << high for _, high in self.joins)
+
+    def min_ref(self, source: int) -> int:
+        """Definition 5.4: the unbounded variables of a stream below a nonredundant join."""
+        return self.order.elements.of_source[source] & union(1 << low for low, _ in self.joins)
+
+
+def references_of(order: Order, kept: Kept) -> References:
+    """Which variables are unbounded, and which joins between them are nonredundant."""
+    elements = kept.elements(order)
+    unbounded = elements & ~bounded(order)
+    joins = []
+    for low in bits(unbounded):
+        source = order.elements.query.variables[low].source
+        higher = order.at_most[low] & ~order.at_least[low] & elements
+        for high in bits(higher & unbounded & ~order.elements.of_source[source]):
+            if not higher & order.at_least[high] & ~order.at_most[high]:
+                joins.append((low, high))
+    return References(order, unbounded, tuple(joins))
+
+
+def bounded(order: Order) -> int:
+    """Definition 4.5: the variables with finitely many values, and the constants."""
+    query = order.elements.query
+    constants = union(1 << c for chain in order.elements.of_line for c in chain)
+    finite = union(1 << v for v, variable in enumerate(query.variables) if variable.finite)
+    ends = list(bits(constants | finite))
+    between = union(order.at_most[e] for e in ends) & union(order.at_least[e] for e in ends)
+    sparse = union(1 << v for v, variable in enumerate(query.variables) if not variable.dense)
+    return union(order.same(e) for e in bits(constants | finite | between & sparse))
+
+
+def gap(order: Order, variable: int) -> int:
+    """Gap g lies below the g-th constant; a line without constants is one gap."""
+    query = order.elements.query
+    line = query.variables[variable].line
+    chain = order.elements.of_line[line] if query.constants(line) else ()
+    return sum(order.below[constant] >> variable & 1 for constant in chain)
+
+
+def violations_of(order: Order, kept: Kept) -> Iterator[Violation]:
+    """All that one ordered query violates of the conditions C1, C2 and C3, in this order."""
+    query = order.elements.query
+    references = references_of(order, kept)
+    remembering = [source for source in sorted(kept.sources) if source not in query.windowed]
+    for output in kept.outputs:
+        source = query.variables[output].source
+        if references.unbounded >> output & 1 and source in remembering:
+            yield Violation("C1", "output", source, variable=output, gap=gap(order, output))
+    for source in remembering:
+        own = order.elements.of_source[source]
+        for variable in bits(references.unbounded & own):
+            for other in bits(order.same(variable) & references.unbounded & ~own):
+                join = Join(variable, other, gap(order, variable))
+                yield Violation("C2", "equality", source, (join,))
+    for source in remembering:
+        joins = _conflict(references, source)
+        if joins is not None:
+            yield Violation("C3", joins[0], source, joins[1])
+
+
+def _conflict(references: References, source: int) -> tuple[Pattern, tuple[Join, ...]] | None:
+    """C3: one join too many of a stream; with DISTINCT one class may be below, or above, others."""
+    order = references.order
+    query = order.elements.query
+    lefts: dict[int, Join] = {}
+    rights: dict[int, Join] = {}
+    for low, high in references.joins:
+        join = Join(low, high, gap(order, low))
+        if query.variables[low].source == source:
+            lefts[order.same(low)] = join
+        if query.variables[high].source == source:
+            rights[order.same(high)] = join
+    minima, maxima = tuple(lefts.values()), tuple(rights.values())
+    if not query.distinct:
+        return ("count", (minima + maxima)[:1]) if minima or maxima else None
+    if len(minima) > 1:
+        return "minima", minima[:2]
+    if len(maxima) > 1:
+        return "maxima", maxima[:2]
+    return ("both", maxima + minima) if minima and maxima else None

@@ -1,0 +1,246 @@
+"""Rows in which a few variables march through a gap, and all others are filled in.
+
+"Characterizing Memory Requirements …", Lemma A.2, by other means: the lemma counts classes between
+those that are given (and has a sign wrong); here shortest paths say how far apart any two variables
+must be. A few that keep these distances among themselves can always be completed by all others.
+
+Everything happens in whole *coordinates*. On a whole line they are the values. On any other line
+the constants lie `room` apart, so that all rows fit between two of them; beyond the constants one
+step is one position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from headgate.stateful.analysis.theory.conjunctive import Conjunctive
+
+Row = tuple[Fraction | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """Variables, ascending, that move through a gap in blocks: each row's beyond the last's."""
+
+    members: tuple[int, ...]
+    gap: int
+    rising: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """Where a variable or constant is in each row: `low`, then a step further up or down."""
+
+    low: int
+    high: int
+    step: int = 0
+
+    def at(self, row: int) -> int:
+        return (self.low if self.step >= 0 else self.high) + row * self.step
+
+
+def fill(query: Conjunctive, tracks: Sequence[Track], size: int) -> list[Row]:
+    """As many rows of a satisfiable query, in which tracks move as told.
+
+    Of two tracks in one gap the first lies below the second. All other variables stand still where
+    they can, at constants if possible. Where the tracks cannot move so, rows break conditions of
+    the query: whoever asks must check.
+    """
+    filling = _Filling(query, size)
+    for track in _from_the_middle(query, tracks):
+        filling.place(track)
+    moving = filling.settle()
+    return filling.rows(moving)
+
+
+def _from_the_middle(query: Conjunctive, tracks: Sequence[Track]) -> Iterable[Track]:
+    """Upwards all that has a constant below it, then downwards what lies below all constants."""
+    beneath = [t for t in tracks if t.gap == 0 and query.constants(_line(query, t))]
+    yield from sorted((t for t in tracks if t not in beneath), key=lambda track: track.gap)
+    yield from reversed(beneath)
+
+
+def _line(query: Conjunctive, track: Track) -> int:
+    return query.variables[track.members[0]].line
+
+
+class _Filling:
+    """The courses found so far; `distances[x][y]` is the most that x may exceed y by."""
+
+    def __init__(self, query: Conjunctive, size: int) -> None:
+        self.query, self.size = query, size
+        self.room = 10 * (len(query.variables) + 2) * (size + 2)
+        self.constants = [self._coordinates(line) for line in range(len(query.lines))]
+        flat = [at for constants in self.constants for at in constants]
+        self.courses = {len(query.variables) + i: _Course(at, at) for i, at in enumerate(flat)}
+        self.distances = _distances(query, self.constants)
+
+    def _coordinates(self, line: int) -> list[int]:
+        """Where the constants of a line lie."""
+        constants = self.query.constants(line)
+        if self.query.lines[line].whole:
+            return constants
+        return [self.room * rank for rank in range(len(constants))]
+
+    def place(self, track: Track) -> None:
+        """Let a track move as close to what is placed already as the distances allow."""
+        offsets = self._offsets(track.members)
+        period = offsets[-1] + 1
+        length = period * (self.size - 1)
+        block = list(zip(track.members, offsets, strict=True))
+        line = _line(self.query, track)
+        if track.gap == 0 and self.constants[line]:
+            start = self._top(line, block) - length
+        else:
+            start = self._bottom(line, track.gap, block)
+        step = period if track.rising else -period
+        for member, offset in block:
+            self.courses[member] = _Course(start + offset, start + offset + length, step)
+
+    def _top(self, line: int, block: list[tuple[int, int]]) -> int:
+        """How high a block can begin, below all that is placed on its line."""
+        limits = [self.constants[line][0], *(course.low for course in self._placed(line))]
+        starts = [limit - 1 - block[-1][1] for limit in limits]
+        for member, offset in block:
+            starts += [low - offset for low in self._highs(member)]
+        return min(starts)
+
+    def _bottom(self, line: int, gap: int, block: list[tuple[int, int]]) -> int:
+        """How low a block can begin, above the constant below its gap and all that is placed."""
+        limits = self.constants[line][gap - 1 : gap] if gap else []
+        starts = [limit + 1 for limit in limits]
+        starts += [course.high + 1 for course in self._placed(line)]
+        for member, offset in block:
+            starts += [high - offset for high in self._lows(member)]
+        return max(starts, default=0)
+
+    def _placed(self, line: int) -> Iterable[_Course]:
+        """The courses of the tracks on a line."""
+        members = (v for v, variable in enumerate(self.query.variables) if variable.line == line)
+        return (self.courses[v] for v in members if v in self.courses)
+
+    def _lows(self, variable: int) -> list[int]:
+        """What a variable must reach in all rows, for each that has a course."""
+        return [
+            course.high - self.distances[node][variable]
+            for node, course in self.courses.items()
+            if variable in self.distances[node]
+        ]
+
+    def _highs(self, variable: int) -> list[int]:
+        """What it must not exceed in any row."""
+        return [
+            self.courses[node].low + most
+            for node, most in self.distances[variable].items()
+            if node in self.courses
+        ]
+
+    def _offsets(self, members: tuple[int, ...]) -> list[int]:
+        """How far above the first each member of a block lies."""
+        offsets: list[int] = []
+        for member in members:
+            needed = [
+                offset + max(1, -self.distances[other].get(member, 0))
+                for other, offset in zip(members, offsets, strict=False)
+            ]
+            offsets.append(max(needed, default=0))
+        return offsets
+
+    def settle(self) -> list[int]:
+        """Let variables stand still that can, those first that must; returns those that cannot."""
+        variables = self.query.variables
+        rest = [v for v in range(len(variables)) if v not in self.courses]
+        moving = []
+        for number in sorted(rest, key=lambda v: (not variables[v].finite, variables[v].dense)):
+            low = max(self._lows(number), default=None)
+            high = min(self._highs(number), default=None)
+            if low is not None and high is not None and low > high:
+                moving.append(number)
+            else:
+                at = _choose(low, high, self.constants[variables[number].line])
+                self.courses[number] = _Course(at, at)
+        return moving
+
+    def rows(self, moving: list[int]) -> list[Row]:
+        """All rows, as positions. What moves is as high as what has a course allows."""
+        count = len(self.query.variables)
+        limits = {
+            number: [
+                (self.courses[node], most)
+                for node, most in self.distances[number].items()
+                if node in self.courses
+            ]
+            for number in moving
+        }
+        courses = [(v, self.courses[v]) for v in range(count) if v in self.courses]
+        rows = []
+        for index in range(self.size):
+            row = [0] * count
+            for number, course in courses:
+                row[number] = course.at(index)
+            for number, limit in limits.items():
+                row[number] = min(course.at(index) + most for course, most in limit)
+            rows.append(tuple(map(self._position, range(count), row)))
+        return rows
+
+    def _position(self, variable: int, coordinate: int) -> Fraction | int:
+        line = self.query.variables[variable].line
+        last = len(self.constants[line]) - 1
+        if self.query.lines[line].whole or last < 1 or coordinate <= 0:
+            return coordinate
+        if coordinate >= last * self.room:
+            return last + coordinate - last * self.room
+        return Fraction(coordinate, self.room)
+
+
+def _choose(low: int | None, high: int | None, constants: list[int]) -> int:
+    """A coordinate between two ends: a constant if one lies there."""
+    for constant in constants:
+        if (low is None or low <= constant) and (high is None or constant <= high):
+            return constant
+    return low if low is not None else high if high is not None else 0
+
+
+def _distances(query: Conjunctive, constants: Sequence[Sequence[int]]) -> list[dict[int, int]]:
+    """The most that a variable or constant may exceed another by: Floyd and Warshall, exactly.
+
+    Constants are numbered after the variables, line by line. Pairs without a limit are left out.
+    """
+    nodes = _nodes(query)
+    bounds: list[dict[int, int]] = [{n: 0} for n in range(len(query.variables) + len(nodes))]
+    for line, on_line in enumerate(constants):
+        numbers = [nodes[line, value] for value in query.constants(line)]
+        for one, at in zip(numbers, on_line, strict=True):
+            bounds[one] |= {n: at - other for n, other in zip(numbers, on_line, strict=True)}
+    for left, operator, right in _written(query, nodes):
+        bounds[left][right] = min(bounds[left].get(right, 0), -1 if operator == "<" else 0)
+        if operator == "=":
+            bounds[right][left] = min(bounds[right].get(left, 0), 0)
+    for middle, onward in enumerate(bounds):
+        for reach in bounds:
+            if middle in reach:
+                first = reach[middle]
+                for node, second in list(onward.items()):
+                    reach[node] = min(reach.get(node, first + second), first + second)
+    return bounds
+
+
+def _nodes(query: Conjunctive) -> dict[tuple[int, int], int]:
+    constants = ((n, value) for n in range(len(query.lines)) for value in query.constants(n))
+    return {key: len(query.variables) + i for i, key in enumerate(constants)}
+
+
+def _written(
+    query: Conjunctive, nodes: dict[tuple[int, int], int]
+) -> Iterable[tuple[int, str, int]]:
+    """All conditions as `<`, `<=` or `=` between variables and numbered constants."""
+    for comparison in query.comparisons:
+        yield comparison.left, comparison.operator, comparison.right
+    for bound in query.bounds:
+        node = nodes[query.variables[bound.variable].line, bound.constant]
+        if bound.operator in (">", ">="):
+            yield node, bound.operator.replace(">", "<"), bound.variable
+        else:
+            yield bound.variable, bound.operator, node

@@ -1,0 +1,165 @@
+"""Rows of a schedule: positions on lines become values of types, and these become rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from headgate.predicate import Column, Matches, Row, columns, evaluate
+from headgate.predicate.candidates import pattern_examples
+from headgate.predicate.solve import example
+from headgate.queries import Query
+from headgate.schema import Ordinal, Schema, Stream, Type, Value, ValueSet
+from headgate.stateful.analysis.answer import together
+from headgate.stateful.analysis.cases.axis import NoSuchValue, Position, value_at
+from headgate.stateful.analysis.cases.case import Case, argument_columns, output_columns
+from headgate.stateful.analysis.faults import Fault
+from headgate.stateful.analysis.theory.closure import close
+from headgate.stateful.analysis.witness.schedule import schedule
+
+FEW = 1_000
+MOST_REPEATED = 1_100  # a pattern that accepts more repetitions accepts any number of them
+
+_Values = list[Value | None]
+
+
+def scheduled_rows(
+    query: Query, schema: Schema, case: Case, fault: Fault, size: int
+) -> list[tuple[Row, ...]]:
+    """Rows of all sources, one for each assignment of a schedule that tells something."""
+    positions = schedule(case.query, fault.violation, size)
+    values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
+    numbers = _telling(case, fault, positions, values)
+    sources = range(len(query.sources))
+    spare = [_left_null(query, schema, case, source) for source in sources]
+    streams = [schema.the_stream(source.stream) for source in query.sources]
+    rows = [tuple(_row(streams[s], case, s, values[n], spare[s]) for s in sources) for n in numbers]
+    truths = [evaluate(query.where, together(query, parts)) for parts in rows]
+    usual = True if True in truths else Counter([*truths, False]).most_common(1)[0][0]
+    return [parts for parts, truth in zip(rows, truths, strict=True) if truth == usual]
+
+
+def _telling(
+    case: Case, fault: Fault, positions: Sequence[Sequence[Position]], values: list[_Values]
+) -> list[int]:
+    """Without a row that adds nothing to a sum, and in the order of what a median is taken of."""
+    numbers = list(range(len(values)))
+    if fault.aggregate is None or fault.aggregate.argument is None:
+        return numbers
+    argument = case.number(fault.aggregate.argument)
+    if argument is None:
+        return numbers
+    if fault.violation.pattern == "output":
+        numbers.sort(key=lambda number: positions[number][argument])
+    return [number for number in numbers if values[number][argument] != 0]
+
+
+def _values(case: Case, fault: Fault, positions: Sequence[Position], number: int) -> _Values:
+    """The values of all variables of one row of the schedule."""
+    violation = fault.violation
+    equal = close(case.query).equal
+    moving = {violation.variable, *(v for j in violation.joins for v in (j.left, j.right))} - {-1}
+    moving |= {int(twin) for v in moving for twin in np.flatnonzero(equal[v])}
+    argument = fault.aggregate.argument if fault.aggregate else None
+    tied = {v for c in case.query.comparisons for v in (c.left, c.right)}
+    found: _Values = []
+    for variable, column in enumerate(case.columns):
+        is_free = variable not in tied and variable not in moving
+        patterned = [v for v in np.flatnonzero(equal[variable]) if _patterns(case, case.columns[v])]
+        if is_free and column == argument and column.type.numeric:
+            found.append(_different(case.sets[variable], column.type, number))
+        elif patterned:
+            found.append(_example(case, int(patterned[0]), number * (variable in moving)))
+        elif is_free:
+            found.append(_example(case, variable, 0))
+        else:
+            axis = case.axes[case.query.variables[variable].line]
+            found.append(value_at(axis, positions[variable], column.type))
+    return found
+
+
+def _different(values: ValueSet, type_: Type, number: int) -> Value:
+    """A value for an aggregate that changes from row to row: a power of two, or one of a few."""
+    few = values.finite_ordinals(FEW)
+    if few:
+        return type_.value(few[number % len(few)])
+    low, _ = type_.place(1 << min(number, 30))
+    return type_.value(low if low in values else example(values, type_))
+
+
+def _unlike(values: ValueSet, type_: Type, number: int) -> Ordinal:
+    """A member of a set, another for each number where there are many: `a <> b` may be asked."""
+    usual = example(values, type_)
+    other = f"{usual}{number}" if isinstance(usual, str) else usual + number
+    return other if type_.fits(type_.value(other)) and other in values else usual
+
+
+def _patterns(case: Case, column: Column) -> list[Matches]:
+    return [a for a in case.unseen if isinstance(a, Matches) and a.column == column]
+
+
+def _example(case: Case, variable: int, number: int) -> Value:
+    """A value in a column's set that its patterns accept; different ones for different numbers.
+
+    If there is a number, the patterns must accept texts of any length: `^[0-9]{3}$` does not.
+    """
+    column, values = case.columns[variable], case.sets[variable]
+    patterns = _patterns(case, column)
+    if not patterns:
+        return column.type.value(_unlike(values, column.type, variable))
+    texts = [text for pattern in patterns for text in pattern_examples(pattern)]
+    for text in (*texts, str(example(values, column.type)), "a"):
+        for form in ("{0}{1}", "{1}{0}"):
+            tried = form.format(text, number or "")
+            endless = form.format(text, "0" * MOST_REPEATED + str(number))
+            if tried in values and _matches(patterns, tried):
+                if number and not (endless in values and _matches(patterns, endless)):
+                    continue
+                return tried
+    raise NoSuchValue("no text was found that its patterns accept")
+
+
+def _matches(patterns: list[Matches], text: str) -> bool:
+    return all(p.pattern.compiled.matches(text) != p.negated for p in patterns)
+
+
+def _left_null(query: Query, schema: Schema, case: Case, source: int) -> frozenset[str]:
+    """Attributes that are NULL in rows of an occurrence, where they are not variables of it.
+
+    Those that this case wants NULL, and those that other alternatives, or other occurrences of the
+    stream, look at, unless they want them NULL.
+    """
+    alias, stream = query.sources[source].alias, query.sources[source].stream
+    same = {"", *(other.alias for other in query.sources if other.stream == stream)}
+    used = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
+    wanted = {column.name for column in case.nulls if column.source in ("", alias)}
+    unwanted = {column.name for column in case.nulls if column.source in same}
+    return frozenset({c.name for c in used if c.source in same} - unwanted | wanted)
+
+
+def _row(
+    stream: Stream,
+    case: Case,
+    source: int,
+    values: Sequence[Value | None],
+    left_null: frozenset[str],
+) -> Row:
+    """A row of an occurrence; an attribute that nothing looks at gets any value."""
+    mentioned = {
+        column.name: value
+        for variable, column, value in zip(case.query.variables, case.columns, values, strict=True)
+        if variable.source == source
+    }
+    row: dict[str, Value | None] = {}
+    for attribute in stream:
+        if attribute.name in mentioned:
+            row[attribute.name] = mentioned[attribute.name]
+        elif attribute.nullable and (attribute.name in left_null or attribute.domain.is_empty):
+            row[attribute.name] = None
+        elif attribute.domain.is_empty:
+            raise NoSuchValue(f"no value of {attribute.name} passes its CHECK")
+        else:
+            row[attribute.name] = attribute.type.value(example(attribute.domain, attribute.type))
+    return row

@@ -1,0 +1,192 @@
+"""The join of few rows: new ones of one stream with what is kept of the others.
+
+Every comparison between two streams is a range of the sorted other side, so candidates are counted
+before they are spelt out, the comparison that leaves the fewest goes first, and what would be too
+many at once is taken in halves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.events.columns import Mask
+from headgate.predicate import Column, Compare
+from headgate.predicate.comparison import HOLDS
+from headgate.schema import Timestamp
+from headgate.stateful.runtime.grouping import Numbers
+from headgate.stateful.runtime.lines import Line, on_one_line
+
+Combined = dict[int, Numbers]
+"""For each source the row that it gives to each combination."""
+
+AT_ONCE = 1 << 22  # combinations
+
+_TURNED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<", "<>": "<>"}
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """A comparison between two streams, seen from one of them."""
+
+    source: int
+    column: Column
+    operator: str
+    other: int
+    other_column: Column
+
+    def turned(self) -> Tie:
+        turned = _TURNED[self.operator]
+        return Tie(self.other, self.other_column, turned, self.source, self.column)
+
+
+class Lines:
+    """The values of all compared columns as codes; columns that meet are on one line."""
+
+    def __init__(
+        self,
+        ties: Sequence[Compare],
+        arrays: Mapping[Column, pa.Array[Any]],
+        zone: Timestamp,
+    ) -> None:
+        self._of: dict[Column, Line] = {}
+        for together in meeting(ties):
+            columns = [(column, arrays[column]) for column in together]
+            self._of |= dict(zip(together, on_one_line(columns, zone), strict=True))
+
+    def codes(self, column: Column) -> Numbers:
+        return self._of[column].codes
+
+    def has_values(self, column: Column) -> Mask | None:
+        return self._of[column].valid
+
+
+def meeting(ties: Sequence[Compare]) -> list[list[Column]]:
+    """The columns that are compared with one another, be it through others."""
+    found: list[list[Column]] = []
+    for tie in ties:
+        met = [group for group in found if tie.left in group or tie.right in group]
+        merged = list(dict.fromkeys([*(c for group in met for c in group), tie.left, tie.right]))
+        found = [group for group in found if group not in met] + [merged]
+    return found
+
+
+def joined(
+    first: int, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: Lines
+) -> Iterator[Combined]:
+    """All combinations of a row of each source that fulfil the ties, from those of `first` on."""
+    usable = {source: _with_values(source, mine, ties, lines) for source, mine in rows.items()}
+    yield from _extended({first: usable[first]}, usable, ties, lines)
+
+
+def _with_values(source: int, rows: Numbers, ties: Sequence[Tie], lines: Lines) -> Numbers:
+    """The rows that have a value wherever one is compared."""
+    sides = (side for tie in ties for side in (tie, tie.turned()) if side.source == source)
+    for side in sides:
+        valid = lines.has_values(side.column)
+        if valid is not None:
+            rows = rows[valid[rows]]
+    return rows
+
+
+def _extended(
+    combined: Combined, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: Lines
+) -> Iterator[Combined]:
+    size = len(next(iter(combined.values())))
+    left = [source for source in rows if source not in combined]
+    if not left or not size:
+        if size:
+            yield combined
+        return
+    source = min(left, key=lambda each: _nearness(each, combined, ties))
+    leading = [t for t in _seen_from(combined, ties) if t.other == source]
+    best = _fewest(combined, rows[source], leading, lines)
+    if best.total > AT_ONCE and size > 1:
+        for half in (slice(0, size // 2), slice(size // 2, size)):
+            part = {each: numbers[half] for each, numbers in combined.items()}
+            yield from _extended(part, rows, ties, lines)
+        return
+    at, found = best.pairs()
+    longer = {each: numbers[at] for each, numbers in combined.items()} | {source: found}
+    keep = np.ones(len(found), np.bool_)
+    for tie in leading:
+        if tie is not best.tie:
+            keep &= _holds(tie, longer, lines)
+    yield from _extended({s: n[keep] for s, n in longer.items()}, rows, ties, lines)
+
+
+def _nearness(source: int, combined: Combined, ties: Sequence[Tie]) -> int:
+    operators = {t.operator for t in _seen_from(combined, ties) if t.other == source}
+    return 0 if "=" in operators else 1 if operators else 2
+
+
+def _seen_from(combined: Combined, ties: Sequence[Tie]) -> list[Tie]:
+    """The ties that lead from what is combined to what is not."""
+    both = (side for tie in ties for side in (tie, tie.turned()))
+    return [side for side in both if side.source in combined and side.other not in combined]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranges:
+    """For each combination a range of the other side's rows in their order."""
+
+    tie: Tie | None
+    order: Numbers
+    start: Numbers
+    stop: Numbers
+
+    @property
+    def total(self) -> int:
+        return int((self.stop - self.start).sum())
+
+    def pairs(self) -> tuple[Numbers, Numbers]:
+        lengths = self.stop - self.start
+        at = np.repeat(np.arange(len(lengths)), lengths)
+        before = np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return at, self.order[np.arange(len(at)) - before + np.repeat(self.start, lengths)]
+
+
+def _fewest(combined: Combined, rows: Numbers, leading: Sequence[Tie], lines: Lines) -> _Ranges:
+    size = len(next(iter(combined.values())))
+    ranges = [_ranges(tie, combined, rows, lines) for tie in leading if tie.operator != "<>"]
+    everything = _Ranges(None, rows, np.zeros(size, np.int64), np.full(size, len(rows)))
+    return min(ranges, key=lambda each: each.total, default=everything)
+
+
+def _ranges(tie: Tie, combined: Combined, rows: Numbers, lines: Lines) -> _Ranges:
+    """The rows of the other side that a tie lets each combination have."""
+    mine = lines.codes(tie.column)[combined[tie.source]]
+    theirs = lines.codes(tie.other_column)[rows]
+    order = np.argsort(theirs, kind="stable")
+    ascending = theirs[order]
+    start, stop = np.zeros(len(mine), np.int64), np.full(len(mine), len(rows))
+    if tie.operator in ("<", "=", "<="):
+        start = np.searchsorted(ascending, mine, "right" if tie.operator == "<" else "left")
+    if tie.operator in (">", "=", ">="):
+        stop = np.searchsorted(ascending, mine, "left" if tie.operator == ">" else "right")
+    return _Ranges(tie, rows[order], start, stop)
+
+
+def _holds(tie: Tie, combined: Combined, lines: Lines) -> Mask:
+    left = lines.codes(tie.column)[combined[tie.source]]
+    right = lines.codes(tie.other_column)[combined[tie.other]]
+    compare = HOLDS[tie.operator]  # type: ignore[index]
+    found: Mask = compare(left, right)  # type: ignore[arg-type,assignment]
+    return found
+
+
+def fulfilled(combined: Combined, ties: Sequence[Tie], lines: Lines) -> Mask:
+    """Which combinations fulfil all ties?"""
+    size = len(next(iter(combined.values())))
+    keep = np.ones(size, np.bool_)
+    for tie in ties:
+        keep &= _holds(tie, combined, lines)
+        for side in (tie, tie.turned()):
+            valid = lines.has_values(side.column)
+            if valid is not None:
+                keep &= valid[combined[side.source]]
+    return keep

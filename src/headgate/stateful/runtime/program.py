@@ -1,0 +1,177 @@
+"""What a bounded query does with rows: the stores of its plan, and how their rows are combined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from headgate.errors import UsageError, did_you_mean
+from headgate.events import EventBatch
+from headgate.events.batch import used_attributes
+from headgate.predicate import columns
+from headgate.queries import Query
+from headgate.schema import Schema, Stream
+from headgate.sql import render_schema, render_select
+from headgate.stateful.analysis.cases.case import argument_columns, output_columns
+from headgate.stateful.analysis.synopses.branches import Branch, source_of
+from headgate.stateful.analysis.synopses.plan import Plan
+from headgate.stateful.analysis.synopses.remembered import remembered_parts
+from headgate.stateful.analysis.synopses.runnable import plan_to_run
+from headgate.stateful.runtime.answers import Remembered
+from headgate.stateful.runtime.bucketing import Bucketing
+from headgate.stateful.runtime.chosen import Chosen
+from headgate.stateful.runtime.counted import Counted
+from headgate.stateful.runtime.join import Combined, Lines, Tie, fulfilled, joined
+from headgate.stateful.runtime.stream_rows import StreamRows
+from headgate.stateful.runtime.weighted import Weighted
+from headgate.stateful.runtime.window import Window
+
+FORMAT = 2  # of states and reductions
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """Stores, by source, that are joined with one another, in these branches."""
+
+    part: int
+    branches: tuple[int, ...]
+    stores: Mapping[int, int]
+
+
+class Program:
+    """A bounded query, ready to run; equal rows get equal buckets in every process."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.query, self.schema = plan.query, plan.schema
+        self.sources = self.query.sources
+        self.streams = tuple(dict.fromkeys(source.stream for source in self.sources))
+        self.remembered = [Remembered(plan, part) for part in remembered_parts(plan)]
+        self.bucketings: list[Bucketing] = [
+            Chosen(store, plan.zone) if part.distinct else Counted(store)
+            for part, stores in plan.stores
+            for store in stores
+        ]
+        self.windows = {
+            number: Window(plan, number)
+            for number, source in enumerate(self.sources)
+            if source.rows is not None
+        }
+        self.joinings = list(self._joinings())
+        self.ties = [_ties(self.query, branch) for branch in plan.branches]
+
+    @property
+    def remembers_answer(self) -> bool:
+        """DISTINCT remembers the rows that it gave, an aggregate its groups."""
+        return self.query.distinct or self.query.kind == "aggregate"
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Does a row meet rows that come later? Of a single stream the answer is all there is."""
+        return len(self.sources) > 1
+
+    @cached_property
+    def identity(self) -> str:
+        """What the query means, by the attributes that it uses, and in which form it is stored."""
+        streams = []
+        for name in self.streams:
+            used = used_attributes(self.schema.the_stream(name), self.attributes(name))
+            streams.append(Stream(name, used))
+        return f"{FORMAT} {render_schema(Schema(tuple(streams)))}{render_select(self.query)}"
+
+    def stores_of(self, stream: str) -> list[int]:
+        """The stores that rows of a stream go to."""
+        sources = self.occurrences(stream)
+        return [n for n, each in enumerate(self.bucketings) if each.store.source in sources]
+
+    def occurrences(self, stream: str) -> list[int]:
+        named = stream.lower()
+        return [n for n, source in enumerate(self.sources) if source.stream.lower() == named]
+
+    def check_reads(self, stream: str) -> None:
+        if not self.occurrences(stream):
+            hint = did_you_mean(stream, self.streams)
+            raise UsageError(f"`{self.query.id}` reads no stream `{stream}`; {hint}")
+
+    def attributes(self, stream: str) -> tuple[str, ...]:
+        """The attributes of a stream that are used, in declared order."""
+        every = (
+            *columns(self.query.where),
+            *output_columns(self.query, self.schema),
+            *argument_columns(self.query),
+        )
+        sources = self.occurrences(stream)
+        used = {c.name for c in every if source_of(self.query, c) in sources}
+        declared = self.schema.the_stream(stream)
+        return tuple(attribute.name for attribute in declared if attribute.name in used)
+
+    def reduced(self, stream: str, batch: EventBatch) -> dict[int, Weighted]:
+        """What each store takes of a batch."""
+        found: dict[int, Weighted] = {}
+        for source in self.occurrences(stream):
+            rows = StreamRows(self.query, source, batch.table, len(batch.events))
+            for number, bucketing in enumerate(self.bucketings):
+                if bucketing.store.source == source:
+                    found[number] = bucketing.reduced(rows)
+        return found
+
+    def combinations(
+        self, joining: Joining, sides: Mapping[int, Weighted], first: int
+    ) -> Iterator[Combined]:
+        """The combinations of rows that join, each once, from those of the source `first` on."""
+        compares = [tie for n in joining.branches for tie in self.plan.branches[n].ties]
+        arrays = {
+            column: sides[source_of(self.query, column)].values[column]
+            for tie in compares
+            for column in (tie.left, tie.right)
+        }
+        lines = Lines(compares, arrays, self.plan.zone)
+        for place, branch in enumerate(joining.branches):
+            rows = {s: np.flatnonzero(side.member[:, place]) for s, side in sides.items()}
+            for combined in joined(first, rows, self.ties[branch], lines):
+                seen = np.zeros(len(combined[first]), np.bool_)
+                for earlier, other in enumerate(joining.branches[:place]):
+                    inside = fulfilled(combined, self.ties[other], lines)
+                    for source, side in sides.items():
+                        inside &= side.member[combined[source], earlier]
+                    seen |= inside
+                if not seen.all():
+                    yield {source: numbers[~seen] for source, numbers in combined.items()}
+
+    def _joinings(self) -> Iterator[Joining]:
+        every = tuple(range(len(self.plan.branches)))
+        for part, described in enumerate(each.part for each in self.remembered):
+            mine = [n for n, each in enumerate(self.bucketings) if each.store.part is described]
+            for only in [(n,) for n in every] if described.distinct else [every]:
+                wanted = tuple(self.plan.branches[n] for n in only)
+                stores = [n for n in mine if self.bucketings[n].store.branches == wanted]
+                yield Joining(part, only, {self.bucketings[n].store.source: n for n in stores})
+
+
+def _ties(query: Query, branch: Branch) -> Sequence[Tie]:
+    return [
+        Tie(
+            source_of(query, tie.left),
+            tie.left,
+            tie.operator,
+            source_of(query, tie.right),
+            tie.right,
+        )
+        for tie in branch.ties
+    ]
+
+
+def program_of(query: Query, schema: Schema) -> Program:
+    """The program of a bounded query; a UsageError where it has none.
+
+    Everybody gets one of their own, since it remembers the cells of values that it has seen.
+    """
+    return Program(_plan(query, schema))
+
+
+@lru_cache(maxsize=1_000)
+def _plan(query: Query, schema: Schema) -> Plan:
+    return plan_to_run(query, schema)

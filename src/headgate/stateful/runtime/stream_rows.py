@@ -1,0 +1,54 @@
+"""A batch of rows of one occurrence of a stream, as arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headgate.events.columns import CodedColumn, Mask, encode_column
+from headgate.matching.scan import Evaluation
+from headgate.predicate import Column, Predicate, columns
+from headgate.queries import Query
+from headgate.stateful.analysis.synopses.branches import filters
+from headgate.stateful.runtime.grouping import Numbers
+
+
+class StreamRows:
+    """A batch of rows of one occurrence that have passed the conditions on it alone.
+
+    Columns are encoded when they are first needed.
+    """
+
+    def __init__(self, query: Query, source: int, table: pa.RecordBatch, rows: int) -> None:
+        self.table = table
+        self._coded: dict[str, CodedColumn] = {}
+        wheres = filters(query, source)
+        passed = np.ones(rows, np.bool_)
+        for where in wheres:
+            passed &= self.true(where, rows)
+        self.passed = np.flatnonzero(passed)
+        """The places of the rows in the batch."""
+        self.rows = len(self.passed)
+        if self.rows < rows:
+            self.table = table.take(self.passed)
+            self._coded = {name: some_of(c, self.passed) for name, c in self._coded.items()}
+
+    def true(self, where: Predicate, rows: int | None = None) -> Mask:
+        """Where a condition on this occurrence alone is TRUE."""
+        coded = {column.name: self.coded(column) for column in columns(where)}
+        return Evaluation(coded, self.rows if rows is None else rows, set()).true(where)
+
+    def coded(self, column: Column) -> CodedColumn:
+        if column.name not in self._coded:
+            self._coded[column.name] = encode_column(self.array(column), column.type)
+        return self._coded[column.name]
+
+    def array(self, column: Column) -> pa.Array[Any]:
+        return self.table.column(column.name)
+
+
+def some_of(column: CodedColumn, rows: Numbers) -> CodedColumn:
+    valid = None if column.valid is None else column.valid[rows]
+    return CodedColumn(column.type, column.codes[rows], valid, column.ranked)

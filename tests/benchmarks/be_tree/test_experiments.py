@@ -1,0 +1,88 @@
+"""The BE-Tree paper's experiments, tiny: they run, all agree, and claims have verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from benchmarks import EXPERIMENTS, Result, run, run_experiment
+from benchmarks.be_tree import BE_TREE, sweep
+from benchmarks.be_tree.contestants import AUTO, EVERYBODY, SIFT
+from benchmarks.experiment import Experiment
+from tests.scale import soaking
+
+TINY = 0.0005
+# The others differ from one of these in a parameter; a soak runs all.
+SOME = [
+    EXPERIMENTS[f"be-tree-{name}"]
+    for name in (
+        *("directory-names", "scoring-zipf", "build"),
+        *("cardinality", "selectivity", "event-size", "matching-high", "texts", "expressions"),
+        *("names-matching-medium", "changing", "false-candidates-80"),
+        *("evaluation-matching", "leaves", "bloom-lazy"),
+    )
+]
+REFUSED = {"k-index"}  # at high expressiveness
+
+
+@pytest.fixture(autouse=True)
+def _small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The matching probability need not be exact here."""
+    monkeypatch.setattr(import_module("benchmarks.workloads.begen"), "SAMPLED_QUERIES", 1_000)
+
+
+def ends(experiment: Experiment) -> Result:
+    """The experiment at its first and its last size."""
+    few = replace(experiment, sizes=(experiment.sizes[0], experiment.sizes[-1]))
+    return run(few, repeats=1, scale=TINY, seed=3)
+
+
+@pytest.mark.parametrize(
+    "experiment", BE_TREE if soaking() else SOME, ids=lambda experiment: experiment.name
+)
+def test_runs(experiment: Experiment) -> None:
+    """Every contestant gives the same matches, and every claim has a verdict."""
+    found = ends(experiment)
+    assert found.baseline in found.contestants
+    assert AUTO.name in found.contestants or "expressions" in experiment.name
+    assert {claim.source for claim in experiment.claims} <= set(found.facts)
+    assert len({claim.source for claim in experiment.claims}) == len(experiment.claims) > 0
+    others = found.facts.keys() - {claim.source for claim in experiment.claims}
+    left_out = {fact.split(" at ")[0] for fact in others if fact.endswith(", left out")}
+    assert left_out <= (REFUSED if "-high" in experiment.name else set())
+
+
+def test_lists_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who enumerates is left out where its lists would not fit, and the result says so."""
+    monkeypatch.setattr(sweep, "MOST_ENTRIES", 100)
+    found = ends(EXPERIMENTS["be-tree-cardinality"])
+    assert SIFT.name not in found.contestants
+    assert AUTO.name in found.contestants
+    assert "entries" in str(found.facts["SIFT at 48, left out"])
+
+
+def test_updates() -> None:
+    """Changes are measured in bursts, and undone."""
+    found = run(EXPERIMENTS["be-tree-updates"], repeats=1, scale=TINY, seed=3)
+    assert {"insert by 1", "delete by 1,000"} <= set(found.contestants)
+
+
+def test_everybody() -> None:
+    """Where the paper compares algorithms, all of them are there, and Headgate's own index."""
+    found = ends(EXPERIMENTS["be-tree-size"])
+    assert found.contestants == tuple(kind.name for kind in EVERYBODY)
+    assert found.sizes == (400,)
+
+
+def test_files(tmp_path: Path) -> None:
+    """An experiment leaves its table, its plot and its numbers."""
+    result = run_experiment("be-tree-scoring", repeats=1, scale=TINY, out=tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "be-tree-scoring.json",
+        "be-tree-scoring.png",
+    ]
+    assert "paper: popularity < histogram" in str(result.facts["section 8.5, Figure 8"])
+    assert result.table().caption is not None

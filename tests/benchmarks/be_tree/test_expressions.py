@@ -1,0 +1,20 @@
+"""Events that are expressions: who takes part agrees."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.be_tree.expressions import DATA, propagation, scan
+from benchmarks.matchers import answers
+from benchmarks.workloads.event_expressions import event_expressions
+
+
+@pytest.mark.parametrize("data", ["", "-zipf", "-names", "-texts"])
+def test_agree(data: str) -> None:
+    """Propagation finds what the scan finds, and more than the events alone would."""
+    make = DATA[data][2]
+    queries = make(0, 400, 1)
+    events = event_expressions(queries, 60, seed=2)
+    found, expected = (answers([way(queries, events)()]) for way in (propagation, scan))
+    assert found == expected
+    assert len(set(expected)) > 1

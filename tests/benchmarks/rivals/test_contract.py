@@ -1,0 +1,17 @@
+"""Every rival keeps every promise of the contract, for the queries that it takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.rivals.static import StaticIndex
+from headgate.testing import CONTRACT
+from headgate.testing.contract import Claim
+from tests.benchmarks.rivals.rivals import RIVALS
+
+
+@pytest.mark.parametrize("claim", CONTRACT, ids=lambda claim: claim.__name__)
+@pytest.mark.parametrize("kind", RIVALS)
+def test_contract(kind: type[StaticIndex], claim: Claim) -> None:
+    """The claim holds for the rival."""
+    claim(kind)

@@ -1,0 +1,54 @@
+"""The experiments on sharing run, tiny, and judge what they were asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import EXPERIMENTS, run
+from benchmarks.experiment import Experiment, Unit
+from benchmarks.machine import machine
+from benchmarks.result import Measurement, Result
+from benchmarks.sharing import SHARING
+from benchmarks.sharing.claims import AtMost, LessSpread, PartOf
+from benchmarks.sharing.plans import FILTER, SHARE, SHIP, WIDEN, planned
+from benchmarks.workloads import networked_queries
+from headgate.sharing.planner import costs
+from tests.scale import in_a_soak
+
+LONG = ("sharing-overlap", "sharing-interests", "sharing-optimum")
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [pytest.param(one, marks=in_a_soak if one.name in LONG else ()) for one in SHARING],
+    ids=lambda one: one.name,
+)
+def test_runs(experiment: Experiment) -> None:
+    """Each is listed by its name, and gives a verdict on each of its claims."""
+    assert EXPERIMENTS[experiment.name] is experiment
+    found = run(experiment, repeats=2, scale=0.005)
+    for claim in experiment.claims:
+        assert "here: " in str(found.facts[claim.source])
+
+
+def result(**turns: tuple[float, ...]) -> Result:
+    measured = [Measurement(name, 1, 1, seconds) for name, seconds in turns.items()]
+    unit = Unit("MB", "cost", 1.0, counted=True)
+    return Result("e", "t", "n", unit, "", 2, 1.0, 1, tuple(measured), {}, machine())
+
+
+def test_claims() -> None:
+    """A part is that of the medians of turns, a spread the distance of the ends."""
+    found = result(a=(1.0, 2.0, 3.0), b=(4.0, 4.0, 16.0))
+    assert "held at 1: 0.25 (0.19–0.50)" in PartOf("", "a", "b", 0.5).verdict(found)
+    assert "not held at 1: 0.25" in PartOf("", "a", "b", 0.2).verdict(found)
+    assert "held at 1: 0.17 (standard" in LessSpread("", "a", "b", 1 / 3).verdict(found)
+    assert "not held at 1: 6.00" in LessSpread("", "b", "a", 1 / 3).verdict(found)
+    assert AtMost("", "a", 2.0).verdict(found) == "goal: a at most 2 MB; here: held at 1: 2.00"
+
+
+def test_order() -> None:
+    """With many queries that overlap, more sharing moves less."""
+    work = networked_queries(20, 100, seed=1)
+    moved = [costs(planned(work, name))[0] for name in (SHIP, FILTER, SHARE, WIDEN)]
+    assert moved == sorted(moved, reverse=True)

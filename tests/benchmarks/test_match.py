@@ -1,0 +1,121 @@
+"""The experiments about matching, tiny; counting and NumPy against the definition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from benchmarks import EXPERIMENTS, Disagreement, Result, match, matchers, run
+from benchmarks.matchers import Matcher, indexed, numpy_columns
+from benchmarks.rivals.sift import SiftByStepsIndex, SiftIndex
+from benchmarks.workloads import Conjunctions, range_queries
+from benchmarks.workloads.integer_events import ABSENT, IntegerEvents, Numbers
+
+
+def tiny(name: str, *sizes: int) -> Result:
+    return run(replace(EXPERIMENTS[name], sizes=sizes), repeats=1)
+
+
+@pytest.mark.parametrize("name", ["match", "match-zipf", "match-rare", "match-ranges"])
+def test_integers(name: str) -> None:
+    """Five contestants agree where events are integers."""
+    found = tiny(name, 300)
+    rivals = (match.COUNTING, match.BY_STEPS, match.NUMPY, match.SCAN)
+    assert found.contestants == (match.AUTO, *rivals)
+    assert EXPERIMENTS[name].baseline in found.contestants
+    assert {m.work for m in found.measurements} == {match.EVENTS}
+    assert [fact.rpartition(", ")[2] for fact in found.facts] == [
+        "seconds to build from arrays",
+        "bytes a query",
+        "MB beside it for 65,536 events",
+    ]
+    assert all(isinstance(fact, int | float) and fact > 0 for fact in found.facts.values())
+
+
+@pytest.mark.parametrize("name", ["match-boxes", "match-patterns"])
+def test_others(name: str) -> None:
+    """Other queries are for Headgate's own indexes."""
+    assert tiny(name, 50).contestants == (match.AUTO, match.SCAN)
+
+
+def test_updates() -> None:
+    """An updated index agrees with one that was built anew; the updates' time is a fact."""
+    found = tiny("match-updates", 500)
+    assert found.contestants == ("updated", "built anew")
+    (fact,) = found.facts
+    assert fact == "seconds for 5 inserts and 5 deletes, at 500"
+
+
+def test_scale() -> None:
+    """The scale shrinks the queries; what a batch costs is still shared by as many events."""
+    found = run(replace(EXPERIMENTS["match"], sizes=(100_000,)), repeats=1, scale=0.001)
+    assert found.sizes == (100,)
+    assert found.measurements[0].work == match.EVENTS
+
+
+def test_slow_contestants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slow get fewer events, down to a least number, and the scan none of very many queries."""
+    monkeypatch.setattr(match, "COMPARED", 500_000)
+    monkeypatch.setattr(match, "MOST_SCANNED", 500)
+    found = tiny("match", 400, 1_000)
+    work = {(m.contestant, m.size): m.work for m in found.measurements}
+    assert work[match.NUMPY, 400] == work[match.SCAN, 400] == 1_250
+    assert work[match.NUMPY, 1_000] == match.FEWEST
+    assert work[match.AUTO, 1_000] == match.EVENTS
+    assert (match.SCAN, 1_000) not in work
+
+
+def test_wrong_contestant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that knows nothing of the last query is found out."""
+
+    def wrong(queries: Conjunctions, events: Numbers) -> Matcher:
+        return numpy_columns(queries.part(0, len(queries) - 1), events)
+
+    monkeypatch.setattr(matchers, "numpy_columns", wrong)
+    with pytest.raises(Disagreement, match=r"answer \d+ of Headgate auto .* of NumPy"):
+        tiny("match", 100)
+
+
+def naive(queries: Conjunctions, events: Numbers) -> list[list[int]]:
+    """Every predicate of every query on every event."""
+    ends = queries.offsets.tolist()
+    return [
+        [
+            q
+            for q in range(len(queries))
+            if all(
+                event[queries.attribute[k]] != ABSENT
+                and queries.low[k] <= event[queries.attribute[k]] <= queries.high[k]
+                for k in range(ends[q], ends[q + 1])
+            )
+        ]
+        for event in events
+    ]
+
+
+def listed(match: Matcher, count: int) -> list[list[int]]:
+    """The queries of each event, in order."""
+    return [
+        sorted(positions[start:stop].tolist())
+        for offsets, positions in match(count)
+        for start, stop in pairwise(offsets.tolist())
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 511, 512, 513])
+def test_naive(count: int) -> None:
+    """Counting and NumPy give what the definition gives, also for absent values."""
+    queries = range_queries(count, attributes=6, constrained=3, matching=0.2, seed=count)
+    events = queries.events(40, seed=1).dense()
+    events[::3, 2] = ABSENT
+    events[5] = ABSENT
+    expected = naive(queries, events)
+    assert sum(map(len, expected)) > 2 * count
+    assert expected[5] == []
+    assert listed(numpy_columns(queries, events), 40) == expected
+    table = IntegerEvents.from_dense(events).table()
+    for kind in (SiftIndex, SiftByStepsIndex):
+        index = kind.from_encoded(queries.stream, queries.encoded())
+        assert listed(indexed(index, table), 40) == expected

@@ -1,0 +1,77 @@
+"""Clauses like real rules, valid every one of them."""
+
+from itertools import islice
+
+from benchmarks.workloads import rule_stream, where_clauses
+from headgate.predicate import And, IsNull, Matches, Not, Or, Predicate, Within, atoms
+from headgate.predicate.tree import children
+from headgate.schema import BOOLEAN, STRING, Schema
+from headgate.sql import Scope, WhereReader, fast, render_schema
+from headgate.sql.statements import Script
+
+COUNT = 2_000
+
+
+def test_seed() -> None:
+    """The same seed gives the same clauses."""
+    assert list(where_clauses(500, seed=5)) == list(where_clauses(500, seed=5))
+    assert list(where_clauses(500, seed=5)) != list(where_clauses(500, seed=6))
+
+
+def test_prefix() -> None:
+    """A longer run begins with the shorter one."""
+    assert list(islice(where_clauses(COUNT, seed=5), 500)) == list(where_clauses(500, seed=5))
+
+
+def test_every_clause_is_valid() -> None:
+    """Every clause is read, and without the help of sqlglot."""
+    scope = Scope.of(rule_stream())
+    unread = [
+        clause for clause in where_clauses(COUNT, seed=1) if fast.condition(clause, scope) is None
+    ]
+    assert unread == []
+
+
+def test_number_of_predicates() -> None:
+    """Clauses have as many predicates as was asked for."""
+    counts = {len(list(atoms(part))) for part in predicates((2, 4))}
+    assert counts == {2, 3, 4}
+
+
+def test_kinds() -> None:
+    """Comparisons, sets, patterns, NULL tests, AND, OR and NOT all occur."""
+    found = predicates((3, 7))
+    kinds = {type(atom) for part in found for atom in atoms(part)}
+    assert kinds == {Within, IsNull, Matches}
+    nodes = [node for part in found for node in (part, *children(part))]
+    assert {And, Or, Not} <= {type(node) for node in nodes}
+
+
+def test_attributes() -> None:
+    """All attributes occur about equally often."""
+    uses = dict.fromkeys(rule_stream(10).names, 0)
+    for clause in where_clauses(COUNT, 10, seed=2):
+        for name in uses:
+            uses[name] += f"{name} " in clause
+    assert max(uses.values()) < 1.2 * min(uses.values())
+
+
+def test_between() -> None:
+    """BETWEEN has its ends in order, so that no condition is empty."""
+    withins = [a for p in predicates((3, 7)) for a in atoms(p) if isinstance(a, Within)]
+    assert not any(atom.values.is_empty for atom in withins)
+
+
+def test_stream() -> None:
+    """The stream can be written as CREATE STREAM and read again."""
+    stream = rule_stream()
+    declared = Script(Schema())
+    list(declared.read(render_schema(Schema((stream,))), "schema.sql"))
+    assert declared.schema.streams == (stream,)
+    assert {STRING, BOOLEAN} < {attribute.type for attribute in stream}
+    assert len(stream.names) == 400
+
+
+def predicates(count: tuple[int, int]) -> list[Predicate]:
+    read = WhereReader(rule_stream()).read
+    return [read(clause) for clause in where_clauses(COUNT, predicates=count, seed=3)]

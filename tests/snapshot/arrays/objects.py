@@ -1,0 +1,154 @@
+"""Predicates and queries as objects, over every type and far beyond what people write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from headgate.predicate import (
+    And,
+    Atom,
+    Column,
+    Compare,
+    Constant,
+    IsNull,
+    Matches,
+    Not,
+    Or,
+    Pattern,
+    Predicate,
+    Truth,
+    Within,
+)
+from headgate.queries import Aggregate, Output, Query, Source
+from headgate.schema import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    Attribute,
+    DecimalType,
+    Schema,
+    Stream,
+    Timestamp,
+    Type,
+    ValueSet,
+)
+
+TYPES: tuple[Type, ...] = (
+    BOOLEAN,
+    INT,
+    BIGINT,
+    DecimalType(10, 2),
+    DecimalType(18, 0),
+    DecimalType(19, 19),
+    DecimalType(38, 10),
+    DOUBLE,
+    STRING,
+    DATE,
+    Timestamp("Europe/Berlin"),
+)
+_ATTRIBUTES = tuple(Attribute(f"a{number}", type_) for number, type_ in enumerate(TYPES))
+TRADES = Stream("trades", _ATTRIBUTES)
+# the same names, of other types, in another order
+QUOTES = Stream(
+    "quotes",
+    tuple(
+        Attribute(f"a{number}", type_, nullable=False)
+        for number, type_ in enumerate(reversed(TYPES))
+    ),
+)
+SCHEMA = Schema((TRADES, QUOTES))
+
+ALONE = [(Source("trades", "trades"),), (Source("quotes", "quotes"),), (Source("quotes", "q"),)]
+JOINED = [
+    (Source("trades", "trades"), Source("quotes", "quotes")),
+    (Source("trades", "x"), Source("trades", "the other")),
+]
+
+texts = st.one_of(
+    st.text(),
+    st.text().map(lambda text: text + "\0"),
+    st.sampled_from(["", "\0", "\ud800", "a\udfff\0", "\uffff", "𝄞", "\U0010ffff", "it's", "\\"]),
+)
+
+
+@st.composite
+def value_sets(draw: Any, type_: Type) -> ValueSet:
+    """Any set of values in canonical form: sorted cuts inside the type, none of them its least."""
+    low, high = type_.minimum, type_.maximum
+    if isinstance(low, int) and isinstance(high, int):
+        near = st.integers(0, 3)
+        ordinals: st.SearchStrategy[Any] = st.one_of(
+            st.integers(low + 1, high),
+            near.map(lambda step: max(low + 1, high - step)),
+            near.map(lambda step: min(high, low + 1 + step)),
+        )
+    else:
+        ordinals = texts.filter(bool)
+    cuts = draw(st.lists(ordinals, max_size=5, unique=True))
+    return ValueSet(tuple(sorted(cuts)), draw(st.booleans()))
+
+
+@st.composite
+def columns(draw: Any, sources: tuple[Source, ...]) -> Column:
+    source = draw(st.sampled_from(sources))
+    stream = SCHEMA.the_stream(source.stream)
+    attribute = draw(st.sampled_from(stream.attributes))
+    return Column(attribute.name, attribute.type, source.alias if len(sources) > 1 else "")
+
+
+@st.composite
+def atoms(draw: Any, sources: tuple[Source, ...]) -> Atom:
+    kind = draw(st.sampled_from([Within, Within, Constant, IsNull, Compare, Matches]))
+    if kind is Constant:
+        return Constant(draw(st.sampled_from([True, False, None])))
+    column: Column = draw(columns(sources))
+    if kind is Within:
+        return Within(column, draw(value_sets(column.type)))
+    if kind is IsNull:
+        return IsNull(column, draw(st.booleans()))
+    if kind is Compare:
+        operator = draw(st.sampled_from(["<", "<=", "=", "<>", ">=", ">"]))
+        return Compare(column, operator, draw(columns(sources)))
+    pattern = Pattern(draw(st.sampled_from(["LIKE", "ILIKE", "RLIKE"])), draw(texts), draw(texts))
+    return Matches(column, pattern, draw(st.booleans()))
+
+
+def predicates(sources: tuple[Source, ...]) -> st.SearchStrategy[Predicate]:
+    """Any tree, also such as SQL has no words for: AND of nothing, a test that accepts all."""
+    truths = st.frozensets(st.sampled_from([True, False, None]))
+
+    def larger(inner: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:
+        parts = st.lists(inner, max_size=4).map(tuple)
+        return st.one_of(
+            parts.map(And), parts.map(Or), inner.map(Not), st.builds(Truth, inner, truths)
+        )
+
+    return st.recursive(atoms(sources), larger, max_leaves=12)
+
+
+@st.composite
+def queries(draw: Any) -> Query:
+    """Filters, projections, joins and aggregates, under any id and with any metadata."""
+    sources = draw(st.sampled_from(ALONE + JOINED))
+    stream = SCHEMA.the_stream(sources[-1].stream)
+    alias = sources[-1].alias if len(sources) > 1 else ""
+    listed = tuple(Column(a.name, a.type, alias) for a in stream.attributes[:2])
+    keys = tuple(Output(f"out {number}", column) for number, column in enumerate(listed))
+    aggregates = (Output("count(*)", Aggregate("COUNT")), Output("m", Aggregate("MIN", listed[0])))
+    outputs, grouped = draw(
+        st.sampled_from([((), ()), (keys, ()), (aggregates, ()), ((*keys, *aggregates), listed)])
+    )
+    return Query(
+        id=draw(texts),
+        sources=sources,
+        where=draw(predicates(sources)),
+        outputs=outputs,
+        distinct=draw(st.booleans()),
+        group_by=grouped,
+        metadata=draw(st.none() | texts),
+    )
