@@ -163,7 +163,7 @@ def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
 
 def _rivals(workload: Workload, count: int, scale: float) -> Iterator[Entrant]:
     from benchmarks.matchers import indexed, numpy_columns
-    from benchmarks.rivals.sift import SiftByStepsIndex, SiftIndex
+    from benchmarks.rivals.counting import SiftByStepsIndex, SiftIndex
 
     if workload.integers is not None:
         queries, events = workload.integers

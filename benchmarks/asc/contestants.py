@@ -54,15 +54,15 @@ class Fixed:
 
 def fixed_orders(work: Selections, scale: float = 1.0) -> Fixed:
     """From all events, or from as many as there is time for, spread over them."""
-    from benchmarks.rivals.fixed_orders import best_and_worst
-    from benchmarks.rivals.routed import Regions
+    from benchmarks.rivals.fixed_orders import find_extremes
+    from benchmarks.rivals.routing import Regions
 
     regions = Regions(work.stream, work.queries)
     rows, words = work.events.num_rows, regions.bitmaps.words
     pairs = round(SETS * min(1.0, scale)) // (1 + words // WORDS)
     count = max(1, min(rows, pairs >> len(regions.constructs)))
     some = work.events if count == rows else work.events.take(np.arange(count) * rows // count)
-    best, worst = best_and_worst(regions, some)
+    best, worst = find_extremes(regions, some)
     return Fixed(best.sequence, worst.sequence, count)
 
 
@@ -96,7 +96,7 @@ def in_order(work: Selections, sequence: tuple[int, ...], **options: Any) -> Bui
 
 def routed(work: Selections, make_router: Callable[[], Any]) -> Build:
     def build() -> Matching:
-        from benchmarks.rivals.routed import RoutedIndex
+        from benchmarks.rivals.routing import RoutedIndex
 
         return RoutedIndex(work.stream, work.queries, make_router())
 
@@ -105,8 +105,7 @@ def routed(work: Selections, make_router: Callable[[], Any]) -> Build:
 
 def orders(work: Selections, fixed: Fixed, period: int) -> dict[str, Build]:
     """All orders by name; those that adapt do so after every period (μ = 0)."""
-    from benchmarks.rivals.a_greedy import AGreedy
-    from benchmarks.rivals.lottery import Lottery
+    from benchmarks.rivals.routers import AGreedy, Lottery
 
     return {
         WORST: in_order(work, fixed.worst),

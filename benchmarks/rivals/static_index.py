@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.rivals.entries import Entries, Numbers, are_conjunctions, entries_of
-from benchmarks.rivals.gather import gather
+from benchmarks.rivals.entries import Entries, Numbers, are_conjunctions, make_entries
+from benchmarks.rivals.kernels.entries import collect_owners
 from headgate.errors import ExpansionTooLarge, QuerySetError
 from headgate.matching.admission import check_held
 from headgate.matching.base import BaseIndex
@@ -54,7 +54,7 @@ Match = Callable[[Events, int, int, Numbers, Numbers], int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Filed:
+class Layout:
     """What a rival made of its entries: the arrays that matching reads, and how it does so.
 
     `match` reports entries, each at most once an event, and stops before an event for which the
@@ -66,17 +66,17 @@ class Filed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Built:
+class BuiltQueries:
     """The queries of an index, filed; `owner` is the position of each entry's query."""
 
     book: CodeBook
     entries: Entries
-    filed: Filed
+    layout: Layout
     owner: Numbers
     always: Numbers
     positions: int
 
-    def found(self, events: Events) -> Iterator[Found]:
+    def match(self, events: Events) -> Iterator[Found]:
         """The matches of events, in as many pieces as there is room for."""
         rows = len(events.start) - 1
         most, row = len(self.entries), 0
@@ -86,11 +86,11 @@ class Built:
         while row < rows:
             out = np.empty(max(OUTPUT, most), np.int64)
             offsets = np.zeros(rows - row + 1, np.int64)
-            end = self.filed.match(events, row, min(rows, row + at_once), out, offsets)
+            end = self.layout.match(events, row, min(rows, row + at_once), out, offsets)
             ends = offsets[: end - row + 1]
             matched = ends, out[: ends[-1]]
             if not plain:
-                matched = gather(*matched, self.owner, self.always, seen)
+                matched = collect_owners(*matched, self.owner, self.always, seen)
             yield Found(row, *matched)
             row = end
 
@@ -110,10 +110,10 @@ class StaticIndex(BaseIndex):
         super().__init__(stream)
         self._conjunctions: dict[int, tuple[Conjunction, ...]] = {}
         self._encoded: EncodedQueries | None = None  # in the place of the conjunctions
-        self._built: Built | None = None
+        self._built: BuiltQueries | None = None
 
     @abstractmethod
-    def _file(self, entries: Entries) -> Filed:
+    def _lay_out(self, entries: Entries) -> Layout:
         """The arrays of the rival."""
 
     @classmethod
@@ -123,26 +123,27 @@ class StaticIndex(BaseIndex):
         Where all are plain conjunctions, there is no object for each of them.
         """
         schema = Schema((stream,))
-        if not are_conjunctions(encoded) or any(map(cls._flaw, atoms_from(encoded.atoms, schema))):
+        flaws = map(cls._find_flaw, atoms_from(encoded.atoms, schema))
+        if not are_conjunctions(encoded) or any(flaws):
             return cls.build(stream, list(decode_queries(encoded, schema)))
         index = cls(stream)
         index._ids = unpack(encoded.ids)
         index._live = {name: position for position, name in enumerate(index._ids)}
         index._encoded = encoded
-        index._ready()
+        index._build()
         return index
 
     @classmethod
     def refusal(cls, query: Query) -> str | None:
         """Why the rival does not take a query; None if it does."""
         try:
-            cls._expressed(query)
+            cls._split(query)
         except QuerySetError as error:
             return str(error)
         return None
 
     def _take(self, query: Query, position: int) -> None:
-        expressed = self._expressed(query)
+        expressed = self._split(query)
         self._change()
         self._conjunctions[position] = expressed
 
@@ -152,49 +153,49 @@ class StaticIndex(BaseIndex):
         del self._conjunctions[position]
 
     def _check(self, query: Query) -> None:
-        self._expressed(query)
+        self._split(query)
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
-        built = self._ready()
+        built = self._build()
         used = [regions.column.name for regions in built.book.regions]
         batch = self._read(events, used)
         columns = EventColumns(batch.table, len(batch.events))
         start, column, code = built.book.codes(columns)
-        found = built.found(Events(start, column, code, code))
-        yield from of_events(batch, found, self._ids)
+        matches = built.match(Events(start, column, code, code))
+        yield from of_events(batch, matches, self._ids)
 
     def filing(self, query_id: str) -> Filing:
         check_held(query_id, self._live)
         return Filing(self.kind, self.how)
 
     def describe(self) -> dict[str, Any]:
-        built = self._ready()
+        built = self._build()
         return {
             "kind": self.kind,
             "queries": len(self),
             "positions": len(self._ids),
             "entries": len(built.entries),
-            "bytes": sum(array.nbytes for array in built.filed.arrays),
+            "bytes": sum(array.nbytes for array in built.layout.arrays),
         }
 
     @classmethod
-    def _expressed(cls, query: Query) -> tuple[Conjunction, ...]:
+    def _split(cls, query: Query) -> tuple[Conjunction, ...]:
         """The query as conjunctions, or an error that names what the rival cannot do."""
         try:
-            found = conjunctions(query.where)
+            parts = conjunctions(query.where)
         except ExpansionTooLarge as error:
             raise QuerySetError(f"`{query.id}` is {error}") from None
-        for flaw in (cls._flaw(atom) for atoms in found for atom in atoms):
+        for flaw in (cls._find_flaw(atom) for atoms in parts for atom in atoms):
             if flaw is not None:
                 raise QuerySetError(f"`{query.id}` has {flaw}")
-        return found
+        return parts
 
     @classmethod
-    def _flaw(cls, atom: Atom) -> str | None:
+    def _find_flaw(cls, atom: Atom) -> str | None:
         """What is wrong with a predicate, if the rival cannot do it."""
         if isinstance(atom, Within):
             return None
-        return f"{_named(atom)}; {cls.title} indexes comparisons with constants only"
+        return f"{_name_atom(atom)}; {cls.title} indexes comparisons with constants only"
 
     def _change(self) -> None:
         """From here on the queries are objects, which differ from what was built."""
@@ -204,25 +205,25 @@ class StaticIndex(BaseIndex):
                 self._conjunctions[position] = conjunctions(query.where)
         self._encoded = self._built = None
 
-    def _ready(self) -> Built:
+    def _build(self) -> BuiltQueries:
         """The queries as they are now, filed."""
         if self._built is None:
             schema = Schema((self.stream,))
-            parts = [(at, part) for at, found in self._conjunctions.items() for part in found]
+            parts = [(at, part) for at, kept in self._conjunctions.items() for part in kept]
             encoded, owner = self._encoded, np.arange(len(self._ids))
             if encoded is None:
                 source = (Source(self.stream.name, self.stream.name),)
                 whole = (Query("", source, conjunction(part)) for _, part in parts if part)
                 encoded = encode_queries(whole, schema)
                 owner = np.array([at for at, part in parts if part], np.int64)
-            book, entries = entries_of(encoded, schema)
+            book, entries = make_entries(encoded, schema)
             always = np.array([at for at, part in parts if not part], np.int64)
-            filed = self._file(entries)
-            self._built = Built(book, entries, filed, owner, always, len(self._ids))
+            layout = self._lay_out(entries)
+            self._built = BuiltQueries(book, entries, layout, owner, always, len(self._ids))
         return self._built
 
 
-def _named(atom: Atom) -> str:
+def _name_atom(atom: Atom) -> str:
     """What the user wrote, in short."""
     if isinstance(atom, IsNull):
         return f"`{atom.column.name}` IS NULL"

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.rivals.left_over import given_out
+from benchmarks.rivals.kernels.routing import collect_matches
 from headgate.errors import QuerySetError
 from headgate.events import EventBatch, from_rows
 from headgate.matching.asc.bitmaps import Bitmaps
@@ -71,8 +71,8 @@ class Regions:
 
     def rows(self, batch: EventBatch, start: int, size: int) -> Rows:
         """By construct in use, in the order of their numbers, and event: the row it is in."""
-        found = EventColumns(batch.table.slice(start, size), size)
-        every: Rows = self.bitmaps.rows_of(found, self.constructs.tolist())
+        values = EventColumns(batch.table.slice(start, size), size)
+        every: Rows = self.bitmaps.rows_of(values, self.constructs.tolist())
         return every[self.constructs]
 
 
@@ -91,13 +91,13 @@ class RoutedIndex:
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         batch = self._regions.batch(events)
-        yield from of_events(batch, self._found(batch), self._ids)
+        yield from of_events(batch, self._match(batch), self._ids)
 
-    def _found(self, batch: EventBatch) -> Iterator[Found]:
+    def _match(self, batch: EventBatch) -> Iterator[Found]:
         table = self._regions.bitmaps.table()
         total = len(batch.events)
         for start in range(0, total, AT_ONCE):
             rows = self._regions.rows(batch, start, min(AT_ONCE, total - start))
             left = np.tile(table.alive, (rows.shape[1], 1))
             self.evaluated += self.router.route(table.bits, rows, left)
-            yield Found(start, *given_out(left, table.owner))
+            yield Found(start, *collect_matches(left, table.owner))
