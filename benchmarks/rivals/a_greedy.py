@@ -24,7 +24,7 @@ import numpy.typing as npt
 from benchmarks.rivals.routed import Bits, Rows
 from headgate.jit.cache import kernel
 from headgate.jit.intrinsics import ones
-from headgate.matching.asc.bits import and_row, left_in
+from headgate.matching.asc.kernels.sequences import and_row, left_in
 
 PROFILE = 500  # events
 SAMPLED = 0.05  # of all events

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from benchmarks.rivals.routed import Bits, Rows
 from headgate.jit.cache import kernel
 from headgate.jit.intrinsics import ones
-from headgate.matching.asc.bits import and_row
+from headgate.matching.asc.kernels.sequences import and_row
 
 WINDOW = 1_000  # events
 

@@ -83,7 +83,7 @@ class BeTreeIndex(BaseIndex):
         cls, stream: Stream, queries: Iterable[Query], options: BeTreeOptions | None = None
     ) -> Self:
         """An index with options of its own."""
-        announce(__package__)
+        announce(f"{__package__}.kernels")
         index = cls(stream, options)
         for query in queries:
             index.insert(query)

@@ -14,11 +14,18 @@ from __future__ import annotations
 import numpy as np
 
 from headgate.jit.cache import kernel
-from headgate.matching.be_tree.directory import found, of_partition
-from headgate.matching.be_tree.leaves import SLACK, add_to_path, append, members
-from headgate.matching.be_tree.nodes import new_bucket, new_partition
-from headgate.matching.be_tree.place import bucket_for, clamped, is_used, middle
-from headgate.matching.be_tree.pools import (
+from headgate.matching.be_tree.kernels.leaves import SLACK, add_to_path, append, members
+from headgate.matching.be_tree.kernels.nodes import (
+    bucket_for,
+    clamped,
+    found,
+    is_used,
+    middle,
+    new_bucket,
+    new_partition,
+    of_partition,
+)
+from headgate.matching.be_tree.kernels.pools import (
     ATTRIBUTE,
     BEGIN,
     BUCKETS,

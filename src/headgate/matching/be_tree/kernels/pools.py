@@ -105,32 +105,6 @@ class Policy(NamedTuple):
     adapt: bool
 
 
-def empty_tree() -> Tree:
-    """A root without expressions, and room for little."""
-    return Tree(
-        np.zeros((64, 8), np.int64),
-        np.zeros((64, 14), np.int64),
-        np.zeros((64, 8), np.int64),
-        np.zeros(64, np.float64),
-        np.zeros(1 << 12, np.int32),
-        np.full((256, 4), NONE, np.int64),
-        np.array([0, NONE, 0, NONE, 0, 0, 1, 0], np.int64),
-        np.zeros(1 << 10, np.int64),
-        np.zeros(0, np.int64),
-        np.zeros(0, np.int64),
-    )
-
-
-def grown(array: Any, length: int) -> Any:
-    """The array, or a copy with room for at least so many; what is new is 0."""
-    if len(array) >= length:
-        return array
-    shape = (max(length, 2 * len(array)), *array.shape[1:])
-    larger = np.zeros(shape, array.dtype)
-    larger[: len(array)] = array
-    return larger
-
-
 @kernel
 def mask_of(attribute):
     """The bit of an attribute in a bucket's mask of those that it is partitioned by."""

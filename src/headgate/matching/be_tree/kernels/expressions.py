@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headgate.jit.cache import kernel
-from headgate.matching.be_tree.directory import found, of_bucket
-from headgate.matching.be_tree.leaves import members
-from headgate.matching.be_tree.place import clamped
-from headgate.matching.be_tree.pools import (
+from headgate.matching.be_tree.kernels.leaves import members
+from headgate.matching.be_tree.kernels.nodes import clamped, found, of_bucket
+from headgate.matching.be_tree.kernels.pools import (
     AFTER,
     ATTRIBUTE,
     FIRST,

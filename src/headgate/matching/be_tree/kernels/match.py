@@ -17,10 +17,9 @@ import numpy as np
 
 from headgate.jit.cache import kernel, part_of_kernel
 from headgate.jit.intrinsics import prefetch, unchecked
-from headgate.matching.be_tree.directory import found, of_bucket, of_partition
-from headgate.matching.be_tree.leaves import bloom_word
-from headgate.matching.be_tree.place import middle
-from headgate.matching.be_tree.pools import (
+from headgate.matching.be_tree.kernels.leaves import bloom_word
+from headgate.matching.be_tree.kernels.nodes import found, middle, of_bucket, of_partition
+from headgate.matching.be_tree.kernels.pools import (
     BEGIN,
     DISCARDED,
     FALSE_ONES,
@@ -361,3 +360,12 @@ def passes(records, place, bloom, filter_):
     if bloom == 64:
         wanted |= np.int64(records[place + 4]) << np.int64(32)
     return wanted & ~filter_ == 0
+
+
+@kernel
+def fill_rows(bits, row, words, owner, low, high):
+    """Set the bit of each owner in the rows of its codes."""
+    for i in range(len(owner)):
+        bit = np.uint64(1) << np.uint64(owner[i] & 63)
+        for code in range(low[i], high[i] + 1):
+            bits[row + code * words + (owner[i] >> 6)] |= bit

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from headgate.jit.cache import kernel
-from headgate.matching.be_tree.cut import cut_pending, fitting, pend
-from headgate.matching.be_tree.leaves import (
+from headgate.matching.be_tree.kernels.cut import cut_pending, fitting, pend
+from headgate.matching.be_tree.kernels.leaves import (
     append,
     has_room,
     is_bare,
@@ -21,9 +21,14 @@ from headgate.matching.be_tree.leaves import (
     reserve,
     take_out,
 )
-from headgate.matching.be_tree.nodes import drop_hashed, drop_partition, free_bucket
-from headgate.matching.be_tree.place import home_of, random_share
-from headgate.matching.be_tree.pools import (
+from headgate.matching.be_tree.kernels.nodes import (
+    drop_hashed,
+    drop_partition,
+    free_bucket,
+    home_of,
+    random_share,
+)
+from headgate.matching.be_tree.kernels.pools import (
     AFTER,
     BUCKETS,
     CAPACITY,

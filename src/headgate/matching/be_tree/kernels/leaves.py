@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from headgate.jit.cache import kernel
-from headgate.matching.be_tree.pools import (
+from headgate.matching.be_tree.kernels.pools import (
     ALWAYS,
     ATTRIBUTE,
     BEGIN,
+    BUCKETS,
     CHANGES,
     COUNT,
     CUTTABLE,
+    EQUALITY,
     EXACT,
     FIRST,
     HASHED,
@@ -188,3 +190,59 @@ def packed(tree, order, size):
         used += tree.fact[b, ROOM]
     tree.state[RECORDS] = used
     return records
+
+
+@kernel
+def renumber_records(tree, expressions, new, count, bloom):
+    """Give the predicates of expressions and records their new numbers."""
+    for e in range(count):
+        if expressions.leaf[e] != NONE:
+            for k in range(expressions.start[e], expressions.start[e] + expressions.count[e]):
+                expressions.predicate[k] = new[expressions.predicate[k]]
+    head = header(bloom)
+    for b in range(tree.state[BUCKETS]):
+        place = tree.bucket[b, BEGIN]
+        end = place + tree.bucket[b, USED]
+        while place < end:
+            size = tree.records[place]
+            for i in range(place + head, place + size):
+                tree.records[i] = new[tree.records[i]]
+            place += size
+
+
+@kernel
+def in_order(expressions, predicates, numbers):
+    """Put the predicates of expressions in the order in which they are best tested: what accepts
+    one value first, and what accepts the most last."""
+    for e in numbers:
+        start = expressions.start[e]
+        for i in range(start + 1, start + expressions.count[e]):
+            p = expressions.predicate[i]
+            k = i
+            while k > start and weight(predicates, p) < weight(
+                predicates, expressions.predicate[k - 1]
+            ):
+                expressions.predicate[k] = expressions.predicate[k - 1]
+                k -= 1
+            expressions.predicate[k] = p
+
+
+@kernel
+def weight(predicates, p):
+    """The less it is, the fewer values a predicate accepts, as a guess."""
+    if predicates.flags[p] & EQUALITY:
+        return 0.0
+    return 1.0 + np.float64(predicates.most[p]) - np.float64(predicates.least[p])
+
+
+@kernel
+def copy_live_predicates(expressions, count, predicate):
+    used = 0
+    for e in range(count):
+        if expressions.leaf[e] != NONE:
+            start = expressions.start[e]
+            expressions.start[e] = used
+            for k in range(start, start + filled_up(expressions.count[e])):
+                predicate[used] = expressions.predicate[k]
+                used += 1
+    return used

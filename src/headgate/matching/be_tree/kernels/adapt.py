@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from headgate.jit.cache import kernel
-from headgate.matching.be_tree.change import below, detach, give_up, put_in_order
-from headgate.matching.be_tree.cut import pend
-from headgate.matching.be_tree.leaves import members, take_out
-from headgate.matching.be_tree.pools import (
+from headgate.matching.be_tree.kernels.change import below, detach, give_up, put_in_order
+from headgate.matching.be_tree.kernels.cut import pend
+from headgate.matching.be_tree.kernels.leaves import members, take_out
+from headgate.matching.be_tree.kernels.pools import (
     ATTRIBUTE,
     BUCKETS,
     CAPACITY,
