@@ -138,12 +138,12 @@ def test_thousands_of_boxes_on_both_sides() -> None:
     start = time.process_time()
     some = ", ".join(str(3 * i) for i in range(3_000))
     found = hg.relax(f"a IN ({some})", f"b IN ({some})", plane)
-    assert found.covered is False
+    assert found.covered == "no"
     assert found.witness is not None
     boxes = [
         f"a BETWEEN {i} AND {i + 5} AND b BETWEEN {i % 97} AND {i % 97 + 9}" for i in range(2_000)
     ]
     many_boxes = " OR ".join(boxes)
     assert hg.relax(many_boxes, many_boxes, plane).covered
-    assert hg.relax(many_boxes, " OR ".join(boxes[1:]), plane).covered is False
+    assert hg.relax(many_boxes, " OR ".join(boxes[1:]), plane).covered == "no"
     assert time.process_time() - start < 60
