@@ -114,14 +114,10 @@ def _as_json(findings: list[Finding]) -> list[dict[str, object]]:
 
 
 def _exit_code(found: QuerySet, findings: list[Finding]) -> int:
-    faults = (
-        f.satisfiable is Answer.NO or f.duplicate_of or f.bounded is Answer.NO for f in findings
-    )
-    if found.report.errors or any(faults):
+    answers = {answer for f in findings for answer in (f.satisfiable, f.bounded)}
+    if found.report.errors or Answer.NO in answers or any(f.duplicate_of for f in findings):
         return FINDINGS
-    return (
-        UNKNOWN if any(Answer.UNKNOWN in (f.satisfiable, f.bounded) for f in findings) else ALL_WELL
-    )
+    return UNKNOWN if Answer.UNKNOWN in answers else ALL_WELL
 
 
 def _show(found: QuerySet, findings: list[Finding]) -> None:

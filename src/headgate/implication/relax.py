@@ -33,10 +33,10 @@ class Relaxation:
     """A query predicate matched with a stream predicate.
 
     `covered` says whether the method found the query inside the stream as it was; it is unknown
-    where the method did not and the truth stays open, and `reason` says why. `predicate` is the stream's, relaxed: every
-    row of the query and of the stream is one of it, and where it is `exact` no other row is.
-    `witness` is a row of the query that the stream lacks. `comparisons` of sides and `parts` stored
-    at once are the units of the paper's Tables 3 to 6.
+    where the method did not and the truth stays open, and `reason` says why. `predicate` is the
+    stream's, relaxed: every row of the query and of the stream is one of it, and where it is
+    `exact` no other row is. `witness` is a row of the query that the stream lacks. `comparisons` of
+    sides and `parts` stored at once are the units of the paper's Tables 3 to 6.
     """
 
     covered: Answer

@@ -82,10 +82,8 @@ def plot_relaxation(found: Relaxation, path: Path) -> None:
 
 
 def _title(found: Relaxation) -> str:
-    told = {Answer.YES: "covered", Answer.NO: "not covered", Answer.UNKNOWN: "unknown"}[
-        found.covered
-    ]
-    told = found.reason if found.covered is Answer.NO and found.reason else told
+    words = {Answer.YES: "covered", Answer.NO: found.reason or "not covered"}
+    told = words.get(found.covered, "unknown")
     exact = "" if found.covered is Answer.YES or found.exact else ", relaxed by more than is needed"
     return f"{found.method}: {told}{exact}"
 

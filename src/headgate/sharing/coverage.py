@@ -62,9 +62,8 @@ class Coverage:
         condition = disjunction(one.where for one in near)
         try:
             if self.method == "hsr":
-                return (
-                    relax(wanted.where, condition, self.stream, method="hsr").covered is Answer.YES
-                )
+                relaxation = relax(wanted.where, condition, self.stream, method="hsr")
+                return relaxation.covered is Answer.YES
             both = wanted.where, condition
             return implied(*both, Declared.of(self.stream, both)).answer is Answer.YES
         except ExpansionTooLarge:

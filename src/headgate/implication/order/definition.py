@@ -55,9 +55,8 @@ def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Orde
     }
     same_as = list(range(len(conditions)))
     for q in places:
-        same_as[q] = min(
-            p for p in places if answers[p, q] is answers[q, p] is Answer.YES or p == q
-        )
+        equal = (p for p in places if answers[p, q] is answers[q, p] is Answer.YES)
+        same_as[q] = min([q, *equal])
     firsts = [q for q in places if same_as[q] == q]
     below = {(p, q) for p in firsts for q in firsts if p != q and answers[p, q] is Answer.YES}
     implied_by: list[list[int]] = [[] for _ in conditions]
