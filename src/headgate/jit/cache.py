@@ -138,9 +138,9 @@ def _imports(source: bytes, top: str) -> Iterator[str]:
 
 def _read(module: str) -> bytes | None:
     """Return the source of a module; None if there is no module of that name."""
-    top, *parts = module.split(".")
-    path = files(top).joinpath(*parts)
-    for file in (path / "__init__.py", path.parent / f"{path.name}.py"):
+    top, *parts, name = module.split(".")
+    folder = files(top).joinpath(*parts)
+    for file in (folder / f"{name}.py", folder / name / "__init__.py"):
         if file.is_file():
             return file.read_bytes()
     return None
