@@ -41,8 +41,9 @@ share = typer.Typer(
     help="Plan how queries share streams: in a network, or among the jobs of one cluster.",
     no_args_is_help=True,
 )
-for command in (plan, compare, advise):
-    share.command()(command)
+share.command()(plan)
+share.command()(compare)
+share.command()(advise)
 app.add_typer(share, name="share")
 
 
