@@ -24,7 +24,7 @@ from headgate.implication.order.definition import Order
 from headgate.implication.order.parents import Also, containing, direct_parents, joint_containers
 from headgate.implication.order.products import Numbers
 from headgate.implication.pair import Declared
-from headgate.jit.cache import announce
+from headgate.jit import warn_before_compiling
 from headgate.predicate import Predicate
 from headgate.predicate.answer import Answer
 from headgate.schema import Stream
@@ -43,7 +43,7 @@ def implications(
     It is that of `order_by_definition`, except past the budgets, which `Order` then says. Of a
     condition that is never TRUE it may not be noticed; it is the caller who leaves such out.
     """
-    announce(__package__)
+    warn_before_compiling(__package__)
     found = classes(held, stream)
     closure = Closure(found, stream)
     known = arrays(found, closure)
