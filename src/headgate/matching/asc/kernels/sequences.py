@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headgate.jit.cache import kernel
-from headgate.jit.intrinsics import ones
+from headgate.jit import kernel, popcount
 
 
 @kernel
@@ -42,7 +41,7 @@ def left_in(grb, bits, row):
     """How many bits would be left?"""
     total = np.int64(0)
     for w in range(len(grb)):
-        total += ones(grb[w] & bits[row, w])
+        total += popcount(grb[w] & bits[row, w])
     return total
 
 
