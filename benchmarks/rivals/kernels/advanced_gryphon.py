@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit import inlined_kernel, kernel
 
 ONE = np.uint64(1)
 
@@ -47,7 +47,7 @@ def keep_exact(narrow, codes, out, used, end):
     return used
 
 
-@part_of_kernel
+@inlined_kernel
 def rest_holds(edges, tail, codes, i):
     """Return whether the intervals hold that no edge has tested."""
     # a row of `tail` is column, low and high
@@ -60,7 +60,7 @@ def rest_holds(edges, tail, codes, i):
     return k == stop
 
 
-@part_of_kernel
+@inlined_kernel
 def equal_edge(edges, begin, end, code):
     """Return the edge of this very value among ascending single values, or `end`."""
     # by halving

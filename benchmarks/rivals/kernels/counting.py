@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
-from headgate.jit.intrinsics import lowest_bit
+from headgate.jit import kernel, lowest_bit
 
 BLOCK = 512  # counters are compared so many at a time
 LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)

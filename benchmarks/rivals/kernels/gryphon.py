@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit import inlined_kernel, kernel
 
 ONE = np.uint64(1)
 
 
-@part_of_kernel
+@inlined_kernel
 def accepts_code(interval, low, high, atom, code):
     """Return whether a code is in one of the intervals of a predicate."""
     # no early exit: a predicate has few intervals, and without a branch this is faster
@@ -19,7 +19,7 @@ def accepts_code(interval, low, high, atom, code):
     return accepted
 
 
-@part_of_kernel
+@inlined_kernel
 def rest_holds(edges, tail, interval, low, high, codes, i):
     """Return whether the predicates hold that no edge has tested."""
     # a row of `tail` is column, low, high, and the predicate to test in full, or −1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 
 END = np.uint64((1 << 64) - 1)  # the current entry of a list that was walked to its end
 ONE = np.uint64(1)

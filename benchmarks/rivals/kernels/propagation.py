@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit import inlined_kernel, kernel
 
 NO_KEY = np.uint64((1 << 64) - 1)
 
 
-@part_of_kernel
+@inlined_kernel
 def slot_of(key, size):
     """Return the home slot of a key in a table whose size is a power of two."""
     return ((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & (size - np.uint64(1))

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
-from headgate.jit.intrinsics import lowest_bit, ones
-from headgate.matching.asc.bits import and_row, left_in
+from headgate.jit import kernel, lowest_bit, popcount
+from headgate.matching.asc.kernels.sequences import and_row, left_in
 
 
 @kernel
@@ -54,7 +53,7 @@ def _add(matrix, bits, alive, order, event, times):
         # pairs before place i, less those that place j leaves over
         before = np.int64(0)
         for w in range(len(grb)):
-            before += ones(grb[w])
+            before += popcount(grb[w])
         for j in range(i, len(order)):
             matrix[i, j] += times * (before - left_in(grb, bits, event[order[j]]))
         if not and_row(grb, bits, event[order[i]]):
@@ -129,7 +128,7 @@ def _total(grb):
     """Return how many queries are left."""
     total = np.int64(0)
     for w in range(len(grb)):
-        total += ones(grb[w])
+        total += popcount(grb[w])
     return total
 
 
@@ -207,7 +206,7 @@ def collect_matches(left, owner):
     for e in range(events):
         total = offsets[e]
         for w in range(words):
-            total += ones(left[e, w])
+            total += popcount(left[e, w])
         offsets[e + 1] = total
     queries = np.empty(offsets[events], np.int64)
     used = 0
