@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.asc.workloads import Selections
-from benchmarks.experiment import Contestant, Unit
+from benchmarks.harness.experiment import Contestant, Unit
 from headgate.matching import Matches
 
 WORST, RANDOM, A_GREEDY = "SEQ worst", "random order", "A-Greedy"
@@ -158,7 +158,7 @@ def agreed(build: Build, events: pa.Table) -> Callable[[], tuple[object, ...]]:
     """What all contestants must agree on."""
 
     def answer() -> tuple[object, ...]:
-        from benchmarks.matchers import answers
+        from benchmarks.matching.matchers import answers
 
         chunks = build().match_chunks(events.slice(0, COMPARED))
         return answers((chunk.offsets, chunk.positions) for chunk in chunks)

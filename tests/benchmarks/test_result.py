@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from benchmarks import Result, Unit, run
-from benchmarks.result import Spread
+from benchmarks.harness.plot import plot_result
+from benchmarks.harness.result import Spread
 from headgate.errors import UsageError
 from tests.benchmarks.fakes import COST, RATE, Track, experiment
 
@@ -111,7 +112,7 @@ def test_plot(tmp_path: Path) -> None:
     larger = [replace(m, size=10 * m.size) for m in bars.measurements]
     lines = replace(bars, measurements=(*bars.measurements, *larger))
     for name, result in (("bars", bars), ("lines", lines), ("gaps", left_out())):
-        result.plot(tmp_path / f"{name}.png")
+        plot_result(result, tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from benchmarks.experiment import Experiment, Round
-from benchmarks.match import EVENTS, EVERYTHING, PER_EVENT, Entrant, contestant
+from benchmarks.harness.experiment import Experiment, Round
+from benchmarks.matching.match import EVENTS, EVERYTHING, PER_EVENT, Entrant, contestant
 from benchmarks.workloads import Conjunctions, begen
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ SHARE = 100  # queries for each that is inserted and each that is removed
 @contextmanager
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     """`size` queries, in the paper's workload; the scale shrinks their number."""
-    from benchmarks.matchers import indexed
+    from benchmarks.matching.matchers import indexed
 
     count = max(SHARE, round(size * scale))
     changes = count // SHARE

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from benchmarks.experiment import Answer, Contestant, Experiment, Round, Unit
+from benchmarks.harness.experiment import Answer, Contestant, Experiment, Round, Unit
 from benchmarks.workloads import Boxes, box_events, boxes
 from headgate.errors import UsageError
 from headgate.matching import ScanIndex

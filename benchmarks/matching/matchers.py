@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from benchmarks.experiment import Answer
-from benchmarks.scan import checksum
+from benchmarks.harness.experiment import Answer
+from benchmarks.matching.scan import checksum
 from benchmarks.workloads import Conjunctions
 from benchmarks.workloads.integer_events import ABSENT, Numbers, Offsets
 from headgate.matching import Index

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.experiment import Answer, Contestant, Experiment, Fact, Round, Unit
-from benchmarks.scan import MATCHING, Pairs, numpy_loop, range_join, table_of, with_numbers
+from benchmarks.harness.experiment import Answer, Contestant, Experiment, Fact, Round, Unit
+from benchmarks.matching.scan import MATCHING, Pairs, numpy_loop, range_join, table_of, with_numbers
 from benchmarks.workloads import Boxes, box_events, boxes
 from headgate.errors import UsageError
 from headgate.queries import QuerySet

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.experiment import Contestant, Experiment, Fact, Round, Unit
-from benchmarks.process import Process
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Round, Unit
+from benchmarks.harness.process import Process
 from benchmarks.workloads import rule_stream, where_clauses
 from headgate.errors import UsageError
 from headgate.schema import Schema
@@ -22,7 +22,7 @@ from headgate.sql import render_schema
 STATEMENTS = 1_000_000
 SAMPLE = 20_000
 FEWEST = 100
-READERS = "benchmarks.readers"
+READERS = "benchmarks.matching.readers"
 
 
 @contextmanager

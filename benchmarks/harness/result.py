@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from benchmarks.experiment import Fact, Look, Unit
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from benchmarks.harness.experiment import Fact, Look, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +24,20 @@ class Spread:
 
     @staticmethod
     def of(figures: Iterable[float]) -> Spread:
-        found = list(figures)
-        return Spread(median(found), min(found), max(found))
+        values = list(figures)
+        return Spread(median(values), min(values), max(values))
 
     def __str__(self) -> str:
-        return f"{digits(self.median)} ({digits(self.low)}–{digits(self.high)})"
+        return (
+            f"{format_digits(self.median)} ({format_digits(self.low)}–{format_digits(self.high)})"
+        )
 
     def as_json(self) -> dict[str, float]:
         return {"median": self.median, "low": self.low, "high": self.high}
 
 
-def digits(figure: float) -> str:
-    """Three digits that count.
+def format_digits(figure: float) -> str:
+    """Return a figure with three significant digits.
 
     >>> digits(1234.5), digits(12.34), digits(0.01234)
     ('1,234', '12.3', '0.0123')
@@ -95,12 +93,12 @@ class Result:
         return tuple(dict.fromkeys(m.contestant for m in self.measurements))
 
     def measured(self, contestant: str, size: int) -> Measurement | None:
-        """None where the contestant was left out."""
-        found = (m for m in self.measurements if (m.contestant, m.size) == (contestant, size))
-        return next(found, None)
+        """Return the measurement of a contestant at a size; None where it was left out."""
+        matching = (m for m in self.measurements if (m.contestant, m.size) == (contestant, size))
+        return next(matching, None)
 
     def ratio(self, measurement: Measurement, baseline: str | None = None) -> Spread | None:
-        """How many times as fast as the baseline, per piece of work; None where that was left out.
+        """Return how many times as fast as the baseline, per piece of work; None if not measured.
 
         Each turn is divided by the baseline's turn of the same repeat, so that what slows the whole
         machine for a while slows both.
@@ -111,20 +109,8 @@ class Result:
         pairs = zip(base.seconds, measurement.seconds, strict=True)
         return Spread.of((theirs / base.work) / (ours / measurement.work) for theirs, ours in pairs)
 
-    def table(self) -> Table:
-        """The result for people."""
-        from benchmarks.table import table
-
-        return table(self)
-
-    def plot(self, path: str | Path) -> None:
-        """The result as a picture; needs matplotlib."""
-        from benchmarks.plot import plot
-
-        plot(self, Path(path))
-
     def as_json(self) -> dict[str, Any]:
-        """The result for programs: every turn's seconds, and what follows from them."""
+        """Return the result for programs: every turn's seconds, and what follows from them."""
         return {
             "experiment": self.experiment,
             "title": self.title,

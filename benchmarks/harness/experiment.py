@@ -8,16 +8,22 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from headgate.errors import UsageError
+
 if TYPE_CHECKING:
-    from benchmarks.result import Result
+    from benchmarks.harness.result import Result
 
 Answer = tuple[object, ...]
 Clock = Callable[[], float]
 Fact = str | int | float
 
 
-def nothing() -> None:
-    """What a contestant without state does after its turn."""
+class MissingData(UsageError):
+    """The data of an experiment are not part of Headgate, and are not installed here."""
+
+
+def do_nothing() -> None:
+    """Reset a contestant that has no state."""
 
 
 def no_facts() -> Mapping[str, Fact]:
@@ -84,13 +90,13 @@ class Contestant:
     work: int
     answer: Callable[[], Answer]
     run: Callable[[], object]
-    reset: Callable[[], None] = nothing
+    reset: Callable[[], None] = do_nothing
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The contestants at one size. `facts` is called last, for what else there is to tell."""
+    """The contestants at one size. `facts` is called last, for what else is worth reporting."""
 
     size: int
     contestants: tuple[Contestant, ...]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.experiment import Answer, Clock, Contestant, Experiment, Fact, Round
-from benchmarks.machine import machine
-from benchmarks.result import Measurement, Result
+from benchmarks.harness.experiment import Answer, Clock, Contestant, Experiment, Fact, Round
+from benchmarks.harness.machine import describe_machine
+from benchmarks.harness.result import Measurement, Result
 from headgate.errors import HeadgateError, UsageError, shorten
 
 Progress = Callable[[str], None]
@@ -32,20 +32,25 @@ def run(
     progress: Progress | None = None,
     clock: Clock | None = None,
 ) -> Result:
-    """Every contestant at every size, `repeats` times each; raises Disagreement before timing."""
+    """Measure every contestant at every size, `repeats` times each.
+
+    Raises Disagreement, before anything is timed, where contestants give different answers.
+    """
     repeats = experiment.repeats if repeats is None else repeats
     if repeats < 1:
         raise UsageError(f"{repeats} repeats measure nothing; ask for at least 1")
     if scale <= 0:
         raise UsageError(f"a scale of {scale} leaves no work; 0.01 is a quick look, 1 is all")
-    tell = progress or (lambda _: None)
+    report_progress = progress or (lambda _: None)
     chosen = clock or experiment.clock
     measurements: list[Measurement] = []
     facts: dict[str, Fact] = {}
     for size in experiment.sizes:
-        tell(f"{experiment.name}: preparing")
+        report_progress(f"{experiment.name}: preparing")
         with experiment.prepare(size, scale, seed) as round_:
-            measurements += _play(round_, repeats, tell, chosen, experiment.unit.counted)
+            measurements += _measure(
+                round_, repeats, report_progress, chosen, experiment.unit.counted
+            )
             facts |= round_.facts()
     result = Result(
         experiment=experiment.name,
@@ -58,16 +63,17 @@ def run(
         seed=seed,
         measurements=tuple(measurements),
         facts=facts,
-        machine=machine(),
+        machine=describe_machine(),
         against=experiment.against,
         look=experiment.look,
     )
+    # claims are judged last, by what was measured and counted
     verdicts = {claim.source: claim.verdict(result) for claim in experiment.claims}
     return replace(result, facts=facts | verdicts)
 
 
 def turns(count: int, repeats: int) -> Iterator[list[int]]:
-    """The order of contestants in each repeat, rotated by one every time.
+    """Yield the order of contestants in each repeat, rotated by one every time.
 
     >>> list(turns(3, 2))
     [[0, 1, 2], [1, 2, 0]]
@@ -76,39 +82,40 @@ def turns(count: int, repeats: int) -> Iterator[list[int]]:
         yield [(repeat + place) % count for place in range(count)]
 
 
-def _play(
-    round_: Round, repeats: int, tell: Progress, clock: Clock, counted: bool
+def _measure(
+    round_: Round, repeats: int, report_progress: Progress, clock: Clock, counted: bool
 ) -> Iterator[Measurement]:
+    """Check that all agree, let them take turns, and yield a measurement for each contestant."""
     contestants = round_.contestants
-    tell(f"{round_.size:,}: do all agree?")
-    _agree(contestants)
+    report_progress(f"{round_.size:,}: do all agree?")
+    _check_agreement(contestants)
     seconds: list[list[float]] = [[] for _ in contestants]
     for repeat, order in enumerate(turns(len(contestants), repeats), 1):
         if not counted:
             gc.collect()  # so that no turn pays for the garbage of the preparation
         for number in order:
-            tell(f"{round_.size:,}: {contestants[number].name}, {repeat} of {repeats}")
-            seconds[number].append(_turn(contestants[number], clock, counted))
+            report_progress(f"{round_.size:,}: {contestants[number].name}, {repeat} of {repeats}")
+            seconds[number].append(_take_turn(contestants[number], clock, counted))
     for contestant, times in zip(contestants, seconds, strict=True):
         yield Measurement(
             contestant.name, round_.size, contestant.work, tuple(times), contestant.note
         )
 
 
-def _agree(contestants: tuple[Contestant, ...]) -> None:
-    """All answers are the same; the calls warm up whatever is slow at first."""
+def _check_agreement(contestants: tuple[Contestant, ...]) -> None:
+    """Raise Disagreement unless all answers are the same; the calls warm up what is slow at first."""
     first = contestants[0]
     expected = first.answer()
     for other in contestants[1:]:
         _compare(first.name, expected, other.name, other.answer())
 
 
-def _compare(name: str, expected: Answer, other: str, found: Answer) -> None:
-    if len(found) != len(expected):
+def _compare(name: str, expected: Answer, other: str, answer: Answer) -> None:
+    if len(answer) != len(expected):
         raise Disagreement(
-            f"{name} gives {len(expected):,} answers and {other} {len(found):,}; nothing was timed"
+            f"{name} gives {len(expected):,} answers and {other} {len(answer):,}; nothing was timed"
         )
-    for number, (one, two) in enumerate(zip(expected, found, strict=True)):
+    for number, (one, two) in enumerate(zip(expected, answer, strict=True)):
         if one != two:
             raise Disagreement(
                 f"answer {number} of {name} is {shorten(repr(one), 300)}, "
@@ -116,12 +123,12 @@ def _compare(name: str, expected: Answer, other: str, found: Answer) -> None:
             )
 
 
-def _turn(contestant: Contestant, clock: Clock, counted: bool) -> float:
-    """The seconds of a turn, or what was counted in it."""
+def _take_turn(contestant: Contestant, clock: Clock, counted: bool) -> float:
+    """Return the seconds of a turn, or what was counted in it."""
     start = clock()
-    kept: Any = contestant.run()
+    outcome: Any = contestant.run()
     elapsed = clock() - start
-    found = float(kept) if counted else elapsed
-    del kept
+    figure = float(outcome) if counted else elapsed
+    del outcome  # freed before the next turn, and off the clock
     contestant.reset()
-    return found
+    return figure

@@ -14,7 +14,14 @@ from typing import Any, Self
 from headgate.errors import HeadgateError
 
 WORKER = Path(__file__).with_name("worker.py")
-ROOT = Path(__file__).parents[1]  # of the repository, from which `benchmarks` is imported
+ROOT = Path(__file__).parents[2]  # of the repository, from which `benchmarks` is imported
+
+
+def child_environment() -> dict[str, str]:
+    """Return the variables with which a child process imports `benchmarks`, wherever it runs."""
+    given = os.environ.get("PYTHONPATH", "")
+    paths = [str(ROOT), *filter(None, given.split(os.pathsep))]
+    return {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
 
 
 class Process:
@@ -32,11 +39,11 @@ class Process:
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf-8",
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            env=os.environ | child_environment(),
         )
 
     def __call__(self, command: str) -> Any:
-        """The value that the command gives, when it is done."""
+        """Return the value that the command gives, when it is done."""
         assert self._child.stdin is not None
         assert self._child.stdout is not None
         with suppress(BrokenPipeError):  # then there is no answer either

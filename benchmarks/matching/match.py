@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from benchmarks.experiment import Contestant, Experiment, Fact, Round, Unit
-from benchmarks.memory import traced_megabytes
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Round, Unit
+from benchmarks.harness.machine import traced_megabytes
 from benchmarks.workloads import (
     Conjunctions,
     IntegerEvents,
@@ -33,7 +33,7 @@ from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries, encode_queries
 
 if TYPE_CHECKING:
-    from benchmarks.matchers import Matcher
+    from benchmarks.matching.matchers import Matcher
 
 EVENTS = 10_000  # what Spark hands to Python at a time
 FEWEST = 800  # what the scan takes at a time of a million queries; fewer would be unfair to it
@@ -141,7 +141,7 @@ def experiment(
 
 def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
     """The index that users get, and what it took to build it from arrays."""
-    from benchmarks.matchers import indexed
+    from benchmarks.matching.matchers import indexed
     from headgate.matching.keyed.index import KeyedIndex
 
     encoded = workload.encoded()
@@ -162,7 +162,7 @@ def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
 
 
 def _rivals(workload: Workload, count: int, scale: float) -> Iterator[Entrant]:
-    from benchmarks.matchers import indexed, numpy_columns
+    from benchmarks.matching.matchers import indexed, numpy_columns
     from benchmarks.rivals.counting import SiftByStepsIndex, SiftIndex
 
     if workload.integers is not None:
@@ -183,7 +183,7 @@ def _contestants(entrants: list[Entrant], queries: int, events: int) -> tuple[Co
 
 
 def contestant(entrant: Entrant, events: int) -> Contestant:
-    from benchmarks.matchers import answers, total
+    from benchmarks.matching.matchers import answers, total
 
     return Contestant(
         entrant.name,
@@ -199,7 +199,7 @@ def paper_experiment(name: str, what: str, **options: Any) -> Experiment:
     return experiment(name, title, paper(**options), SIZES, (BY_STEPS, COUNTING, SCAN))
 
 
-MATCHING = (
+MATCH = (
     paper_experiment("match", "1 % match"),
     paper_experiment("match-zipf", "by Zipf's law, 1 % match", zipf=1.0),
     paper_experiment("match-rare", "0.1 % match", matching=0.001),

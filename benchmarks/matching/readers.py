@@ -13,8 +13,8 @@ from pathlib import Path
 import sqlglot
 import sqlglot.tokenizer_core
 
-from benchmarks.memory import peak_megabytes
-from benchmarks.worker import Commands
+from benchmarks.harness.machine import peak_megabytes
+from benchmarks.harness.worker import Commands
 from headgate.queries import QuerySet, read_queries
 from headgate.sql import Scope, fast, render_predicate
 from headgate.sql.where import parse_condition
