@@ -247,7 +247,7 @@ class Trend(BaseClaim):
 class TimesAsMany(BaseClaim):
     """A contestant counts so many times as much as another, in the median over the sizes."""
 
-    wording: ClassVar[str] = "{c.name} {format_digits(c.times)} times as many as {c.other}"
+    wording: ClassVar[str] = "{c.name} {c.times:.2f} times as many as {c.other}"
     name: str
     other: str
     times: float

@@ -103,7 +103,7 @@ def _measure(
 
 
 def _check_agreement(contestants: tuple[Contestant, ...]) -> None:
-    """Raise Disagreement unless all answers are the same; the calls warm up what is slow at first."""
+    """Raise Disagreement unless all give the same answer; the calls also warm up what is slow."""
     first = contestants[0]
     expected = first.answer()
     for other in contestants[1:]:

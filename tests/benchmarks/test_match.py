@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks import EXPERIMENTS, Disagreement, Result, match, matchers, run
+from benchmarks import EXPERIMENTS, Disagreement, Result, run
+from benchmarks.matching import match, matchers
 from benchmarks.matching.matchers import Matcher, indexed, numpy_columns
 from benchmarks.rivals.counting import SiftByStepsIndex, SiftIndex
 from benchmarks.workloads import Conjunctions, range_queries
