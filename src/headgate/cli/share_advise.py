@@ -25,7 +25,7 @@ from headgate.errors import UsageError, shorten
 from headgate.events.json_text import as_json
 from headgate.findings.checks import named
 from headgate.queries import satisfiable_query
-from headgate.sharing.advice import ROUNDS, Advice
+from headgate.sharing.advice import IMPROVE_ROUNDS, Advice
 from headgate.sharing.advice import advise as advised
 from headgate.sharing.sample_file import read_sample
 from headgate.sql import render_predicate
@@ -72,7 +72,7 @@ def advise(
     _note(len(found) - len(every), "joins, aggregates, or of another stream")
     _note(len(every) - len(filters), "never TRUE, as `headgate check` says")
     table = read_sample(sample, declared)
-    with progress("planning", (1 + ROUNDS) * len(filters)) as advance:
+    with progress("planning", (1 + IMPROVE_ROUNDS) * len(filters)) as advance:
         advice = advised(filters, declared, table, progress=advance)
     if format is Format.json:
         errors = [row.as_json() for row in found.report.errors]
@@ -103,10 +103,10 @@ def _as_json(advice: Advice, rows: int) -> dict[str, Any]:
             }
             for one in advice.shared
         ],
-        "alone": list(advice.alone),
+        "alone": list(advice.unshared),
         "source_row_bytes": advice.row_bytes,
-        "read_before": advice.before,
-        "read_after": advice.read.value,
+        "read_before": advice.read_before,
+        "read_after": advice.read_after.value,
         "written": advice.written.value,
         "saved": advice.saved,
     }
@@ -122,10 +122,12 @@ def _show(advice: Advice, rows: int) -> None:
         out.print(f"   {escape(shorten(render_predicate(one.where)))}", soft_wrap=True)
     if len(advice.shared) > SHOWN:
         out.print(f"… and {len(advice.shared) - SHOWN:,} more; --format json lists them all")
-    if advice.alone:
-        s = "s" * (len(advice.alone) == 1)
+    if advice.unshared:
+        s = "s" * (len(advice.unshared) == 1)
         said = f"stay{s} at the source" if advice.shared else f"gain{s} nothing by sharing"
-        out.print(f"{counted(len(advice.alone), 'job')} {said}: {escape(named(advice.alone))}")
+        out.print(
+            f"{counted(len(advice.unshared), 'job')} {said}: {escape(named(advice.unshared))}"
+        )
     out.print(_summary(advice, rows))
 
 
@@ -133,8 +135,8 @@ def _summary(advice: Advice, rows: int) -> str:
     """In units of the whole source, as its rate is not known here."""
     source = advice.row_bytes
     return (
-        f"Reading, in times the whole of {escape(advice.stream)}: {advice.before / source:,.1f} "
-        f"today; {advice.read.value / source:,.1f} with "
+        f"Reading, in times the whole of {escape(advice.stream)}: {advice.read_before / source:,.1f} "
+        f"today; {advice.read_after.value / source:,.1f} with "
         f"{counted(len(advice.shared), 'shared stream')}, and {advice.written.value / source:,.2f} "
         f"written: {advice.saved:.0%} less. By a sample of {rows:,} rows."
     )

@@ -15,10 +15,10 @@ from headgate.errors import NetworkError
 from headgate.events.json_text import as_json
 from headgate.queries import Query
 from headgate.sharing.content import Method
-from headgate.sharing.improve import total
-from headgate.sharing.network_file import Described, read_network
-from headgate.sharing.optimum import MOST, optimum
-from headgate.sharing.planner import Strategy, costs
+from headgate.sharing.improve import compute_total_cost
+from headgate.sharing.network_file import NetworkFile, read_network
+from headgate.sharing.optimum import MAX_OPTIMUM_QUERIES, compute_optimum
+from headgate.sharing.planner import Strategy, compute_costs
 
 STRATEGIES: tuple[tuple[Strategy, Method], ...] = (
     ("ship", "exact"),
@@ -81,7 +81,7 @@ def compare(
         show_compared(strategy_costs)
 
 
-def _compare_strategies(described: Described, rounds: int, rearrange: bool) -> list[StrategyCost]:
+def _compare_strategies(described: NetworkFile, rounds: int, rearrange: bool) -> list[StrategyCost]:
     compared: list[StrategyCost] = []
     registered: list[tuple[Query, str]] = []
     for strategy, method in STRATEGIES:
@@ -90,10 +90,14 @@ def _compare_strategies(described: Described, rounds: int, rearrange: bool) -> l
         except NetworkError as error:
             compared.append(StrategyCost(strategy, method, refused=str(error)))
             continue
-        compared.append(StrategyCost(strategy, method, *costs(planner), total(planner)))
+        compared.append(
+            StrategyCost(strategy, method, *compute_costs(planner), compute_total_cost(planner))
+        )
         registered = [(wanted.query, wanted.target) for wanted, _ in planner.registered.values()]
     if _has_optimum(registered):
-        least = optimum(described.network, described.published, registered, load=described.load)
+        least = compute_optimum(
+            described.network, described.published, registered, load=described.load
+        )
         compared.append(StrategyCost("optimum", "exact", total=least))
     return compared
 
@@ -101,7 +105,7 @@ def _compare_strategies(described: Described, rounds: int, rearrange: bool) -> l
 def _has_optimum(registered: list[tuple[Query, str]]) -> bool:
     """Are there few enough queries of each stream to find the optimum?"""
     by_stream = Counter(query.stream for query, _ in registered)
-    return bool(registered) and max(by_stream.values()) <= MOST
+    return bool(registered) and max(by_stream.values()) <= MAX_OPTIMUM_QUERIES
 
 
 def compared_object(found: list[StrategyCost]) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from headgate.events.json_text import as_json
 from headgate.plots.figures import check_plot
 from headgate.sharing.alternatives import Alternative, Decision
 from headgate.sharing.content import Method
-from headgate.sharing.courses import Course, courses
-from headgate.sharing.network_file import Arrival, Described, read_network
-from headgate.sharing.plan import Plan, plan_of
-from headgate.sharing.planner import Planner, Strategy, costs
+from headgate.sharing.courses import SharedStream, list_shared_streams
+from headgate.sharing.network_file import Arrival, NetworkFile, read_network
+from headgate.sharing.plan import Plan, make_plan
+from headgate.sharing.planner import Planner, Strategy, compute_costs
 from headgate.sharing.sampled import Estimate
 from headgate.sql import render_predicate
 
@@ -115,7 +115,7 @@ def plan(
     if plot is not None:
         from headgate.plots.network.plot import plot_plan
 
-        plot_plan(plan_of(planner), plot)
+        plot_plan(make_plan(planner), plot)
     if explain is not None:
         decision = _find_decision(explain, planner, described)
         if format is Format.json:
@@ -131,7 +131,7 @@ def plan(
 
 
 def make_planner(
-    described: Described, strategy: Strategy, method: Method, rounds: int, rearrange: bool
+    described: NetworkFile, strategy: Strategy, method: Method, rounds: int, rearrange: bool
 ) -> Planner:
     """Plan all queries of a network file, with a progress bar."""
     steps = (1 + max(rounds, described.improve)) * len(described.changes)
@@ -139,7 +139,7 @@ def make_planner(
         return described.planner(strategy, method, advance, rearrange=rearrange, improve=rounds)
 
 
-def _plan_without_sharing(described: Described) -> Before:
+def _plan_without_sharing(described: NetworkFile) -> Before:
     """Return the plan without sharing, or the error that says why there is none."""
     try:
         return make_planner(described, "filter", "exact", 0, rearrange=False)
@@ -147,7 +147,7 @@ def _plan_without_sharing(described: Described) -> Before:
         return error
 
 
-def _find_decision(query_id: str, planner: Planner, described: Described) -> Decision:
+def _find_decision(query_id: str, planner: Planner, described: NetworkFile) -> Decision:
     decision = planner.decisions.get(query_id)
     if decision is not None:
         return decision
@@ -201,13 +201,13 @@ def show_decision(decision: Decision) -> None:
 
 def plan_object(planner: Planner, before: Before) -> dict[str, Any]:
     """All that the tables show, and all of it."""
-    plan, network = plan_of(planner), planner.network
-    alone = None if isinstance(before, NetworkError) else plan_of(before)
+    plan, network = make_plan(planner), planner.network
+    alone = None if isinstance(before, NetworkError) else make_plan(before)
     return {
         "strategy": planner.strategy,
         "method": planner.method,
         "queries": [decision_object(one) for one in plan.decisions],
-        "streams": [_course_object(course) for course in courses(plan)],
+        "streams": [_course_object(course) for course in list_shared_streams(plan)],
         "links": [
             {
                 "ends": list(link.ends),
@@ -224,10 +224,10 @@ def plan_object(planner: Planner, before: Before) -> dict[str, Any]:
     }
 
 
-def _course_object(course: Course) -> dict[str, Any]:
+def _course_object(course: SharedStream) -> dict[str, Any]:
     return {
         "number": course.number,
-        "of": course.of,
+        "of": course.taken_from,
         "stream": course.stream,
         "nodes": list(course.nodes),
         "where": None if course.where is None else render_predicate(course.where),
@@ -246,14 +246,14 @@ def _estimate_object(estimate: Estimate) -> dict[str, float]:
 
 
 def _costs_object(planner: Planner) -> dict[str, float]:
-    traffic, read = costs(planner)
+    traffic, read = compute_costs(planner)
     return {"traffic": traffic, "rows_read": read}
 
 
 def show_plan(planner: Planner, before: Before) -> None:
     """Streams as a tree, decisions, links, and totals."""
-    out, plan = console(), plan_of(planner)
-    for tree in _trees(courses(plan)):
+    out, plan = console(), make_plan(planner)
+    for tree in _trees(list_shared_streams(plan)):
         out.print(tree)
     out.print()
     _show_decisions(plan)
@@ -264,22 +264,22 @@ def show_plan(planner: Planner, before: Before) -> None:
     out.print(_summary(planner, before))
 
 
-def _trees(found: tuple[Course, ...]) -> list[Tree]:
+def _trees(found: tuple[SharedStream, ...]) -> list[Tree]:
     """One for each source; courses beyond those that are shown are counted."""
     trees: dict[int, Tree] = {}
     for course in found[:SHOWN]:
         label = _label(course)
-        if course.of is None:
+        if course.taken_from is None:
             trees[course.number] = Tree(label)
         else:
-            trees[course.number] = trees[course.of].add(label)
+            trees[course.number] = trees[course.taken_from].add(label)
     roots = [trees[course.number] for course in found[:SHOWN] if course.is_source]
     if len(found) > SHOWN:
         roots[-1].add(f"… and {counted(len(found) - SHOWN, 'stream')} more; --format json has them")
     return roots
 
 
-def _label(course: Course) -> str:
+def _label(course: SharedStream) -> str:
     way, rows = " → ".join(course.nodes), course.rows
     size = f"{_number(rows.value)} rows/s, {_number(course.bytes.value)} bytes/s"
     if course.is_source:
@@ -324,7 +324,7 @@ def _show_links(planner: Planner, plan: Plan, before: Before) -> None:
     links = planner.network.links
     alone = [0.0] * len(links)
     if isinstance(before, Planner):
-        alone = [one.value for one in plan_of(before).traffic]
+        alone = [one.value for one in make_plan(before).traffic]
     after = [one.value for one in plan.traffic]
     order = sorted(range(len(links)), key=lambda at: -max(after[at], alone[at]))
     used = [at for at in order if after[at] or alone[at]]
@@ -360,10 +360,10 @@ def _summary(planner: Planner, before: Before) -> str:
 def _totals(planner: Planner) -> dict[str, float]:
     """Traffic in bytes a second times what a byte costs; the first and last links never differ."""
     network = planner.network
-    traffic, read = costs(planner)
+    traffic, read = compute_costs(planner)
     between = sum(
         used * link.cost
         for used, link in zip(planner.routes.used, network.links, strict=True)
-        if not any(network.nodes[end].thin for end in link.ends)
+        if not any(network.nodes[end].is_thin for end in link.ends)
     )
     return {"traffic": traffic, "traffic between super-peers": between, "rows read/s": read}

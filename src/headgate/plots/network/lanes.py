@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headgate.plots.figures import BLUE, GREEN, ORANGE
-from headgate.sharing.courses import Course
+from headgate.sharing.courses import SharedStream
 from headgate.sharing.network import Network
 
 STRONG = (BLUE, ORANGE, GREEN, "#8e5ea2", "#c0392b", "#2a9d8f", "#b5892b", "#3f51b5", "#d16ba5")
@@ -29,7 +29,7 @@ class Lane:
     apart. `is_first` is true on the first link of a course.
     """
 
-    course: Course | None
+    course: SharedStream | None
     is_forward: bool
     is_first: bool
     bytes: float
@@ -38,12 +38,12 @@ class Lane:
     offset: float
 
 
-def colours(found: Sequence[Course]) -> Mapping[int, str]:
+def colours(found: Sequence[SharedStream]) -> Mapping[int, str]:
     """By number: strong ones for what moves most, each once; faint ones, of few, for the rest."""
     chosen = {course.number: SOURCE for course in found if course.is_source}
     others = sorted(
         (course for course in found if not course.is_source),
-        key=lambda course: course.moved,
+        key=lambda course: course.bytes_moved,
         reverse=True,
     )
     chosen |= {c.number: colour for c, colour in zip(others, STRONG, strict=False)}
@@ -58,7 +58,7 @@ def colours(found: Sequence[Course]) -> Mapping[int, str]:
 
 
 def lanes(
-    network: Network, found: Sequence[Course], widest: float
+    network: Network, found: Sequence[SharedStream], widest: float
 ) -> Mapping[int, tuple[Lane, ...]]:
     """By link. Widths go with the root of the rate, so that small streams are seen, too."""
     chosen = colours(found)
@@ -74,7 +74,7 @@ def lanes(
     return {link: tuple(_beside(_few(each, most, widest))) for link, each in raw.items()}
 
 
-def largest(found: Sequence[Course]) -> float:
+def largest(found: Sequence[SharedStream]) -> float:
     """Bytes a second that are drawn widest; a source may have more, and looks no wider."""
     shown = [course for course in found if not course.is_source] or found
     return max((course.bytes.value for course in shown), default=0.0)

@@ -59,7 +59,7 @@ def _distances(network: Network, names: list[str]) -> Numbers:
                     reached[other] = reached[at] + 1
                     ahead.append(other)
         hops[start, list(reached)] = list(reached.values())
-    thin = np.array([network.nodes[name].thin for name in names], np.float64)
+    thin = np.array([network.nodes[name].is_thin for name in names], np.float64)
     shorter = (1 - THIN) * (thin[:, None] + thin[None, :])
     np.fill_diagonal(shorter, 0.0)
     return hops - shorter

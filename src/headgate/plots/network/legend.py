@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.errors import shorten
 from headgate.plots.figures import GREY
 from headgate.plots.network.lanes import FAINT, OTHERS, SOURCE, STRONG, colours, largest, width_of
-from headgate.sharing.courses import Course
+from headgate.sharing.courses import SharedStream
 
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D
@@ -25,7 +25,7 @@ TAP: Style = {"marker": "o", "markerfacecolor": "white", "markeredgewidth": 1.6}
 WIDENED: Style = {"marker": "D", "markeredgecolor": "white", "markeredgewidth": 0.8}
 
 
-def legend(found: Sequence[Course], widest: float) -> list[Line2D]:
+def legend(found: Sequence[SharedStream], widest: float) -> list[Line2D]:
     """Streams by name, those that move most; then the signs, and how wide is how much."""
     from matplotlib.lines import Line2D
 
@@ -34,7 +34,7 @@ def legend(found: Sequence[Course], widest: float) -> list[Line2D]:
 
     chosen = colours(found)
     named = [course for course in found if chosen[course.number] in (SOURCE, *STRONG)]
-    named.sort(key=lambda course: (not course.is_source, -course.moved))
+    named.sort(key=lambda course: (not course.is_source, -course.bytes_moved))
     handles = [line(_told(course), color=chosen[course.number], linewidth=3) for course in named]
     if len(named) < len(found):
         more = f"{len(found) - len(named):,} more streams"
@@ -56,7 +56,7 @@ def legend(found: Sequence[Course], widest: float) -> list[Line2D]:
     return handles
 
 
-def _told(course: Course) -> str:
+def _told(course: SharedStream) -> str:
     names = (course.stream,) if course.is_source else course.members
     told = shorten(" ∨ ".join(names[:NAMED]), LONGEST)
     more = f" ∨ {len(names) - NAMED:,} more" if len(names) > NAMED else ""

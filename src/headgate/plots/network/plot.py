@@ -13,7 +13,7 @@ from headgate.plots.figures import check_plot, save
 from headgate.plots.network.lanes import Lane, lanes
 from headgate.plots.network.layout import places
 from headgate.plots.network.legend import DELIVERS, SUPER, TAP, THIN, WIDENED, legend
-from headgate.sharing.courses import Course, courses
+from headgate.sharing.courses import SharedStream, list_shared_streams
 from headgate.sharing.network import Network
 from headgate.sharing.plan import Plan
 
@@ -38,7 +38,7 @@ def plot_plan(plan: Plan, path: Path) -> None:
     check_plot(path)
     from matplotlib.figure import Figure
 
-    found = courses(plan)
+    found = list_shared_streams(plan)
     drawing = _Drawing.of(plan.network, found)
     width, height = drawing.size
     figure = Figure(figsize=(width + LEGEND, max(height, LOWEST)), dpi=150)
@@ -59,14 +59,14 @@ class _Drawing:
     """Places are in inches, so that what is so many points wide lies beside each other."""
 
     network: Network
-    found: Sequence[Course]
+    found: Sequence[SharedStream]
     at: Mapping[str, Point]
     size: Point
     radius: float
     widest: float
 
     @staticmethod
-    def of(network: Network, found: Sequence[Course]) -> _Drawing:
+    def of(network: Network, found: Sequence[SharedStream]) -> _Drawing:
         """The first source is on the left."""
         raw = places(network)
         xs, ys = zip(*raw.values(), strict=True)
@@ -92,7 +92,7 @@ class _Drawing:
             axes.plot([x, to_x], [y, to_y], color="#dddddd", linewidth=1, zorder=1)
         for number, beside in lanes(self.network, self.found, self.widest).items():
             ends = self.network.links[number].ends
-            is_last = any(self.network.nodes[end].thin for end in ends)
+            is_last = any(self.network.nodes[end].is_thin for end in ends)
             for lane in beside:
                 way = _Way.of(self.at[ends[0]], self.at[ends[1]], lane)
                 self._line(axes, lane, way)
@@ -128,7 +128,7 @@ class _Drawing:
         from matplotlib.patheffects import withStroke
 
         x, y = self.at[name]
-        is_thin = self.network.nodes[name].thin
+        is_thin = self.network.nodes[name].is_thin
         style = (THIN if is_thin else SUPER) | (DELIVERS if is_source else {})
         size = 2 * self.radius * INCH * (0.72 if is_thin else 1)
         axes.plot(x, y, markersize=size, zorder=4, **style)

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from headgate.sharing.applications import receiver
+from headgate.sharing.applications import find_receiver
 from headgate.spark.sharing.plans import loaded, write
 from headgate.spark.streaming.claim import claim_also
 from headgate.spark.streaming.output import Span, make_directory, new_stage, place
@@ -78,7 +78,7 @@ class FileExchange:
         for (path, number), staged in files.items():
             found = loaded(path)
             flow = found.plan.flows[number]
-            to = receiver(found.plan, flow)
+            to = find_receiver(found.plan, flow)
             assert to is not None
             self._keep(path, found.digest)
             mine = self._root / folder_of(to, STREAMS) / self._name / self._job
