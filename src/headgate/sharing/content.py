@@ -17,6 +17,7 @@ from headgate.implication.implies import implied
 from headgate.implication.pair import Declared
 from headgate.implication.relax import relax
 from headgate.predicate import Predicate, columns, disjunction
+from headgate.predicate.answer import Answer
 from headgate.schema import Stream
 from headgate.sharing.sampled import Bits, SampledStream, count_bits, unite_bits
 from headgate.sharing.subscription import Subscription
@@ -121,7 +122,7 @@ def _reuse_rows(
 def is_inside(narrow: Predicate, wide: Predicate, stream: Stream) -> bool:
     """Does HCR find one condition inside the other?"""
     try:
-        return bool(relax(narrow, wide, stream, method="hcr").covered)
+        return relax(narrow, wide, stream, method="hcr").covered is Answer.YES
     except ExpansionTooLarge:
         return False
 
@@ -133,7 +134,7 @@ def _relax_condition(wanted: Predicate, condition: Predicate, stream: Stream) ->
         found = relax(wanted, condition, stream, method="hcr")
     except ExpansionTooLarge:
         return disjunction((condition, wanted))
-    return condition if found.covered else found.predicate
+    return condition if found.covered is Answer.YES else found.predicate
 
 
 def get_condition(content: Content) -> Predicate:
@@ -156,7 +157,7 @@ def is_implied_by(narrow: Subscription, wide: Subscription, stream: Stream) -> b
 @lru_cache(maxsize=IMPLICATION_CACHE_SIZE)
 def _is_proven_implied(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
     p, q = narrow.where, wide.where
-    return p == q or implied(p, q, Declared.of(stream, (p, q))).answer == "yes"
+    return p == q or implied(p, q, Declared.of(stream, (p, q))).answer is Answer.YES
 
 
 def _find_widest(parts: Sequence[Content], size: int, stream: Stream) -> list[Subscription]:
