@@ -9,7 +9,14 @@ import pytest
 
 from benchmarks.workloads.networks import READINGS, networked_queries
 from benchmarks.workloads.networks import SOURCE as PEER
-from headgate.plots.network.lanes import FAINT, MOST, SOURCE, STRONG, colours, lanes
+from headgate.plots.network.lanes import (
+    FAINT_COLOURS,
+    MAX_LANES,
+    SOURCE_COLOUR,
+    STRONG_COLOURS,
+    choose_colours,
+    make_lanes,
+)
 from headgate.sharing.courses import list_shared_streams
 from headgate.sharing.plan import Plan, make_plan
 from headgate.sharing.planner import Planner, PublishedStream, Strategy
@@ -70,10 +77,10 @@ def test_lanes_lie_beside_each_other() -> None:
     """None overlaps another, those of one direction lie together, and few are told apart."""
     plan = planned("filter")
     found = list_shared_streams(plan)
-    by_link = lanes(plan.network, found, 8.0)
+    by_link = make_lanes(plan.network, found, 8.0)
     assert set(by_link) == {link for course in found for link in course.links}
     for beside in by_link.values():
-        assert len(beside) <= MOST
+        assert len(beside) <= MAX_LANES
         ways = [lane.is_forward for lane in beside]
         assert ways == sorted(ways)
         for lane, after in pairwise(beside):
@@ -87,8 +94,8 @@ def test_lanes_lie_beside_each_other() -> None:
 def test_colours() -> None:
     """What moves most has a colour of its own."""
     found = list_shared_streams(planned("filter"))
-    chosen = colours(found)
+    chosen = choose_colours(found)
     counts = Counter(chosen.values())
-    assert chosen[0] == SOURCE
-    assert all(counts[colour] == 1 for colour in (SOURCE, *STRONG))
-    assert set(counts) <= {SOURCE, *STRONG, *FAINT}
+    assert chosen[0] == SOURCE_COLOUR
+    assert all(counts[colour] == 1 for colour in (SOURCE_COLOUR, *STRONG_COLOURS))
+    assert set(counts) <= {SOURCE_COLOUR, *STRONG_COLOURS, *FAINT_COLOURS}

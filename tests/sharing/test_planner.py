@@ -113,7 +113,7 @@ def test_growth(method: Method) -> None:
             growth_by_definition(tree, wanted),
         )
         for hop in tree:
-            for name in ("lacks", "wider", "traffic", "load"):
+            for name in ("missing_rows", "missing_bytes", "traffic", "load"):
                 ours, theirs = getattr(fast, name)[hop.number], getattr(plain, name)[hop.number]
                 assert ours == pytest.approx(theirs), name
         search = found._make_search(tree, wanted)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import UsageError
-from headgate.plots.network.layout import places
+from headgate.plots.network.layout import place_peers
 from headgate.plots.network.plot import plot_plan
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.network_file import read_network
@@ -81,9 +81,9 @@ def test_places() -> None:
     network = Network.of(
         [*map(Node, names), Node("thin", is_thin=True)], [*ring, Link(("thin", "n0"))]
     )
-    found = places(network)
-    assert found == places(network)
+    found = place_peers(network)
+    assert found == place_peers(network)
     for link in ring:
         assert math.dist(found[link.ends[0]], found[link.ends[1]]) == pytest.approx(1, abs=0.35)
     assert math.dist(found["thin"], found["n0"]) == pytest.approx(0.6, abs=0.1)
-    assert places(Network.of([Node("one")], [])) == {"one": (0.0, 0.0)}
+    assert place_peers(Network.of([Node("one")], [])) == {"one": (0.0, 0.0)}

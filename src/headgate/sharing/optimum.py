@@ -53,7 +53,8 @@ def compute_optimum(
         mine = [pair for pair in queries if pair[0].stream.lower() == name.lower()]
         if len(mine) > MAX_OPTIMUM_QUERIES:
             raise UsageError(
-                f"{len(mine):,} queries on stream {name}; the optimum is found for up to {MAX_OPTIMUM_QUERIES}"
+                f"{len(mine):,} queries on stream {name}; "
+                f"the optimum is found for up to {MAX_OPTIMUM_QUERIES}"
             )
         wanted = [subscribe(query, target, sampled) for query, target in mine]
         fixed = [(one.peer, compute_byte_rate(make_full_content(sampled), sampled))]

@@ -64,7 +64,7 @@ def sum_estimates(estimates: Iterable[Estimate]) -> Estimate:
 def estimate_share(count: int, size: int) -> Estimate:
     """The share of all rows that such a share of a sample stands for: Wilson's interval.
 
-    >>> found = share_of(50, 100)
+    >>> found = estimate_share(50, 100)
     >>> round(found.low, 3), found.value, round(found.high, 3)
     (0.375, 0.5, 0.625)
     """
@@ -170,7 +170,7 @@ def measure_bytes(table: pa.Table, stream: Stream, names: Collection[str]) -> in
 
     >>> from headgate.schema import INT, STRING, Attribute
     >>> s = Stream("s", (Attribute("a", INT), Attribute("b", STRING)))
-    >>> measured_bytes(pa.table({"a": [1, None], "b": ["é", None]}), s, ["a", "b"])
+    >>> measure_bytes(pa.table({"a": [1, None], "b": ["é", None]}), s, ["a", "b"])
     18
     """
     fixed = sum(get_value_bytes(stream[name].type) for name in names) * table.num_rows
