@@ -140,8 +140,8 @@ def _summarize(advice: Advice, rows: int) -> str:
     source = advice.row_bytes
     before, after = advice.read_before / source, advice.read_after.value / source
     return (
-        f"Reading, in times the whole of {escape(advice.stream)}: {before:,.1f} today; {after:,.1f} "
-        f"with {format_count(len(advice.shared), 'shared stream')}, and "
+        f"Reading, in times the whole of {escape(advice.stream)}: {before:,.1f} today; "
+        f"{after:,.1f} with {format_count(len(advice.shared), 'shared stream')}, and "
         f"{advice.written.value / source:,.2f} written: {advice.saved:.0%} less. "
         f"By a sample of {rows:,} rows."
     )
