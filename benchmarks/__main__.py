@@ -13,13 +13,21 @@ from rich.table import Table
 from benchmarks import FAMILIES, run_experiment, run_family
 from benchmarks.harness.process import child_environment
 from benchmarks.harness.report import make_table
-from headgate.cli.output import BAD_INPUT, Format, FormatOption, complain, console, escape, notes
+from headgate.cli.output import (
+    BAD_INPUT,
+    Format,
+    FormatOption,
+    escape,
+    open_console,
+    open_error_console,
+    print_error,
+)
 from headgate.errors import HeadgateError
 from headgate.events.json_text import as_json
 
 
 def report_progress(line: str) -> None:
-    notes().print(escape(line))
+    open_error_console().print(escape(line))
 
 
 def list_experiments() -> None:
@@ -27,7 +35,7 @@ def list_experiments() -> None:
     for name, family in FAMILIES.items():
         for experiment in family.experiments:
             table.add_row(name, experiment.name, experiment.title)
-    console().print(table)
+    open_console().print(table)
 
 
 def bench(
@@ -64,7 +72,7 @@ def bench(
         list_experiments()
     elif name in FAMILIES:
         page = run_family(name, scale=scale, seed=seed, out=out, progress=report_progress)
-        console().print(f"the results are in {page}")
+        open_console().print(f"the results are in {page}")
     else:
         size = 1.0 if scale is None else scale
         result = run_experiment(
@@ -73,7 +81,7 @@ def bench(
         if format is Format.json:
             typer.echo(as_json(result.as_json()))
         else:
-            console().print(make_table(result))
+            open_console().print(make_table(result))
 
 
 def main() -> None:
@@ -81,7 +89,7 @@ def main() -> None:
     try:
         typer.run(bench)
     except HeadgateError as error:
-        complain(str(error))
+        print_error(str(error))
         sys.exit(BAD_INPUT)
 
 

@@ -39,7 +39,7 @@ class Spread:
 def format_digits(figure: float) -> str:
     """Return a figure with three significant digits.
 
-    >>> digits(1234.5), digits(12.34), digits(0.01234)
+    >>> format_digits(1234.5), format_digits(12.34), format_digits(0.01234)
     ('1,234', '12.3', '0.0123')
     """
     if abs(figure) >= 100:

@@ -14,7 +14,7 @@ from benchmarks.harness.claims import AtSizes, PartOf
 from benchmarks.harness.experiment import Contestant, Experiment, Look, Prepare, Round, Unit
 from benchmarks.sharing.plans import BY_NAME, FILTER, HCR, NODES, WIDEN, planned, workload
 from benchmarks.workloads import NetworkedQueries
-from headgate.sharing.planner import costs
+from headgate.sharing.planner import compute_costs
 
 QUERIES = 500
 HALF = PartOf("half of what filtering moves", WIDEN, FILTER, 0.5)
@@ -33,7 +33,7 @@ def prepared(make: Make) -> Prepare:
             seeds = count(seed)
 
             def run() -> float:
-                return costs(planned(make(size, scale, next(seeds)), name))[0]
+                return compute_costs(planned(make(size, scale, next(seeds)), name))[0]
 
             queries = len(make(size, scale, seed).queries)
             return Contestant(name, 1, answer=lambda: (queries,), run=run)
