@@ -15,7 +15,7 @@ from headgate.schema import Schema, Stream
 from headgate.sql import Rejected, Script, parse_where
 from tests.boundaries import STREAM
 from tests.mutations import CHARACTERS, TOKENS, mutated
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.statements import Statements
 from tests.strategies import Clauses, Seeded
 
@@ -236,7 +236,7 @@ def test_token_soup(shard: int) -> None:
     """Tokens in any order raise nothing but SqlErrors with a place."""
     rng = random.Random(seed(shard))
     openings = ("", "qty", "NOT (", "CREATE QUERY q AS ", "CREATE STREAM s (a INT CHECK (a ")
-    for _ in range(many(1_000)):
+    for _ in range(case_count(1_000)):
         tokens = rng.choices(TOKENS, k=rng.randrange(1, 12))
         text = rng.choice(openings) + rng.choice((" ", " ", "")).join(tokens)
         read_where(text)
@@ -247,7 +247,7 @@ def test_token_soup(shard: int) -> None:
 def test_mutated_statements(shard: int) -> None:
     """A statement with a token or character changed raises nothing but SqlErrors with a place."""
     rng, dice = random.Random(seed(shard)), Seeded(seed(shard))
-    for _ in range(many(150)):
+    for _ in range(case_count(150)):
         statements = Statements(dice)
         script = statements.schema() + statements.queries(2)
         read_script(mutated(script, rng))

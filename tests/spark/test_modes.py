@@ -24,7 +24,6 @@ from headgate.matching.auto import FEW
 from headgate.queries import QuerySet
 from headgate.snapshot import publish
 from headgate.spark.java import java_home
-from tests.scale import in_a_soak
 from tests.spark import own_job
 
 PACKAGE = Path(hg.__file__).parent
@@ -161,7 +160,7 @@ def test_on_a_cluster(
     assert not (PYSPARK / "work").exists()
 
 
-@in_a_soak
+@pytest.mark.slow
 def test_sent_along(
     queries: QuerySet,
     arguments: list[str],
@@ -179,7 +178,7 @@ def test_sent_along(
     assert "sent.zip" in report["worker"]
 
 
-@in_a_soak
+@pytest.mark.slow
 def test_through_connect(
     queries: QuerySet,
     arguments: list[str],

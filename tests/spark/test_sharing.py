@@ -20,7 +20,6 @@ from headgate.spark.running import run
 from headgate.spark.streaming.job import Batch, Tally
 from headgate.spark.streaming.life import Life
 from headgate.spark.streaming.log import BatchLog
-from tests.scale import in_a_soak
 from tests.spark.sharing_jobs import HOSTILE, STRATEGIES, Workshop, as_rows
 from tests.spark.streaming.jobs import rows_in
 
@@ -124,7 +123,7 @@ def _without(network: str, name: str) -> str:
     return "[[queries]]".join([first, *(one for one in tables if f'"{name}"' not in one)])
 
 
-@in_a_soak
+@pytest.mark.slow
 def test_a_rate(tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "network.toml").write_text(
         """
@@ -162,7 +161,7 @@ def test_a_rate(tmp_path: Path, spark: SparkSession) -> None:
 
 POINTS = [
     "sent",
-    *[pytest.param(point, marks=in_a_soak) for point in ("begun", "placed", "logged")],
+    *[pytest.param(point, marks=pytest.mark.slow) for point in ("begun", "placed", "logged")],
 ]
 
 

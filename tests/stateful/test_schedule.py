@@ -30,7 +30,7 @@ from headgate.stateful.analysis.theory.conjunctive import (
     Variable,
 )
 from headgate.stateful.analysis.witness.schedule import schedule
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 
 COMPARE = {
     "<": lambda a, b: a < b,
@@ -411,7 +411,7 @@ def at_fault(query: Conjunctive, watched: int) -> Iterator[Violation]:
 def test_whatever_is_at_fault_has_a_schedule(family: str) -> None:
     numbers = Numbers(seed(list(FAMILIES).index(family)))
     seen: Counter[str] = Counter()
-    for _ in range(many(2_000)):
+    for _ in range(case_count(2_000)):
         query = numbers.query(FAMILIES[family])
         for violation in at_fault(query, numbers.randrange(len(query.variables))):
             check(query, violation, schedule(query, violation, 5))
