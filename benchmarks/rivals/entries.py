@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 from headgate.matching.keyed.code_book import CodeBook, Codes, code_book
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries

@@ -24,7 +24,7 @@ from benchmarks.rivals.clusters import clustered
 from benchmarks.rivals.entries import Entries, Numbers
 from benchmarks.rivals.expressions import expression_events
 from benchmarks.rivals.static import Filed, StaticIndex
-from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit import inlined_kernel, kernel
 from headgate.matching.found import Found
 from headgate.matching.matches import Matches, joined
 from headgate.predicate import Predicate
@@ -105,7 +105,7 @@ def keys_of(known: Numbers, entries: Entries) -> Keys:
     return Keys(single, partners, schemes[:, 1].astype(np.int32), *table)
 
 
-@part_of_kernel
+@inlined_kernel
 def place_of(key, size):
     return ((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & (size - np.uint64(1))
 

@@ -22,7 +22,9 @@ from headgate.cli.output import BAD_INPUT, WRONG_USAGE, complain
 from headgate.cli.publish import publish
 from headgate.cli.relax import relax
 from headgate.cli.run import run
-from headgate.cli.share import share
+from headgate.cli.share_advise import advise
+from headgate.cli.share_compare import compare
+from headgate.cli.share_plan import plan
 from headgate.errors import HeadgateError, UsageError
 
 app = typer.Typer(
@@ -33,8 +35,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, check, match, explain, implies, relax, share, publish, run, compact):
+for command in (init, check, match, explain, implies, relax, publish, run, compact):
     app.command()(command)
+share = typer.Typer(
+    help="Plan how queries share streams: in a network, or among the jobs of one cluster.",
+    no_args_is_help=True,
+)
+share.command()(plan)
+share.command()(compare)
+share.command()(advise)
+app.add_typer(share, name="share")
 
 
 def _show_version(wanted: bool) -> None:

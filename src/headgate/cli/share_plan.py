@@ -1,19 +1,26 @@
-"""The plan that `headgate share` shows: its streams, how each query came, and every link."""
+"""`headgate share plan`: how the queries of a network share its streams, and what that saves."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
 from rich.table import Table
 from rich.tree import Tree
 
-from headgate.cli.output import console, counted, escape
-from headgate.cli.share_decision import decision_object
-from headgate.errors import NetworkError, shorten
+from headgate.cli.output import Format, FormatOption, console, counted, escape, progress
+from headgate.errors import NetworkError, UsageError, did_you_mean, shorten
+from headgate.events.json_text import as_json
+from headgate.plots.figures import check_plot
+from headgate.sharing.alternatives import Alternative, Decision
+from headgate.sharing.content import Method
 from headgate.sharing.courses import Course, courses
+from headgate.sharing.network_file import Arrival, Described, read_network
 from headgate.sharing.plan import Plan, plan_of
-from headgate.sharing.planner import Planner, costs
+from headgate.sharing.planner import Planner, Strategy, costs
 from headgate.sharing.sampled import Estimate
 from headgate.sql import render_predicate
 
@@ -22,6 +29,174 @@ NAMED = 4  # queries of a stream
 LONGEST = 160  # letters of a condition
 
 Before = Planner | NetworkError
+
+NetworkArgument = Annotated[
+    Path, typer.Argument(metavar="NETWORK", help="A .toml file: docs/sharing.md.")
+]
+ImproveOption = Annotated[
+    int,
+    typer.Option(
+        "--improve",
+        metavar="N",
+        min=0,
+        help="Once all queries are registered, let each choose again, up to N times.",
+    ),
+]
+RearrangeOption = Annotated[
+    bool,
+    typer.Option("--rearrange", help="Ignore the order in which queries came, and plan them anew."),
+]
+
+
+class StrategyName(StrEnum):
+    """The strategies of a planner."""
+
+    ship = "ship"
+    filter = "filter"
+    share = "share"
+    widen = "widen"
+
+
+class MethodName(StrEnum):
+    """The methods by which a planner widens streams."""
+
+    exact = "exact"
+    hsr = "hsr"
+    hcr = "hcr"
+
+
+def plan(
+    network: NetworkArgument,
+    strategy: Annotated[
+        StrategyName | None,
+        typer.Option(help="Instead of the file's: how far sharing goes.", show_default=False),
+    ] = None,
+    method: Annotated[
+        MethodName | None,
+        typer.Option(help="Instead of the file's: how streams are widened.", show_default=False),
+    ] = None,
+    rounds: ImproveOption = 0,
+    rearrange: RearrangeOption = False,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Of one query, what else it could have got.", show_default=False
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw it as .png, .svg or .pdf.", show_default=False),
+    ] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Plan how queries share the streams of a network, with the traffic on every link.
+
+    *Before* is filtering at the source for each query separately, *after* is with shared streams.
+    A query for which no route has enough bandwidth is an error, with exit code 3.
+
+    Examples:
+
+        headgate share plan network.toml
+
+        headgate share plan network.toml --plot network.png
+
+        headgate share plan network.toml --strategy share --explain my_query
+    """
+    if plot is not None:
+        check_plot(plot)
+    described = read_network(network)
+    planner = make_planner(
+        described,
+        strategy.value if strategy else described.strategy,
+        method.value if method else described.method,
+        rounds,
+        rearrange,
+    )
+    if plot is not None:
+        from headgate.plots.network.plot import plot_plan
+
+        plot_plan(plan_of(planner), plot)
+    if explain is not None:
+        decision = _find_decision(explain, planner, described)
+        if format is Format.json:
+            typer.echo(as_json(decision_object(decision)))
+        else:
+            show_decision(decision)
+        return
+    before = _plan_without_sharing(described)
+    if format is Format.json:
+        typer.echo(as_json(plan_object(planner, before)))
+    else:
+        show_plan(planner, before)
+
+
+def make_planner(
+    described: Described, strategy: Strategy, method: Method, rounds: int, rearrange: bool
+) -> Planner:
+    """Plan all queries of a network file, with a progress bar."""
+    steps = (1 + max(rounds, described.improve)) * len(described.changes)
+    with progress("planning", steps) as advance:
+        return described.planner(strategy, method, advance, rearrange=rearrange, improve=rounds)
+
+
+def _plan_without_sharing(described: Described) -> Before:
+    """Return the plan without sharing, or the error that says why there is none."""
+    try:
+        return make_planner(described, "filter", "exact", 0, rearrange=False)
+    except NetworkError as error:
+        return error
+
+
+def _find_decision(query_id: str, planner: Planner, described: Described) -> Decision:
+    decision = planner.decisions.get(query_id)
+    if decision is not None:
+        return decision
+    came = {change.query.id for change in described.changes if isinstance(change, Arrival)}
+    if query_id in came:
+        raise UsageError(f"query `{query_id}` has left, so there is no decision to explain")
+    raise UsageError(f"no query `{query_id}`; {did_you_mean(query_id, planner.decisions)}")
+
+
+def decision_object(decision: Decision) -> dict[str, Any]:
+    """Return a decision as JSON."""
+    return {
+        "id": decision.query,
+        "target": decision.target,
+        "chosen": _alternative_object(decision.chosen),
+        "others": [_alternative_object(one) for one in decision.others],
+    }
+
+
+def _alternative_object(alternative: Alternative) -> dict[str, Any]:
+    return {
+        "kind": alternative.kind,
+        "of": list(alternative.serves),
+        "from": alternative.from_node,
+        "node": alternative.node,
+        "route": list(alternative.route),
+        "traffic": alternative.traffic,
+        "rows_read": alternative.load,
+        "total": alternative.total,
+        "refused": alternative.refused or None,
+    }
+
+
+def show_decision(decision: Decision) -> None:
+    """Print the alternatives that a query had, with their costs."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("")
+    table.add_column(f"{escape(decision.query)}, for {escape(decision.target)}")
+    for name in ("traffic", "rows read/s", "total"):
+        table.add_column(name, justify="right")
+    for alternative in (decision.chosen, *decision.others):
+        refused = alternative.refused
+        mark = "✓" if alternative is decision.chosen else "✗" if refused else " "
+        reason = f"\n  {escape(refused)}" if refused else ""
+        costs = (alternative.traffic, alternative.load, alternative.total)
+        table.add_row(
+            mark, f"{escape(str(alternative))}{reason}", *(f"{cost:+,.0f}" for cost in costs)
+        )
+    console().print(table)
 
 
 def plan_object(planner: Planner, before: Before) -> dict[str, Any]:

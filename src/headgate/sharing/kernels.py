@@ -5,7 +5,7 @@ A parent has a lower number than its children, so one pass from the root is enou
 
 import numpy as np
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 
 ODD = np.uint64(0x5555555555555555)
 PAIRS = np.uint64(0x3333333333333333)

@@ -14,7 +14,7 @@ from headgate.implication.evaluation.by_boxes import ByBoxes, Cut, Judge
 from headgate.implication.evaluation.standard import Mask, Standard, Vectorised
 from headgate.implication.evaluation.trees import LibraryTree, Tree
 from headgate.implication.given import Condition, as_predicate, stream_given
-from headgate.jit.cache import announce
+from headgate.jit import warn_before_compiling
 from headgate.matching import Index, kind_of_index
 from headgate.predicate import Box, Predicate, columns, dnf
 from headgate.predicate.dnf import plain_boxes
@@ -93,7 +93,7 @@ class Evaluator:
         """
         _check(method, short_circuit, dimensions, levels)
         predicate = as_predicate(condition, stream_given(stream, condition))
-        announce(__package__)
+        warn_before_compiling(__package__)
         names = {column.name for column in columns(predicate)}
         used = tuple(name for name in stream.names if name in names)
         boxes = None if method == "index" else _boxes(predicate)

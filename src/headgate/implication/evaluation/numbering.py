@@ -11,30 +11,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
-from headgate.jit.intrinsics import unchecked
+from headgate.jit import inlined_kernel, kernel, load_unchecked
 
 
-@part_of_kernel
+@inlined_kernel
 def below(cuts, first, bucket, steps, value):
     """How many cuts are not above a value of this bucket."""
-    base = np.int64(unchecked(first, bucket))
-    left = np.int64(unchecked(first, bucket + 1)) - base
+    base = np.int64(load_unchecked(first, bucket))
+    left = np.int64(load_unchecked(first, bucket + 1)) - base
     for _ in range(steps):
         half = (left + 1) >> 1
-        base += half if unchecked(cuts, base + half) <= value else 0
+        base += half if load_unchecked(cuts, base + half) <= value else 0
         left -= half
     return base
 
 
-@part_of_kernel
+@inlined_kernel
 def bucket_of_whole(value, least, most, shift):
     """The bucket of a whole number, where cuts are from `least` to `most`."""
     inside = min(max(value, least), most)
     return np.int64(value >= least) * (1 + (inside >> shift) - (least >> shift))
 
 
-@part_of_kernel
+@inlined_kernel
 def bucket_of_double(value, least, scale, last):
     """The bucket of a double that is not NaN."""
     place = (value - least) * scale + 1.0

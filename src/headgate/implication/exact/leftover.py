@@ -48,9 +48,9 @@ def _plainly(query: Boxes, stream: Boxes, budget: int, tally: Tally) -> list[Par
 
 def _by_kernel(query: Boxes, stream: Boxes, budget: int, tally: Tally) -> Iterator[Part]:
     from headgate.implication.exact.search import OPEN, UNCOVERED, search
-    from headgate.jit.cache import announce
+    from headgate.jit import warn_before_compiling
 
-    announce(__package__)
+    warn_before_compiling(__package__)
     both = stream.and_also(query)
     dimensions = query.low.shape[1]
     parts = np.empty((64 + 2 * dimensions, 2, dimensions), np.int32)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit import inlined_kernel, kernel
 
 COVERED = 0
 UNCOVERED = 1
@@ -22,7 +22,7 @@ OPEN = 2  # past the budget
 SLACK = 1e-9  # shares are sums of rounded numbers
 
 
-@part_of_kernel
+@inlined_kernel
 def roomier(array, needed):
     """The array itself, or a larger one with the same content."""
     if needed <= len(array):
@@ -32,7 +32,7 @@ def roomier(array, needed):
     return larger
 
 
-@part_of_kernel
+@inlined_kernel
 def cut_out(low, high, first, end, parts, spans, top, span):
     """Push what of a part sticks out of a box: the side that sticks out most is cut off first."""
     dimensions = len(low)

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
-from headgate.jit.intrinsics import unchecked
+from headgate.jit import kernel, load_unchecked
 
 SKIP, ACTIVE, ITEM, PARENT, DEPTH, HEAD = range(6)
 
@@ -123,16 +122,16 @@ def found(nodes, end, query, first, out):
     row, hits = np.int64(0), np.int64(0)
     while row < end:
         at = row * stride
-        inside = unchecked(flat, at + ACTIVE) > 0
+        inside = load_unchecked(flat, at + ACTIVE) > 0
         k = np.int64(0)
         while inside and k < d:
-            low, high = unchecked(flat, at + HEAD + k), unchecked(flat, at + HEAD + d + k)
-            inside = (low < unchecked(query, d + k)) & (unchecked(query, k) < high)
+            low, high = load_unchecked(flat, at + HEAD + k), load_unchecked(flat, at + HEAD + d + k)
+            inside = (low < load_unchecked(query, d + k)) & (load_unchecked(query, k) < high)
             k += 1
         if not inside:
-            row = np.int64(unchecked(flat, at + SKIP))
+            row = np.int64(load_unchecked(flat, at + SKIP))
             continue
-        box = unchecked(flat, at + ITEM)
+        box = load_unchecked(flat, at + ITEM)
         if box >= 0:
             out[hits] = box
             hits += 1
@@ -168,27 +167,27 @@ def hold(nodes, end, cells, low, high, first, deepest, mask):
         row, hit = np.int64(0), False
         while row < end:
             at = row * stride
-            inside = unchecked(flat, at + ACTIVE) > 0
+            inside = load_unchecked(flat, at + ACTIVE) > 0
             k = np.int64(0)
             while inside and k < d:
                 cell = cells[k, p]
-                inside = unchecked(flat, at + HEAD + k) <= cell
-                inside &= cell < unchecked(flat, at + HEAD + d + k)
+                inside = load_unchecked(flat, at + HEAD + k) <= cell
+                inside &= cell < load_unchecked(flat, at + HEAD + d + k)
                 k += 1
-            box = unchecked(flat, at + ITEM)
+            box = load_unchecked(flat, at + ITEM)
             if inside and box >= 0:
                 k = np.int64(0)
                 while inside and k < rest:
                     inside = (low[box, k] <= cells[d + k, p]) & (cells[d + k, p] < high[box, k])
                     k += 1
             if not inside:
-                row = np.int64(unchecked(flat, at + SKIP))
+                row = np.int64(load_unchecked(flat, at + SKIP))
                 continue
-            if box >= 0 or unchecked(flat, at + DEPTH) >= deepest:
+            if box >= 0 or load_unchecked(flat, at + DEPTH) >= deepest:
                 hit = True
                 if first:
                     break
-                row = np.int64(unchecked(flat, at + SKIP))
+                row = np.int64(load_unchecked(flat, at + SKIP))
                 continue
             row += 1
         mask[p] = hit

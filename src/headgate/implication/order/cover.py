@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit import inlined_kernel, kernel
 
 COVERED = 0
 UNCOVERED = 1
@@ -22,7 +22,7 @@ ROOM = 4096  # words of all columns
 COLUMNS = 256
 
 
-@part_of_kernel
+@inlined_kernel
 def side_in(hulls, hull, column):
     """The side of a hull in a column, or -1."""
     low, high = hulls.offsets[hull], hulls.offsets[hull + 1]
@@ -34,7 +34,7 @@ def side_in(hulls, hull, column):
     return found
 
 
-@part_of_kernel
+@inlined_kernel
 def _overlap(hulls, one, other):
     """Do two hulls have a row in common?"""
     meets = True

@@ -14,8 +14,7 @@ import numpy as np
 from headgate.implication.order.cover import COVERED, UNCOVERED, covers
 from headgate.implication.order.products import Numbers
 from headgate.implication.order.supersets import fill_supersets
-from headgate.jit.cache import kernel, part_of_kernel
-from headgate.jit.intrinsics import lowest_bit
+from headgate.jit import inlined_kernel, kernel, lowest_bit
 
 
 class Also(NamedTuple):
@@ -25,7 +24,7 @@ class Also(NamedTuple):
     classes: Numbers
 
 
-@part_of_kernel
+@inlined_kernel
 def _fold(layout, bits):
     """Classes of which any part has its bit."""
     for w in range(layout.words, len(bits)):
@@ -55,7 +54,7 @@ def containing(s, layout, also, i, out, bits, begin, among):
         out[i >> 6] &= ~(np.uint64(1) << np.uint64(i & 63))
 
 
-@part_of_kernel
+@inlined_kernel
 def _with_room(array, count):
     return np.concatenate((array, np.empty_like(array))) if count == len(array) else array
 

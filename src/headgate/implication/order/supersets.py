@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.implication.order.products import Numbers, Products
-from headgate.jit.cache import kernel, part_of_kernel
-from headgate.jit.intrinsics import lowest_bit
+from headgate.jit import inlined_kernel, kernel, lowest_bit
 
 STEP = 512
 ROOM = 1 << 28  # bytes that the bitmaps of a side may take, before steps become longer
@@ -173,13 +172,13 @@ def set_in_rows(bits, rows, places):
         bits[rows[at], places[at] >> 6] |= np.uint64(1) << np.uint64(places[at] & 63)
 
 
-@part_of_kernel
+@inlined_kernel
 def _join(out, begin, rows, row):
     for w in range(begin, len(out)):
         out[w] |= rows[row, w]
 
 
-@part_of_kernel
+@inlined_kernel
 def _join_tree(out, begin, trees, tree, low, high):
     """The products that have a side in a column from `low` up to before `high`."""
     count = trees.shape[1] // 2
@@ -197,7 +196,7 @@ def _join_tree(out, begin, trees, tree, low, high):
         right >>= 1
 
 
-@part_of_kernel
+@inlined_kernel
 def _contains(hulls, outer, inner, free):
     """Is hull `inner` inside hull `outer`, if it has these cells in columns without a side?"""
     found = True

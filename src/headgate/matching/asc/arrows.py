@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 from headgate.matching.asc.bits import and_row, left_in, meets
 
 SURE = 2.0  # standard errors that an arrow must gain, if it is chosen by the whole way

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
-from headgate.jit.intrinsics import ones
+from headgate.jit import kernel, popcount
 
 
 @kernel
@@ -32,5 +31,5 @@ def left_in(grb, bits, row):
     """How many bits would be left?"""
     total = np.int64(0)
     for w in range(len(grb)):
-        total += ones(grb[w] & bits[row, w])
+        total += popcount(grb[w] & bits[row, w])
     return total

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
-from headgate.jit.intrinsics import lowest_bit, unchecked
+from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit
 
 ARROWED = 64
 
@@ -116,20 +115,20 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
     return e
 
 
-@part_of_kernel
+@inlined_kernel
 def _and_two(source, begin, bits, one, two, grb, size):
     """AND two rows into what is left of a block; what is left after the first, and after both."""
     half = left = np.uint64(0)
     for w in range(size):
-        first = unchecked(source, begin + w) & unchecked(bits, one + w)
-        word = first & unchecked(bits, two + w)
+        first = load_unchecked(source, begin + w) & load_unchecked(bits, one + w)
+        word = first & load_unchecked(bits, two + w)
         grb[w] = word
         half |= first
         left |= word
     return half, left
 
 
-@part_of_kernel
+@inlined_kernel
 def _give_out(grb, size, begin, owner, shared, seen, e, out, used):
     """Append the queries of a block, each once an event."""
     for w in range(size):

@@ -13,7 +13,7 @@ import numpy as np
 
 from headgate.errors import QuerySetError
 from headgate.events import EventBatch
-from headgate.jit.cache import announce
+from headgate.jit import warn_before_compiling
 from headgate.matching.admission import check_held
 from headgate.matching.asc.adapt import Monitor, Tally
 from headgate.matching.asc.bitmaps import Bitmaps
@@ -103,7 +103,7 @@ class AscIndex(BaseIndex):
         cls, stream: Stream, queries: Iterable[Query], options: AscOptions | None = None
     ) -> Self:
         """An index with options of its own."""
-        announce(__package__)
+        warn_before_compiling(__package__)
         index = cls(stream, options)
         for query in queries:
             index.insert(query)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 from headgate.matching.asc.bits import and_row
 
 MOST_MOVES = 40

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 from headgate.matching.asc.bits import and_row, left_in, meets
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 from headgate.matching.be_tree.change import below, detach, give_up, put_in_order
 from headgate.matching.be_tree.cut import pend
 from headgate.matching.be_tree.leaves import members, take_out

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 from headgate.matching.be_tree.domain import LEAST, MOST, is_exact
 from headgate.matching.be_tree.match import Bits
 from headgate.matching.be_tree.pools import Predicates

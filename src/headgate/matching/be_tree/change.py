@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 from headgate.matching.be_tree.cut import cut_pending, fitting, pend
 from headgate.matching.be_tree.leaves import (
     append,

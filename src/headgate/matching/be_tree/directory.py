@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit import inlined_kernel, kernel
 from headgate.matching.be_tree.pools import NONE
 
 OWNER_FIELD, VALUE_FIELD, TARGET_FIELD = 0, 1, 2
 
 
-@part_of_kernel
+@inlined_kernel
 def of_partition(bucket):
     return 2 * bucket
 
 
-@part_of_kernel
+@inlined_kernel
 def of_bucket(partition):
     return 2 * partition + 1
 

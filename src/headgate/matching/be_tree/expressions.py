@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 from headgate.matching.be_tree.directory import found, of_bucket
 from headgate.matching.be_tree.leaves import members
 from headgate.matching.be_tree.place import clamped

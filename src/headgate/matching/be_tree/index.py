@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from headgate.errors import UsageError
 from headgate.events import EventBatch
-from headgate.jit.cache import announce
+from headgate.jit import warn_before_compiling
 from headgate.matching.admission import check_held
 from headgate.matching.base import BaseIndex
 from headgate.matching.be_tree.check import violations
@@ -83,7 +83,7 @@ class BeTreeIndex(BaseIndex):
         cls, stream: Stream, queries: Iterable[Query], options: BeTreeOptions | None = None
     ) -> Self:
         """An index with options of its own."""
-        announce(__package__)
+        warn_before_compiling(__package__)
         index = cls(stream, options)
         for query in queries:
             index.insert(query)

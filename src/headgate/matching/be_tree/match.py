@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
-from headgate.jit.intrinsics import prefetch, unchecked
+from headgate.jit import inlined_kernel, kernel, load_unchecked, prefetch
 from headgate.matching.be_tree.directory import found, of_bucket, of_partition
 from headgate.matching.be_tree.leaves import bloom_word
 from headgate.matching.be_tree.place import middle
@@ -188,15 +187,15 @@ def check_plain(tree, room, visited, clock, out, used):
         place = np.uint64(bucket[queue[j], BEGIN])
         end = place + np.uint64(bucket[queue[j], USED])
         while place < end:
-            following = place + np.uint64(unchecked(records, place))
+            following = place + np.uint64(load_unchecked(records, place))
             truth = np.uint64(1)
             k = place + np.uint64(3)
             while k < following:  # to the end: leaving early costs more
                 for i in range(np.uint64(TOGETHER)):
-                    p = np.uint64(unchecked(records, k + i))
-                    truth &= unchecked(result, p >> np.uint64(6)) >> (p & np.uint64(63))
+                    p = np.uint64(load_unchecked(records, k + i))
+                    truth &= load_unchecked(result, p >> np.uint64(6)) >> (p & np.uint64(63))
                 k += np.uint64(TOGETHER)
-            position = np.int64(unchecked(records, place + np.uint64(1)))
+            position = np.int64(load_unchecked(records, place + np.uint64(1)))
             if truth and position < 0:
                 position = -1 - position
                 truth = np.uint64(met[position] != clock)
@@ -299,7 +298,7 @@ def check(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
     return used
 
 
-@part_of_kernel
+@inlined_kernel
 def late_place(number):
     """The word and the bit of a predicate that is not in the bitmap."""
     return number >> 6, np.uint64(1) << np.uint64(number & 63)
@@ -354,7 +353,7 @@ def end_event(bits, events, room, e):
     room.touched[0] = 0
 
 
-@part_of_kernel
+@inlined_kernel
 def passes(records, place, bloom, filter_):
     """Has the event all attributes of an expression, as far as its filter tells?"""
     wanted = np.int64(records[place + 3]) & np.int64(0xFFFFFFFF)

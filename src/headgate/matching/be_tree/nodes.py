@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 from headgate.matching.be_tree.directory import enter, erase, of_bucket, of_partition
 from headgate.matching.be_tree.pools import (
     AFTER,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 from headgate.matching.be_tree.directory import found, of_bucket, of_partition
 from headgate.matching.be_tree.nodes import new_bucket, new_hashed
 from headgate.matching.be_tree.pools import (

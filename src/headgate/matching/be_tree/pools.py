@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 
 NONE = -1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit import inlined_kernel, kernel
 from headgate.matching.keyed.arrays import NULL, TRUE
 from headgate.matching.keyed.records import MASKED, PROGRAM, PROGRAM_ONCE
 from headgate.snapshot.arrays.atoms import IS_NULL, MATCHES, WITHIN
@@ -135,21 +135,21 @@ def rows(conditions, queries, key_atom, alone, repeated):
     return mask, row, then, column[:used].copy(), low[:used].copy(), high[:used].copy()
 
 
-@part_of_kernel
+@inlined_kernel
 def _in_row(conditions, q, k):
     """Is an entry of a program a condition that must hold, and that is a few intervals of codes?"""
     whole = conditions.offsets[q + 1] - conditions.offsets[q] == 1
     return (whole or conditions.deciding[k]) and _is_few(conditions, conditions.program[k])
 
 
-@part_of_kernel
+@inlined_kernel
 def _is_few(conditions, atom):
     if atom < 0 or (conditions.kind[atom] != WITHIN and conditions.kind[atom] != IS_NULL):
         return False
     return 1 <= conditions.starts[atom + 1] - conditions.starts[atom] <= FEW_INTERVALS
 
 
-@part_of_kernel
+@inlined_kernel
 def row_of_atom(conditions, atom, column, low, high, used):
     """Append the interval of an atom and the gaps in it; gives where they end."""
     first, last = conditions.starts[atom], conditions.starts[atom + 1] - 1

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
-from headgate.jit.intrinsics import lowest_bit, unchecked
+from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit
 from headgate.matching.keyed.entries import row_of_atom
 
 BLOCK = 128  # words that are ANDed before the next
@@ -124,7 +123,7 @@ def _clear(bits, width, i, begin, end):
         bits[row * width + (i >> 6)] &= bit
 
 
-@part_of_kernel
+@inlined_kernel
 def match_grid(grid, alive, codes, scratch, out, used):
     """Append the queries of a grid that accept an event's codes."""
     rows, block, full = scratch.rows, scratch.block, scratch.full
@@ -142,12 +141,12 @@ def match_grid(grid, alive, codes, scratch, out, used):
             while word != 0:
                 i = base + lowest_bit(word)
                 word &= word - np.uint64(1)
-                out[used] = unchecked(grid.query, i)
+                out[used] = load_unchecked(grid.query, i)
                 used += 1 if grid.exact else _accepts(grid, i, codes)
     return used
 
 
-@part_of_kernel
+@inlined_kernel
 def _and_rows(bits, alive, rows, count, begin, size, block, full):
     """The AND of parts of some rows in `block`; which of its words are not zero; and how many.
 
@@ -159,10 +158,10 @@ def _and_rows(bits, alive, rows, count, begin, size, block, full):
         a, b, c, d = rows[k] + begin, rows[k + 1] + begin, rows[k + 2] + begin, rows[k + 3] + begin
         for w in range(size):
             block[w] &= (
-                unchecked(bits, a + w)
-                & unchecked(bits, b + w)
-                & unchecked(bits, c + w)
-                & unchecked(bits, d + w)
+                load_unchecked(bits, a + w)
+                & load_unchecked(bits, b + w)
+                & load_unchecked(bits, c + w)
+                & load_unchecked(bits, d + w)
             )
     words = 0
     for w in range(size):
@@ -171,7 +170,7 @@ def _and_rows(bits, alive, rows, count, begin, size, block, full):
     return words
 
 
-@part_of_kernel
+@inlined_kernel
 def _accepts(grid, i, codes):
     """Does a query hold in the columns that have fewer buckets than codes?"""
     for k in range(grid.start[i], grid.start[i + 1]):

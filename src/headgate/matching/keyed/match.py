@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
-from headgate.jit.intrinsics import lowest_bit, prefetch, unchecked
+from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit, prefetch
 from headgate.matching.keyed.arrays import NULL, TRUE
 from headgate.matching.keyed.grid import match_grid
 from headgate.matching.keyed.records import (
@@ -87,7 +86,7 @@ def match(conditions, clusters, grid, events, begin, stop, scratch, living, give
     return e
 
 
-@part_of_kernel
+@inlined_kernel
 def _take(events, e, codes):
     """Spread an event's codes; the columns that it has, as bits, of which several may share one."""
     present = np.int64(0)
@@ -98,7 +97,7 @@ def _take(events, e, codes):
     return present
 
 
-@part_of_kernel
+@inlined_kernel
 def _lives(alive, number):
     """1 for a query that is alive, 0 for one that was removed."""
     if len(alive) == 0:
@@ -118,7 +117,7 @@ def most_met(clusters):
     return most
 
 
-@part_of_kernel
+@inlined_kernel
 def _lines_met(conditions, clusters, events, e, codes, met):
     """The records that an event's codes, texts and comparisons lead to; gives their number."""
     count = 0
@@ -146,7 +145,7 @@ def _lines_met(conditions, clusters, events, e, codes, met):
     return count
 
 
-@part_of_kernel
+@inlined_kernel
 def _path(clusters, column, code, met, count):
     """The records on the way from a code up to the root of its column."""
     node = clusters.width[column] + code
@@ -159,7 +158,7 @@ def _path(clusters, column, code, met, count):
     return count
 
 
-@part_of_kernel
+@inlined_kernel
 def _stamp_patterns(events, e, codes, stamp, now):
     for p in range(events.ranks.shape[1]):
         if codes[events.pattern_column[p]] != 0:
@@ -168,14 +167,14 @@ def _stamp_patterns(events, e, codes, stamp, now):
                 stamp[events.matched[i]] = now
 
 
-@part_of_kernel
+@inlined_kernel
 def _heads(records, base):
     """Where the heads of a record begin and end."""
     begin = base + records[base + 4]
     return begin, begin + HEAD * records[base + 3]
 
 
-@part_of_kernel
+@inlined_kernel
 def _gather(records, base, head, end, present, waiting, count):
     """Put the heads whose columns are all present into `waiting`, and begin to load what they ask.
 
@@ -192,7 +191,7 @@ def _gather(records, base, head, end, present, waiting, count):
     return head, count
 
 
-@part_of_kernel
+@inlined_kernel
 def _check(conditions, clusters, events, e, now, scratch, count, living, out, used):
     """Append the waiting queries that hold for an event."""
     records, codes = clusters.records, scratch.codes
@@ -214,20 +213,20 @@ def _check(conditions, clusters, events, e, now, scratch, count, living, out, us
     return used
 
 
-@part_of_kernel
+@inlined_kernel
 def _intervals_hold(records, row, codes):
     place = row + ROW
     for _ in range(records[row]):
-        column = unchecked(records, place)
-        code = unchecked(codes, column if column >= 0 else -1 - column)
-        inside = unchecked(records, place + 1) <= code <= unchecked(records, place + 2)
+        column = load_unchecked(records, place)
+        code = load_unchecked(codes, column if column >= 0 else -1 - column)
+        inside = load_unchecked(records, place + 1) <= code <= load_unchecked(records, place + 2)
         if inside != (column >= 0):
             return False
         place += INTERVAL
     return True
 
 
-@part_of_kernel
+@inlined_kernel
 def _match_bitmap(clusters, base, alive, scratch, out, used):
     """Append the queries of a bitmap that accept an event's codes."""
     records, bits = clusters.records, clusters.bits
@@ -243,7 +242,7 @@ def _match_bitmap(clusters, base, alive, scratch, out, used):
         row = records[about + 3] - left
         while left < right:  # how many bounds are not above the code
             middle = (left + right) >> 1
-            if unchecked(records, middle) <= code:
+            if load_unchecked(records, middle) <= code:
                 left = middle + 1
             else:
                 right = middle
@@ -254,22 +253,22 @@ def _match_bitmap(clusters, base, alive, scratch, out, used):
     while w < width:
         word = alive[records[base + 5] + w] if len(alive) else ~np.uint64(0)
         for k in range(columns):
-            word &= unchecked(bits, unchecked(rows, k) + w)
+            word &= load_unchecked(bits, load_unchecked(rows, k) + w)
         used = _append(word, records, query + (w << 6), out, used)
         w += 1
     return used
 
 
-@part_of_kernel
+@inlined_kernel
 def _append(word, records, first, out, used):
     while word != 0:
-        out[used] = unchecked(records, first + lowest_bit(word))
+        out[used] = load_unchecked(records, first + lowest_bit(word))
         used += 1
         word &= word - np.uint64(1)
     return used
 
 
-@part_of_kernel
+@inlined_kernel
 def _program_holds(conditions, bits, q, codes, stamp, now, stack):
     """The truth of a condition for one event: a stack machine over the program."""
     depth = 0
@@ -299,7 +298,7 @@ def _program_holds(conditions, bits, q, codes, stamp, now, stack):
     return stack[0] == TRUE
 
 
-@part_of_kernel
+@inlined_kernel
 def _atom(conditions, bits, atom, codes, stamp, now):
     what = conditions.kind[atom]
     if what in (COMPARE, CONSTANT):

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 
 LINE, LINE_WORDS = 16, 8  # numbers and words in 64 bytes
 HEADER, LEAF_COLUMN, HEAD, ROW, INTERVAL = 6, 4, 4, 2, 3

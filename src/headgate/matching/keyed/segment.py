@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.jit.cache import announce
+from headgate.jit import warn_before_compiling
 from headgate.matching.keyed.arrays import Appended, Events, Living, Scratch
 from headgate.matching.keyed.build import Built, build
 from headgate.matching.keyed.event_columns import EventColumns
@@ -181,7 +181,7 @@ class Room:
 
 def segment_of(encoded: EncodedQueries, positions: Numbers, schema: Schema) -> Segment:
     """File queries, which have the given positions."""
-    announce()
+    warn_before_compiling(__package__)
     built = build(encoded, schema)
     bit_atoms = atoms_from(encoded.atoms, schema, built.bit_atoms)
     pattern_atoms = atoms_from(encoded.atoms, schema, built.pattern_slots)

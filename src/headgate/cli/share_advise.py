@@ -1,14 +1,18 @@
-"""`headgate share --advise`: which jobs should read a shared stream instead of the source?"""
+"""`headgate share advise`: which jobs should read a shared stream instead of the source?"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from headgate.cli.output import (
     Format,
+    FormatOption,
+    QueriesOption,
+    SchemaOption,
+    StreamOption,
     console,
     counted,
     escape,
@@ -20,6 +24,7 @@ from headgate.cli.output import (
 from headgate.errors import UsageError, shorten
 from headgate.events.json_text import as_json
 from headgate.findings.checks import named
+from headgate.predicate.answer import Answer
 from headgate.queries import satisfiable_query
 from headgate.sharing.advice import ROUNDS, Advice
 from headgate.sharing.advice import advise as advised
@@ -30,17 +35,41 @@ SHOWN = 20  # streams
 
 
 def advise(
-    queries: Path, sample: Path, schema: list[Path] | None, stream: str | None, format: Format
+    queries: QueriesOption = None,
+    sample: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="EVENTS",
+            help="Some events of the stream: JSON lines, CSV or Parquet.",
+            show_default=False,
+        ),
+    ] = None,
+    schema: SchemaOption = None,
+    stream: StreamOption = None,
+    format: FormatOption = Format.table,
 ) -> None:
-    """Print shared streams for the filters of a file, and what reading they save."""
-    found = load([queries], schema)
+    """Find the queries that should read a shared stream instead of the source.
+
+    No network is needed: each filter counts as a job that reads the whole stream today. The sample
+    says how many rows a shared stream would have, and how much reading it saves.
+
+    Examples:
+
+        headgate share advise -q queries.sql -s schema.sql --sample events.parquet
+
+        headgate share advise -q queries.sql --stream trades --sample events.jsonl --format json
+    """
+    if sample is None:
+        raise UsageError("which events? Give a file of some of them with --sample")
+    found = load(queries, schema)
+    files = ", ".join(map(str, queries or ()))
     if not found.schema.streams:
-        raise UsageError(f"{queries} declares no stream; give its schema: -s schema.sql")
+        raise UsageError(f"{files} declares no stream; give its schema: -s schema.sql")
     declared = found.schema.the_stream(stream)
     every = found.filters(declared.name)
-    filters = [one for one in every if satisfiable_query(one, found.schema).answer != "no"]
+    filters = [one for one in every if satisfiable_query(one, found.schema).answer is not Answer.NO]
     if not filters:
-        raise UsageError(f"{queries}: no filter of stream {declared.name} to advise on")
+        raise UsageError(f"{files}: no filter of stream {declared.name} to advise on")
     _note(len(found) - len(every), "joins, aggregates, or of another stream")
     _note(len(every) - len(filters), "never TRUE, as `headgate check` says")
     table = read_sample(sample, declared)
