@@ -59,6 +59,11 @@ def _scale(full: int) -> int:
     return max(1, full // QUICK_SHARE) if _level == "quick" else full
 
 
+def at_least(full: int) -> int:
+    """Return how often random cases must have met what a full run meets more often than this."""
+    return {"quick": full // (2 * QUICK_SHARE), "full": full, "soak": full // 2}[_level]
+
+
 def seed(shard: int = 0) -> int:
     """Return where random cases begin: the same place in every run, but a new one in a soak."""
     return (_soak_seed * 1_000_003 + shard) % (1 << 32) if _level == "soak" else shard

@@ -17,7 +17,7 @@ from headgate.matching.keyed.text_search import TextSearch
 from headgate.predicate import Matches, Pattern, atoms
 from headgate.predicate.atoms import PatternKind
 from headgate.predicate.pattern import LikePattern, PatternRefused
-from tests.scale import case_count, seed
+from tests.scale import at_least, case_count, seed
 
 # The Kelvin sign, the long s, the sharp s and the dotted I have cases that are not one to one.
 LETTERS = ("a", "b", "ab", "aA", "k", "\u212a", "s", "ſ", "ß", "İ", "i\u0307", "Σ")
@@ -114,7 +114,7 @@ def test_oracle_thousands(alphabet: str) -> None:
     texts = ["".join(random.choices(alphabet, k=n)) for n in [*range(12), 40, 200]]
     found = searched(accepted, texts)
     assert found == one_by_one(accepted, texts)
-    assert sum(map(len, found)) > 1_000
+    assert sum(map(len, found)) > at_least(1_000)
 
 
 def test_agree_on_rules() -> None:

@@ -206,8 +206,9 @@ LARGE: dict[str, Callable[[int], str]] = {
 def test_large_clauses_take_linear_time(name: str) -> None:
     """A long but honest clause takes time in proportion to its length."""
     small, large = LARGE[name](1_000), LARGE[name](8_000)
-    once = min(duration(small) for _ in range(3))
-    assert min(duration(large) for _ in range(2)) < 8 * 3 * once
+    # another process may slow down any one measurement, so the best of some counts
+    ratio = min(duration(large) / duration(small) for _ in range(5))
+    assert ratio < 8 * 3
 
 
 def duration(text: str) -> float:

@@ -39,7 +39,7 @@ from headgate.stateful.analysis.synopses.cells import (
 from headgate.stateful.analysis.synopses.plan import plan_of
 from headgate.stateful.runtime import coding
 from headgate.stateful.runtime.coding import ColumnCoder
-from tests.scale import case_count, seed
+from tests.scale import at_least, case_count, seed
 from tests.stateful.random_sql import statements
 
 WIDE = DecimalType(30, 2)
@@ -115,7 +115,7 @@ def test_the_cells_of_random_queries() -> None:
                     if coder.size is not None:
                         null = store.has_null(column)
                         assert coder.size == cells.values + cells.gaps + null
-    assert len(kinds) >= 5
+    assert len(kinds) >= at_least(5)
 
 
 def random_layer(numbers: random.Random, type_: Type, ends: Sequence[Any]) -> Cells:
