@@ -26,6 +26,7 @@ def test_state(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("side", [OURS, THEIRS])
+@pytest.mark.slow
 def test_aggregate_agrees(spark: SparkSession, side: str) -> None:
     """Groups come out as Spark finds them in the same rows at rest."""
     assert differences(spark, MAX, side, seed=1) == (0, 0)

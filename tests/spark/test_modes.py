@@ -23,7 +23,7 @@ import headgate as hg
 from headgate.matching.auto import FEW
 from headgate.queries import QuerySet
 from headgate.snapshot import publish
-from headgate.spark.java import java_home
+from headgate.spark.session.java import java_home
 from tests.spark import own_job
 
 PACKAGE = Path(hg.__file__).parent
@@ -150,6 +150,9 @@ def test_local(spark: SparkSession, queries: QuerySet, arguments: list[str]) -> 
     check(report, queries)
 
 
+@pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.slow
 def test_on_a_cluster(
     queries: QuerySet, arguments: list[str], environment: dict[str, str], tmp_path: Path
 ) -> None:
