@@ -151,8 +151,6 @@ def test_local(spark: SparkSession, queries: QuerySet, arguments: list[str]) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.slow
-@pytest.mark.slow
 def test_on_a_cluster(
     queries: QuerySet, arguments: list[str], environment: dict[str, str], tmp_path: Path
 ) -> None:

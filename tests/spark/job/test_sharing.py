@@ -159,13 +159,8 @@ def test_a_rate(tmp_path: Path, spark: SparkSession) -> None:
     assert result.answers["even"].num_rows == 3
 
 
-POINTS = [
-    "sent",
-    *[pytest.param(point, marks=pytest.mark.slow) for point in ("begun", "placed", "logged")],
-]
-
-
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["sent", "begun", "placed", "logged"])
 def test_two_applications_and_a_kill(tmp_path: Path, spark: SparkSession, point: str) -> None:
     """What one sent before it died, the other has read already; then there is another plan.
 
