@@ -29,7 +29,7 @@ from headgate.events import parse_json_lines
 from headgate.events.json_text import as_json
 from headgate.findings import Explanation
 from headgate.findings import explain as explained
-from headgate.matching import Filing, Index, build_index, kind_of_index
+from headgate.matching import Index, Placement, build_index, kind_of_index
 from headgate.predicate import Row, columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
@@ -88,9 +88,9 @@ def explain(
     if tree and not is_held:
         raise UsageError(f"`{id}` is no filter on one stream, so no tree holds it")
     held = build_index(found, kind, stream=chosen) if is_held else None
-    filing = held.filing(query.id) if query and held else None
-    order = held.describe()["order"] if held and filing and filing.index == "asc" else None
-    explanation = explained(query, found.schema, row, filing) if query else None
+    placement = held.locate(query.id) if query and held else None
+    order = held.describe()["order"] if held and placement and placement.index == "asc" else None
+    explanation = explained(query, found.schema, row, placement) if query else None
     if format is Format.json:
         told = explanation.as_json() if explanation else {}
         told |= {"order": order} if order else {}
@@ -99,7 +99,7 @@ def explain(
         if explanation:
             _show(explanation, order)
         if tree and held:
-            _show_tree(held, id, filing)
+            _show_tree(held, id, placement)
     no_match = explanation is not None and row is not None and not explanation.matched
     raise typer.Exit(FINDINGS if no_match else ALL_WELL)
 
@@ -162,8 +162,8 @@ def _show(explanation: Explanation, order: Sequence[str] | None) -> None:
     out.print(f"  {escape(plan['sql'])}")
     out.print(f"TRUE when  {escape(plan['true_when'])}")
     out.print(f"reads      {escape(', '.join(plan['attributes'])) or 'nothing'}")
-    if explanation.filing is not None:
-        out.print(f"found      {escape(_found(explanation.filing))}")
+    if explanation.placement is not None:
+        out.print(f"found      {escape(_found(explanation.placement))}")
     if order:
         out.print(f"order      {escape(', '.join(order))}; events may change it")
     if explanation.row is None:
@@ -175,12 +175,12 @@ def _show(explanation: Explanation, order: Sequence[str] | None) -> None:
     out.print(_flip(explanation))
 
 
-def _found(filing: Filing) -> str:
+def _found(placement: Placement) -> str:
     """How an index finds the query."""
-    text = f"by {filing.index}: {filing.how}"
-    if filing.share is not None:
-        text += f", about {100 * filing.share:.2g} % of them"
-    return "\n             ".join([text, *filing.conditions])
+    text = f"by {placement.index}: {placement.how}"
+    if placement.share is not None:
+        text += f", about {100 * placement.share:.2g} % of them"
+    return "\n             ".join([text, *placement.conditions])
 
 
 def _tree(explanation: Explanation) -> Tree:
@@ -215,7 +215,7 @@ def _tree_as_json(held: Index) -> dict[str, Any]:
     return {"tree": lines, "index": held.describe()}
 
 
-def _show_tree(held: Index, id: str | None, filing: Filing | None) -> None:
+def _show_tree(held: Index, id: str | None, placement: Placement | None) -> None:
     out = console()
     shape = held.describe()
     nodes = [counted(shape[f"{noun}s"], noun) for noun in ("partition", "bucket")]
@@ -229,7 +229,7 @@ def _show_tree(held: Index, id: str | None, filing: Filing | None) -> None:
     out.print(f"height     {shape['height']}, on average {shape['average_height']}")
     out.print(f"nodes      {', '.join(nodes)}")
     out.print()
-    out.print(_nested(_marked(_drawing(held), id or "", filing.conditions if filing else ())))
+    out.print(_nested(_marked(_drawing(held), id or "", placement.conditions if placement else ())))
 
 
 def _marked(

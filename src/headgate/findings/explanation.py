@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.findings.flip import Flip, find_flip
-from headgate.matching import Filing
+from headgate.matching import Placement
 from headgate.predicate import (
     And,
     Column,
@@ -48,7 +48,7 @@ class Explanation:
     truth: bool | None = None
     atoms: tuple[AtomTruth, ...] = ()
     flip: Flip | None = None
-    filing: Filing | None = None
+    placement: Placement | None = None
 
     @property
     def matched(self) -> bool:
@@ -65,7 +65,7 @@ class Explanation:
             "true_when": self.needs,
             "attributes": list(self.attributes),
             "atoms": len(set(atoms(self.query.where))),
-            "found": self.filing.as_json() if self.filing else None,
+            "found": self.placement.as_json() if self.placement else None,
         }
         if self.row is None:
             return plan
@@ -86,16 +86,16 @@ class Explanation:
 
 
 def explain(
-    query: Query, schema: Schema, row: Row | None = None, filing: Filing | None = None
+    query: Query, schema: Schema, row: Row | None = None, placement: Placement | None = None
 ) -> Explanation:
     """The plan of a query; with a row, the truth of each atom and a change that flips it.
 
-    `filing` is where an index keeps the query, if there is one.
+    `placement` is where an index keeps the query, if there is one.
     """
     needed = render_predicate(holding(query.where))
     names = tuple(dict.fromkeys(column.key for column in _columns_read(query)))
     if row is None:
-        return Explanation(query, needed, names, filing=filing)
+        return Explanation(query, needed, names, placement=placement)
     return Explanation(
         query,
         needed,
@@ -104,7 +104,7 @@ def explain(
         evaluate(query.where, row),
         _atom_truths(query.where, row),
         find_flip(query, schema, row),
-        filing,
+        placement,
     )
 
 

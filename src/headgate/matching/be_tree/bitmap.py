@@ -18,7 +18,7 @@ from headgate.jit import kernel
 from headgate.matching.be_tree.domain import LEAST, MOST, is_exact
 from headgate.matching.be_tree.match import Bits
 from headgate.matching.be_tree.pools import Predicates
-from headgate.matching.keyed.code_book import Regions, look_up_table
+from headgate.matching.encoding.code_book import Regions, look_up_table
 from headgate.predicate import Atom, Column, Within
 from headgate.snapshot.arrays.selection import ranges
 
