@@ -18,9 +18,9 @@ from headgate.cli.order import plotting
 from headgate.cli.watch import watching
 from headgate.matching.asc.adapt import Period
 from headgate.plots.evaluation_order import plot_periods
-from headgate.spark.streaming.job import Batch, Tally
-from headgate.spark.streaming.leader import Evaluation
-from headgate.spark.streaming.log import Counts
+from headgate.spark.job.commit.log import Counts
+from headgate.spark.job.order import Evaluation
+from headgate.spark.job.routing_job import Batch, Tally
 from tests.cli.test_commands import objects, run
 
 STREAM = "CREATE STREAM s (a INT, b INT, t STRING);\n"

@@ -10,10 +10,10 @@ import pytest
 
 from headgate.cli.summary import stored_lines
 from headgate.cli.watch import watching
-from headgate.spark.streaming.job import Batch, Tally
-from headgate.spark.streaming.leader import Evaluation
-from headgate.spark.streaming.log import Counts
-from headgate.spark.streaming.runs import Progress
+from headgate.spark.job.commit.log import Counts
+from headgate.spark.job.order import Evaluation
+from headgate.spark.job.routing_job import Batch, Tally
+from headgate.spark.job.state import Progress
 
 
 def test_the_order_is_in_the_progress_line_where_there_is_one(

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from headgate.matching.keyed import from_snapshot
 from headgate.matching.keyed.from_snapshot import index_of_snapshot
 from headgate.matching.keyed.index import KeyedIndex
 from headgate.matching.keyed.segment import Numbers, Segment, segment_of

@@ -30,6 +30,7 @@ from headgate.events.json_text import as_json
 from headgate.findings.checks import Finding, named
 from headgate.findings.checks import check as find
 from headgate.plots.figures import check_plot
+from headgate.predicate.answer import Answer
 from headgate.queries import QuerySet
 
 SHOWN = 50
@@ -107,16 +108,16 @@ def _as_json(findings: list[Finding]) -> list[dict[str, object]]:
     cured = 0
     listed = []
     for finding in findings:
-        cured += finding.bounded != "yes"
+        cured += finding.bounded is not Answer.YES
         listed.append(finding.as_json(with_cures=cured <= MOST_CURED))
     return listed
 
 
 def _exit_code(found: QuerySet, findings: list[Finding]) -> int:
-    faults = (f.satisfiable == "no" or f.duplicate_of or f.bounded == "no" for f in findings)
-    if found.report.errors or any(faults):
+    answers = {answer for f in findings for answer in (f.satisfiable, f.bounded)}
+    if found.report.errors or Answer.NO in answers or any(f.duplicate_of for f in findings):
         return FINDINGS
-    return UNKNOWN if any("unknown" in (f.satisfiable, f.bounded) for f in findings) else ALL_WELL
+    return UNKNOWN if Answer.UNKNOWN in answers else ALL_WELL
 
 
 def _show(found: QuerySet, findings: list[Finding]) -> None:
@@ -145,15 +146,15 @@ def _summary(found: QuerySet, findings: list[Finding]) -> str:
     kinds = Counter(query.kind for query in found)
     listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
     parts = [f"{counted(len(findings), 'query')} ({listed})" if listed else "no queries"]
-    if answers["no"]:
-        parts.append(f"{answers['no']:,} never TRUE")
-    if answers["unknown"]:
-        parts.append(f"{answers['unknown']:,} unknown")
+    if answers[Answer.NO]:
+        parts.append(f"{answers[Answer.NO]:,} never TRUE")
+    if answers[Answer.UNKNOWN]:
+        parts.append(f"{answers[Answer.UNKNOWN]:,} unknown")
     memories = Counter(finding.bounded for finding in findings)
-    if memories["no"]:
-        parts.append(f"{memories['no']:,} of unbounded memory")
-    if memories["unknown"]:
-        parts.append(f"{memories['unknown']:,} of unknown memory")
+    if memories[Answer.NO]:
+        parts.append(f"{memories[Answer.NO]:,} of unbounded memory")
+    if memories[Answer.UNKNOWN]:
+        parts.append(f"{memories[Answer.UNKNOWN]:,} of unknown memory")
     duplicates = sum(finding.duplicate_of is not None for finding in findings)
     if duplicates:
         parts.append(counted(duplicates, "duplicate"))

@@ -31,8 +31,8 @@ def compact(
 
         headgate compact out
     """
-    from headgate.spark.streaming import compaction
-    from headgate.spark.streaming.output import folders, own_folders, spans
+    from headgate.spark.job.commit import compaction
+    from headgate.spark.job.commit.output import folders, own_folders, spans
 
     kinds = (*folders(output), *own_folders(output))
     if not any((output / kind).is_dir() for kind in kinds):

@@ -22,8 +22,9 @@ from headgate.cli.output import (
 )
 from headgate.events.json_text import as_json
 from headgate.implication import implies as implied
+from headgate.predicate.answer import Answer
 
-EXIT_CODES = {"yes": ALL_WELL, "no": FINDINGS, "unknown": UNKNOWN}
+EXIT_CODES = {Answer.YES: ALL_WELL, Answer.NO: FINDINGS, Answer.UNKNOWN: UNKNOWN}
 
 
 def implies(

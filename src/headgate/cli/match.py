@@ -190,8 +190,8 @@ def _check_for_expressions(kind: str, engine: Engine) -> None:
 def _on_spark(
     events: Path, queries: QuerySet, stream: Stream, kind: str, limit: int | None
 ) -> Iterator[Chunk]:
-    from headgate.spark.match_file import match_file
-    from headgate.spark.session import close_session, open_session
+    from headgate.spark.file_matching import match_file
+    from headgate.spark.session.session import close_session, open_session
 
     session = open_session(name=f"headgate match {events.name}")
     try:

@@ -13,6 +13,7 @@ from headgate.cli.output import escape, notes
 from headgate.errors import UsageError
 from headgate.events.json_text import as_json
 from headgate.findings.checks import Finding
+from headgate.predicate.answer import Answer
 from headgate.sql import render_query
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ SHOWN_CONTINUATIONS = 5
 def memory_line(finding: Finding) -> str:
     """The bound of a query that remembers something in bounded memory."""
     verdict = finding.memory
-    if verdict is None or verdict.bounded != "yes" or finding.satisfiable == "no":
+    if verdict is None or verdict.bounded is not Answer.YES or finding.satisfiable is Answer.NO:
         return ""
     return f"bounded memory: {verdict.most or 'how much is not worked out'}"
 
@@ -34,11 +35,11 @@ def memory_line(finding: Finding) -> str:
 def memory_details(finding: Finding) -> Iterator[str]:
     """What each stream keeps, or what would cure a query that needs unbounded memory."""
     verdict = finding.memory
-    if verdict is None or finding.satisfiable == "no":
+    if verdict is None or finding.satisfiable is Answer.NO:
         return
     for synopsis in verdict.synopses:
         yield f"  {synopsis}"
-    if verdict.bounded == "yes":
+    if verdict.bounded is Answer.YES:
         return
     cures = verdict.cures
     for cure in cures[:SHOWN_CURES]:
@@ -49,7 +50,7 @@ def memory_details(finding: Finding) -> Iterator[str]:
 
 def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None:
     """For every unbounded query a directory with the streams that break it, as JSON lines."""
-    unbounded = [f for f in findings if f.bounded == "no"]
+    unbounded = [f for f in findings if f.bounded is Answer.NO]
     out = notes()
     if not unbounded:
         out.print("[yellow]note:[/] no query is unbounded, so there are no streams to write")

@@ -18,7 +18,7 @@ from headgate.matching.auto import AutoIndex
 if TYPE_CHECKING:
     from headgate.matching.asc.adapt import Period
     from headgate.matching.asc.index import AscIndex
-    from headgate.spark.streaming.job import Batch
+    from headgate.spark.job.routing_job import Batch
 
 SHOWN_CONSTRUCTS = 8
 MOST_PLOTTED = 10_000  # batches, the latest

@@ -27,6 +27,7 @@ from headgate.events.json_text import as_json
 from headgate.implication import Relaxation
 from headgate.implication import relax as relaxed
 from headgate.plots.figures import check_plot
+from headgate.predicate.answer import Answer
 from headgate.sql import render_predicate
 
 MOST_BOXES = 100
@@ -43,8 +44,8 @@ class Method(StrEnum):
     em_mix = "em-mix"
 
 
-EXIT_CODES = {True: ALL_WELL, False: FINDINGS, None: UNKNOWN}
-VERDICTS = {True: "yes", False: "no", None: "unknown"}
+EXIT_CODES = {Answer.YES: ALL_WELL, Answer.NO: FINDINGS, Answer.UNKNOWN: UNKNOWN}
+TRUTHS = {Answer.YES: True, Answer.NO: False, Answer.UNKNOWN: None}  # in JSON
 
 
 def relax(
@@ -118,7 +119,7 @@ def relax(
 
 def _as_json(found: Relaxation, missing: str | None) -> dict[str, object]:
     return {
-        "covered": found.covered,
+        "covered": TRUTHS[found.covered],
         "predicate": render_predicate(found.predicate),
         "exact": found.exact,
         "rest": missing,
@@ -133,12 +134,12 @@ def _as_json(found: Relaxation, missing: str | None) -> dict[str, object]:
 def _show(found: Relaxation, missing: str | None) -> None:
     out = console()
     reason = f": {escape(found.reason)}" if found.reason else ""
-    out.print(f"[bold]covered[/]   {VERDICTS[found.covered]}{reason}")
+    out.print(f"[bold]covered[/]   {found.covered}{reason}")
     if found.witness is not None:
         out.print(f"[bold]example[/]   {escape(row_text(found.witness))}")
         many = f"more than {counted(MOST_BOXES, 'box')}"
         out.print(f"[bold]missing[/]   {escape(missing or many)}")
-    if found.covered is not True:
+    if found.covered is not Answer.YES:
         out.print(f"[bold]relaxed[/]   {escape(render_predicate(found.predicate))}")
         exact = "yes" if found.exact else "no: it lets more through than the two conditions do"
         out.print(f"[bold]exact[/]     {exact}")

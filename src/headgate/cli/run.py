@@ -18,9 +18,9 @@ from headgate.errors import UsageError
 from headgate.plots.figures import check_plot
 
 if TYPE_CHECKING:
-    from headgate.spark.streaming.described import Pipeline
-    from headgate.spark.streaming.job import Batch, Tally
-    from headgate.spark.streaming.life import Life
+    from headgate.spark.job.base import Life
+    from headgate.spark.job.config import Pipeline
+    from headgate.spark.job.routing_job import Batch, Tally
 
 
 def run(
@@ -53,8 +53,8 @@ def run(
 
         headgate run pipeline.toml --order-plot order.png
     """
-    from headgate.spark.pipeline import read_pipeline
-    from headgate.spark.running import run as run_pipeline
+    from headgate.spark.job.config_file import read_pipeline
+    from headgate.spark.job.runner import run as run_pipeline
 
     job = read_pipeline(pipeline)
     if order_plot is not None:

@@ -24,6 +24,7 @@ from headgate.cli.output import (
 from headgate.errors import UsageError, shorten
 from headgate.events.json_text import as_json
 from headgate.findings.checks import named
+from headgate.predicate.answer import Answer
 from headgate.queries import satisfiable_query
 from headgate.sharing.advice import ROUNDS, Advice
 from headgate.sharing.advice import advise as advised
@@ -66,7 +67,7 @@ def advise(
         raise UsageError(f"{files} declares no stream; give its schema: -s schema.sql")
     declared = found.schema.the_stream(stream)
     every = found.filters(declared.name)
-    filters = [one for one in every if satisfiable_query(one, found.schema).answer != "no"]
+    filters = [one for one in every if satisfiable_query(one, found.schema).answer is not Answer.NO]
     if not filters:
         raise UsageError(f"{files}: no filter of stream {declared.name} to advise on")
     _note(len(found) - len(every), "joins, aggregates, or of another stream")

@@ -14,11 +14,11 @@ from rich.table import Table
 from headgate.cli.output import console, counted, escape
 
 if TYPE_CHECKING:
-    from headgate.spark.running import Result
-    from headgate.spark.sharing.carried import OnLink
-    from headgate.spark.streaming.described import Pipeline
-    from headgate.spark.streaming.log import Counts
-    from headgate.spark.streaming.tally import Tally, Told
+    from headgate.spark.job.commit.log import Counts
+    from headgate.spark.job.config import Pipeline
+    from headgate.spark.job.progress import Tally, Told
+    from headgate.spark.job.runner import Result
+    from headgate.spark.job.sharing.link_traffic import OnLink
 
 
 SHOWN_QUERIES = 5
@@ -109,9 +109,9 @@ def _next_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]
 
 def _tables(result: Result) -> Iterator[tuple[str, str]]:
     """The matches, and the answers of the first query that gave any."""
-    from headgate.spark.streaming.alone import Growth
-    from headgate.spark.streaming.output import ANSWERS, UNBOUNDED
-    from headgate.spark.streaming.standing import folder_of
+    from headgate.spark.job.commit.output import ANSWERS, UNBOUNDED
+    from headgate.spark.job.continuous_query import folder_of
+    from headgate.spark.job.unbounded import Growth
 
     if "matches" in result.places:
         yield "the matches", _short(result.places["matches"])
@@ -130,7 +130,7 @@ def _tables(result: Result) -> Iterator[tuple[str, str]]:
 
 def stored_lines(continuous: Mapping[str, Told]) -> Iterator[str]:
     """Of each continuous query, the rows that it gave, and what it stores against its bound."""
-    from headgate.spark.streaming.alone import Growth
+    from headgate.spark.job.unbounded import Growth
     from headgate.stateful.analysis.synopses.sizes import readable
 
     for query_id, one in list(continuous.items())[:SHOWN_QUERIES]:

@@ -21,9 +21,9 @@ from headgate.events.json_text import as_json
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from headgate.spark.running import Result
-    from headgate.spark.streaming.described import Pipeline
-    from headgate.spark.streaming.job import Batch, Tally
+    from headgate.spark.job.config import Pipeline
+    from headgate.spark.job.routing_job import Batch, Tally
+    from headgate.spark.job.runner import Result
 
 SHOWN_BATCHES = 10
 COLUMNS = ("batch", "version", "events", "matches", "dead", "seconds", "events/s")
@@ -187,7 +187,7 @@ def _order(batch: Batch) -> str:
 
 def _answers(batch: Batch) -> str:
     """What the continuous queries gave, where there are any."""
-    from headgate.spark.streaming.alone import Growth
+    from headgate.spark.job.unbounded import Growth
 
     if not batch.continuous:
         return ""

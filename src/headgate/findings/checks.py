@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from headgate.errors import UsageError
 from headgate.implication.order.signature import signature
 from headgate.predicate import Predicate, Satisfiability, holding, simplify
-from headgate.predicate.satisfy import Answer
+from headgate.predicate.answer import Answer
 from headgate.queries import Query, QuerySet, satisfiable_query
 from headgate.schema import Schema, Stream
 
@@ -47,7 +47,7 @@ class Finding:
 
     @property
     def is_fine(self) -> bool:
-        return self.satisfiable == self.bounded == "yes" and self.duplicate_of is None
+        return self.satisfiable is self.bounded is Answer.YES and self.duplicate_of is None
 
     def as_json(self, *, with_cures: bool = True) -> dict[str, Any]:
         found: dict[str, Any] = {
@@ -125,7 +125,7 @@ def _check_all(queries: QuerySet, advance: Callable[[int], None]) -> list[Findin
                 satisfiable=verdict.answer,
                 duplicate_of=duplicate_of,
                 implied_by=() if duplicate_of else related.implied_by,
-                bounded="yes" if memory is None else memory.bounded,
+                bounded=Answer.YES if memory is None else memory.bounded,
                 reason=_reason(verdict, duplicate_of, related.left_open, memory),
                 memory=memory,
             )
@@ -141,8 +141,8 @@ def _alone(query: Query, schema: Schema) -> tuple[Satisfiability, Verdict | None
     from headgate.stateful.analysis.verdict import verdict
 
     memory = verdict(query, schema)
-    if memory.analysis.is_contradiction and answer.answer != "no":
-        answer = Satisfiability("no", reason="its comparisons contradict each other")
+    if memory.analysis.is_contradiction and answer.answer is not Answer.NO:
+        answer = Satisfiability(Answer.NO, reason="its comparisons contradict each other")
     return answer, memory
 
 
@@ -160,7 +160,7 @@ def _relations(
     filters: dict[str, list[int]] = {}
     conditions = []
     for at, (query, verdict) in enumerate(zip(queries, verdicts, strict=True)):
-        never = verdict.answer == "no"
+        never = verdict.answer is Answer.NO
         conditions.append(simplify(query.where) if never else holding(query.where))
         found.append(_Relations(signature(conditions[at])))
         if query.kind == "filter" and not never:
@@ -228,11 +228,11 @@ def _reason(
     verdict: Satisfiability, duplicate_of: str | None, left_open: str, memory: Verdict | None
 ) -> str:
     reasons = []
-    if verdict.answer == "no":
+    if verdict.answer is Answer.NO:
         reasons.append(f"never TRUE: {verdict.reason}")
-    elif verdict.answer == "unknown":
+    elif verdict.answer is Answer.UNKNOWN:
         reasons.append(f"cannot tell whether it is ever TRUE: {verdict.reason}")
-    if memory is not None and memory.bounded != "yes":
+    if memory is not None and memory.bounded is not Answer.YES:
         reasons.append(memory.reason)
     if duplicate_of is not None:
         reasons.append(f"selects the same as `{duplicate_of}`")

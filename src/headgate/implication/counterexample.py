@@ -12,6 +12,7 @@ from headgate.errors import ExpansionTooLarge
 from headgate.implication.pair import Pair
 from headgate.implication.paper.part import Part
 from headgate.predicate import Satisfiability, columns, evaluate, satisfiable
+from headgate.predicate.answer import Answer
 
 MOST_PARTS = 50  # that are asked where conditions may contradict each other
 STEPS = 1_000  # of the search in each of them
@@ -29,13 +30,13 @@ def counterexample(parts: Iterable[Part], pair: Pair) -> Satisfiability:
                 reason = reason or f"no row in the first {MOST_PARTS} parts that are left over"
                 break
             found = _row_of(part, pair)
-            if found.answer == "yes":
+            if found.answer is Answer.YES:
                 return found
-            if found.answer == "unknown":
+            if found.answer is Answer.UNKNOWN:
                 reason = reason or found.reason
     except ExpansionTooLarge as error:
         reason = str(error)
-    return Satisfiability("unknown" if reason else "no", reason=reason)
+    return Satisfiability(Answer.UNKNOWN if reason else Answer.NO, reason=reason)
 
 
 def _row_of(part: Part, pair: Pair) -> Satisfiability:
@@ -50,4 +51,4 @@ def _row_of(part: Part, pair: Pair) -> Satisfiability:
         row = pair.row(part)
     assert evaluate(pair.query, row) is True
     assert evaluate(pair.stream, row) is not True
-    return Satisfiability("yes", row)
+    return Satisfiability(Answer.YES, row)

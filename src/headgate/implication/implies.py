@@ -20,7 +20,7 @@ from headgate.predicate import (
     holding,
     satisfiable,
 )
-from headgate.predicate.satisfy import Answer
+from headgate.predicate.answer import Answer
 from headgate.schema import Value
 
 Row = Mapping[str, Value | None]
@@ -38,9 +38,9 @@ class Implication:
     reason: str = ""
 
     def __bool__(self) -> bool:
-        if self.answer == "unknown":
+        if self.answer is Answer.UNKNOWN:
             raise UsageError(f"whether it implies is unknown: {self.reason}; look at `.answer`")
-        return self.answer == "yes"
+        return self.answer is Answer.YES
 
 
 def implies(
@@ -62,7 +62,7 @@ def implied(p: Predicate, q: Predicate, declared: Declared, budget: int = BUDGET
     try:
         pair = Pair.of(p, q, declared)
     except ExpansionTooLarge:
-        return Implication("yes") if _is_obvious(p, q) else by_search(p, q, declared)
+        return Implication(Answer.YES) if _is_obvious(p, q) else by_search(p, q, declared)
     parts = uncovered(pair.query_boxes, pair.stream_boxes, budget)
     return _implication(counterexample(parts, pair))
 
@@ -83,6 +83,4 @@ def by_search(p: Predicate, q: Predicate, declared: Declared) -> Implication:
 
 def _implication(found: Satisfiability) -> Implication:
     """What a counterexample, or that there is none, says about the implication."""
-    if found.answer == "no":
-        return Implication("yes")
-    return Implication("no" if found.answer == "yes" else "unknown", found.witness, found.reason)
+    return Implication(found.answer.opposite, found.witness, found.reason)

@@ -19,6 +19,7 @@ from headgate.implication.paper import match
 from headgate.implication.paper.part import MOST_COMPARISONS, Tally, parts_of
 from headgate.implication.space import Boxes
 from headgate.predicate import Predicate, Satisfiability, disjunction, simplify
+from headgate.predicate.answer import Answer
 from headgate.schema import Value
 
 MOST_LISTED = 1_000
@@ -31,14 +32,14 @@ RELAX_METHODS: tuple[RelaxMethod, ...] = get_args(RelaxMethod)
 class Relaxation:
     """A query predicate matched with a stream predicate.
 
-    `covered` says whether the method found the query inside the stream as it was; None where it did
-    not and the truth is unknown, and `reason` says why. `predicate` is the stream's, relaxed: every
-    row of the query and of the stream is one of it, and where it is `exact` no other row is.
-    `witness` is a row of the query that the stream lacks. `comparisons` of sides and `parts` stored
-    at once are the units of the paper's Tables 3 to 6.
+    `covered` says whether the method found the query inside the stream as it was; it is unknown
+    where the method did not and the truth stays open, and `reason` says why. `predicate` is the
+    stream's, relaxed: every row of the query and of the stream is one of it, and where it is
+    `exact` no other row is. `witness` is a row of the query that the stream lacks. `comparisons` of
+    sides and `parts` stored at once are the units of the paper's Tables 3 to 6.
     """
 
-    covered: bool | None
+    covered: Answer
     predicate: Predicate
     exact: bool
     method: RelaxMethod
@@ -58,7 +59,7 @@ class Relaxation:
         if pair is None:
             raise ExpansionTooLarge("what is left over is too many boxes")
         for part in uncovered(pair.query_boxes, pair.stream_boxes, budget):
-            if not pair.conditions or counterexample((part,), pair).answer != "no":
+            if not pair.conditions or counterexample((part,), pair).answer is not Answer.NO:
                 yield pair.predicate(part)
 
     def rest_predicate(self, most: int = MOST_LISTED) -> Predicate | None:
@@ -135,21 +136,20 @@ def relax(
     )
 
 
-def _verdict(matched: Matched, found: Satisfiability, method: str) -> tuple[bool | None, str]:
+def _verdict(matched: Matched, found: Satisfiability, method: str) -> tuple[Answer, str]:
     """What the method found, and why that is not the whole truth."""
-    if matched.covered or found.answer == "yes":
-        return matched.covered, ""
-    if found.answer == "unknown":
-        return None, found.reason
-    return False, f"it is covered, which {method} does not see"
+    if matched.covered or found.answer is Answer.YES:
+        return Answer.YES if matched.covered else Answer.NO, ""
+    if found.answer is Answer.UNKNOWN:
+        return Answer.UNKNOWN, found.reason
+    return Answer.NO, f"it is covered, which {method} does not see"
 
 
 def _without_boxes(wanted: Predicate, given: Predicate, declared: Declared) -> Relaxation:
     """By searching the predicates as they are; what is missing is the query itself."""
     found = implied(wanted, given, declared)
-    covered = {"yes": True, "no": False, "unknown": None}[found.answer]
-    relaxed = given if covered else disjunction((given, wanted))
-    return Relaxation(covered, relaxed, True, "exact", found.witness, found.reason)
+    relaxed = given if found.answer is Answer.YES else disjunction((given, wanted))
+    return Relaxation(found.answer, relaxed, True, "exact", found.witness, found.reason)
 
 
 def _match_exactly(pair: Pair, budget: int) -> tuple[Matched, Satisfiability]:
@@ -159,12 +159,12 @@ def _match_exactly(pair: Pair, budget: int) -> tuple[Matched, Satisfiability]:
         return _match_at_once(pair, budget)
     tally = Tally()
     boxes = stream
-    lacking = Satisfiability("no")
+    lacking = Satisfiability(Answer.NO)
     for at in range(len(query)):
         one = query[at : at + 1]
         left = max(0, budget - tally.comparisons)
         found = counterexample(uncovered(one, boxes, left, tally), pair)
-        if found.answer != "no":
+        if found.answer is not Answer.NO:
             boxes = boxes.and_also(one)
             lacking = found if lacking.witness is None else lacking
     covered = len(boxes) == len(stream)
@@ -179,10 +179,10 @@ def _match_at_once(pair: Pair, budget: int) -> tuple[Matched, Satisfiability]:
     try:
         matched = match_exact(query, stream, budget)
     except ExpansionTooLarge as error:
-        unknown = Satisfiability("unknown", reason=str(error))
+        unknown = Satisfiability(Answer.UNKNOWN, reason=str(error))
         return Matched(False, stream.and_also(query), budget), unknown
     if matched.covered:
-        return matched, Satisfiability("no")
+        return matched, Satisfiability(Answer.NO)
     first = matched.boxes[len(stream) : len(stream) + 1]
     return matched, counterexample(uncovered(first, stream, budget), pair)
 

@@ -86,7 +86,7 @@ class BaseIndex(ABC):
         return self._positions[query_id]
 
     def _read(self, events: Any, used: Collection[str]) -> EventBatch:
-        """Return events as a batch; unless they are one already, with the `used` attributes only."""
+        """Return events as a batch; unless they are one, with the `used` attributes only."""
         if isinstance(events, EventBatch):
             return events
         return from_rows(events, self.stream, columns=used)

@@ -8,7 +8,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from headgate.matching.asc.adapt import Monitor, Period
-from headgate.matching.asc.evaluate import EVENTS
+from headgate.matching.asc.kernels.evaluate import EVENTS
 from headgate.plots.figures import BLUE, GREY, ORANGE, check_plot, save
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from headgate.implication.relax import Relaxation
 from headgate.implication.space import Dimension, Numbers
 from headgate.implication.splits import splits
 from headgate.plots.figures import BLUE, GREEN, GREY, ORANGE, check_plot, save
+from headgate.predicate.answer import Answer
 from headgate.schema import Double, Ordinal
 
 if TYPE_CHECKING:
@@ -81,9 +82,9 @@ def plot_relaxation(found: Relaxation, path: Path) -> None:
 
 
 def _title(found: Relaxation) -> str:
-    told = {True: "covered", False: "not covered", None: "unknown"}[found.covered]
-    told = found.reason if found.covered is False and found.reason else told
-    exact = "" if found.covered or found.exact else ", relaxed by more than is needed"
+    words = {Answer.YES: "covered", Answer.NO: found.reason or "not covered"}
+    told = words.get(found.covered, "unknown")
+    exact = "" if found.covered is Answer.YES or found.exact else ", relaxed by more than is needed"
     return f"{found.method}: {told}{exact}"
 
 

@@ -6,6 +6,7 @@ TRUE matters it has a form without negation (`holding`); where that stays small 
 boxes (`box`, `dnf`).
 """
 
+from headgate.predicate.answer import Answer
 from headgate.predicate.atoms import (
     Atom,
     Column,
@@ -47,6 +48,7 @@ __all__ = [
     "TRUE",
     "UNKNOWN",
     "And",
+    "Answer",
     "Atom",
     "Box",
     "Column",

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
+from headgate.predicate.answer import Answer
 from headgate.predicate.atoms import Atom, Column
 from headgate.predicate.holding import without_nulls
 from headgate.predicate.narrowing import Narrowing
@@ -20,7 +20,6 @@ from headgate.predicate.solve import solve
 from headgate.predicate.tree import And, Or, Predicate
 from headgate.schema import Value, ValueSet
 
-Answer = Literal["yes", "no", "unknown"]
 BUDGET = 20_000
 
 
@@ -59,14 +58,14 @@ def satisfiable(
             continue
         witness = solve(predicate, narrowing)
         if witness is not None:
-            return Satisfiability("yes", witness)
+            return Satisfiability(Answer.YES, witness)
         is_open = True
     if search.steps > budget:
-        return Satisfiability("unknown", reason=f"no answer within {budget:,} steps")
+        return Satisfiability(Answer.UNKNOWN, reason=f"no answer within {budget:,} steps")
     if is_open:
         reason = "patterns or comparisons between attributes leave it open"
-        return Satisfiability("unknown", reason=reason)
-    return Satisfiability("no", reason=search.blamed or "the condition is FALSE")
+        return Satisfiability(Answer.UNKNOWN, reason=reason)
+    return Satisfiability(Answer.NO, reason=search.blamed or "the condition is FALSE")
 
 
 def _branches(search: _Search) -> Iterator[Narrowing]:

@@ -17,6 +17,7 @@ from headgate.implication.implies import implied
 from headgate.implication.pair import Declared
 from headgate.implication.relax import relax
 from headgate.predicate import Predicate, columns, disjunction
+from headgate.predicate.answer import Answer
 from headgate.schema import Stream
 from headgate.sharing.sampled import Bits, Sampled, count, union
 from headgate.sharing.subscription import Subscription
@@ -117,7 +118,7 @@ def _as_one_of(
 def is_inside(narrow: Predicate, wide: Predicate, stream: Stream) -> bool:
     """Does HCR find one condition inside the other?"""
     try:
-        return bool(relax(narrow, wide, stream, method="hcr").covered)
+        return relax(narrow, wide, stream, method="hcr").covered is Answer.YES
     except ExpansionTooLarge:
         return False
 
@@ -129,7 +130,7 @@ def _relaxed(wanted: Predicate, condition: Predicate, stream: Stream) -> Predica
         found = relax(wanted, condition, stream, method="hcr")
     except ExpansionTooLarge:
         return disjunction((condition, wanted))
-    return condition if found.covered else found.predicate
+    return condition if found.covered is Answer.YES else found.predicate
 
 
 def condition_of(content: Content) -> Predicate:
@@ -152,7 +153,7 @@ def implied_by(narrow: Subscription, wide: Subscription, stream: Stream) -> bool
 @lru_cache(maxsize=KEPT)
 def _implied(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
     p, q = narrow.where, wide.where
-    return p == q or implied(p, q, Declared.of(stream, (p, q))).answer == "yes"
+    return p == q or implied(p, q, Declared.of(stream, (p, q))).answer is Answer.YES
 
 
 def _wholes(parts: Sequence[Content], size: int, stream: Stream) -> list[Subscription]:

@@ -16,6 +16,7 @@ from headgate.implication.implies import implied
 from headgate.implication.pair import Declared
 from headgate.implication.relax import relax
 from headgate.predicate import Box, Predicate, disjunction, dnf
+from headgate.predicate.answer import Answer
 from headgate.schema import Interval, Ordinal, Stream
 from headgate.sharing.content import Method, implied_by, is_inside
 from headgate.sharing.subscription import Subscription
@@ -61,9 +62,10 @@ class Coverage:
         condition = disjunction(one.where for one in near)
         try:
             if self.method == "hsr":
-                return bool(relax(wanted.where, condition, self.stream, method="hsr").covered)
+                relaxation = relax(wanted.where, condition, self.stream, method="hsr")
+                return relaxation.covered is Answer.YES
             both = wanted.where, condition
-            return implied(*both, Declared.of(self.stream, both)).answer == "yes"
+            return implied(*both, Declared.of(self.stream, both)).answer is Answer.YES
         except ExpansionTooLarge:
             return False
 

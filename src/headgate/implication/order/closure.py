@@ -33,6 +33,7 @@ from headgate.predicate import (
     evaluate,
     satisfiable,
 )
+from headgate.predicate.answer import Answer
 from headgate.predicate.atoms import Pattern
 from headgate.predicate.candidates import pattern_examples
 from headgate.predicate.narrowing import prefix_range
@@ -187,7 +188,7 @@ class Closure:
         found = _Known(rows=list(self._examples(held, given, plain)))
         if not found.rows:
             first = self._satisfiable(held)
-            found.can_hold = first.answer != "no"
+            found.can_hold = first.answer is not Answer.NO
             if first.witness is not None:
                 found.rows.append(dict(first.witness))
         is_tied = len(plain) < len(given)
@@ -203,9 +204,9 @@ class Closure:
                 if own is not None and side.covers(own):
                     continue
                 answer = self._implied(held, condition, found.rows)
-                if answer == "no":
+                if answer is Answer.NO:
                     continue
-                for sides in (found.possible, found.sure)[: 1 + (answer == "yes")]:
+                for sides in (found.possible, found.sure)[: 1 + (answer is Answer.YES)]:
                     common = side.intersection(sides.get(column, own or side))
                     if not common.is_empty:
                         sides[column] = common
@@ -226,19 +227,19 @@ class Closure:
                     found.sure[column] = side
                     found.possible.setdefault(column, side)
 
-    def _implied(self, held: Predicate, condition: Predicate, rows: list[Row]) -> str:
+    def _implied(self, held: Predicate, condition: Predicate, rows: list[Row]) -> Answer:
         for row in rows:
             self._work -= 1
             if evaluate(condition, row) is not True:
-                return "no"
+                return Answer.NO
         if self._budget == 0 or self._work < 0:
-            return "unknown"
+            return Answer.UNKNOWN
         self._budget -= 1
         counter = self._satisfiable(conjunction((held, Truth(condition, NOT_TRUE))))
         if counter.witness is not None:
             mentioned = {column.key: None for column in columns(held)}
             rows.append({**mentioned, **counter.witness})
-        return {"yes": "no", "no": "yes"}.get(counter.answer, "unknown")
+        return counter.answer.opposite
 
     def _satisfiable(self, held: Predicate) -> Satisfiability:
         declared = Declared.of(self._stream, (held,))

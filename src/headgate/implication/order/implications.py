@@ -26,6 +26,7 @@ from headgate.implication.order.products import Numbers
 from headgate.implication.pair import Declared
 from headgate.jit import warn_before_compiling
 from headgate.predicate import Predicate
+from headgate.predicate.answer import Answer
 from headgate.schema import Stream
 
 MOST_PAIRS = 20_000_000  # of a query and a direct parent
@@ -88,9 +89,9 @@ def _joint(known: Arrays, stream: Stream) -> tuple[Also, list[tuple[int, int]], 
             assert p is not None
             assert q is not None
             budget -= 1
-            answer = "unknown" if budget < 0 else _implied(p, q, stream)
-            holds[at] = answer == "yes"
-            if answer == "unknown":
+            answer = Answer.UNKNOWN if budget < 0 else _implied(p, q, stream)
+            holds[at] = answer is Answer.YES
+            if answer is Answer.UNKNOWN:
                 unknown.append((int(inner[at]), int(outer[at])))
         first.append(inner[holds])
         second.append(outer[holds])
@@ -103,7 +104,7 @@ def _joint(known: Arrays, stream: Stream) -> tuple[Also, list[tuple[int, int]], 
     return Also(offsets, outer[order].astype(np.int64)), unknown, left >= 0
 
 
-def _implied(p: Class, q: Class, stream: Stream) -> str:
+def _implied(p: Class, q: Class, stream: Stream) -> Answer:
     return implied(p.held, q.held, Declared.of(stream, (p.held, q.held))).answer
 
 

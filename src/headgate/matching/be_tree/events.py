@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.matching.be_tree.domain import key_of, point_of
-from headgate.matching.be_tree.match import Events
+from headgate.matching.be_tree.kernels.match import Events
 from headgate.matching.be_tree.predicates import PredicatePool
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.encoding.kernels import group_by_row
