@@ -60,19 +60,16 @@ class Index(Protocol):
 
     Examples
     --------
-    >>> from headgate.matching import build_index
-    >>> from headgate.sql import read_sql
-    >>> queries = read_sql(
-    ...     "CREATE STREAM s (a INT); CREATE QUERY big AS SELECT * FROM s WHERE a > 10"
-    ... )
-    >>> index = build_index(queries)
-    >>> index.match([{"a": 11}, {"a": 3}])[0]
-    ['big']
-    >>> index.locate("big").how
+    >>> import headgate as hg
+    >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
+    >>> index = hg.build_index(queries, stream="trades")
+    >>> index.match([{"symbol": "AAPL", "side": "buy", "qty": 5000}, {"symbol": "MSFT"}])[0]
+    ['big_buys', 'no_venue', 'maybe_large']
+    >>> index.locate("big_buys").how
     'looked at for every event'
-    >>> index.remove("big")
-    >>> len(index)
-    0
+    >>> index.remove("big_buys")
+    >>> "big_buys" in index.match([{"symbol": "AAPL", "side": "buy", "qty": 5000}])[0]
+    False
     """
 
     stream: Stream
