@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.cli.summary import link_lines
-from headgate.cli.watch import watching
+from headgate.cli.summary import describe_links
+from headgate.cli.watch import open_view
 from headgate.spark.job.base import Life
 from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.config_file import read_pipeline
@@ -60,7 +60,7 @@ def test_what_goes_over_links_is_what_the_plan_expected(
     (tmp_path / "network.toml").write_text(network.replace("/a.jsonl", ".jsonl"))
     shop.write_events(10_000, "b.jsonl")
     pipeline = shop.pipeline()
-    with watching(False, read_pipeline(pipeline)) as view:
+    with open_view(False, read_pipeline(pipeline)) as view:
         result = run(pipeline, spark=spark, on_batch=view.batch)
         view.end(result)
     rows = rows_in(tmp_path / "out-job", "traffic")
@@ -77,7 +77,7 @@ def test_what_goes_over_links_is_what_the_plan_expected(
         assert told[ends]["bytes"] == moved
         expected = told[ends]["expected_bytes"]
         assert expected["low"] - 1 <= planned <= expected["high"] + 1
-    assert " expected" in next(link_lines(result.tally.links))
+    assert " expected" in next(describe_links(result.tally.links))
 
 
 def _by_link(rows: list[dict[str, Any]]) -> dict[frozenset[str], tuple[int, float]]:

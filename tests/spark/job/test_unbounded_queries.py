@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from headgate.cli.compact import compact as compact_command
 from headgate.cli.output import Format
-from headgate.cli.summary import stored_lines
-from headgate.cli.watch import watching
+from headgate.cli.summary import describe_stored_rows
+from headgate.cli.watch import open_view
 from headgate.errors import HeadgateError, JobError, PipelineError, Unbounded, UsageError
 from headgate.spark.job.commit.compaction import compact
 from headgate.spark.job.commit.log import Counts
@@ -204,7 +204,7 @@ def test_what_is_told_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     }
     batch = Batch(0, 1, Counts(answers=1), 0.1, {}, None, told)
     for people in (False, True):
-        with watching(people, cast(Any, Path())) as view:
+        with open_view(people, cast(Any, Path())) as view:
             view.batch(batch, Tally())
     line, text = capsys.readouterr().out.splitlines()
     assert json.loads(line)["continuous"]["each"] == {
@@ -214,7 +214,8 @@ def test_what_is_told_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert "1 answer from 6 stored values, 2,000 answers from 70 rows that Spark keeps" in text
     assert (
-        list(stored_lines(told))[1] == "each: 2,000 answers, Spark keeps 70 of at most 1,000 rows"
+        list(describe_stored_rows(told))[1]
+        == "each: 2,000 answers, Spark keeps 70 of at most 1,000 rows"
     )
 
 
