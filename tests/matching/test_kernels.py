@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headgate.matching.keyed import build, records
-from headgate.matching.keyed.by_row import by_row
-from headgate.matching.keyed.entries import key_entries
+from headgate.matching.encoding.kernels import group_by_row
+from headgate.matching.keyed import build
 from headgate.matching.keyed.index import KeyedIndex
-from headgate.matching.keyed.keys import choose_keys
+from headgate.matching.keyed.kernels import records
+from headgate.matching.keyed.kernels.entries import key_entries
+from headgate.matching.keyed.kernels.keys import choose_keys
 from headgate.queries import Query
 from headgate.schema import INT, Attribute, Stream
 from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN
@@ -328,7 +329,7 @@ def test_oracle_by_row() -> None:
         rows = [random.randrange(count) for _ in range(size if count else 0)]
         columns = [random.randrange(9) for _ in rows]
         codes = [random.randrange(99) for _ in rows]
-        start, column, code = by_row(
+        start, column, code = group_by_row(
             count, np.array(rows, np.int64), np.array(columns, np.int32), np.array(codes, np.int32)
         )
         assert (start[0], start[-1], len(start)) == (0, len(rows), count + 1)

@@ -12,8 +12,8 @@ import pytest
 from benchmarks.workloads import begen, box_events, boxes, mixed, mixed_events, pattern_rules
 from headgate.events import from_rows
 from headgate.matching import ScanIndex, kind_of_index
-from headgate.matching.keyed.code_book import code_book
-from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching.encoding.code_book import code_book
+from headgate.matching.encoding.event_columns import EventColumns
 from headgate.predicate import IsNull, Within, evaluate
 from headgate.queries import Query
 from headgate.schema import INT, Attribute, Schema, Stream

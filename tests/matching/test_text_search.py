@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.workloads import pattern_rules
-from headgate.matching.keyed import regex_search
-from headgate.matching.keyed.text_search import TextSearch
+from headgate.matching.encoding import regex_search
+from headgate.matching.encoding.text_search import TextSearch
 from headgate.predicate import Matches, Pattern, atoms
 from headgate.predicate.atoms import PatternKind
 from headgate.predicate.pattern import LikePattern, PatternRefused
