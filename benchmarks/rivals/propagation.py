@@ -26,8 +26,8 @@ from benchmarks.rivals.entries import Entries, Numbers
 from benchmarks.rivals.kernels.propagation import hash_keys, look_up_events
 from benchmarks.rivals.static_index import Events, Layout, StaticIndex
 from headgate.errors import UsageError
-from headgate.matching.keyed.code_book import CodeBook, Regions
-from headgate.matching.matches import Matches, joined
+from headgate.matching.encoding.code_book import CodeBook, Regions
+from headgate.matching.matches import Matches, concatenate_matches
 from headgate.predicate import Predicate, Within
 from headgate.predicate.conjunctions import Conjunction, conjunctions
 from headgate.schema import ValueSet
@@ -68,7 +68,7 @@ class PropagationIndex(StaticIndex):
         built = self._build()
         pieces = built.match(expression_events(expressions, built.book))
         matches = [Matches(p.offsets, p.positions, self._ids, first=p.row) for p in pieces]
-        return joined(matches, self._ids)
+        return concatenate_matches(matches, self._ids)
 
     def _lay_out(self, entries: Entries) -> Layout:
         clusters, known = make_clusters(entries)

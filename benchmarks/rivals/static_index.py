@@ -17,13 +17,11 @@ import numpy.typing as npt
 from benchmarks.rivals.entries import Entries, Numbers, are_conjunctions, make_entries
 from benchmarks.rivals.kernels.entries import collect_owners
 from headgate.errors import ExpansionTooLarge, QuerySetError
-from headgate.matching.admission import check_held
 from headgate.matching.base import BaseIndex
-from headgate.matching.filing import Filing
-from headgate.matching.found import Found, of_events
-from headgate.matching.keyed.code_book import CodeBook
-from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.matches import Matches
+from headgate.matching.encoding.code_book import CodeBook
+from headgate.matching.encoding.event_columns import EventColumns
+from headgate.matching.matches import Matches, RowMatches, to_events
+from headgate.matching.protocol import Placement
 from headgate.predicate import Atom, Compare, IsNull, Within
 from headgate.predicate import Matches as TextMatches
 from headgate.predicate.conjunctions import Conjunction, conjunctions
@@ -76,7 +74,7 @@ class BuiltQueries:
     always: Numbers
     positions: int
 
-    def match(self, events: Events) -> Iterator[Found]:
+    def match(self, events: Events) -> Iterator[RowMatches]:
         """The matches of events, in as many pieces as there is room for."""
         rows = len(events.start) - 1
         most, row = len(self.entries), 0
@@ -91,7 +89,7 @@ class BuiltQueries:
             matched = ends, out[: ends[-1]]
             if not plain:
                 matched = collect_owners(*matched, self.owner, self.always, seen)
-            yield Found(row, *matched)
+            yield RowMatches(row, *matched)
             row = end
 
 
@@ -128,7 +126,7 @@ class StaticIndex(BaseIndex):
             return cls.build(stream, list(decode_queries(encoded, schema)))
         index = cls(stream)
         index._ids = unpack(encoded.ids)
-        index._live = {name: position for position, name in enumerate(index._ids)}
+        index._positions = {name: position for position, name in enumerate(index._ids)}
         index._encoded = encoded
         index._build()
         return index
@@ -142,12 +140,12 @@ class StaticIndex(BaseIndex):
             return str(error)
         return None
 
-    def _take(self, query: Query, position: int) -> None:
+    def _add(self, query: Query, position: int) -> None:
         expressed = self._split(query)
         self._change()
         self._conjunctions[position] = expressed
 
-    def _drop(self, query_id: str, position: int) -> None:
+    def _discard(self, query_id: str, position: int) -> None:
         del query_id
         self._change()
         del self._conjunctions[position]
@@ -162,11 +160,11 @@ class StaticIndex(BaseIndex):
         columns = EventColumns(batch.table, len(batch.events))
         start, column, code = built.book.codes(columns)
         matches = built.match(Events(start, column, code, code))
-        yield from of_events(batch, matches, self._ids)
+        yield from to_events(batch, matches, self._ids)
 
-    def filing(self, query_id: str) -> Filing:
-        check_held(query_id, self._live)
-        return Filing(self.kind, self.how)
+    def locate(self, query_id: str) -> Placement:
+        self._position_of(query_id)
+        return Placement(self.kind, self.how)
 
     def describe(self) -> dict[str, Any]:
         built = self._build()

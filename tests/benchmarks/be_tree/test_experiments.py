@@ -13,7 +13,7 @@ from benchmarks.be_tree import BE_TREE, sweep
 from benchmarks.be_tree.contestants import AUTO, EVERYBODY, SIFT
 from benchmarks.harness.experiment import Experiment
 from benchmarks.harness.report import make_table
-from tests.scale import soaking
+from tests.scale import slow_unless_in
 
 TINY = 0.0005
 # The others differ from one of these in a parameter; a soak runs all.
@@ -42,7 +42,7 @@ def ends(experiment: Experiment) -> Result:
 
 
 @pytest.mark.parametrize(
-    "experiment", BE_TREE.experiments if soaking() else SOME, ids=lambda experiment: experiment.name
+    "experiment", slow_unless_in(SOME, BE_TREE.experiments), ids=lambda experiment: experiment.name
 )
 def test_runs(experiment: Experiment) -> None:
     """Every contestant gives the same matches, and every claim has a verdict."""
