@@ -118,7 +118,7 @@ def _condition(
     except Unfit as reason:
         return f"{place.file}:{place.line}: {reason}"
     except SqlError as error:
-        return str(error.located(place))
+        return str(error.shift_to(place))
 
 
 def _of_text(line: bytes) -> str | None:

@@ -10,7 +10,7 @@ from headgate.errors import ExpansionTooLarge
 from headgate.events import EventBatch
 from headgate.matching.found import Found, from_pairs
 from headgate.matching.scan import ScanIndex
-from headgate.predicate.conjunctions import Conjunction, conjunctions
+from headgate.predicate.conjunctions import Conjunction, to_conjunctions
 from headgate.queries import Query
 from headgate.schema import Stream
 
@@ -62,6 +62,6 @@ class Scanned:
 def few_conjunctions(query: Query) -> tuple[Conjunction, ...] | None:
     """The query as an OR of conjunctions; None where there are too many."""
     try:
-        return conjunctions(query.where)
+        return to_conjunctions(query.where)
     except ExpansionTooLarge:
         return None

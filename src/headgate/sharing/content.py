@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Literal
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.implies import implied
-from headgate.implication.pair import Declared
+from headgate.implication.implies import decide_implication
+from headgate.implication.pair import Constraints
 from headgate.implication.relax import relax
-from headgate.predicate import Predicate, columns, disjunction
+from headgate.predicate import Predicate, collect_columns, disjunction
 from headgate.predicate.answer import Answer
 from headgate.schema import Stream
 from headgate.sharing.sampled import Bits, Sampled, count, union
@@ -153,7 +153,7 @@ def implied_by(narrow: Subscription, wide: Subscription, stream: Stream) -> bool
 @lru_cache(maxsize=KEPT)
 def _implied(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
     p, q = narrow.where, wide.where
-    return p == q or implied(p, q, Declared.of(stream, (p, q))).answer is Answer.YES
+    return p == q or decide_implication(p, q, Constraints.of(stream, (p, q))).answer is Answer.YES
 
 
 def _wholes(parts: Sequence[Content], size: int, stream: Stream) -> list[Subscription]:
@@ -187,5 +187,5 @@ def _shaped(
     if whole is not None and condition is None:
         attributes = set(whole.attributes)
     if condition is not None:
-        attributes = {column.name for column in columns(condition)}
+        attributes = {column.name for column in collect_columns(condition)}
     return Content(rows, size, frozenset(names), frozenset(attributes), whole, condition)

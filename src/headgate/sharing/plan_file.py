@@ -70,7 +70,7 @@ def _of_origin(origin: Origin) -> Told:
 
 
 def _origin(told: Told, schema: Schema) -> Origin:
-    return Origin(**{**told, "stream": schema.the_stream(told["stream"])})
+    return Origin(**{**told, "stream": schema.stream(told["stream"])})
 
 
 def _of_flow(flow: Flow, queries: Mapping[str, Query]) -> Told:
@@ -97,7 +97,7 @@ def _of_flow(flow: Flow, queries: Mapping[str, Query]) -> Told:
 def _flow(told: Told, number: int, queries: Mapping[str, Query], schema: Schema) -> Flow:
     where: Predicate | None = None
     if "relaxed" in told:
-        where = parse_where(told["relaxed"], schema.the_stream(told["stream"]))
+        where = parse_where(told["relaxed"], schema.stream(told["stream"]))
     elif not told.get("everything"):
         where = _wanted(told["members"], queries)
     return Flow(

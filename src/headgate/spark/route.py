@@ -19,7 +19,7 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not
 
 from headgate.errors import UsageError, did_you_mean
 from headgate.matching import build_index
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.queries import Query, QuerySet
 from headgate.schema import Attribute, Stream
 from headgate.spark.frames import listed, quoted, used_columns, warn
@@ -57,7 +57,7 @@ def route(
     if left_out:
         kinds = "joins, aggregates, DISTINCT and row windows"
         warn(f"left out: {kinds} are not routed: {listed(left_out)}")
-    used = {c.name for query in found.filters(chosen.name) for c in columns(query.where)}
+    used = {c.name for query in found.filters(chosen.name) for c in collect_columns(query.where)}
     return Route(
         chosen,
         tuple(attribute for attribute in chosen if attribute.name in used),

@@ -29,7 +29,7 @@ from headgate.matching.found import Found, of_events
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.matches import Matches
 from headgate.matching.scanned import Scanned, few_conjunctions
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.predicate.conjunctions import Conjunction
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
@@ -47,7 +47,7 @@ class AscIndex(BaseIndex):
     "Adaptive two-level optimization for selection predicates of multiple continuous queries". The
     attributes are taken in an order that drops events early, and that adapts to the stream. For
     many queries on few attributes: memory is regions × queries bits. A query with OR has a bit for
-    each conjunction; one of more than `conjunctions.CAP` of them is scanned instead.
+    each conjunction; one of more than `MAX_CONJUNCTIONS` of them is scanned instead.
 
     Guarantee: that of `scan`, whatever the order. A change costs a bit in each row, and a row for
     each new constant. Changes wait for a match and matches for each other, a chunk at a time; a
@@ -138,7 +138,7 @@ class AscIndex(BaseIndex):
             self._scanned.insert(query, position)
         else:
             self._bitmaps.add(position, parts)
-        self._mentioned[query.id] = {column.name for column in columns(query.where)}
+        self._mentioned[query.id] = {column.name for column in collect_columns(query.where)}
         self._uses.update(self._mentioned[query.id])
         self._ordering.note_change()
 

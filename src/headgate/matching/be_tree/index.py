@@ -31,7 +31,7 @@ from headgate.matching.found import Found, of_events
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.matches import Matches
 from headgate.matching.scanned import Scanned, few_conjunctions
-from headgate.predicate import And, Predicate, Within, columns
+from headgate.predicate import And, Predicate, Within, collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
@@ -46,7 +46,7 @@ class BeTreeIndex(BaseIndex):
     """A tree that tells expressions apart by one attribute after the other, and adapts itself.
 
     "Analysis and optimization for Boolean expression indexing" (BE-Tree), sections 4 to 7. A query
-    with OR is an expression for each conjunction; one of more than `conjunctions.CAP` of them is
+    with OR is an expression for each conjunction; one of more than `MAX_CONJUNCTIONS` of them is
     scanned instead, because nothing exponential is ever expanded.
 
     Guarantee: that of `scan`, unless `absent="weak"` was chosen. Cost of a change: O(k log N) for k
@@ -105,7 +105,7 @@ class BeTreeIndex(BaseIndex):
         if not sets:
             self._others_than_sets.add(query.id)
         if not sets or not isinstance(query.where, And) or parts != (query.where.parts,):
-            self._others |= {column.name for column in columns(query.where)}
+            self._others |= {column.name for column in collect_columns(query.where)}
         if parts is None:
             self._scanned.insert(query, position)
         else:

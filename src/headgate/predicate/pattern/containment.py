@@ -7,7 +7,7 @@ from headgate.predicate.pattern.like import ANY_MANY, ANY_ONE, LikePattern, Piec
 MOST = 1_000_000  # symbols of two patterns, multiplied
 
 
-def contains(outer: LikePattern, inner: LikePattern) -> bool:
+def like_contains(outer: LikePattern, inner: LikePattern) -> bool:
     """Does the outer pattern match the inner one, read as a text that holds wildcards?
 
     `_` of the outer pattern stands for a character or `_`, and `%` for anything; then every text of
