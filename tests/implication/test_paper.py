@@ -192,7 +192,7 @@ def test_agree_all_methods_with_the_cells() -> None:
 
 def test_breadth_first_declines_too_many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is exponential ends in an error that says what does better."""
-    monkeypatch.setattr("headgate.implication.paper.exact_matching.MOST_SIDES", 10)
+    monkeypatch.setattr("headgate.implication.paper.exact_matching.MAX_STORED_SIDES", 10)
     dice = Seeded(1)
     boxes = [random_box(dice, 4, 30) for _ in range(60)]
     whole = Space.of(boxes)

@@ -14,9 +14,9 @@ def like_contains(outer: LikePattern, inner: LikePattern) -> bool:
     the inner pattern is one of the outer. Very long patterns are taken not to be.
 
     >>> from headgate.predicate.pattern.like import parse_like
-    >>> contains(parse_like("%b%"), parse_like("a_b%c"))
+    >>> like_contains(parse_like("%b%"), parse_like("a_b%c"))
     True
-    >>> contains(parse_like("a%"), parse_like("%a"))
+    >>> like_contains(parse_like("a%"), parse_like("%a"))
     False
     """
     pattern, text = _symbols(outer), _symbols(inner)
