@@ -71,7 +71,7 @@ bench-sharing: $(READY) ## what streams move in random networks, by strategy; pl
 		$(BIN)/python -m benchmarks sharing-$$one || exit 1; done
 
 soak: $(READY) ## the property tests with fifty times the cases
-	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/stateful tests/sharing tests/spark/test_sharing.py tests/spark/test_bench_synopsis.py tests/spark/test_modes.py tests/spark/test_bench_route.py tests/matching/test_plain_kernels.py tests/matching/test_million.py tests/benchmarks/be_tree tests/benchmarks/asc tests/benchmarks/implication
+	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/stateful tests/sharing tests/spark/job/test_sharing.py tests/spark/test_bench_synopsis.py tests/spark/test_modes.py tests/spark/test_bench_route.py tests/matching/test_plain_kernels.py tests/matching/test_million.py tests/benchmarks/be_tree tests/benchmarks/asc tests/benchmarks/implication
 
 fix: $(READY) ## format and mend what ruff can
 	$(BIN)/ruff check --fix .

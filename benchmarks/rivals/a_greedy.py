@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from benchmarks.rivals.routed import Bits, Rows
 from headgate.jit import kernel, popcount
-from headgate.matching.asc.bits import and_row, left_in
+from headgate.matching.asc.kernels.sequences import and_row, left_in
 
 PROFILE = 500  # events
 SAMPLED = 0.05  # of all events

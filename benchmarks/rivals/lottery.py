@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from benchmarks.rivals.routed import Bits, Rows
 from headgate.jit import kernel, popcount
-from headgate.matching.asc.bits import and_row
+from headgate.matching.asc.kernels.sequences import and_row
 
 WINDOW = 1_000  # events
 

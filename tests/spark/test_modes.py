@@ -23,7 +23,7 @@ import headgate as hg
 from headgate.matching.auto import FEW
 from headgate.queries import QuerySet
 from headgate.snapshot import publish
-from headgate.spark.java import java_home
+from headgate.spark.session.java import java_home
 from tests.scale import in_a_soak
 from tests.spark import own_job
 

@@ -21,7 +21,7 @@ from headgate.implication.paper.part import Part, Side, to_parts
 from headgate.implication.relax import Relaxation
 from headgate.implication.space import Dimension, Numbers
 from headgate.implication.splits import split_query
-from headgate.plots.figures import BLUE, GREEN, GREY, ORANGE, check_plot, save
+from headgate.plots.figures import BLUE, GREEN, GREY, ORANGE, check_plot_path, save_figure
 from headgate.predicate.answer import Answer
 from headgate.schema import Double, Ordinal
 
@@ -46,7 +46,7 @@ QUERY: Style = {"fill": False, "edgecolor": "black", "linewidth": 1.6, "linestyl
 
 def plot_relaxation(found: Relaxation, path: Path) -> None:
     """Write a picture of a relaxation; the conditions must speak of exactly two attributes."""
-    check_plot(path)
+    check_plot_path(path)
     pair, relaxed = found.pair, found.boxes
     if pair is None or relaxed is None:
         raise UsageError("these conditions are too many boxes to be drawn")
@@ -78,7 +78,7 @@ def plot_relaxation(found: Relaxation, path: Path) -> None:
         drawing.boxes(name, parts, layers[name][1])
     drawing.finish(_title(found))
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def _title(found: Relaxation) -> str:

@@ -17,7 +17,7 @@ from headgate.jit import warn_before_compiling
 from headgate.matching.admission import check_held
 from headgate.matching.asc.adapt import Monitor, Tally
 from headgate.matching.asc.bitmaps import Bitmaps
-from headgate.matching.asc.evaluate import COUNTED, Table, Way, evaluate
+from headgate.matching.asc.kernels.evaluate import COUNTED, Table, Way, evaluate
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Order, Sample, used_constructs
 from headgate.matching.asc.ordering import Ordering

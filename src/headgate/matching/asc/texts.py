@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.asc.fill import fill_text_rows
+from headgate.matching.asc.kernels.fill import fill_text_rows
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.keyed.text_search import TextSearch
 from headgate.predicate import Column, Matches, Pattern

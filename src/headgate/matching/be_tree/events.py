@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.matching.be_tree.domain import key_of, point_of
-from headgate.matching.be_tree.match import Events
+from headgate.matching.be_tree.kernels.match import Events
 from headgate.matching.be_tree.predicates import PredicatePool
 from headgate.matching.keyed.by_row import by_row
 from headgate.matching.keyed.event_columns import EventColumns

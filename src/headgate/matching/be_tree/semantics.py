@@ -32,8 +32,8 @@ import numpy.typing as npt
 
 from headgate.errors import ExpansionTooLarge, HeadgateError, UsageError, did_you_mean
 from headgate.matching.be_tree.domain import is_exact, key_of
-from headgate.matching.be_tree.expressions import Event, leads_to, relation_bits
-from headgate.matching.be_tree.pools import LIVE
+from headgate.matching.be_tree.kernels.expressions import Event, leads_to, relation_bits
+from headgate.matching.be_tree.kernels.pools import LIVE
 from headgate.matching.be_tree.predicates import closed, hull
 from headgate.predicate import Predicate, Within
 from headgate.predicate.conjunctions import to_conjunctions
