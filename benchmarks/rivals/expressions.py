@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.rivals.static import Events
 from headgate.errors import UsageError
-from headgate.matching.keyed.code_book import CodeBook, Regions
+from headgate.matching.encoding.code_book import CodeBook, Regions
 from headgate.predicate import Predicate, Within
 from headgate.predicate.conjunctions import Conjunction, to_conjunctions
 from headgate.schema import ValueSet

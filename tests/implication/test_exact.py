@@ -14,7 +14,7 @@ from headgate.implication.paper import match_predicates
 from headgate.implication.paper.part import ComparisonCounter, to_parts
 from headgate.implication.space import Boxes, Space
 from tests.implication.boxes import as_set, grid, random_box
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.strategies import Dice, Seeded
 
 
@@ -29,7 +29,7 @@ def drawn(dice: Dice, most: int) -> tuple[Space, Boxes, Boxes]:
 def test_agree_with_the_cells() -> None:
     """Covered, the relaxed union and what is left over, by kernel and plainly, cell by cell."""
     dice, covered = Seeded(seed(1)), 0
-    for _ in range(many(1_500)):
+    for _ in range(case_count(1_500)):
         space, query, stream = drawn(dice, 25)
         needed, had = grid(to_parts(query), space), grid(to_parts(stream), space)
         matched = match_exact(query, stream)
@@ -44,13 +44,13 @@ def test_agree_with_the_cells() -> None:
             assert (left == needed & ~had).all()
             volumes = [np.prod([high - low for low, high in part]) for part in parts]
             assert sum(volumes) == left.sum(), "parts overlap"
-    assert covered > many(200)
+    assert covered > case_count(200)
 
 
 def test_agree_hcr_compiled_and_plain() -> None:
     """The compiled HCR gives the boxes that the plain one gives."""
     dice = Seeded(seed(2))
-    for _ in range(many(500)):
+    for _ in range(case_count(500)):
         space, query, stream = drawn(dice, 9)
         plain, compiled = (
             match_predicates(space, query, stream, "hcr"),

@@ -18,7 +18,7 @@ from headgate.predicate import Predicate
 from headgate.schema import DOUBLE, Attribute, Stream
 from headgate.sql import parse_where
 from tests.implication.boxes import as_set, grid, random_box
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.strategies import Seeded
 
 PLANE = Stream("plane", (Attribute("a", DOUBLE), Attribute("b", DOUBLE)))
@@ -160,7 +160,7 @@ def test_agree_all_methods_with_the_cells() -> None:
     """Every method with and without quick check and index: exact ones find what the cells show,
     heuristics never more; and options change neither answer nor boxes."""
     dice, found = Seeded(seed(7)), 0
-    for _ in range(many(120)):
+    for _ in range(case_count(120)):
         dimensions, size = 1 + dice.below(4), 2 + dice.below(7)
         wanted = [random_box(dice, dimensions, size) for _ in range(dice.below(4))]
         given = [random_box(dice, dimensions, size) for _ in range(dice.below(9))]
@@ -187,7 +187,7 @@ def test_agree_all_methods_with_the_cells() -> None:
                     if check_first or method != "hsr":
                         same.add((matched.covered, str(as_set(matched.boxes))))
             assert len(same) == 1
-    assert found > many(20)
+    assert found > case_count(20)
 
 
 def test_breadth_first_declines_too_many_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from headgate.schema import INT, Attribute, Stream
 from headgate.sql import parse_where
 from tests.boundaries import STREAM, Row
 from tests.corpus import SHARDS, cases
-from tests.scale import many
+from tests.scale import case_count
 
 CAP = 300
 
@@ -54,7 +54,7 @@ def test_oracle_dnf(shard: int) -> None:
         for row in case.rows:
             found = any(member(row, conjunct, case.predicate) for conjunct in conjuncts)
             assert found == (evaluate(case.predicate, row) is True), (case.text, row)
-    assert expanded > many(250)
+    assert expanded > case_count(250)
 
 
 def test_explosion_is_declined_quickly() -> None:

@@ -14,7 +14,7 @@ from tests.boundaries import STREAM, Row
 from tests.boundaries import VALUES as CHOICES
 from tests.corpus import SHARDS, SIZE, cases
 from tests.oracles.formulas import INTS, Formula, Formulas, conjunction, is_possible
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.strategies import Clauses, Seeded
 
 
@@ -33,7 +33,7 @@ def check(formula: Formula) -> str:
 @pytest.mark.parametrize("shard", SHARDS)
 def test_oracle_satisfiable(shard: int) -> None:
     """On integers with comparisons among them, every "no" is z3's too, and few stay open."""
-    dice, count = Seeded(seed(shard)), many(500)
+    dice, count = Seeded(seed(shard)), case_count(500)
     answers = Counter(check(Formulas(dice).formula(3)) for _ in range(count))
     assert answers["yes"] > count // 4
     assert answers["no"] > count // 40
@@ -43,7 +43,7 @@ def test_oracle_satisfiable(shard: int) -> None:
 @pytest.mark.parametrize("shard", SHARDS)
 def test_oracle_contradictions(shard: int) -> None:
     """The same for long conjunctions, most of which contradict themselves."""
-    dice, count = Seeded(seed(shard) + 100), many(250)
+    dice, count = Seeded(seed(shard) + 100), case_count(250)
     answers = Counter(
         check(conjunction([Formulas(dice).formula(1) for _ in range(4 + dice.below(5))]))
         for _ in range(count)
@@ -66,7 +66,7 @@ def test_witness_is_true(shard: int) -> None:
         if any(evaluate(case.predicate, row) is True for row in case.rows):
             assert found.answer != "no", case.text
         assert (found.answer == "yes") != bool(found.reason), case.text
-    assert answers["unknown"] <= many(SIZE) // 50, answers
+    assert answers["unknown"] <= case_count(SIZE) // 50, answers
 
 
 SMALL = (("side",), ("side", "client.name"), ("qty", "ratio"), ("price", "wide"), ("day", "seen"))
@@ -82,7 +82,7 @@ def test_oracle_no_row_contradicts_a_no(names: tuple[str, ...]) -> None:
         for values in product(*((None, *CHOICES[a.type.sql]) for a in attributes))
     ]
     dice, refuted = Seeded(seed(len(names))), 0
-    for _ in range(many(600)):
+    for _ in range(case_count(600)):
         clauses = Clauses(dice, attributes)
         clauses.palette = attributes
         text = " AND ".join(f"({clauses.condition(1)})" for _ in range(2 + dice.below(2)))
@@ -90,7 +90,7 @@ def test_oracle_no_row_contradicts_a_no(names: tuple[str, ...]) -> None:
         if decide_satisfiability(predicate).answer == "no":
             refuted += 1
             assert not any(evaluate(predicate, row) is True for row in universe), text
-    assert refuted > many(50)
+    assert refuted > case_count(50)
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,14 @@ from headgate.sharing.plan import make_plan
 from headgate.sharing.planner import Planner, PublishedStream, Strategy
 from headgate.sharing.sampled import SampledStream
 from headgate.sql import Script
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, check, planner, rows, steps
 
 
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
 def test_never_dearer(strategy: Strategy, method: Method) -> None:
     """With bandwidths, and after any history."""
-    for number in range(many(4)):
+    for number in range(case_count(4)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         given = planner(random, strategy, method, bounded=True)
         list(steps(random, given, 8, any_way=True))

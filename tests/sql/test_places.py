@@ -13,7 +13,7 @@ from headgate.schema import INT, Schema
 from headgate.sql import Places, Scope, Script, places, render_predicate
 from headgate.sql.where import parse_condition
 from tests.boundaries import STREAM
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.statements import Statements
 from tests.strategies import Clauses, Seeded
 
@@ -153,7 +153,7 @@ def check(query: Query, script: Script) -> None:
 def test_random_statements(shard: int) -> None:
     """Joins, windows and aggregates of any shape."""
     dice = Seeded(seed(shard))
-    for _ in range(many(40)):
+    for _ in range(case_count(40)):
         statements, script = Statements(dice), Script(Schema())
         read = list(script.read(statements.schema() + statements.queries(4)))
         found = [each for each in read if isinstance(each, Query)]
@@ -167,7 +167,7 @@ def test_random_statements(shard: int) -> None:
 def test_random_conditions(shard: int) -> None:
     """WHERE clauses over the whole language."""
     dice, script = Seeded(seed(shard)), Script(Schema((STREAM,)))
-    for _ in range(many(300)):
+    for _ in range(case_count(300)):
         where = Clauses(dice).where()
         (query,) = script.read(f"CREATE QUERY q AS SELECT DISTINCT qty FROM trades WHERE {where}")
         assert isinstance(query, Query), query

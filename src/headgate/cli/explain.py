@@ -29,7 +29,7 @@ from headgate.events import parse_json_lines
 from headgate.events.json_text import as_json
 from headgate.findings import Explanation
 from headgate.findings import explain as explained
-from headgate.matching import Filing, Index, build_index, kind_of_index
+from headgate.matching import Index, Placement, build_index, kind_of_index
 from headgate.predicate import Row, collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
@@ -88,9 +88,9 @@ def explain(
     if tree and not is_held:
         raise UsageError(f"`{id}` is no filter on one stream, so no tree holds it")
     held = build_index(found, kind, stream=chosen) if is_held else None
-    filing = held.filing(query.id) if query and held else None
-    order = held.describe()["order"] if held and filing and filing.index == "asc" else None
-    explanation = explained(query, found.schema, row, filing) if query else None
+    placement = held.locate(query.id) if query and held else None
+    order = held.describe()["order"] if held and placement and placement.index == "asc" else None
+    explanation = explained(query, found.schema, row, placement) if query else None
     if format is Format.json:
         told = explanation.as_json() if explanation else {}
         told |= {"order": order} if order else {}
@@ -99,7 +99,7 @@ def explain(
         if explanation:
             _print_explanation(explanation, order)
         if tree and held:
-            _print_tree(held, id, filing)
+            _print_tree(held, id, placement)
     no_match = explanation is not None and row is not None and not explanation.is_match
     raise typer.Exit(FINDINGS if no_match else ALL_WELL)
 
@@ -177,12 +177,12 @@ def _print_explanation(explanation: Explanation, order: Sequence[str] | None) ->
     out.print(_describe_flip(explanation))
 
 
-def _describe_placement(filing: Filing) -> str:
+def _describe_placement(placement: Placement) -> str:
     """How an index finds the query."""
-    text = f"by {filing.index}: {filing.how}"
-    if filing.share is not None:
-        text += f", about {100 * filing.share:.2g} % of them"
-    return "\n             ".join([text, *filing.conditions])
+    text = f"by {placement.index}: {placement.how}"
+    if placement.share is not None:
+        text += f", about {100 * placement.share:.2g} % of them"
+    return "\n             ".join([text, *placement.conditions])
 
 
 def _build_condition_tree(explanation: Explanation) -> Tree:
@@ -217,7 +217,7 @@ def _tree_to_json(held: Index) -> dict[str, Any]:
     return {"tree": lines, "index": held.describe()}
 
 
-def _print_tree(held: Index, id: str | None, filing: Filing | None) -> None:
+def _print_tree(held: Index, id: str | None, placement: Placement | None) -> None:
     out = open_console()
     shape = held.describe()
     nodes = [format_count(shape[f"{noun}s"], noun) for noun in ("partition", "bucket")]
@@ -233,7 +233,7 @@ def _print_tree(held: Index, id: str | None, filing: Filing | None) -> None:
     out.print()
     out.print(
         _nest_labels(
-            _mark_leaves(_outline_tree(held), id or "", filing.conditions if filing else ())
+            _mark_leaves(_outline_tree(held), id or "", placement.conditions if placement else ())
         )
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.findings.flip import Flip, find_flip
-from headgate.matching import Filing
+from headgate.matching import Placement
 from headgate.predicate import (
     And,
     Column,
@@ -48,7 +48,7 @@ class Explanation:
     truth: bool | None = None
     atoms: tuple[AtomTruth, ...] = ()
     flip: Flip | None = None
-    placement: Filing | None = None
+    placement: Placement | None = None
 
     @property
     def is_match(self) -> bool:
@@ -86,11 +86,11 @@ class Explanation:
 
 
 def explain(
-    query: Query, schema: Schema, row: Row | None = None, placement: Filing | None = None
+    query: Query, schema: Schema, row: Row | None = None, placement: Placement | None = None
 ) -> Explanation:
     """The plan of a query; with a row, the truth of each atom and a change that flips it.
 
-    `filing` is where an index keeps the query, if there is one.
+    `placement` is where an index keeps the query, if there is one.
     """
     needed = render_predicate(to_monotone(query.where))
     names = tuple(dict.fromkeys(column.key for column in _list_columns(query)))

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
-from headgate.matching.filing import Filing
 from headgate.matching.matches import Matches
-from headgate.matching.protocol import Index
+from headgate.matching.protocol import Index, Placement
 from headgate.matching.scan import ScanIndex
 from headgate.predicate import IsNull, Within, collect_columns, iter_atoms
 from headgate.queries import Query
@@ -141,8 +140,8 @@ class AutoIndex:
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         return self._index.match_chunks(events)
 
-    def filing(self, query_id: str) -> Filing:
-        return self._index.filing(query_id)
+    def locate(self, query_id: str) -> Placement:
+        return self._index.locate(query_id)
 
     def describe(self) -> dict[str, Any]:
         return {**self._index.describe(), "chosen_because": self._because}

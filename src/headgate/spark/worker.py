@@ -112,7 +112,7 @@ def load(directory: str, stream: str, kind: str, options: AscOptions | None = No
 
 def _keyed(snapshot: Snapshot, stream: Stream) -> Loaded:
     """Straight from the arrays: a query is an object only where its version is asked for."""
-    from headgate.matching.keyed.of_snapshot import index_of_snapshot
+    from headgate.matching.keyed.from_snapshot import index_of_snapshot
 
     built = index_of_snapshot(snapshot, stream)
     built.threads = 1

@@ -15,6 +15,7 @@ from headgate.predicate import Predicate, decide_satisfiability, to_monotone
 from headgate.schema import INT, STRING, Attribute, Interval, Stream, ValueSet
 from headgate.sql import parse_where
 from tests.boundaries import STREAM
+from tests.scale import at_least, case_count
 from tests.strategies import Clauses, Seeded
 
 SMALL = Stream(
@@ -102,21 +103,21 @@ def agree(conditions: Sequence[Predicate], stream: Stream) -> bool:
 def test_the_fast_order_is_that_of_the_definition(seed: int) -> None:
     """On small sets over few values, with CHECK, NOT NULL, <>, IN, OR, NOT, LIKE and a < b."""
     decided = 0
-    for number in range(250):
+    for number in range(case_count(250)):
         dice = Random(1000 * seed + number)
         wheres = [where(dice, dice.choice((0, 1, 1, 2))) for _ in range(dice.randint(2, 12))]
         decided += agree([parse_where(one, SMALL) for one in wheres], SMALL)
-    assert decided > 220
+    assert decided > at_least(220)
 
 
 def test_the_whole_language_agrees() -> None:
     """On sets of clauses over all types, as far as they are decided."""
     decided = 0
-    for seed in range(100):
+    for seed in range(case_count(100)):
         clauses = Clauses(Seeded(seed), STREAM.attributes[2 * (seed % 9) :][:2])
         wheres = [clauses.where(1) for _ in range(6)]
         decided += agree([parse_where(one, STREAM) for one in wheres], STREAM)
-    assert decided > 60
+    assert decided > at_least(60)
 
 
 def test_a_chain_has_one_parent_each() -> None:

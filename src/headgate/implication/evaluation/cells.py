@@ -21,7 +21,7 @@ from headgate.implication.evaluation.numbering import (
     encode_integers,
 )
 from headgate.implication.space import Cells, Dimension
-from headgate.matching.keyed.code_book import Regions
+from headgate.matching.encoding.code_book import Regions
 from headgate.predicate import Column
 from headgate.schema import Double
 from headgate.schema.types import NAN_RANK

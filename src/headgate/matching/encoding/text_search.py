@@ -8,8 +8,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.keyed.like_search import LikeSearch
-from headgate.matching.keyed.regex_search import RegexSearch
+from headgate.matching.encoding.like_search import LikeSearch
+from headgate.matching.encoding.regex_search import RegexSearch
 from headgate.predicate import Pattern
 from headgate.predicate.atoms import PatternKind, TextMatcher
 from headgate.predicate.pattern import LikePattern, parse_like

@@ -8,15 +8,15 @@ import numpy as np
 
 from headgate.errors import ExpansionTooLarge
 from headgate.events import EventBatch
-from headgate.matching.found import Found, from_pairs
+from headgate.matching.matches import RowMatches
 from headgate.matching.scan import ScanIndex
 from headgate.predicate.conjunctions import Conjunction, to_conjunctions
 from headgate.queries import Query
 from headgate.schema import Stream
 
 
-class Scanned:
-    """A scan with the positions that its queries have in the other index."""
+class ScanFallback:
+    """A scan whose queries have the positions of another index."""
 
     def __init__(self, stream: Stream) -> None:
         self._scan = ScanIndex(stream)
@@ -39,28 +39,32 @@ class Scanned:
         del self._positions[query_id]
         self._scan.remove(query_id)
 
-    def added_to(self, found: Iterator[Found], batch: EventBatch, known: int) -> Iterator[Found]:
-        """What the other index finds, piece by piece, with what the scan does; without queries that
-        came after the first `known`."""
-        return (self._together(piece, batch, known) for piece in found) if len(self) else found
+    def add_matches(
+        self, pieces: Iterator[RowMatches], batch: EventBatch, limit: int
+    ) -> Iterator[RowMatches]:
+        """Return the matches of the other index, with those of the scan that are below a limit."""
+        return (self._merge(piece, batch, limit) for piece in pieces) if len(self) else pieces
 
-    def _together(self, piece: Found, batch: EventBatch, known: int) -> Found:
+    def _merge(self, piece: RowMatches, batch: EventBatch, limit: int) -> RowMatches:
         scanned = self._scan.match(batch.table.slice(piece.row, piece.end - piece.row))
-        at = np.array([self._positions.get(name, -1) for name in scanned.known_ids], np.int64)
+        # from the scan's own positions to those of the other index; −1 for a removed query
+        position_of = np.array(
+            [self._positions.get(query_id, -1) for query_id in scanned.known_ids], np.int64
+        )
+        positions = position_of[scanned.positions]
+        is_wanted = (positions >= 0) & (positions < limit)
         rows = np.arange(len(scanned))
-        mine = np.repeat(rows, np.diff(scanned.offsets))
-        positions = at[scanned.positions]
-        kept = (positions >= 0) & (positions < known)
-        return from_pairs(
+        scanned_rows = np.repeat(rows, np.diff(scanned.offsets))
+        return RowMatches.from_pairs(
             piece.row,
             len(rows),
-            np.concatenate((np.repeat(rows, np.diff(piece.offsets)), mine[kept])),
-            np.concatenate((piece.positions, positions[kept])),
+            np.concatenate((np.repeat(rows, np.diff(piece.offsets)), scanned_rows[is_wanted])),
+            np.concatenate((piece.positions, positions[is_wanted])),
         )
 
 
-def few_conjunctions(query: Query) -> tuple[Conjunction, ...] | None:
-    """The query as an OR of conjunctions; None where there are too many."""
+def try_conjunctions(query: Query) -> tuple[Conjunction, ...] | None:
+    """Return the query as an OR of conjunctions; None if there are too many."""
     try:
         return to_conjunctions(query.where)
     except ExpansionTooLarge:
