@@ -29,7 +29,7 @@ from headgate.errors import UsageError
 from headgate.matching.encoding.code_book import CodeBook, Regions
 from headgate.matching.matches import Matches, concatenate_matches
 from headgate.predicate import Predicate, Within
-from headgate.predicate.conjunctions import Conjunction, conjunctions
+from headgate.predicate.conjunctions import Conjunction, to_conjunctions
 from headgate.schema import ValueSet
 
 
@@ -131,7 +131,7 @@ def expression_events(predicates: Iterable[Predicate], book: CodeBook) -> Events
 
 
 def _single(event: int, predicate: Predicate) -> Conjunction:
-    parts = conjunctions(predicate)
+    parts = to_conjunctions(predicate)
     if len(parts) != 1 or not all(isinstance(atom, Within) for atom in parts[0]):
         raise UsageError(
             f"event {event} is not one conjunction of comparisons with constants; split an OR"

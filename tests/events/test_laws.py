@@ -47,7 +47,7 @@ from headgate.schema import (
     Timestamp,
     Type,
 )
-from headgate.schema.clock import parse_clock, parse_date
+from headgate.schema.clock import parse_date, parse_timestamp
 from tests.events.helpers import exact
 from tests.events.oracle import DeadError, read_line
 from tests.scale import case_count
@@ -282,7 +282,7 @@ def test_forms_are_those_of_literals(day: date, clock: datetime) -> None:
     row = {"d": day.isoformat(), "t": clock.isoformat()}
     (found,) = from_rows([row], declared).table.to_pylist()
     assert found["d"] == parse_date(row["d"])
-    assert found["t"] == TIMESTAMP.moment(parse_clock(row["t"]))
+    assert found["t"] == TIMESTAMP.moment(parse_timestamp(row["t"]))
 
 
 @given(st.lists(LINES | st.just("") | st.just(" \t"), max_size=12))

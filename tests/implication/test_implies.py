@@ -10,8 +10,8 @@ import pytest
 import z3
 
 import headgate as hg
-from headgate.implication.implies import by_search
-from headgate.implication.pair import Declared
+from headgate.implication.implies import decide_by_search
+from headgate.implication.pair import Constraints
 from headgate.predicate import evaluate
 from headgate.queries import Query
 from headgate.schema import INT, STRING, Attribute, Schema, Stream
@@ -232,7 +232,7 @@ def test_agree_with_the_search(shard: int) -> None:
         q = parse_where(f"({other.text}) OR ({one.text}) AND qty IS NOT NULL", STREAM)
         found = hg.implies(p, q, STREAM)
         answers[found.answer] += 1
-        searched = by_search(p, q, Declared.of(STREAM, (p, q)))
+        searched = decide_by_search(p, q, Constraints.of(STREAM, (p, q)))
         assert {found.answer, searched.answer} != {"yes", "no"}, (one.text, other.text)
         if found.answer == "yes":
             for row in (*one.rows, *other.rows):

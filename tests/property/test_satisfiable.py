@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from headgate.predicate import Column, evaluate, satisfiable
+from headgate.predicate import Column, decide_satisfiability, evaluate
 from headgate.schema import Schema, Stream
 from headgate.sql import Script, parse_where
 from tests.boundaries import STREAM, Row
@@ -21,7 +21,7 @@ from tests.strategies import Clauses, Seeded
 def check(formula: Formula) -> str:
     """The answer, confirmed: a "yes" by its row, a "no" by z3."""
     predicate = parse_where(formula.text, INTS)
-    found = satisfiable(predicate)
+    found = decide_satisfiability(predicate)
     if found.answer == "yes":
         assert found.witness is not None
         assert evaluate(predicate, found.witness) is True, formula.text
@@ -58,7 +58,7 @@ def test_witness_is_true(shard: int) -> None:
     each of its type; and no row that is TRUE ever meets a "no"."""
     answers = Counter[str]()
     for case in cases(shard):
-        found = satisfiable(case.predicate)
+        found = decide_satisfiability(case.predicate)
         answers[found.answer] += 1
         if found.answer == "yes":
             assert found.witness is not None
@@ -87,7 +87,7 @@ def test_oracle_no_row_contradicts_a_no(names: tuple[str, ...]) -> None:
         clauses.palette = attributes
         text = " AND ".join(f"({clauses.condition(1)})" for _ in range(2 + dice.below(2)))
         predicate = parse_where(text, STREAM)
-        if satisfiable(predicate).answer == "no":
+        if decide_satisfiability(predicate).answer == "no":
             refuted += 1
             assert not any(evaluate(predicate, row) is True for row in universe), text
     assert refuted > case_count(50)
@@ -122,7 +122,7 @@ def test_oracle_no_row_contradicts_a_no(names: tuple[str, ...]) -> None:
 def test_answers(text: str, answer: str) -> None:
     """Answers that can be checked by eye, over all types."""
     predicate = parse_where(text, STREAM)
-    found = satisfiable(predicate)
+    found = decide_satisfiability(predicate)
     assert found.answer == answer
     assert answer == "no" or evaluate(predicate, found.witness or {}) is True
 
@@ -141,17 +141,17 @@ def test_domains_count() -> None:
         ("qty <= 0", "no"),
         ("qty <= 0 OR qty IS NULL", "yes"),
     ):
-        found = satisfiable(parse_where(where, stream), domains)
+        found = decide_satisfiability(parse_where(where, stream), domains)
         assert found.answer == answer, where
 
 
 def test_a_small_budget_is_no_answer() -> None:
     """Past its budget the search says so, and never "no"."""
     text = " AND ".join(f"(a <> {n} OR b <> {n} OR c = d)" for n in range(12)) + " AND a <> a"
-    found = satisfiable(parse_where(text, INTS), budget=5)
+    found = decide_satisfiability(parse_where(text, INTS), budget=5)
     assert found.answer in ("unknown", "no")
     assert found.answer == "unknown" or "budget" not in found.reason
     hard = " AND ".join(f"(a = {n} OR b = {n} OR c = {n})" for n in range(40))
-    found = satisfiable(parse_where(hard, INTS), budget=100)
+    found = decide_satisfiability(parse_where(hard, INTS), budget=100)
     assert found.answer == "unknown"
     assert "100 steps" in found.reason

@@ -24,7 +24,7 @@ SIZE = 400
 def declared(text: str) -> tuple[Stream, list[Query]]:
     script = Script(Schema())
     found = [one for one in script.read(text) if isinstance(one, Query)]
-    return script.schema.the_stream("s"), found
+    return script.schema.stream("s"), found
 
 
 def workload(seed: int, jobs: int) -> tuple[Stream, list[Query], pa.Table]:

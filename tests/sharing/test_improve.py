@@ -48,7 +48,7 @@ def test_who_has_no_room_for_a_moment() -> None:
     assert isinstance(inside, Query)
     sample = pa.table({"k": pa.array(np.arange(100), pa.int32())})
     network = Network.of([Node("A"), Node("B")], [Link(("A", "B"), bandwidth=250)])
-    sampled = SampledStream(script.schema.the_stream("s"), 100.0, sample)
+    sampled = SampledStream(script.schema.stream("s"), 100.0, sample)
     given = Planner(network, [PublishedStream(sampled, "A")], strategy="share")
     given.register(wide, "B")
     given.register(inside, "B")

@@ -10,7 +10,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from headgate.predicate import Compare, Predicate, atoms, evaluate
+from headgate.predicate import Compare, Predicate, evaluate, iter_atoms
 from headgate.schema import DOUBLE
 from headgate.sql import WhereReader
 from headgate.testing.generate import every_type, random_rows, random_where
@@ -27,7 +27,7 @@ def widened(predicate: Predicate) -> bool:
         isinstance(atom, Compare)
         and atom.left.type != atom.right.type
         and DOUBLE in (atom.left.type, atom.right.type)
-        for atom in atoms(predicate)
+        for atom in iter_atoms(predicate)
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import headgate as hg
-from headgate.predicate import Column, atoms
+from headgate.predicate import Column, iter_atoms
 from headgate.queries import Query
 from headgate.schema import INT, Schema
 from headgate.sql import Places, Scope, Script, places, render_predicate
@@ -133,17 +133,17 @@ def test_tests(where: str, expected: list[str]) -> None:
     assert isinstance(query, Query), query
     told = places(query, script.schema)
     assert [place.text for _, place in told.conditions] == expected
-    assert [atom for atom, _ in told.conditions] == list(atoms(query.where))
+    assert [atom for atom, _ in told.conditions] == list(iter_atoms(query.where))
 
 
 def check(query: Query, script: Script) -> None:
     """All atoms are told, in order, and each fragment means its atom."""
     told = places(query, script.schema)
     found = [atom for atom, _ in told.conditions]
-    assert not found or found == list(atoms(query.where))
-    scope = Scope(tuple((s.alias, script.schema.the_stream(s.stream)) for s in query.sources))
+    assert not found or found == list(iter_atoms(query.where))
+    scope = Scope(tuple((s.alias, script.schema.stream(s.stream)) for s in query.sources))
     for atom, place in told.conditions:
-        assert atom in list(atoms(parse_condition(place.text, scope))), place
+        assert atom in list(iter_atoms(parse_condition(place.text, scope))), place
     assert list(told.outputs) == [output.name for output in query.outputs]
     assert tuple(told.groups) == query.group_by
     assert list(told.sources) == [source.alias for source in query.sources]

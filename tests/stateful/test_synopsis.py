@@ -259,7 +259,7 @@ def test_redundant_occurrences(select: str) -> None:
         events: list[Event] = []
         for _ in range(12):
             stream = numbers.choice("ST")
-            row = {a.name: numbers.randrange(4) for a in schema.the_stream(stream)}
+            row = {a.name: numbers.randrange(4) for a in schema.stream(stream)}
             events.append((stream, row))
             run.push(stream, row)
             assert dict(run.answer()) == dict(answer(query, schema, collected(events)))

@@ -34,7 +34,7 @@ class Judge:
         sources = [Source(f"table_of_{s.alias}", s.alias) for s in found.query.sources]
         self.select = render_select(replace(found.query, sources=tuple(sources)))
         for source, table in zip(found.query.sources, sources, strict=True):
-            stream = found.schema.the_stream(source.stream)
+            stream = found.schema.stream(source.stream)
             types = ("TIMESTAMP" if isinstance(a.type, Timestamp) else a.type.sql for a in stream)
             columns = ", ".join(f'"{a.name}" {t}' for a, t in zip(stream, types, strict=True))
             self.duck.execute(f"CREATE TABLE {table.stream} ({columns})")

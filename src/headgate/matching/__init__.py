@@ -28,7 +28,7 @@ def build_index(
     """
     if threads is not None and threads < 1:
         raise UsageError(f"{threads} threads match nothing; ask for at least 1")
-    chosen = queries.schema.the_stream(stream)
+    chosen = queries.schema.stream(stream)
     found = kind_of_index(kind).build(chosen, queries.filters(chosen.name))
     if threads is not None:
         found.threads = threads

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from headgate.matching.matches import Matches
 from headgate.matching.protocol import Index, Placement
 from headgate.matching.scan import ScanIndex
-from headgate.predicate import IsNull, Within, atoms, columns
+from headgate.predicate import IsNull, Within, collect_columns, iter_atoms
 from headgate.queries import Query
 from headgate.schema import Stream
 
@@ -105,11 +105,11 @@ class AutoIndex:
     def _suits(self, bitmaps: AscIndex, query: Query) -> bool:
         """Is the query one for these bitmaps, which may have it already?"""
         needed = bitmaps.bytes_with(query)
-        self._columns |= {column.name for column in columns(query.where)}
+        self._columns |= {column.name for column in collect_columns(query.where)}
         return (
             needed is not None
             and needed <= CACHED
-            and all(isinstance(atom, Within | IsNull) for atom in atoms(query.where))
+            and all(isinstance(atom, Within | IsNull) for atom in iter_atoms(query.where))
             and len(self._columns) <= FEW_ATTRIBUTES
             and len(bitmaps) < MOST_IN_BITMAPS
         )

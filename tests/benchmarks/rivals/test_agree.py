@@ -23,6 +23,7 @@ from headgate.testing.contract import query
 from tests.benchmarks.rivals.rivals import RIVALS
 from tests.boundaries import STREAM
 from tests.corpus import cases
+from tests.scale import at_least
 from tests.strategies import Seeded, row
 
 LEVELS: tuple[Level, ...] = tuple(EXPRESSIVENESS)
@@ -68,7 +69,7 @@ def test_agree_with_scan_on_every_type(kind: type[StaticIndex]) -> None:
         for n, case in enumerate(cases(shard))
     ]
     queries = [one for one in drawn if kind.refusal(one) is None]
-    assert len(queries) > 300
+    assert len(queries) > at_least(300)
     dice = Seeded(9)
     schema = pa.schema([(attribute.name, attribute.type.arrow) for attribute in STREAM])
     events = pa.Table.from_pylist([row(dice) for _ in range(300)], schema=schema)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.predicate import Column, Compare
-from headgate.predicate.comparison import HOLDS, order
+from headgate.predicate.comparison import OPERATOR_TESTS, compare_values
 from headgate.schema import BIGINT, DOUBLE, INT, STRING, DecimalType, Timestamp, Type
 from headgate.stateful.runtime import join
 from headgate.stateful.runtime.join import Lines, Tie, fulfilled, joined
@@ -92,7 +92,7 @@ def _holds(tie: Tie, values: dict[Column, list[Any]], rows: tuple[int, ...]) -> 
     right = values[tie.other_column][rows[tie.other]]
     if left is None or right is None:
         return False
-    return HOLDS[tie.operator](order(left, right, Timestamp()), 0)  # type: ignore[index]
+    return OPERATOR_TESTS[tie.operator](compare_values(left, right, Timestamp()), 0)  # type: ignore[index]
 
 
 def test_a_decimal_meets_a_double_exactly() -> None:

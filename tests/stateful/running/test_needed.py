@@ -27,7 +27,7 @@ def test_rows_that_are_not_needed_reduce_to_nothing() -> None:
             continue
         near = events_of(statement, numbers, 10)
         for name, row in (*near, *rows(statement, numbers, list(program.streams), 10)):
-            stream = statement.schema.the_stream(name)
+            stream = statement.schema.stream(name)
             if is_needed(program, stream, row):
                 taken += 1
                 continue

@@ -127,7 +127,7 @@ class Trial:
 
     def reduced(self, stream: str, rows: list[Row]) -> list[bytes]:
         """The reductions of rows that are cut in two; at times merged."""
-        declared, columns = self.schema.the_stream(stream), self.reduction.attributes(stream)
+        declared, columns = self.schema.stream(stream), self.reduction.attributes(stream)
         at = self.numbers.randrange(len(rows) + 1)
         halves = [from_rows(half, declared, columns=columns) for half in (rows[:at], rows[at:])]
         parts = [self.reduction.reduced(stream, half) for half in halves]
