@@ -77,7 +77,7 @@ def build_index(
     >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
     >>> index = hg.build_index(queries, "keyed", stream="trades", threads=1)
     >>> index.match([{"symbol": "AAPL", "side": "buy", "qty": 5000}, {"symbol": "MSFT"}]).total
-    6
+    5
     """
     _check_usage(kind, threads, options)
     chosen = queries.schema.the_stream(stream)
