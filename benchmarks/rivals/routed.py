@@ -22,7 +22,7 @@ from headgate.matching.asc.order import used_constructs
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.matches import Matches, RowMatches, concatenate_matches, to_events
 from headgate.matching.scan_fallback import try_conjunctions
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.queries import Query
 from headgate.schema import Stream
 
@@ -57,7 +57,7 @@ class Regions:
             if parts is None or len(parts) != 1:
                 raise QuerySetError(f"`{query.id}` has OR; a rival order takes conjunctions only")
             self.bitmaps.add(position, parts)
-            self.columns |= {column.name for column in columns(query.where)}
+            self.columns |= {column.name for column in collect_columns(query.where)}
         self.bitmaps.settle()
         self.constructs, of_texts = used_constructs(self.bitmaps)
         if len(of_texts):

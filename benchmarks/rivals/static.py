@@ -24,7 +24,7 @@ from headgate.matching.matches import Matches, RowMatches, to_events
 from headgate.matching.protocol import Placement
 from headgate.predicate import Atom, Compare, IsNull, Within
 from headgate.predicate import Matches as TextMatches
-from headgate.predicate.conjunctions import Conjunction, conjunctions
+from headgate.predicate.conjunctions import Conjunction, to_conjunctions
 from headgate.predicate.tree import conjunction
 from headgate.queries import Query, Source
 from headgate.schema import Schema, Stream
@@ -179,7 +179,7 @@ class StaticIndex(BaseIndex):
     def _expressed(cls, query: Query) -> tuple[Conjunction, ...]:
         """The query as conjunctions, or an error that names what the rival cannot do."""
         try:
-            found = conjunctions(query.where)
+            found = to_conjunctions(query.where)
         except ExpansionTooLarge as error:
             raise QuerySetError(f"`{query.id}` is {error}") from None
         for flaw in (cls._flaw(atom) for atoms in found for atom in atoms):
@@ -199,7 +199,7 @@ class StaticIndex(BaseIndex):
         if self._encoded is not None:
             schema = Schema((self.stream,))
             for position, query in enumerate(decode_queries(self._encoded, schema)):
-                self._conjunctions[position] = conjunctions(query.where)
+                self._conjunctions[position] = to_conjunctions(query.where)
         self._encoded = self._built = None
 
     def _ready(self) -> Built:

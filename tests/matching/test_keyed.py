@@ -21,14 +21,14 @@ from headgate.snapshot.arrays import encode_queries
 from headgate.snapshot.arrays.atoms import atoms_from
 from headgate.testing.contract import query
 from headgate.testing.generate import every_type, random_rows, random_where
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 
 
 def test_oracle_codes() -> None:
     """An atom on one column is TRUE for a value just when the value's code is in its intervals."""
     random, stream = Random(seed(3)), every_type()
     schema = Schema((stream,))
-    queries = [query(stream, f"q{n}", random_where(random, stream)) for n in range(many(300))]
+    queries = [query(stream, f"q{n}", random_where(random, stream)) for n in range(case_count(300))]
     encoded = encode_queries(queries, schema)
     rows: list[dict[str, Any]] = [dict(row) for row in random_rows(random, stream, 150)]
     book, intervals = code_book(encoded.atoms, schema)

@@ -10,14 +10,14 @@ from headgate.sharing.content import Method
 from headgate.sharing.plan import make_plan
 from headgate.sharing.planner import Planner, Strategy
 from headgate.sharing.rearrange import rearrange_plan
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, check, planner, rows, steps
 
 
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
 def test_forgotten(strategy: Strategy, method: Method) -> None:
     """Every order comes to the same plan, with the same queries and exactly their rows."""
-    for number in range(many(2)):
+    for number in range(case_count(2)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         found = planner(random, strategy, method)
         list(steps(random, found, 8, any_way=True))

@@ -30,7 +30,7 @@ from headgate.events.json_text import as_json
 from headgate.findings import Explanation
 from headgate.findings import explain as explained
 from headgate.matching import Index, Placement, build_index, get_index_class
-from headgate.predicate import Row, columns
+from headgate.predicate import Row, collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 
@@ -117,9 +117,9 @@ def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> No
 def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> str:
     """The stream whose queries are indexed: that of the query, or the one that was named."""
     if query is None:
-        return schema.the_stream(named).name
+        return schema.stream(named).name
     read = [source.stream for source in query.sources]
-    if named is not None and schema.the_stream(named).name not in read:
+    if named is not None and schema.stream(named).name not in read:
         raise UsageError(f"`{query.id}` reads {' and '.join(read)}, not {named}")
     return query.stream
 
@@ -128,9 +128,9 @@ def _parse_event(query: Query, schema: Schema, event: str) -> Row:
     """The event as typed values, under the names that the query uses."""
     if len(query.sources) > 1:
         raise UsageError(f"`{query.id}` joins streams; one event does not decide it")
-    stream = schema.the_stream(query.stream)
+    stream = schema.stream(query.stream)
     _warn_of_unknown_keys(event, stream)
-    used = [column.name for column in columns(query.where)]
+    used = [column.name for column in collect_columns(query.where)]
     text = event.encode(errors="replace")
     batch = parse_json_lines([text], stream, source="--event", columns=used)
     if batch.dead:

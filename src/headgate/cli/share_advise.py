@@ -65,7 +65,7 @@ def advise(
     files = ", ".join(map(str, queries or ()))
     if not found.schema.streams:
         raise UsageError(f"{files} declares no stream; give its schema: -s schema.sql")
-    declared = found.schema.the_stream(stream)
+    declared = found.schema.stream(stream)
     every = found.filters(declared.name)
     filters = [one for one in every if satisfiable_query(one, found.schema).answer is not Answer.NO]
     if not filters:

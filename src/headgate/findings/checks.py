@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 from headgate.errors import UsageError
-from headgate.implication.order.signature import signature
-from headgate.predicate import Predicate, Satisfiability, holding, simplify
+from headgate.implication.order.signature import order_free_key
+from headgate.predicate import Predicate, Satisfiability, simplify, to_monotone
 from headgate.predicate.answer import Answer
 from headgate.queries import Query, QuerySet, satisfiable_query
 from headgate.schema import Schema, Stream
@@ -163,14 +163,12 @@ def _relate_queries(
     conditions = []
     for at, (query, verdict) in enumerate(zip(queries, verdicts, strict=True)):
         never = verdict.answer is Answer.NO
-        conditions.append(simplify(query.where) if never else holding(query.where))
-        found.append(_Relations(signature(conditions[at])))
+        conditions.append(simplify(query.where) if never else to_monotone(query.where))
+        found.append(_Relations(order_free_key(conditions[at])))
         if query.kind == "filter" and not never:
             filters.setdefault(query.stream, []).append(at)
     for name, places in filters.items():
-        order = _order_conditions(
-            [conditions[at] for at in places], schema.the_stream(name), advance
-        )
+        order = _order_conditions([conditions[at] for at in places], schema.stream(name), advance)
         ids = [queries[at].id for at in places]
         for number, at in enumerate(places):
             first = order.same_as[number]
@@ -187,9 +185,9 @@ def _order_conditions(
 ) -> Order:
     """What implies what, the obvious way where there are few."""
     if len(held) > MAX_PAIRWISE_FILTERS:
-        from headgate.implication.order.implications import implications
+        from headgate.implication.order.implications import find_implications
 
-        return implications(held, stream, advance)
+        return find_implications(held, stream, advance)
     from headgate.implication.order.definition import order_by_definition
 
     advance(len(held))
@@ -198,7 +196,7 @@ def _order_conditions(
 
 def _describe_unknowns(order: Order, number: int, ids: Sequence[str]) -> str:
     reasons = []
-    unknown = order.open.get(number, [])
+    unknown = order.undecided.get(number, [])
     if unknown:
         listed = list_ids([ids[p] for p in unknown])
         reasons.append(f"its patterns or comparisons leave open whether it is implied by {listed}")

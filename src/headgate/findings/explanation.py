@@ -16,11 +16,11 @@ from headgate.predicate import (
     Predicate,
     Row,
     Truth,
-    atoms,
-    columns,
+    collect_columns,
     columns_of,
     evaluate,
-    holding,
+    iter_atoms,
+    to_monotone,
 )
 from headgate.predicate.tree import children
 from headgate.queries import Aggregate, Query, query_version
@@ -64,7 +64,7 @@ class Explanation:
             "sql": render_select(self.query),
             "true_when": self.true_when,
             "attributes": list(self.attributes),
-            "atoms": len(set(atoms(self.query.where))),
+            "atoms": len(set(iter_atoms(self.query.where))),
             "found": self.placement.as_json() if self.placement else None,
         }
         if self.row is None:
@@ -92,7 +92,7 @@ def explain(
 
     `placement` is where an index keeps the query, if there is one.
     """
-    needed = render_predicate(holding(query.where))
+    needed = render_predicate(to_monotone(query.where))
     names = tuple(dict.fromkeys(column.key for column in _list_columns(query)))
     if row is None:
         return Explanation(query, needed, names, placement=placement)
@@ -110,7 +110,7 @@ def explain(
 
 def _list_columns(query: Query) -> Iterator[Column]:
     """The columns of WHERE, then those of SELECT and GROUP BY."""
-    yield from columns(query.where)
+    yield from collect_columns(query.where)
     for output in query.outputs:
         source = output.expression
         column = source.argument if isinstance(source, Aggregate) else source
@@ -126,7 +126,7 @@ def _evaluate_atoms(predicate: Predicate, row: Row) -> tuple[AtomTruth, ...]:
             {column.key: row.get(column.key) for column in columns_of(atom)},
             evaluate(atom, row),
         )
-        for atom in dict.fromkeys(atoms(predicate))
+        for atom in dict.fromkeys(iter_atoms(predicate))
     )
 
 

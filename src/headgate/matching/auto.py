@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from headgate.matching.matches import Matches
 from headgate.matching.protocol import Index, Placement
 from headgate.matching.scan import ScanIndex
-from headgate.predicate import IsNull, Within, atoms, columns
+from headgate.predicate import IsNull, Within, collect_columns, iter_atoms
 from headgate.queries import Query
 from headgate.schema import Stream
 
@@ -113,11 +113,11 @@ class AutoIndex:
     def _fits_bitmaps(self, bitmaps: AscIndex, query: Query) -> bool:
         """Return whether a query, which they may hold already, belongs into these bitmaps."""
         bytes_needed = bitmaps.bytes_with(query)
-        self._columns |= {column.name for column in columns(query.where)}
+        self._columns |= {column.name for column in collect_columns(query.where)}
         return (
             bytes_needed is not None
             and bytes_needed <= MAX_BITMAP_BYTES
-            and all(isinstance(atom, Within | IsNull) for atom in atoms(query.where))
+            and all(isinstance(atom, Within | IsNull) for atom in iter_atoms(query.where))
             and len(self._columns) <= MAX_BITMAP_ATTRIBUTES
             and len(bitmaps) < MAX_BITMAP_QUERIES
         )

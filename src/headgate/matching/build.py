@@ -14,7 +14,7 @@ from headgate.matching.auto import MIN_INDEXED_QUERIES, AutoIndex
 from headgate.matching.matches import Numbers
 from headgate.matching.protocol import Index
 from headgate.matching.scan import ScanIndex
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.queries import Query, QuerySet
 from headgate.schema import Stream
 
@@ -80,7 +80,7 @@ def build_index(
     5
     """
     _check_usage(kind, threads, options)
-    chosen = queries.schema.the_stream(stream)
+    chosen = queries.schema.stream(stream)
     index = _build(chosen, queries.filters(chosen.name), kind, options)
     return _use_threads(index, threads)
 
@@ -100,7 +100,7 @@ def build_index_from_snapshot(
     may get, would need all objects, and again for every version.
     """
     _check_usage(kind, threads, options)
-    chosen = snapshot.schema.the_stream(stream)
+    chosen = snapshot.schema.stream(stream)
     if kind == "keyed" or (kind == "auto" and len(snapshot) >= MIN_INDEXED_QUERIES):
         from headgate.matching.keyed.from_snapshot import build_from_snapshot
 
@@ -109,7 +109,7 @@ def build_index_from_snapshot(
         return SnapshotIndex(index, frozenset(keyed.columns), keyed.queries_at)
     filters = snapshot.query_set().filters(chosen.name)
     index = _use_threads(_build(chosen, filters, kind, options), threads)
-    names = frozenset(column.name for query in filters for column in columns(query.where))
+    names = frozenset(column.name for query in filters for column in collect_columns(query.where))
     return SnapshotIndex(index, names, lambda positions: [filters[p] for p in positions.tolist()])
 
 

@@ -30,13 +30,13 @@ from headgate.predicate import (
     Predicate,
     Truth,
     Within,
-    atoms,
-    columns,
+    collect_columns,
+    iter_atoms,
 )
 from headgate.predicate import (
     Matches as TextMatches,
 )
-from headgate.predicate.comparison import HOLDS, order, zone_of
+from headgate.predicate.comparison import OPERATOR_TESTS, compare_values, zone_of
 from headgate.queries import Query
 from headgate.schema import DecimalType, Integer, Stream, Type
 
@@ -71,14 +71,14 @@ class ScanIndex(BaseIndex):
     def _add(self, query: Query, position: int) -> None:
         where = interned(query.where, self._atoms)
         self._wheres[query.id] = position, where
-        self._uses.update(map(id, atoms(where)))
-        self._columns.update(column.name for column in columns(where))
+        self._uses.update(map(id, iter_atoms(where)))
+        self._columns.update(column.name for column in collect_columns(where))
 
     def _discard(self, query_id: str, position: int) -> None:
         del position
         _, where = self._wheres.pop(query_id)
-        self._uses.subtract(map(id, atoms(where)))
-        self._columns.subtract(column.name for column in columns(where))
+        self._uses.subtract(map(id, iter_atoms(where)))
+        self._columns.subtract(column.name for column in collect_columns(where))
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         with self._lock:
@@ -232,7 +232,7 @@ class Evaluation:
 def _text(atom: TextMatches, column: CodedColumn) -> Mask:
     """A pattern is tried once on each distinct text of the batch."""
     distinct = np.unique(column.codes)
-    test = atom.pattern.compiled
+    test = atom.pattern.matcher
     answers = np.zeros(len(column.ranked or ()) + 1, dtype=np.bool_)
     if column.ranked:
         answers[distinct] = [test.matches(text) for text in column.ranked_at(distinct)]
@@ -241,14 +241,14 @@ def _text(atom: TextMatches, column: CodedColumn) -> Mask:
 
 def compared(atom: Compare, left: CodedColumn, right: CodedColumn) -> Mask:
     """Two columns compared: by their codes where these have one order, else value by value."""
-    holds: Any = HOLDS[atom.operator]
+    holds: Any = OPERATOR_TESTS[atom.operator]
     if _same_codes(left, right):
         result: Mask = holds(left.codes, right.codes)
     else:
         zone = zone_of(left.type, right.type)
         result = np.fromiter(
             (
-                a is not None and b is not None and holds(order(a, b, zone), 0)
+                a is not None and b is not None and holds(compare_values(a, b, zone), 0)
                 for a, b in zip(left.values, right.values, strict=True)
             ),
             dtype=np.bool_,

@@ -10,7 +10,7 @@ from headgate.errors import ExpansionTooLarge
 from headgate.events import EventBatch
 from headgate.matching.matches import RowMatches
 from headgate.matching.scan import ScanIndex
-from headgate.predicate.conjunctions import Conjunction, conjunctions
+from headgate.predicate.conjunctions import Conjunction, to_conjunctions
 from headgate.queries import Query
 from headgate.schema import Stream
 
@@ -66,6 +66,6 @@ class ScanFallback:
 def try_conjunctions(query: Query) -> tuple[Conjunction, ...] | None:
     """Return the query as an OR of conjunctions; None if there are too many."""
     try:
-        return conjunctions(query.where)
+        return to_conjunctions(query.where)
     except ExpansionTooLarge:
         return None

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Literal
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.implies import implied
-from headgate.implication.pair import Declared
+from headgate.implication.implies import decide_implication
+from headgate.implication.pair import Constraints
 from headgate.implication.relax import relax
-from headgate.predicate import Predicate, columns, disjunction
+from headgate.predicate import Predicate, collect_columns, disjunction
 from headgate.predicate.answer import Answer
 from headgate.schema import Stream
 from headgate.sharing.sampled import Bits, SampledStream, count_bits, unite_bits
@@ -157,7 +157,7 @@ def is_implied_by(narrow: Subscription, wide: Subscription, stream: Stream) -> b
 @lru_cache(maxsize=IMPLICATION_CACHE_SIZE)
 def _is_proven_implied(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
     p, q = narrow.where, wide.where
-    return p == q or implied(p, q, Declared.of(stream, (p, q))).answer is Answer.YES
+    return p == q or decide_implication(p, q, Constraints.of(stream, (p, q))).answer is Answer.YES
 
 
 def _find_widest(parts: Sequence[Content], size: int, stream: Stream) -> list[Subscription]:
@@ -191,5 +191,5 @@ def _build_content(
     if whole is not None and condition is None:
         attributes = set(whole.attributes)
     if condition is not None:
-        attributes = {column.name for column in columns(condition)}
+        attributes = {column.name for column in collect_columns(condition)}
     return Content(rows, size, frozenset(names), frozenset(attributes), whole, condition)

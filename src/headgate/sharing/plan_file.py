@@ -75,7 +75,7 @@ def _origin_to_json(origin: Origin) -> JsonObject:
 
 
 def _origin_from_json(told: JsonObject, schema: Schema) -> Origin:
-    return Origin(**{**told, "stream": schema.the_stream(told["stream"])})
+    return Origin(**{**told, "stream": schema.stream(told["stream"])})
 
 
 def _flow_to_json(flow: Flow, queries: Mapping[str, Query]) -> JsonObject:
@@ -104,7 +104,7 @@ def _flow_from_json(
 ) -> Flow:
     where: Predicate | None = None
     if "relaxed" in told:
-        where = parse_where(told["relaxed"], schema.the_stream(told["stream"]))
+        where = parse_where(told["relaxed"], schema.stream(told["stream"]))
     elif not told.get("everything"):
         where = _unite_members(told["members"], queries)
     return Flow(

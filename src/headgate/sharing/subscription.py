@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headgate.errors import UsageError
-from headgate.predicate import Column, Predicate, columns
+from headgate.predicate import Column, Predicate, collect_columns
 from headgate.queries import Query
 from headgate.sharing.sampled import Bits, SampledStream, count_bits
 
@@ -43,5 +43,5 @@ def subscribe(query: Query, target: str, sampled: SampledStream) -> Subscription
     stream = sampled.stream
     names = [o.expression.name for o in query.outputs if isinstance(o.expression, Column)]
     outputs = frozenset(stream[name].name for name in names or stream.names)
-    used = frozenset(stream[column.name].name for column in columns(query.where))
+    used = frozenset(stream[column.name].name for column in collect_columns(query.where))
     return Subscription(query, target, rows, count_bits(rows), outputs, used)

@@ -93,7 +93,7 @@ def load(directory: str, stream: str, kind: str, options: AscOptions | None = No
     `options` are those of an index of kind "asc".
     """
     snapshot = open_snapshot(directory)
-    chosen = snapshot.schema.the_stream(stream)
+    chosen = snapshot.schema.stream(stream)
     built = build_index_from_snapshot(
         snapshot,
         kind,
@@ -102,4 +102,6 @@ def load(directory: str, stream: str, kind: str, options: AscOptions | None = No
         options=options,
     )
     used = tuple(attribute.name for attribute in chosen if attribute.name in built.columns)
-    return Loaded(built.index, chosen.checked_on(built.columns), used, Versions(built.queries_at))
+    return Loaded(
+        built.index, chosen.keep_checks_on(built.columns), used, Versions(built.queries_at)
+    )

@@ -13,14 +13,13 @@ from benchmarks.sharing.claims import AtMost, LessSpread, PartOf
 from benchmarks.sharing.plans import FILTER, SHARE, SHIP, WIDEN, planned
 from benchmarks.workloads import networked_queries
 from headgate.sharing.planner import compute_costs
-from tests.scale import in_a_soak
 
 LONG = ("sharing-overlap", "sharing-interests", "sharing-optimum")
 
 
 @pytest.mark.parametrize(
     "experiment",
-    [pytest.param(one, marks=in_a_soak if one.name in LONG else ()) for one in SHARING],
+    [pytest.param(one, marks=pytest.mark.slow if one.name in LONG else ()) for one in SHARING],
     ids=lambda one: one.name,
 )
 def test_runs(experiment: Experiment) -> None:

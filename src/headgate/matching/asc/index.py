@@ -27,7 +27,7 @@ from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.matches import Matches, RowMatches, to_events
 from headgate.matching.protocol import Placement
 from headgate.matching.scan_fallback import ScanFallback, try_conjunctions
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.predicate.conjunctions import Conjunction
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
@@ -136,7 +136,7 @@ class AscIndex(BaseIndex):
             self._scanned.insert(query, position)
         else:
             self._bitmaps.add(position, parts)
-        self._mentioned[query.id] = {column.name for column in columns(query.where)}
+        self._mentioned[query.id] = {column.name for column in collect_columns(query.where)}
         self._uses.update(self._mentioned[query.id])
         self._ordering.note_change()
 

@@ -29,7 +29,7 @@ from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.matches import Matches, RowMatches, to_events
 from headgate.matching.protocol import Placement
 from headgate.matching.scan_fallback import ScanFallback, try_conjunctions
-from headgate.predicate import And, Predicate, Within, columns
+from headgate.predicate import And, Predicate, Within, collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
@@ -103,7 +103,7 @@ class BeTreeIndex(BaseIndex):
         if not sets:
             self._others_than_sets.add(query.id)
         if not sets or not isinstance(query.where, And) or parts != (query.where.parts,):
-            self._others |= {column.name for column in columns(query.where)}
+            self._others |= {column.name for column in collect_columns(query.where)}
         if parts is None:
             self._scanned.insert(query, position)
         else:
