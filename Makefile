@@ -3,10 +3,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MINUTES ?= 60
+DEVELOPED_ON := 4.2.0# of Spark: the newest for which the connectors exist
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-slow test-spark coverage lint types imports demo bench bench-be-tree bench-asc bench-implication bench-synopsis bench-sharing soak fix constraints clean
+.PHONY: help setup test test-slow test-spark coverage lint types imports demo bench bench-be-tree bench-asc bench-implication bench-synopsis bench-sharing soak fix update clean
 
 help: ## list the everyday commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -91,8 +92,12 @@ fix: $(READY) ## format and mend what ruff can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-constraints: $(READY) ## pin what is installed now
+update: ## pin the newest of everything, once a month: then make test test-slow, and commit
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' 'pyspark==$(DEVELOPED_ON)'
 	$(BIN)/python -m pip freeze --exclude-editable | grep -v ' @ ' > constraints.txt
+	@touch $(READY)
 
 clean: ## forget the virtual environment and all caches
 	rm -rf $(VENV) $(VENV)-spark-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
