@@ -29,7 +29,7 @@ from headgate.events import parse_json_lines
 from headgate.events.json_text import as_json
 from headgate.findings import Explanation
 from headgate.findings import explain as explained
-from headgate.matching import Index, Placement, build_index, kind_of_index
+from headgate.matching import Index, Placement, build_index, get_index_class
 from headgate.predicate import Row, collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
@@ -105,7 +105,7 @@ def explain(
 
 
 def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> None:
-    kind_of_index(kind)  # an error if there is no such kind
+    get_index_class(kind)  # an error if there is no such kind
     if tree and kind != "be_tree":
         raise UsageError("--tree draws a BE-Tree; add --index be_tree")
     if id is None and not tree:

@@ -116,7 +116,7 @@ class AscIndex(BaseIndex):
         return cls.of(stream, decode_queries(encoded, Schema((stream,))), options)
 
     @classmethod
-    def taking_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
+    def take_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
         """An index in which positions are given out already, some of them to these queries."""
         index = cls(stream)
         for position, query in queries.items():

@@ -30,7 +30,7 @@ _bases: OrderedDict[tuple[str, str, str], Segment] = OrderedDict()
 _lock = Lock()
 
 
-def index_of_snapshot(snapshot: Snapshot, stream: Stream) -> KeyedIndex:
+def build_from_snapshot(snapshot: Snapshot, stream: Stream) -> KeyedIndex:
     """The filters on a stream, at the positions that they have among these in the set."""
     stored = [s.queries for s in snapshot.segments if not isinstance(s, Tombstones)]
     wanted = [_filters(queries, snapshot.schema, stream) for queries in stored]
