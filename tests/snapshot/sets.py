@@ -25,7 +25,7 @@ def schema() -> Schema:
 
 SCHEMA = schema()
 _READER = WhereReader(SCHEMA.the_stream("trades"))
-_SOURCES = (Source("trades", "trades"),)
+_SOURCES = (Source(SCHEMA.the_stream("trades"), "trades"),)
 
 
 def query(name: str, where: str, metadata: str | None = None) -> Query:

@@ -38,7 +38,7 @@ def advise(
         raise UsageError(f"{queries} declares no stream; give its schema: -s schema.sql")
     declared = found.schema.the_stream(stream)
     every = found.filters(declared.name)
-    filters = [one for one in every if satisfiable_query(one, found.schema).answer != "no"]
+    filters = [one for one in every if satisfiable_query(one).answer != "no"]
     if not filters:
         raise UsageError(f"{queries}: no filter of stream {declared.name} to advise on")
     _note(len(found) - len(every), "joins, aggregates, or of another stream")

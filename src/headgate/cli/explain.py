@@ -90,7 +90,7 @@ def explain(
     held = build_index(found, kind, stream=chosen) if is_held else None
     filing = held.filing(query.id) if query and held else None
     order = held.describe()["order"] if held and filing and filing.index == "asc" else None
-    explanation = explained(query, found.schema, row, filing) if query else None
+    explanation = explained(query, row, filing) if query else None
     if format is Format.json:
         told = explanation.as_json() if explanation else {}
         told |= {"order": order} if order else {}
@@ -118,17 +118,17 @@ def _stream(query: Query | None, schema: Schema, named: str | None) -> str:
     """The stream whose queries are indexed: that of the query, or the one that was named."""
     if query is None:
         return schema.the_stream(named).name
-    read = [source.stream for source in query.sources]
+    read = [source.stream.name for source in query.sources]
     if named is not None and schema.the_stream(named).name not in read:
         raise UsageError(f"`{query.id}` reads {' and '.join(read)}, not {named}")
-    return query.stream
+    return query.stream_name
 
 
 def _row(query: Query, schema: Schema, event: str) -> Row:
     """The event as typed values, under the names that the query uses."""
     if len(query.sources) > 1:
         raise UsageError(f"`{query.id}` joins streams; one event does not decide it")
-    stream = schema.the_stream(query.stream)
+    stream = schema.the_stream(query.stream_name)
     _warn_of_strangers(event, stream)
     used = [column.name for column in columns(query.where)]
     text = event.encode(errors="replace")

@@ -214,7 +214,7 @@ def _read(events: Path, stream: Stream, queries: QuerySet) -> Iterator[EventBatc
 
 
 def _streams(query: object) -> set[str]:
-    return {source.stream for source in getattr(query, "sources", ())}
+    return {source.stream.name for source in getattr(query, "sources", ())}
 
 
 def _limited(batches: Iterator[EventBatch], limit: int | None) -> Iterator[EventBatch]:

@@ -217,7 +217,7 @@ def _compared(described: Described, rounds: int, rearrange: bool) -> list[Compar
 
 def _are_few(asked: list[tuple[Query, str]]) -> bool:
     """Can the optimum be found for so many queries of one stream?"""
-    by_stream = Counter(query.stream for query, _ in asked)
+    by_stream = Counter(query.stream_name for query, _ in asked)
     return bool(asked) and max(by_stream.values()) <= MOST
 
 

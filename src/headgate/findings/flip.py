@@ -28,7 +28,7 @@ from headgate.predicate import (
 )
 from headgate.predicate.candidates import pattern_examples, values_beside
 from headgate.queries import Query, attribute_of
-from headgate.schema import Attribute, Interval, Ordinal, Schema, String, Value
+from headgate.schema import Attribute, Interval, Ordinal, String, Value
 from headgate.schema.values import precedes
 
 BUDGET = 500_000  # atoms that may be evaluated, so that a long query is tried less often
@@ -48,9 +48,9 @@ class Flip:
         return {"changes": changes, "matches": self.matches}
 
 
-def find_flip(query: Query, schema: Schema, row: Row) -> Flip | None:
+def find_flip(query: Query, row: Row) -> Flip | None:
     """A change of one attribute, or else of two, that flips the answer; None if none was found."""
-    return _Search(query, schema, dict(row)).run()
+    return _Search(query, dict(row)).run()
 
 
 class _Exhausted(Exception):
@@ -58,11 +58,11 @@ class _Exhausted(Exception):
 
 
 class _Search:
-    def __init__(self, query: Query, schema: Schema, row: dict[str, Value | None]) -> None:
+    def __init__(self, query: Query, row: dict[str, Value | None]) -> None:
         self.query = query
         self.row = row
         self.columns = columns(query.where)
-        self.attributes = {c: attribute_of(query, c, schema) for c in self.columns}
+        self.attributes = {c: attribute_of(query, c) for c in self.columns}
         self.matched = evaluate(query.where, row) is True
         self.mentions: dict[Column, list[Atom]] = {column: [] for column in self.columns}
         size = 0

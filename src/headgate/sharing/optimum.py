@@ -43,7 +43,7 @@ def optimum(
     for one in streams:
         sampled = one.sampled
         name = sampled.stream.name
-        mine = [pair for pair in queries if pair[0].stream.lower() == name.lower()]
+        mine = [pair for pair in queries if pair[0].stream_name.lower() == name.lower()]
         if len(mine) > MOST:
             raise UsageError(
                 f"{len(mine):,} queries on stream {name}; the optimum is found for up to {MOST}"

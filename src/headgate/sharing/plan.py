@@ -210,7 +210,7 @@ def members(served: list[Subscription], sampled: Sampled) -> list[Subscription]:
 
 
 def _delivery(wanted: Subscription, hop: Hop, flow: int | None, planner: Planner) -> Delivery:
-    sampled = planner.tree_of(wanted.query.stream).sampled
+    sampled = planner.tree_of(wanted.query.stream_name).sampled
     return Delivery(
         wanted.query,
         sampled.stream.name,

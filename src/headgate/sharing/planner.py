@@ -100,7 +100,7 @@ class Planner:
         """A query whose rows a peer wants; raises NetworkError where no way has room for them."""
         if query.id in self.registered:
             raise UsageError(f"query `{query.id}` is registered already")
-        tree = self.tree_of(query.stream)
+        tree = self.tree_of(query.stream_name)
         self.network.node(target)
         wanted = subscribed(query, target, tree.sampled)
         search = self._search(tree, wanted)
@@ -130,7 +130,7 @@ class Planner:
             raise UsageError(f"query `{query_id}` is not registered; {hint}")
         wanted, hop = self.registered.pop(query_id)
         del self.decisions[query_id]
-        tree = self.tree_of(wanted.query.stream)
+        tree = self.tree_of(wanted.query.stream_name)
         hop.deliveries.remove(wanted)
         tree.change(hop)
         last = self.network.last_link(wanted.target)

@@ -32,6 +32,6 @@ def rearranged(planner: Planner) -> Planner:
 
 def _place(planner: Planner, wanted: Subscription) -> tuple[float, str, int, str]:
     host = planner.network.host(wanted.target)
-    entry = planner.tree_of(wanted.query.stream).root.node
+    entry = planner.tree_of(wanted.query.stream_name).root.node
     cost = float(planner.routes.ways_to(host, 0.0).costs[entry])
     return cost, host, -wanted.count, wanted.id

@@ -58,7 +58,7 @@ class Beside:
             name
             for one in self._asked.unbounded
             for source in one.query.sources
-            if source.stream == stream.name
+            if source.stream.name == stream.name
             for name in _used(one, stream)
         }
 
@@ -75,14 +75,13 @@ class Beside:
                 raise self._refused(query.one, str(error).split("\n", maxsplit=1)[0]) from None
 
     def _frame(self, one: Standing, session: SparkSession) -> DataFrame:
-        names = dict.fromkeys(source.stream for source in one.query.sources)
+        names = dict.fromkeys(source.stream.name for source in one.query.sources)
         streams = [one.schema.the_stream(name) for name in names]
         rows = {stream.name: self._rows(one, stream, session) for stream in streams}
         try:
             return continuous(
                 one.query,
                 rows,
-                one.schema,
                 expand=self._options.expand,
                 invalid="skip",
                 allow_unbounded=True,
@@ -157,9 +156,9 @@ def _own_session(spark: SparkSession) -> SparkSession:
 
 def _used(one: Standing, stream: Stream) -> tuple[str, ...]:
     """The attributes of a stream that a query reads; one, where it only counts its rows."""
-    query, schema = one.query, one.schema
-    aliases = {source.alias for source in query.sources if source.stream == stream.name}
-    every = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
+    query = one.query
+    aliases = {source.alias for source in query.sources if source.stream.name == stream.name}
+    every = (*columns(query.where), *output_columns(query), *argument_columns(query))
     mine = {column.name for column in every if column.source in ("", *aliases)}
     return tuple(name for name in stream.names if name in mine) or stream.names[:1]
 

@@ -34,7 +34,7 @@ class Lengths:
             return None
         stream = self.plan.query.sources[source_of(self.plan.query, column)].stream
         of = [b for b in self.plan.branches if b.accepts_values(column)]
-        attribute = attribute_of(self.plan.query, column, self.plan.schema)
+        attribute = attribute_of(self.plan.query, column)
         cells = [b.cells(column) for b in of] or [Cells(column.type, attribute.domain, ())]
         longest = [each.longest() for each in cells]
         found = [length for length in longest if length is not None]
