@@ -258,10 +258,10 @@ def test_redundant_occurrences(select: str) -> None:
         run = PlainRun(query)
         events: list[Event] = []
         for _ in range(12):
-            stream = numbers.choice("ST")
-            row = {a.name: numbers.randrange(4) for a in query.schema.the_stream(stream)}
-            events.append((stream, row))
-            run.push(stream, row)
+            stream = numbers.choice(query.streams)
+            row = {a.name: numbers.randrange(4) for a in stream}
+            events.append((stream.name, row))
+            run.push(stream.name, row)
             assert dict(run.answer()) == dict(answer(query, collected(events)))
 
 
