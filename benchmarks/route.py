@@ -124,7 +124,7 @@ def _zeros(*columns: Array) -> Array:
 @contextmanager
 def _session() -> Iterator[Any]:
     try:
-        from headgate.spark.session import open_session
+        from headgate.spark.session.session import open_session
     except ImportError as error:
         raise UsageError(f"this experiment runs on Spark; {error}") from None
     yield open_session("local[1]")

@@ -141,7 +141,7 @@ def passed(index: Matching, events: pa.Table) -> Passed:
 def evaluated(index: Any) -> int:
     """Constructs evaluated so far."""
     if hasattr(index, "monitor"):
-        from headgate.matching.asc.evaluate import EVALUATED as AT
+        from headgate.matching.asc.kernels.evaluate import EVALUATED as AT
 
         before = sum(round(period.cost * period.events) for period in index.monitor.history)
         return int(before + index.monitor.tally[AT])

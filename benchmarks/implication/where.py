@@ -35,7 +35,7 @@ INSIDE = 10  # percent of the rows
 def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     try:
         from headgate.spark import where
-        from headgate.spark.session import open_session
+        from headgate.spark.session.session import open_session
     except ImportError as error:
         raise UsageError(f"this experiment runs on Spark; {error}") from None
     shrunk = min(1, scale / TINY)

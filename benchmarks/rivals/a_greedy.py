@@ -22,9 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.rivals.routed import Bits, Rows
-from headgate.jit.cache import kernel
-from headgate.jit.intrinsics import ones
-from headgate.matching.asc.bits import and_row, left_in
+from headgate.jit import kernel, popcount
+from headgate.matching.asc.kernels.sequences import and_row, left_in
 
 PROFILE = 500  # events
 SAMPLED = 0.05  # of all events
@@ -98,7 +97,7 @@ def _add(matrix, bits, alive, order, event, times):
     for i in range(len(order)):
         before = np.int64(0)
         for w in range(len(grb)):
-            before += ones(grb[w])
+            before += popcount(grb[w])
         for j in range(i, len(order)):
             matrix[i, j] += times * (before - left_in(grb, bits, event[order[j]]))
         if not and_row(grb, bits, event[order[i]]):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.rivals.entries import Entries, Numbers, Shares
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 
 # nanoseconds, the second chosen by trying: what a pair leads to is small, and far from all else
 CHECK, LOOK_UP = 10.0, 1500.0

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.rivals.entries import Entries
 from benchmarks.rivals.static import Filed, StaticIndex
 from benchmarks.rivals.tree import Packed, no_codes, tree_of
-from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit import inlined_kernel, kernel
 
 ONE = np.uint64(1)
 
@@ -90,7 +90,7 @@ def checked(narrow, codes, out, used, found):
     return used
 
 
-@part_of_kernel
+@inlined_kernel
 def rest_holds(edges, tail, codes, i):
     """Do the intervals hold that no edge has tested?"""
     k, stop = np.uint64(edges[i, 2]), np.uint64(edges[i + ONE, 2])
@@ -102,7 +102,7 @@ def rest_holds(edges, tail, codes, i):
     return k == stop
 
 
-@part_of_kernel
+@inlined_kernel
 def equal_edge(edges, begin, end, code):
     """The edge of this very value among single values that ascend, or `end`."""
     at, stop = begin, end

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.rivals.entries import Entries
 from benchmarks.rivals.listing import lists_of
 from benchmarks.rivals.static import Filed, StaticIndex
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 
 
 class AppIndex(StaticIndex):

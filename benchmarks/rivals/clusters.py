@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.rivals.access import access_of
 from benchmarks.rivals.entries import Entries, Numbers
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 
 
 class Clusters(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.rivals.routed import Numbers, Regions
 from headgate.errors import ExpansionTooLarge
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 
 MOST = 22  # constructs
 

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.rivals.entries import Entries
 from benchmarks.rivals.static import Filed, StaticIndex
 from benchmarks.rivals.tree import Packed, no_codes, tree_of
-from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit import inlined_kernel, kernel
 
 ONE = np.uint64(1)
 
@@ -51,7 +51,7 @@ class GryphonIndex(StaticIndex):
         )
 
 
-@part_of_kernel
+@inlined_kernel
 def accepts(interval, low, high, atom, code):
     """Is a code in one of the intervals of a predicate?"""
     found = False
@@ -60,7 +60,7 @@ def accepts(interval, low, high, atom, code):
     return found
 
 
-@part_of_kernel
+@inlined_kernel
 def rest_holds(edges, tail, interval, low, high, codes, i):
     """Do the predicates hold that no edge has tested?"""
     k, stop = np.uint64(edges[i, 2]), np.uint64(edges[i + ONE, 2])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
-from headgate.jit.intrinsics import lowest_bit, ones
+from headgate.jit import kernel, lowest_bit, popcount
 
 
 @kernel
@@ -16,7 +15,7 @@ def given_out(left, owner):
     for e in range(events):
         total = offsets[e]
         for w in range(words):
-            total += ones(left[e, w])
+            total += popcount(left[e, w])
         offsets[e + 1] = total
     queries = np.empty(offsets[events], np.int64)
     used = 0

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from benchmarks.rivals.entries import Entries, Numbers
 from headgate.errors import ExpansionTooLarge
-from headgate.jit.cache import kernel
+from headgate.jit import kernel
 
 MOST = 1 << 30  # entries of all lists, four bytes each
 

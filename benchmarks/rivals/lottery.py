@@ -23,9 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.rivals.routed import Bits, Rows
-from headgate.jit.cache import kernel
-from headgate.jit.intrinsics import ones
-from headgate.matching.asc.bits import and_row
+from headgate.jit import kernel, popcount
+from headgate.matching.asc.kernels.sequences import and_row
 
 WINDOW = 1_000  # events
 
@@ -105,5 +104,5 @@ def _total(grb):
     """How many queries are left."""
     total = np.int64(0)
     for w in range(len(grb)):
-        total += ones(grb[w])
+        total += popcount(grb[w])
     return total

@@ -24,9 +24,8 @@ from benchmarks.rivals.clusters import clustered
 from benchmarks.rivals.entries import Entries, Numbers
 from benchmarks.rivals.expressions import expression_events
 from benchmarks.rivals.static import Filed, StaticIndex
-from headgate.jit.cache import kernel, part_of_kernel
-from headgate.matching.found import Found
-from headgate.matching.matches import Matches, joined
+from headgate.jit import inlined_kernel, kernel
+from headgate.matching.matches import Matches, RowMatches, concatenate_matches
 from headgate.predicate import Predicate
 
 NO_KEY = np.uint64((1 << 64) - 1)
@@ -66,9 +65,9 @@ class PropagationIndex(StaticIndex):
         """
         built = self._ready()
         found = built.found(expression_events(expressions, built.book))
-        return joined([self._matches(piece) for piece in found], self._ids)
+        return concatenate_matches([self._matches(piece) for piece in found], self._ids)
 
-    def _matches(self, found: Found) -> Matches:
+    def _matches(self, found: RowMatches) -> Matches:
         return Matches(found.offsets, found.positions, self._ids, first=found.row)
 
     def _file(self, entries: Entries) -> Filed:
@@ -105,7 +104,7 @@ def keys_of(known: Numbers, entries: Entries) -> Keys:
     return Keys(single, partners, schemes[:, 1].astype(np.int32), *table)
 
 
-@part_of_kernel
+@inlined_kernel
 def place_of(key, size):
     return ((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & (size - np.uint64(1))
 

@@ -21,8 +21,7 @@ from benchmarks.rivals.entries import Entries
 from benchmarks.rivals.listing import lists_of
 from benchmarks.rivals.static import Filed, StaticIndex
 from headgate.errors import QuerySetError
-from headgate.jit.cache import kernel
-from headgate.jit.intrinsics import lowest_bit
+from headgate.jit import kernel, lowest_bit
 
 BLOCK = 512  # counters are compared so many at a time
 MOST = 255  # predicates of a query that no counter reaches; it stands where there is no query

@@ -32,7 +32,7 @@ def session() -> Iterator[Any]:
     try:
         from pyspark.sql import SparkSession
 
-        from headgate.spark.session import open_session
+        from headgate.spark.session.session import open_session
     except ImportError as error:
         raise UsageError(f"this experiment runs on Spark; {error}") from None
     found = SparkSession.getActiveSession() or open_session(
