@@ -260,8 +260,8 @@ def test_redundant_occurrences(select: str) -> None:
         for _ in range(12):
             stream = numbers.choice(query.streams)
             row = {a.name: numbers.randrange(4) for a in stream}
-            events.append((stream, row))
-            run.push(stream, row)
+            events.append((stream.name, row))
+            run.push(stream.name, row)
             assert dict(run.answer()) == dict(answer(query, collected(events)))
 
 
