@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks.experiment import Answer
+from benchmarks.harness.experiment import Answer
 from benchmarks.synopsis.cases import Case
 from benchmarks.synopsis.paced import Paced
 from headgate.errors import UsageError
