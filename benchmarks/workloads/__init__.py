@@ -23,7 +23,7 @@ less, how often an event matches; all others come with events that match as ofte
 
 from benchmarks.workloads.begen import begen, begen_of_names
 from benchmarks.workloads.boxes import Boxes, box_events, boxes, covering_boxes
-from benchmarks.workloads.city_names import city_names, city_texts
+from benchmarks.workloads.city_names import list_city_texts
 from benchmarks.workloads.conjunctions import Conjunctions
 from benchmarks.workloads.disjunctions import DisjunctionSpec, disjunctions, in_one_space
 from benchmarks.workloads.flights import flight_lines, flight_queries, flights
@@ -67,8 +67,6 @@ __all__ = [
     "begen_of_names",
     "box_events",
     "boxes",
-    "city_names",
-    "city_texts",
     "connection_selections",
     "covering_boxes",
     "disjunctions",
@@ -78,6 +76,7 @@ __all__ = [
     "flights",
     "gram_events",
     "in_one_space",
+    "list_city_texts",
     "mixed",
     "mixed_events",
     "networked_queries",
