@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headgate.errors import Position, SqlError, SqlSyntaxError, UnknownName, UnsupportedSql
-from headgate.predicate import Predicate
 from headgate.schema import DeclaredAggregate, Schema, Stream
-from headgate.sql import fast
 from headgate.sql.declarations import Declarations
-from headgate.sql.lexer import fail, statements, tokens
+from headgate.sql.lexer import error_at, statements, tokens
 from headgate.sql.query import Origin, Query, Source
-from headgate.sql.scope import Scope
 from headgate.sql.select import bind_query
+from headgate.sql.where import WhereReader
 
 _TIME_ZONE = re.compile(r"\s*SET\s+TIME\s+ZONE\s+'([^']*)'\s*", re.IGNORECASE)
 _PLAIN_QUERY = re.compile(
@@ -44,7 +42,7 @@ class Script:
     schema: Schema
     zone: str = "UTC"
     place: Position = field(default_factory=Position)  # where the statement just read begins
-    _known: dict[str, tuple[Scope, dict[str, Predicate]]] = field(default_factory=dict, repr=False)
+    _readers: dict[str, WhereReader] = field(default_factory=dict, repr=False)
 
     def read(self, text: str, file: str | None = None) -> Iterator[Declared | Rejected]:
         """What each statement declares. Streams and aggregates are added to the schema on the way.
@@ -88,15 +86,17 @@ class Script:
             return None
         start, end = (words[0].start, words[-1].end) if words else (0, len(text))
         what = f"{kind} is not supported"
-        raise fail(UnsupportedSql, text, start, end - start, what, _HOLDS, topic=what)
+        raise error_at(UnsupportedSql, text, start, end - start, what, _HOLDS, topic=what)
 
     def plain_query(self, plain: re.Match[str]) -> Query | None:
         """CREATE QUERY … SELECT * FROM … WHERE …, where the fast parser can read it."""
         stream = self.schema.get(plain[2])
         if stream is None:
             return None
-        scope, atoms = self._known.setdefault(stream.name, (Scope.of(stream), {}))
-        where = fast.condition(plain[3], scope, atoms)
+        reader = self._readers.get(stream.name)
+        if reader is None:
+            reader = self._readers[stream.name] = WhereReader(stream)
+        where = reader.read_plain(plain[3])
         if where is None:
             return None
         name = plain[1].strip("`")
@@ -106,12 +106,12 @@ class Script:
         match = _TIME_ZONE.fullmatch(text)
         if match is None:
             hint = "write SET TIME ZONE 'Europe/Berlin'"
-            raise fail(SqlSyntaxError, text, 0, len(text), "SET TIME ZONE needs a zone", hint)
+            raise error_at(SqlSyntaxError, text, 0, len(text), "SET TIME ZONE needs a zone", hint)
         try:
             ZoneInfo(match[1])
         except (ZoneInfoNotFoundError, ValueError, OSError):
             hint = "zones have names such as Europe/Berlin"
-            raise fail(
+            raise error_at(
                 UnknownName, text, match.start(1), len(match[1]), f"no time zone `{match[1]}`", hint
             ) from None
         return match[1]
