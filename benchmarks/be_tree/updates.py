@@ -14,7 +14,7 @@ from itertools import islice
 from benchmarks.be_tree.contestants import BE_TREE
 from benchmarks.be_tree.sweep import scaled
 from benchmarks.be_tree.workloads import synthetic
-from benchmarks.experiment import Answer, Contestant, Experiment, Round, Unit
+from benchmarks.harness.experiment import Answer, Contestant, Experiment, Round, Unit
 from headgate.matching import Index
 from headgate.queries import Query
 
@@ -63,7 +63,7 @@ def _in_bursts(changes: Sequence[Callable[[], object]], burst: int, index: Index
     for start in range(0, len(changes), burst):
         for change in changes[start : start + burst]:
             change()
-        index.filing("q0")
+        index.locate("q0")
 
 
 UPDATES = Experiment(

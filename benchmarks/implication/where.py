@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.claims import Faster
-from benchmarks.experiment import Answer, Contestant, Experiment, Round, Unit
+from benchmarks.harness.claims import Faster
+from benchmarks.harness.experiment import Answer, Contestant, Experiment, Round, Unit
 from benchmarks.implication.evaluation import Boxed
-from benchmarks.scan import with_numbers
+from benchmarks.matching.scan import with_numbers
 from headgate.errors import UsageError
 from headgate.predicate import Predicate
 from headgate.schema import Stream
@@ -35,7 +35,7 @@ INSIDE = 10  # percent of the rows
 def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     try:
         from headgate.spark import where
-        from headgate.spark.session import open_session
+        from headgate.spark.session.session import open_session
     except ImportError as error:
         raise UsageError(f"this experiment runs on Spark; {error}") from None
     shrunk = min(1, scale / TINY)

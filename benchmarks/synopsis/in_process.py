@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.experiment import Answer, Contestant, Experiment, Round, Unit
+from benchmarks.harness.claims import AtLeast
+from benchmarks.harness.experiment import Answer, Contestant, Experiment, Round, Unit
 from benchmarks.synopsis.cases import CASES
-from benchmarks.synopsis.claims import AtLeast
 
 RUN, BY_HAND, ROW_BY_ROW = "Run.push", "NumPy, by hand", "row by row"
 TUPLES = 4_000_000  # in a turn

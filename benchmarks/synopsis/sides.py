@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks.experiment import Answer
+from benchmarks.harness.experiment import Answer
 from benchmarks.synopsis.cases import Case
 from benchmarks.synopsis.paced import Paced
 from headgate.errors import UsageError
@@ -32,7 +32,7 @@ def session() -> Iterator[Any]:
     try:
         from pyspark.sql import SparkSession
 
-        from headgate.spark.session import open_session
+        from headgate.spark.session.session import open_session
     except ImportError as error:
         raise UsageError(f"this experiment runs on Spark; {error}") from None
     found = SparkSession.getActiveSession() or open_session(

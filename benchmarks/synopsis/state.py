@@ -15,9 +15,9 @@ from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
-from benchmarks.experiment import Contestant, Experiment, Fact, Look, Round, Unit
+from benchmarks.harness.claims import Flat, Linear
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Look, Round, Unit
 from benchmarks.synopsis.cases import CASES, Case
-from benchmarks.synopsis.claims import Flat, Linear
 from benchmarks.synopsis.paced import Paced
 from benchmarks.synopsis.sides import OURS, SIDES, THEIRS, differences, session
 
@@ -132,7 +132,7 @@ def _facts(found: Mapping[tuple[str, str], Trace], size: int) -> Mapping[str, Fa
 
 
 STATE = Experiment(
-    name="synopsis",
+    name="synopsis-state",
     title="State of bounded queries on Spark, by micro-batches",
     sizes=BATCHES,
     size_label="micro-batches",

@@ -20,6 +20,7 @@ from headgate.errors import HeadgateError
 from headgate.findings import Explanation, Finding, check, explain
 from headgate.implication import Implication, Relaxation, implies, relax
 from headgate.matching import Index, Matches, build_index
+from headgate.predicate import Answer
 from headgate.queries import Query, QuerySet, queries_from_dataframe, read_queries
 from headgate.schema import Schema, Stream
 from headgate.sql import parse_where
@@ -27,6 +28,7 @@ from headgate.sql import parse_where
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "Explanation",
     "Finding",
     "HeadgateError",

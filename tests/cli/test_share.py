@@ -1,4 +1,4 @@
-"""`headgate share`: the plan, comparisons, explanations, JSON, pictures and errors."""
+"""`headgate share plan`, `compare` and `advise`: plans, comparisons, JSON, figures and errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def refused(*arguments: object) -> HeadgateError:
 
 def test_the_plan(network: Path) -> None:
     """Streams as a tree, how each query came, every link, and totals."""
-    result = run(network)
+    result = run("plan", network)
     assert result.exit_code == 0
     lines = [line.rstrip() for line in result.stdout.splitlines()]
     assert lines[0].startswith("photons  P0 → SP4  1,000 rows/s")
@@ -70,7 +70,7 @@ def test_the_plan(network: Path) -> None:
 
 
 def test_as_json(network: Path) -> None:
-    found = told(network)
+    found = told("plan", network)
     assert list(found) == [
         "strategy",
         "method",
@@ -99,16 +99,16 @@ def test_as_json(network: Path) -> None:
 
 def test_strategy_and_method(network: Path) -> None:
     """The command line has the last word."""
-    found = told(network, "--strategy", "filter")
+    found = told("plan", network, "--strategy", "filter")
     assert found["strategy"] == "filter"
     assert found["before"] == found["after"]
-    relaxed = told(network, "--method", "hcr")
+    relaxed = told("plan", network, "--method", "hcr")
     (where,) = [s["where"] for s in relaxed["streams"] if len(s["members"]) == 2]
     assert " OR " not in where
 
 
 def test_compare(network: Path) -> None:
-    found = told(network, "--compare")["strategies"]
+    found = told("compare", network)["strategies"]
     names = [(one["strategy"], one["method"]) for one in found]
     assert names[:3] == [("ship", "exact"), ("filter", "exact"), ("share", "exact")]
     assert names[3:6] == [("widen", "exact"), ("widen", "hsr"), ("widen", "hcr")]
@@ -117,51 +117,56 @@ def test_compare(network: Path) -> None:
     assert found[6]["total"] <= min(one["total"] for one in found[:6])
     traffic = [one["traffic"] for one in found]
     assert traffic[0] > traffic[1] >= traffic[2] >= traffic[3]
-    shown = run(network, "--compare").stdout
+    shown = run("compare", network).stdout
     assert "widen, hcr" in shown
     assert "100%" in shown
 
 
 def test_explain(network: Path) -> None:
-    found = told(network, "--explain", "vela_north")
+    found = told("plan", network, "--explain", "vela_north")
     assert found["chosen"]["kind"] == "widen"
     totals = [one["total"] for one in (found["chosen"], *found["others"])]
     assert totals == sorted(totals)
-    shown = run(network, "--explain", "vela_north").stdout
+    shown = run("plan", network, "--explain", "vela_north").stdout
     assert "vela_north, for P3" in shown
     assert "✓  widens the stream of vela from SP4 to SP1" in shown
     assert "a new stream, filtered at SP4" in shown
-    assert "did you mean `vela_north`?" in str(refused(network, "--explain", "vela_nort"))
+    assert "did you mean `vela_north`?" in str(refused("plan", network, "--explain", "vela_nort"))
 
 
 def test_who_has_left_is_not_explained(network: Path) -> None:
     network.write_text(network.read_text() + '[[queries]]\nleave = "vela"\n')
-    assert "query `vela` has left" in str(refused(network, "--explain", "vela"))
-    assert [query["id"] for query in told(network)["queries"]] == ["vela_junior", "vela_north"]
+    assert "query `vela` has left" in str(refused("plan", network, "--explain", "vela"))
+    assert [query["id"] for query in told("plan", network)["queries"]] == [
+        "vela_junior",
+        "vela_north",
+    ]
 
 
 def test_improve(network: Path) -> None:
     """Here nothing can be better, and nothing becomes worse."""
-    assert told(network, "--improve", "2")["after"] == pytest.approx(told(network)["after"])
+    assert told("plan", network, "--improve", "2")["after"] == pytest.approx(
+        told("plan", network)["after"]
+    )
 
 
 def test_plot(network: Path, tmp_path: Path) -> None:
     picture = tmp_path / "plan.png"
-    assert run(network, "--plot", picture).exit_code == 0
+    assert run("plan", network, "--plot", picture).exit_code == 0
     assert picture.stat().st_size > 10_000
-    assert "ending" in str(refused(network, "--plot", tmp_path / "plan.gif"))
-    assert "no directory" in str(refused(network, "--plot", tmp_path / "none" / "plan.png"))
+    assert "ending" in str(refused("plan", network, "--plot", tmp_path / "plan.gif"))
+    assert "no directory" in str(refused("plan", network, "--plot", tmp_path / "none" / "plan.png"))
 
 
 def test_no_room(network: Path) -> None:
     """A query that no way has room for is an error; another way is taken where there is one."""
     changed(network, LINK, LINK.replace(" }", ", bandwidth = 10 }"))
-    routes = {query["id"]: query["chosen"]["route"] for query in told(network)["queries"]}
+    routes = {query["id"]: query["chosen"]["route"] for query in told("plan", network)["queries"]}
     assert routes["vela_junior"][-3:] == ["SP6", "SP7", "P2"]
-    shown = run(network).stdout
+    shown = run("plan", network).stdout
     assert "bandwidth" in shown
     changed(network, LAST, LAST.replace(" }", ", bandwidth = 10 }"))
-    error = refused(network)
+    error = refused("plan", network)
     assert isinstance(error, NetworkError)
     assert "query `vela_junior` has no room: link P2–SP7 has 10 bytes/s left" in str(error)
 
@@ -170,29 +175,29 @@ def test_no_room_without_sharing(network: Path) -> None:
     """What is possible only by sharing has no before; a comparison says of each why not."""
     changed(network, 'ends = ["SP4", "SP5"]', 'bandwidth = 4_100, ends = ["SP4", "SP5"]')
     changed(network, 'ends = ["SP0", "SP4"]', 'bandwidth = 100, ends = ["SP0", "SP4"]')
-    found = told(network)
+    found = told("plan", network)
     assert found["before"] is None
     assert "query `vela_north` has no room: every way to P3 is full" in found["refused_before"]
-    shown = run(network).stdout
+    shown = run("plan", network).stdout
     assert "without sharing: " in shown
     assert "(widen, exact)\ntraffic " in shown
-    compared = told(network, "--compare")["strategies"]
+    compared = told("compare", network)["strategies"]
     assert [one["refused"] is None for one in compared][1:4] == [False, False, True]
-    assert "has no room" in run(network, "--compare").stdout
+    assert "has no room" in run("compare", network).stdout
+
+
+def test_options_only_where_they_apply() -> None:
+    """A comparison is about all strategies, and advice about no network."""
+    for arguments in (("compare", "n.toml", "--strategy", "ship"), ("advise", "n.toml"), ("plan",)):
+        assert run(*arguments).exit_code == 2, arguments
 
 
 @pytest.mark.parametrize(
     "arguments,said",
-    [
-        ((), "which network?"),
-        (("n.toml", "--sample", "x.jsonl"), "--sample, -s and --stream are for --advise"),
-        (("n.toml", "--compare", "--explain", "q"), "--compare is about all strategies"),
-        (("--advise", "q.sql"), "--advise needs --sample"),
-        (("n.toml", "--advise", "q.sql", "--sample", "x"), "--advise goes with --sample"),
-    ],
+    [(("--sample", "x.jsonl"), "which queries?"), (("-q", "q.sql"), "which events?")],
 )
-def test_wrong_usage(arguments: tuple[str, ...], said: str) -> None:
-    error = refused(*arguments)
+def test_advice_needs_queries_and_a_sample(arguments: tuple[str, ...], said: str) -> None:
+    error = refused("advise", *arguments)
     assert isinstance(error, UsageError)
     assert said in str(error)
 
@@ -209,10 +214,10 @@ def test_many(tmp_path: Path) -> None:
         '[[links]]\nends = ["A", "B"]\n[streams.s]\npeer = "A"\nrate = 10\n'
         f"[streams.s.statistics]\na = {{ min = 0, max = 99 }}\n{queries}"
     )
-    shown = run(file, "--strategy", "filter").stdout
+    shown = run("plan", file, "--strategy", "filter").stdout
     assert "… and 20 more; --format json lists them all" in shown
     assert "… and 21 streams more; --format json has them" in shown
-    assert len(told(file)["queries"]) == 60
+    assert len(told("plan", file)["queries"]) == 60
 
 
 def test_rearranged_the_order_is_forgotten(network: Path) -> None:
@@ -222,7 +227,7 @@ def test_rearranged_the_order_is_forgotten(network: Path) -> None:
     found = []
     for order in (tables, tables[::-1]):
         network.write_text("[[queries]]".join([start, *order]))
-        found.append(told(network, "--strategy", "share", "--rearrange")["links"])
+        found.append(told("plan", network, "--strategy", "share", "--rearrange")["links"])
         network.write_text("rearrange = true\n" + "[[queries]]".join([start, *order]))
-        found.append(told(network, "--strategy", "share")["links"])
+        found.append(told("plan", network, "--strategy", "share")["links"])
     assert all(links == found[0] for links in found)

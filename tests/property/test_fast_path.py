@@ -33,7 +33,7 @@ from tests.boundaries import STREAM, TYPES
 from tests.corpus import SHARDS, cases
 from tests.mutations import mutated
 from tests.oracles.naive import meaning
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 from tests.strategies import Clauses, Seeded, row, wheres
 
 SCOPE = Scope.of(STREAM)
@@ -65,14 +65,14 @@ def test_agree_fast_shrinking(text: str) -> None:
 def test_agree_fast(shard: int) -> None:
     """The same for clauses by the thousand, a fair part of them plain."""
     plain = sum(check(case.text) for case in cases(shard))
-    assert plain > many(100)
+    assert plain > case_count(100)
 
 
 @pytest.mark.parametrize("shard", SHARDS)
 def test_agree_on_mutated_text(shard: int) -> None:
     """A text with a token or character deleted, inserted or doubled is read alike or refused."""
     rng, dice = random.Random(seed(shard)), Seeded(seed(shard))
-    for _ in range(many(2_000)):
+    for _ in range(case_count(2_000)):
         check(mutated(Clauses(dice).where(1), rng))
 
 
@@ -84,7 +84,7 @@ def test_oracle_mutated_text(shard: int) -> None:
     """
     rng, dice = random.Random(seed(shard)), Seeded(seed(shard))
     accepted = 0
-    for _ in range(many(2_000)):
+    for _ in range(case_count(2_000)):
         text = mutated(Clauses(dice).where(rng.choice((0, 1, 1, 2))), rng)
         found = outcome(text)
         if found is None:
@@ -93,7 +93,7 @@ def test_oracle_mutated_text(shard: int) -> None:
         oracle = meaning(text, TYPES)
         for event in [row(dice) for _ in range(3)]:
             assert evaluate(found, event) is oracle(event), (text, event)
-    assert accepted > many(150)
+    assert accepted > case_count(150)
 
 
 def words() -> list[str]:
@@ -239,7 +239,7 @@ def test_agree_on_atoms() -> None:
     """An atom means the same in its commonest spelling, in any other, and by way of sqlglot."""
     rng, scope = random.Random(5), Scope.of(ATOM_STREAM)
     fast_path, common, plain = FastPath(scope), 0, 0
-    for _ in range(many(30_000)):
+    for _ in range(case_count(30_000)):
         text = atom(rng)
         bound = fast_path.bind_common(text)
         if bound is not None:
@@ -247,5 +247,5 @@ def test_agree_on_atoms() -> None:
             assert bound == fast_path.bind_general(text), text
         if rng.random() < 0.3:
             plain += check(text, scope)
-    assert common > many(3_000)
-    assert plain > many(1_500)
+    assert common > case_count(3_000)
+    assert plain > case_count(1_500)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.spark.session import open_session
+from headgate.spark.session.session import open_session
 
 # for JVMs that live for seconds: the second compiler and a parallel collector only cost time
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

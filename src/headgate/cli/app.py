@@ -18,11 +18,13 @@ from headgate.cli.explain import explain
 from headgate.cli.implies import implies
 from headgate.cli.init import init
 from headgate.cli.match import match
-from headgate.cli.output import BAD_INPUT, WRONG_USAGE, complain
+from headgate.cli.output import BAD_INPUT, WRONG_USAGE, print_error
 from headgate.cli.publish import publish
 from headgate.cli.relax import relax
 from headgate.cli.run import run
-from headgate.cli.share import share
+from headgate.cli.share_advise import advise
+from headgate.cli.share_compare import compare
+from headgate.cli.share_plan import plan
 from headgate.errors import HeadgateError, UsageError
 
 app = typer.Typer(
@@ -33,8 +35,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (init, check, match, explain, implies, relax, share, publish, run, compact):
+for command in (init, check, match, explain, implies, relax, publish, run, compact):
     app.command()(command)
+share = typer.Typer(
+    help="Plan how queries share streams: in a network, or among the jobs of one cluster.",
+    no_args_is_help=True,
+)
+share.command()(plan)
+share.command()(compare)
+share.command()(advise)
+app.add_typer(share, name="share")
 
 
 def _show_version(wanted: bool) -> None:
@@ -59,14 +69,14 @@ def main() -> None:
     try:
         app()
     except UsageError as error:
-        complain(str(error))
+        print_error(str(error))
         sys.exit(WRONG_USAGE)
     except HeadgateError as error:
-        complain(str(error))
+        print_error(str(error))
         sys.exit(BAD_INPUT)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
     except KeyboardInterrupt:
-        complain("interrupted")
+        print_error("interrupted")
         sys.exit(130)

@@ -1,1 +1,19 @@
-"""The kernel decorator, processor intrinsics, and the cache of compiled kernels."""
+"""The kernel decorators, processor intrinsics, and the cache of compiled kernels.
+
+This package imports Numba: import it only from modules that are themselves imported on use.
+"""
+
+from __future__ import annotations
+
+from headgate.jit.cache import inlined_kernel, kernel, warn_before_compiling
+from headgate.jit.intrinsics import load_unchecked, lowest_bit, popcount, prefetch
+
+__all__ = [
+    "inlined_kernel",
+    "kernel",
+    "load_unchecked",
+    "lowest_bit",
+    "popcount",
+    "prefetch",
+    "warn_before_compiling",
+]

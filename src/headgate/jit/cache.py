@@ -1,8 +1,8 @@
-"""Kernels compiled once for all processes: kept in the user's cache, for this very source and CPU.
+"""Compile a kernel once for all processes, and keep it in the user's cache directory.
 
-Numba notices a change in a kernel's own file, but not in a file whose kernels it calls. So the
-directory of a package's kernels is named after its source and that of this package, which all
-others call; the CPU is Numba's own care.
+Numba recompiles a kernel when its own file or the CPU changes, but does not notice a change in a
+file whose kernels or constants it uses. Each package's compiled kernels therefore lie in a
+directory that is named after a digest of all these sources.
 """
 
 from __future__ import annotations
@@ -10,82 +10,137 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba import njit
 
-PREFIX = "kernels-"
-FORGOTTEN = 30 * 24 * 3600  # seconds
+DIRECTORY_PREFIX = "kernels-"
+MAX_UNUSED_SECONDS = 30 * 24 * 3600
 
-_settings: Any = numba.config
+_numba_config: Any = numba.config
+
+_KERNEL = re.compile(rb"^@(?:inlined_)?kernel\b", re.MULTILINE)
+_IMPORT = re.compile(rb"^from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
 
 
-@cache
-def cache_directory(package: str = __package__) -> Path | None:
-    """Where the compiled kernels of a package are kept; None where nothing can be written."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~"), ".cache"))
-    digest = hashlib.blake2b(digest_size=8)
-    packages = sorted({__package__, package})
-    kernels = [source for one in packages for source in _sources(one)]
-    for source in (*kernels, files("headgate.snapshot.arrays") / "atoms.py"):
-        if source.name.endswith(".py"):
-            digest.update(source.read_bytes())
-    directory = home / "headgate" / f"{PREFIX}{digest.hexdigest()}"
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function with Numba on its first call; it releases the GIL while it runs."""
+    directory = _cache_directory(_package_of(function.__module__))
+    if directory is None:
+        return njit(nogil=True)(function)
+    before = _numba_config.CACHE_DIR  # Numba reads it when a function is declared
+    _numba_config.CACHE_DIR = str(directory)
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        os.utime(directory)
-        _forget_old(directory.parent)
-    except OSError:
-        return None
-    return directory if os.access(directory, os.W_OK) else None
+        return njit(nogil=True, cache=True)(function)
+    finally:
+        _numba_config.CACHE_DIR = before
 
 
-def _sources(package: str) -> list[Traversable]:
-    return sorted(files(package).iterdir(), key=lambda file: file.name)
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function into each kernel that calls it.
 
-
-def _forget_old(home: Path) -> None:
-    """Delete the kernels of versions that nobody has used for a month."""
-    for other in home.glob(f"{PREFIX}*"):
-        if time.time() - other.stat().st_mtime > FORGOTTEN:
-            shutil.rmtree(other, ignore_errors=True)
+    A call would pass every array of every group, two kilobytes of them, in the innermost loop.
+    """
+    return njit(inline="always")(function)
 
 
 @cache
-def announce(package: str = __package__) -> None:
-    """Say so, once in a process, if the kernels of a package have to be compiled first."""
-    directory = cache_directory(package)
-    if not _settings.DISABLE_JIT and (directory is None or not any(directory.rglob("*.nbc"))):
+def warn_before_compiling(package: str) -> None:
+    """Warn, once in a process, if the kernels of a package must be compiled first."""
+    directory = _cache_directory(package)
+    if not _numba_config.DISABLE_JIT and (directory is None or not any(directory.rglob("*.nbc"))):
         where = "no place to keep them" if directory is None else "kept for the next time"
         logging.getLogger("headgate").warning(
             "compiling the matching kernels, which takes about half a minute; %s", where
         )
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """A function for Numba, which holds no lock of Python while it runs."""
-    directory = cache_directory(function.__module__.rpartition(".")[0] or __package__)
-    if directory is None:
-        return njit(nogil=True)(function)
-    before = _settings.CACHE_DIR  # Numba reads it when a function is declared
-    _settings.CACHE_DIR = str(directory)
-    try:
-        return njit(nogil=True, cache=True)(function)
-    finally:
-        _settings.CACHE_DIR = before
+def _package_of(module: str) -> str:
+    """Return the package that a kernel belongs to: the parent of its module or package `kernels`.
 
-
-def part_of_kernel(function: Callable[..., Any]) -> Any:
-    """A function that becomes part of each kernel that calls it.
-
-    A call would hand over every array of every group, two kilobytes of them, in the innermost loop.
+    >>> _package_of("headgate.sharing.kernels"), _package_of("headgate.matching.kernels.match")
+    ('headgate.sharing', 'headgate.matching')
     """
-    return njit(inline="always")(function)
+    package = module.rpartition(".")[0] or __package__
+    return package.removesuffix(".kernels")
+
+
+@cache
+def _cache_directory(package: str) -> Path | None:
+    """Return where the compiled kernels of a package are kept; None if nothing can be written."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~"), ".cache"))
+    digest = hashlib.blake2b(package.encode(), digest_size=8)
+    for _, source in sorted(_sources(package).items()):
+        digest.update(source)
+    directory = home / "headgate" / f"{DIRECTORY_PREFIX}{digest.hexdigest()}"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        os.utime(directory)
+        _delete_unused(directory.parent)
+    except OSError:
+        return None
+    return directory if os.access(directory, os.W_OK) else None
+
+
+def _delete_unused(home: Path) -> None:
+    """Delete the kernels of versions that nobody has used for a month."""
+    for other in home.glob(f"{DIRECTORY_PREFIX}*"):
+        if time.time() - other.stat().st_mtime > MAX_UNUSED_SECONDS:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _sources(package: str) -> dict[str, bytes]:
+    """Return the sources, by module, that the compiled kernels of a package depend on.
+
+    These are `jit`, the package's modules with kernels, and the modules that they import. Imports
+    are followed through modules with kernels, whose kernels become part of ours. From any other
+    module only constants enter a kernel: it is read, but what it imports is not.
+    """
+    sources = {module: _read(module) or b"" for module in _modules_in(__package__)}
+    modules = [*_modules_in(package), *_modules_in(f"{package}.kernels")]
+    pending = [module for module in modules if _KERNEL.search(_read(module) or b"")]
+    while pending:
+        module = pending.pop()
+        source = None if module in sources else _read(module)
+        if source is not None:
+            sources[module] = source
+            if _KERNEL.search(source):
+                pending.extend(_imports(source, module.partition(".")[0]))
+    return sources
+
+
+def _modules_in(package: str) -> list[str]:
+    """Return the names of the modules that lie directly in a package."""
+    top, *parts = package.split(".")
+    folder = files(top).joinpath(*parts)
+    if not folder.is_dir():
+        return []
+    stems = (file.name.removesuffix(".py") for file in folder.iterdir() if ".py" in file.name)
+    return [f"{package}.{stem}" for stem in stems if stem.isidentifier()]
+
+
+def _imports(source: bytes, top: str) -> Iterator[str]:
+    """Return the modules of ours that a source may import: `from module import module_or_name`."""
+    for statement in _IMPORT.finditer(source):
+        module = statement[1].decode()
+        if module.partition(".")[0] in (top, "headgate"):
+            yield module
+            yield from (f"{module}.{name}" for name in re.findall(r"\w+", statement[2].decode()))
+
+
+def _read(module: str) -> bytes | None:
+    """Return the source of a module; None if there is no module of that name."""
+    top, *parts, name = module.split(".")
+    folder = files(top).joinpath(*parts)
+    for file in (folder / f"{name}.py", folder / name / "__init__.py"):
+        if file.is_file():
+            return file.read_bytes()
+    return None

@@ -1,6 +1,6 @@
-"""What a processor can do and Numba has no word for.
+"""Processor instructions that Numba does not offer: count bits, prefetch, load without a check.
 
-With Numba's JIT off (`NUMBA_DISABLE_JIT=1`) the kernels are plain Python, and so is this.
+With Numba's JIT off (`NUMBA_DISABLE_JIT=1`) the kernels are plain Python, and so are these.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba import config, types
-from numba.core import cgutils as code_generation
+from numba.core import cgutils
 from numba.extending import intrinsic
 
-_llvm: Any = code_generation
-_settings: Any = config
+_cgutils: Any = cgutils
+_numba_config: Any = config
 
 
 @intrinsic
@@ -28,7 +28,7 @@ def _lowest_bit(typing_context: Any, word: Any) -> Any:
 
 
 @intrinsic
-def _ones(typing_context: Any, word: Any) -> Any:
+def _popcount(typing_context: Any, word: Any) -> Any:
     del typing_context, word
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -39,72 +39,75 @@ def _ones(typing_context: Any, word: Any) -> Any:
 
 
 def _pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Where an item of an array lies; its place is taken as it is."""
+    """Return a pointer to an item of an array, without checking or wrapping its index."""
     array = signature.args[0]
     structure = context.make_array(array)(context, builder, arguments[0])
-    return _llvm.get_item_pointer(
+    return _cgutils.get_item_pointer(
         context, builder, array, structure, [arguments[1]], wraparound=False
     )
 
 
 @intrinsic
-def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
+def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     del typing_context
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _pointer(context, builder, signature, arguments)
-        number = ir.IntType(32)
+        int32 = ir.IntType(32)
         byte_pointer = ir.IntType(8).as_pointer()
-        called = _llvm.get_or_insert_function(
+        llvm_prefetch = _cgutils.get_or_insert_function(
             builder.module,
-            ir.FunctionType(ir.VoidType(), [byte_pointer, number, number, number]),
+            ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32]),
             "llvm.prefetch.p0",
         )
-        to_read, keep, data = (ir.Constant(number, value) for value in (0, 3, 1))
-        builder.call(called, [builder.bitcast(pointer, byte_pointer), to_read, keep, data])
+        # for reading, with high locality, into the data cache
+        read, locality, data_cache = (ir.Constant(int32, value) for value in (0, 3, 1))
+        builder.call(
+            llvm_prefetch, [builder.bitcast(pointer, byte_pointer), read, locality, data_cache]
+        )
         return context.get_dummy_value()
 
-    return types.void(array, place), generate
+    return types.void(array, index), generate
 
 
 @intrinsic
-def _unchecked(typing_context: Any, array: Any, place: Any) -> Any:
+def _load_unchecked(typing_context: Any, array: Any, index: Any) -> Any:
     del typing_context
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _pointer(context, builder, signature, arguments)
         return context.unpack_value(builder, signature.args[0].dtype, pointer)
 
-    return array.dtype(array, place), generate
+    return array.dtype(array, index), generate
 
 
-def _plain_unchecked(array: Any, place: Any) -> Any:
-    return array[place]
+def _plain_load_unchecked(array: Any, index: Any) -> Any:
+    return array[index]
 
 
 def _plain_lowest_bit(word: Any) -> int:
-    number = int(word)
-    return (number & -number).bit_length() - 1
+    bits = int(word)
+    return (bits & -bits).bit_length() - 1
 
 
-def _plain_ones(word: Any) -> int:
+def _plain_popcount(word: Any) -> int:
     return int(word).bit_count()
 
 
-def _plain_prefetch(array: Any, place: Any) -> None:
-    del array, place
+def _plain_prefetch(array: Any, index: Any) -> None:
+    del array, index
 
 
-_plain = bool(_settings.DISABLE_JIT)
+_is_plain = bool(_numba_config.DISABLE_JIT)
 
-# The place of the lowest bit that is set in a word that is not 0: one instruction.
-lowest_bit: Any = _plain_lowest_bit if _plain else _lowest_bit
+# Return the position of the lowest set bit of a word that is not 0: one instruction.
+lowest_bit: Any = _plain_lowest_bit if _is_plain else _lowest_bit
 
-# How many bits of a word are set: one instruction.
-ones: Any = _plain_ones if _plain else _ones
+# Return the number of set bits of a word: one instruction.
+popcount: Any = _plain_popcount if _is_plain else _popcount
 
-# Begin to load the cache line of an array's item, which need not exist.
-prefetch: Any = _plain_prefetch if _plain else _prefetch
+# Begin to load the cache line of an array's item. The index may lie outside of the array.
+prefetch: Any = _plain_prefetch if _is_plain else _prefetch
 
-# An item of an array at a place that is known not to be negative.
-unchecked: Any = _plain_unchecked if _plain else _unchecked
+# Return the item of an array at an index that is known to be valid and not negative.
+load_unchecked: Any = _plain_load_unchecked if _is_plain else _load_unchecked

@@ -13,11 +13,11 @@ except ImportError:
         "headgate.spark needs PySpark 4.1 or newer; pip install 'headgate[spark]'"
     ) from None
 
-from headgate.spark.cap import why_stopped
-from headgate.spark.continuous import continuous
+from headgate.spark.filtering import Where, where
 from headgate.spark.frames import HeadgateWarning, stream_of
-from headgate.spark.route import Route, route
-from headgate.spark.where import Where, where
+from headgate.spark.routing import Route, route
+from headgate.spark.stateful.continuous_query import continuous
+from headgate.spark.stateful.unbounded import why_stopped
 
 __all__ = [
     "HeadgateWarning",
@@ -34,18 +34,18 @@ __all__ = [
 ]
 
 if typing.TYPE_CHECKING:
-    from headgate.spark.running import Result as Result
-    from headgate.spark.running import run as run
-    from headgate.spark.session import open_session as open_session
+    from headgate.spark.job.runner import Result as Result
+    from headgate.spark.job.runner import run as run
+    from headgate.spark.session.session import open_session as open_session
 else:
     # these start a Spark, for which a client of Spark Connect alone has not the means
     def __getattr__(name: str) -> object:
         if name in ("Result", "run"):
-            from headgate.spark import running
+            from headgate.spark.job import runner
 
-            return getattr(running, name)
+            return getattr(runner, name)
         if name == "open_session":
-            from headgate.spark.session import open_session
+            from headgate.spark.session.session import open_session
 
             return open_session
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

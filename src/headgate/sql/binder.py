@@ -36,12 +36,12 @@ from headgate.predicate import (
     Operator,
     Predicate,
     Truth,
-    atoms,
     conjunction,
     disjunction,
+    iter_atoms,
 )
 from headgate.predicate.atoms import MIRROR, PatternKind
-from headgate.predicate.comparison import HOLDS, order
+from headgate.predicate.comparison import OPERATOR_TESTS, compare_values
 from headgate.predicate.pattern.refused import PatternRefused
 from headgate.predicate.tree import ALL_TRUTHS, Accepted
 from headgate.schema import Boolean, DecimalType, Timestamp
@@ -189,7 +189,7 @@ class Binder:
 
     def noted(self, predicate: Predicate, start: int) -> Predicate:
         """Note a test that reaches from a place to here."""
-        self.tests.append(WrittenTest(tuple(atoms(predicate)), self.cursor.extent(start)))
+        self.tests.append(WrittenTest(tuple(iter_atoms(predicate)), self.cursor.extent(start)))
         return predicate
 
     def parenthesized(self, node: exp.Paren) -> Predicate:
@@ -283,7 +283,7 @@ class Binder:
         ):
             message = "these constants are not compared"
             raise self.cursor.error(UnsupportedSql, message, extent=extent)
-        return conditions.truth(HOLDS[op](order(_plain(first), _plain(second), Timestamp()), 0))
+        return conditions.truth(OPERATOR_TESTS[op](compare_values(_plain(first), _plain(second), Timestamp()), 0))
 
     def membership(self, node: exp.In, negated: bool) -> Predicate:
         """Bind `a [NOT] IN (1, 2)`."""
@@ -630,7 +630,7 @@ def _is_single_test(node: Node) -> bool:
 
 
 def _plain(literal: Number | Typed | str | bool | float) -> Any:
-    """Return a literal as a Python value that `order` can compare."""
+    """Return a literal as a Python value that `compare_values` can compare."""
     if isinstance(literal, Number):
         return constant(literal, DecimalType(38, 0), "UTC")
     return literal

@@ -123,18 +123,18 @@ class _Select:
             if len(streams) == MAX_SOURCES:
                 raise self.cursor.error(TooLarge, f"there are more than {MAX_SOURCES} streams")
             start = self.cursor.place
-            source, stream, extent = self.source()
+            source, extent = self.source()
             self.sources.append(source)
             self.source_extents.append(self.cursor.extent(start))
             if source.alias.lower() in streams:
                 message = f"`{source.alias}` stands twice in FROM"
                 hint = "give each its own alias: FROM s AS x, s AS y"
                 raise self.cursor.error(UnsupportedSql, message, hint, extent=extent)
-            streams[source.alias.lower()] = (source.alias, stream)
+            streams[source.alias.lower()] = (source.alias, source.stream)
             if not self.cursor.accept(","):
                 return Scope(tuple(streams.values()))
 
-    def source(self) -> tuple[Source, Stream, Extent]:
+    def source(self) -> tuple[Source, Extent]:
         """Bind `stream [AS alias]` or `last_rows(stream, count) [AS alias]`."""
         cursor = self.cursor
         if cursor.accept("("):
@@ -159,7 +159,7 @@ class _Select:
                 raise cursor.error(SqlSyntaxError, message, _HOW_LAST_ROWS)
             rows = self.row_count()
             cursor.expect(")")
-        return Source(stream.name, cursor.read_alias() or stream.name, rows), stream, extent
+        return Source(stream, cursor.read_alias() or stream.name, rows), extent
 
     def row_count(self) -> int:
         whole = _WHOLE.fullmatch(self.cursor.peek())

@@ -24,8 +24,8 @@ def test_bounded(case: Case) -> None:
 
 def test_registered() -> None:
     """Every experiment has a name of its own, and every query an experiment."""
-    assert [EXPERIMENTS[one.name] for one in SYNOPSIS] == list(SYNOPSIS)
-    assert len(SYNOPSIS) == len(CASES) + 3
+    assert [EXPERIMENTS[one.name] for one in SYNOPSIS.experiments] == list(SYNOPSIS.experiments)
+    assert len(SYNOPSIS.experiments) == len(CASES) + 3
 
 
 def test_marks() -> None:

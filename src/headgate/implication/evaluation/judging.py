@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
-from headgate.jit.intrinsics import lowest_bit, unchecked
+from headgate.jit import kernel, load_unchecked, lowest_bit
 
 
 @kernel
-def judge_one_by_one(cells, start, dimension, low, high, mask):
+def filter_row_by_row(cells, start, dimension, low, high, mask):
     """Standard evaluation ("Matching and Evaluation of Disjunctive Predicates for Data Stream
     Sharing", Algorithms 5 and 13, where an absent value must fail).
 
@@ -26,18 +25,18 @@ def judge_one_by_one(cells, start, dimension, low, high, mask):
     for row in range(len(mask)):
         box, inside = np.int64(0), False
         while not inside and box < boxes:
-            side, end = unchecked(start, box), unchecked(start, box + 1)
+            side, end = load_unchecked(start, box), load_unchecked(start, box + 1)
             inside = True
             while inside and side < end:
-                cell = unchecked(flat, unchecked(dimension, side) * width + row)
-                inside = (unchecked(low, side) <= cell) & (cell < unchecked(high, side))
+                cell = load_unchecked(flat, load_unchecked(dimension, side) * width + row)
+                inside = (load_unchecked(low, side) <= cell) & (cell < load_unchecked(high, side))
                 side += 1
             box += 1
         mask[row] = inside
 
 
 @kernel
-def judge_together(cells, start, dimension, low, high, block, mask):
+def filter_by_blocks(cells, start, dimension, low, high, block, mask):
     """The same for a block of rows at a time, box by box and side by side without branches: a box
     ends when no row is in it, and the block when all rows are inside."""
     inside = np.empty(block, np.bool_)
@@ -64,7 +63,7 @@ def judge_together(cells, start, dimension, low, high, block, mask):
 
 
 @kernel
-def judge_by_bitmaps(cells, begin, group, bits, summary, coarse, low, high, mask):
+def filter_by_bitmaps(cells, begin, group, bits, summary, coarse, low, high, mask):
     """Boxes that may hold a row are the AND over the dimensions of what its cell has there.
 
     Cell c of dimension k has row `group[begin[k] + c]` of the bitmaps, which is the last one where
@@ -79,29 +78,29 @@ def judge_by_bitmaps(cells, begin, group, bits, summary, coarse, low, high, mask
     for row in range(len(mask)):
         possible = True
         for k in range(d):  # to the end: that is faster than to foresee where it could end
-            cell = unchecked(flat, k * width + row)
-            at[k] = unchecked(group, unchecked(begin, k) + cell)
+            cell = load_unchecked(flat, k * width + row)
+            at[k] = load_unchecked(group, load_unchecked(begin, k) + cell)
             possible &= at[k] != nothing
         inside, h = False, np.int64(0)
         while possible and h < heads and not inside:
-            head = unchecked(heads_of, at[0] * heads + h)
+            head = load_unchecked(heads_of, at[0] * heads + h)
             for k in range(1, d):
-                head &= unchecked(heads_of, at[k] * heads + h)
+                head &= load_unchecked(heads_of, at[k] * heads + h)
             while head != 0 and not inside:
                 w = 64 * h + lowest_bit(head)
                 head &= head - np.uint64(1)
-                word = unchecked(words_of, at[0] * words + w)
+                word = load_unchecked(words_of, at[0] * words + w)
                 for k in range(1, d):
-                    word &= unchecked(words_of, at[k] * words + w)
+                    word &= load_unchecked(words_of, at[k] * words + w)
                 while word != 0 and not inside:
                     box = 64 * w + lowest_bit(word)
                     word &= word - np.uint64(1)
                     inside, c = True, np.int64(0)
                     while inside and c < len(coarse):
-                        k = np.int64(unchecked(coarse, c))
-                        cell = unchecked(flat, k * width + row)
-                        inside = unchecked(lows, box * d + k) <= cell
-                        inside &= cell < unchecked(highs, box * d + k)
+                        k = np.int64(load_unchecked(coarse, c))
+                        cell = load_unchecked(flat, k * width + row)
+                        inside = load_unchecked(lows, box * d + k) <= cell
+                        inside &= cell < load_unchecked(highs, box * d + k)
                         c += 1
             h += 1
         mask[row] = inside

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel, part_of_kernel
+from headgate.jit import inlined_kernel, kernel
 
 
-@part_of_kernel
+@inlined_kernel
 def volume_of(low, high, starts, stops):
     """How many ends of a box are infinite, and the volume of its finite sides."""
     infinite, finite = 0, 1.0
@@ -24,14 +24,14 @@ def volume_of(low, high, starts, stops):
     return infinite, finite
 
 
-@part_of_kernel
+@inlined_kernel
 def side_length(k, low, high, starts, stops):
     """How long a side is; infinite with NULL."""
     bottom = starts[k, low[k]]
     return stops[k, high[k] - 1] - bottom if np.isfinite(bottom) else np.inf
 
 
-@part_of_kernel
+@inlined_kernel
 def arrange_sides(low, high, starts, stops, counts, sides):
     """The dimensions that a box mentions, the shortest first; returns how many there are."""
     count = 0
@@ -51,7 +51,7 @@ def arrange_sides(low, high, starts, stops, counts, sides):
     return count
 
 
-@part_of_kernel
+@inlined_kernel
 def put_in_order(box, count, infinite, finite, order):
     """Let a box take its place among the `count` others in order of volume."""
     at = count
@@ -64,7 +64,7 @@ def put_in_order(box, count, infinite, finite, order):
     order[at] = box
 
 
-@part_of_kernel
+@inlined_kernel
 def is_inside(low, high, first, end, sides, count):
     """Does a box hold another one?"""
     for at in range(count):
@@ -74,13 +74,13 @@ def is_inside(low, high, first, end, sides, count):
     return True
 
 
-@part_of_kernel
+@inlined_kernel
 def distance(start, stop):
     """How far it is up from one to the other, where both are finite."""
     return max(0.0, stop - start) if np.isfinite(start) and np.isfinite(stop) else 0.0
 
 
-@part_of_kernel
+@inlined_kernel
 def grown_volume(low, high, first, end, sides, count, starts, stops, grown_low, grown_high):
     """Grow a box to hold another one, side by side; returns its infinite ends and what it gains."""
     dimensions = len(low)
@@ -107,7 +107,7 @@ def grown_volume(low, high, first, end, sides, count, starts, stops, grown_low, 
 
 
 @kernel
-def grow_each(query_low, query_high, low, high, starts, stops, counts):
+def grow_boxes(query_low, query_high, low, high, starts, stops, counts):
     """Relax the boxes for one query box after the other; returns which of these were held.
 
     `low` and `high` have room for one box more, where there is none to grow.

@@ -17,17 +17,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.jit.cache import kernel
-from headgate.jit.intrinsics import unchecked
+from headgate.jit import kernel, load_unchecked
 
 SKIP, ACTIVE, ITEM, PARENT, DEPTH, HEAD = range(6)
 
 
 @kernel
-def build(low, high, fan_out):
+def build_tree(low, high, fan_out):
     """The rows of a tree over boxes, and the row of each box."""
     count, d = low.shape
-    order = placed(low, high, fan_out)
+    order = sort_spatially(low, high, fan_out)
     height, width = 0, 1
     while width < count:
         width *= fan_out
@@ -79,7 +78,7 @@ def build(low, high, fan_out):
 
 
 @kernel
-def placed(low, high, fan_out):
+def sort_spatially(low, high, fan_out):
     """The boxes in an order in which neighbours lie close together.
 
     They are halved again and again, at a border between nodes, by their middles in the dimension
@@ -117,22 +116,22 @@ def placed(low, high, fan_out):
 
 
 @kernel
-def found(nodes, end, query, first, out):
+def search_tree(nodes, end, query, first, out):
     """Active boxes that meet a box: ascending ids in `out`, and how many; the `first` alone."""
     flat, stride, d = nodes.ravel(), np.int64(nodes.shape[1]), len(query) // 2
     row, hits = np.int64(0), np.int64(0)
     while row < end:
         at = row * stride
-        inside = unchecked(flat, at + ACTIVE) > 0
+        inside = load_unchecked(flat, at + ACTIVE) > 0
         k = np.int64(0)
         while inside and k < d:
-            low, high = unchecked(flat, at + HEAD + k), unchecked(flat, at + HEAD + d + k)
-            inside = (low < unchecked(query, d + k)) & (unchecked(query, k) < high)
+            low, high = load_unchecked(flat, at + HEAD + k), load_unchecked(flat, at + HEAD + d + k)
+            inside = (low < load_unchecked(query, d + k)) & (load_unchecked(query, k) < high)
             k += 1
         if not inside:
-            row = np.int64(unchecked(flat, at + SKIP))
+            row = np.int64(load_unchecked(flat, at + SKIP))
             continue
-        box = unchecked(flat, at + ITEM)
+        box = load_unchecked(flat, at + ITEM)
         if box >= 0:
             out[hits] = box
             hits += 1
@@ -144,7 +143,7 @@ def found(nodes, end, query, first, out):
 
 
 @kernel
-def switched(nodes, row, active):
+def set_active(nodes, row, active):
     """Make the box in a row active (1) or not (0), and count anew in all nodes that it is in."""
     change = active - nodes[row, ACTIVE]
     at = np.int64(row)
@@ -154,7 +153,7 @@ def switched(nodes, row, active):
 
 
 @kernel
-def hold(nodes, end, cells, low, high, first, deepest, mask):
+def test_points(nodes, end, cells, low, high, first, deepest, mask):
     """Does an active box hold each of many points? Point p, of as many as `mask` has, is
     `cells[:, p]`.
 
@@ -168,27 +167,27 @@ def hold(nodes, end, cells, low, high, first, deepest, mask):
         row, hit = np.int64(0), False
         while row < end:
             at = row * stride
-            inside = unchecked(flat, at + ACTIVE) > 0
+            inside = load_unchecked(flat, at + ACTIVE) > 0
             k = np.int64(0)
             while inside and k < d:
                 cell = cells[k, p]
-                inside = unchecked(flat, at + HEAD + k) <= cell
-                inside &= cell < unchecked(flat, at + HEAD + d + k)
+                inside = load_unchecked(flat, at + HEAD + k) <= cell
+                inside &= cell < load_unchecked(flat, at + HEAD + d + k)
                 k += 1
-            box = unchecked(flat, at + ITEM)
+            box = load_unchecked(flat, at + ITEM)
             if inside and box >= 0:
                 k = np.int64(0)
                 while inside and k < rest:
                     inside = (low[box, k] <= cells[d + k, p]) & (cells[d + k, p] < high[box, k])
                     k += 1
             if not inside:
-                row = np.int64(unchecked(flat, at + SKIP))
+                row = np.int64(load_unchecked(flat, at + SKIP))
                 continue
-            if box >= 0 or unchecked(flat, at + DEPTH) >= deepest:
+            if box >= 0 or load_unchecked(flat, at + DEPTH) >= deepest:
                 hit = True
                 if first:
                     break
-                row = np.int64(unchecked(flat, at + SKIP))
+                row = np.int64(load_unchecked(flat, at + SKIP))
                 continue
             row += 1
         mask[p] = hit

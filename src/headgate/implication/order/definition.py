@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from headgate.implication.implies import by_search, implied
-from headgate.implication.pair import Declared
-from headgate.predicate import Predicate, satisfiable
-from headgate.predicate.satisfy import Answer
+from headgate.implication.implies import decide_by_search, decide_implication
+from headgate.implication.pair import Constraints
+from headgate.predicate import Predicate, decide_satisfiability
+from headgate.predicate.answer import Answer
 from headgate.schema import Stream
 
 
@@ -33,7 +33,7 @@ class Order:
 
     same_as: list[int]
     implied_by: Sequence[Sequence[int] | npt.NDArray[np.int64]]
-    open: dict[int, list[int]] = field(default_factory=dict)
+    undecided: dict[int, list[int]] = field(default_factory=dict)
     is_complete: bool = True
     skipped: Collection[int] = ()
 
@@ -55,26 +55,30 @@ def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Orde
     }
     same_as = list(range(len(conditions)))
     for q in places:
-        same_as[q] = min(p for p in places if answers[p, q] == "yes" == answers[q, p] or p == q)
+        equal = (p for p in places if answers[p, q] is answers[q, p] is Answer.YES)
+        same_as[q] = min([q, *equal])
     firsts = [q for q in places if same_as[q] == q]
-    below = {(p, q) for p in firsts for q in firsts if p != q and answers[p, q] == "yes"}
+    below = {(p, q) for p in firsts for q in firsts if p != q and answers[p, q] is Answer.YES}
     implied_by: list[list[int]] = [[] for _ in conditions]
     for p, q in sorted(below):
         if not any((p, r) in below and (r, q) in below for r in firsts):
             implied_by[q].append(p)
     unknown: dict[int, list[int]] = {}
     for (p, q), answer in answers.items():
-        if answer == "unknown" and same_as[p] == p and same_as[q] == q:
+        if answer is Answer.UNKNOWN and same_as[p] == p and same_as[q] == q:
             unknown.setdefault(q, []).append(p)
     return Order(same_as, implied_by, unknown)
 
 
 def _can_hold(condition: Predicate, stream: Stream) -> bool:
-    declared = Declared.of(stream, (condition,))
-    return satisfiable(condition, declared.domains, declared.required).answer != "no"
+    declared = Constraints.of(stream, (condition,))
+    return (
+        decide_satisfiability(condition, declared.domains, declared.required).answer
+        is not Answer.NO
+    )
 
 
 def _implication(p: Predicate, q: Predicate, stream: Stream) -> Answer:
-    declared = Declared.of(stream, (p, q))
-    answer = by_search(p, q, declared).answer
-    return implied(p, q, declared).answer if answer == "unknown" else answer
+    declared = Constraints.of(stream, (p, q))
+    answer = decide_by_search(p, q, declared).answer
+    return decide_implication(p, q, declared).answer if answer is Answer.UNKNOWN else answer

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.jit.cache import announce
+from headgate.jit import warn_before_compiling
+from headgate.matching.encoding.event_columns import EventColumns
+from headgate.matching.encoding.text_search import TextSearch
 from headgate.matching.keyed.arrays import Appended, Events, Living, Scratch
 from headgate.matching.keyed.build import Built, build
-from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.keyed.grid import BLOCK, TOGETHER
-from headgate.matching.keyed.match import match, most_met
-from headgate.matching.keyed.records import living_words
-from headgate.matching.keyed.text_search import TextSearch
+from headgate.matching.keyed.kernels.grid import BLOCK, TOGETHER
+from headgate.matching.keyed.kernels.match import match, most_met
+from headgate.matching.keyed.kernels.records import living_words
 from headgate.matching.scan import compared
 from headgate.predicate import Column, Compare, Constant
 from headgate.predicate import Matches as TextMatches
@@ -181,7 +181,7 @@ class Room:
 
 def segment_of(encoded: EncodedQueries, positions: Numbers, schema: Schema) -> Segment:
     """File queries, which have the given positions."""
-    announce()
+    warn_before_compiling(__package__)
     built = build(encoded, schema)
     bit_atoms = atoms_from(encoded.atoms, schema, built.bit_atoms)
     pattern_atoms = atoms_from(encoded.atoms, schema, built.pattern_slots)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from headgate.errors import ExpansionTooLarge, UsageError
 from headgate.plots.memory.limits import Constant, limits
 from headgate.predicate import IsNull, Within
+from headgate.predicate.answer import Answer
 from headgate.sql import Places, places, render_predicate
 from headgate.stateful.analysis.blame import written_path
 from headgate.stateful.analysis.cases.alternatives import coarse, fine
@@ -144,7 +145,7 @@ def _told(verdict: Verdict) -> tuple[str, str]:
         return f"{id_} needs only bounded memory", ""
     said = blamed.sentence[0].upper() + blamed.sentence[1:]
     why = f"{said} (Theorem {blamed.theorem}, {blamed.condition})."
-    if verdict.bounded == "no":
+    if verdict.bounded is Answer.NO:
         return f"{id_} needs unbounded memory", why
     return f"{id_}: cannot tell whether its memory is bounded", f"{why} But {analysis.open}."
 
@@ -160,7 +161,7 @@ def _shown(verdict: Verdict) -> tuple[Case, int, int]:
     id_ = verdict.query.id
     if verdict.query.kind == "filter":
         raise UsageError(f"{id_} is a filter: it remembers nothing, and nothing is drawn")
-    if analysis.bounded == "unknown":
+    if analysis.bounded is Answer.UNKNOWN:
         raise UsageError(f"{id_} cannot be drawn: {analysis.open}")
     for cases in _levels(verdict):
         for case in cases:
@@ -183,7 +184,7 @@ def _levels(verdict: Verdict) -> Iterator[list[Case]]:
 def _standing(verdict: Verdict, case: Case, variable: int) -> tuple[int, int]:
     """Where a variable stands: its stream in FROM, and its attribute in the stream."""
     source, name = case.query.variables[variable].source, case.query.variables[variable].name
-    stream = verdict.schema.the_stream(verdict.query.sources[source].stream)
+    stream = verdict.schema.stream(verdict.query.sources[source].stream)
     return source, [attribute.name for attribute in stream].index(name)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headgate.errors import ExpansionTooLarge
-from headgate.predicate.satisfy import Answer
+from headgate.predicate.answer import Answer
 from headgate.queries import Query, satisfiable_query
 from headgate.schema import Schema
 from headgate.stateful.analysis.cases.alternatives import Alternatives, coarse, fine
@@ -48,7 +48,7 @@ class Analysis:
 def analyse(query: Query, schema: Schema) -> Analysis:
     """The answer for a query, whatever its kind."""
     if query.kind == "filter":
-        return Analysis("yes")
+        return Analysis(Answer.YES)
     look: _Look | None = None
     too_many = ""
     for alternatives_of in (coarse, fine):
@@ -59,11 +59,11 @@ def analyse(query: Query, schema: Schema) -> Analysis:
             break
         if not look.faults:
             cases = _cases(query, schema, look.alternatives)
-            return Analysis("yes", cases, is_contradiction=not cases)
+            return Analysis(Answer.YES, cases, is_contradiction=not cases)
         if look.alternatives.exact:
             break
     if look is None:
-        return Analysis("unknown", open=too_many)
+        return Analysis(Answer.UNKNOWN, open=too_many)
     return _with_faults(query, schema, look, too_many)
 
 
@@ -72,12 +72,12 @@ def _with_faults(query: Query, schema: Schema, look: _Look, too_many: str) -> An
     for case, fault in look.faults[:TRIED]:
         for attempt in attempts(case, fault):
             if holds(query, schema, *attempt):
-                return Analysis("no", look.cases, fault, case, attempt)
-    if satisfiable_query(query, schema).answer == "no":
-        return Analysis("yes", is_contradiction=True)
+                return Analysis(Answer.NO, look.cases, fault, case, attempt)
+    if satisfiable_query(query, schema).answer is Answer.NO:
+        return Analysis(Answer.YES, is_contradiction=True)
     case, fault = look.faults[0]
     why = too_many or _why_open(look.alternatives, case, fault)
-    return Analysis("unknown" if why else "no", look.cases, fault, case, open=why)
+    return Analysis(Answer.UNKNOWN if why else Answer.NO, look.cases, fault, case, open=why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from headgate.predicate.satisfy import Answer
+from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.stateful.analysis.analysis import Analysis, analyse
@@ -47,10 +47,10 @@ class Verdict:
         """Why it is not simply a yes."""
         if self.blame is None:
             unknown = f"cannot tell whether its memory is bounded: {self.analysis.open}"
-            return unknown if self.bounded == "unknown" else ""
+            return unknown if self.bounded is Answer.UNKNOWN else ""
         place = f", at {self.blame.place.position}" if self.blame.place else ""
         why = f"{self.blame.sentence} (Theorem {self.blame.theorem}, {self.blame.condition}{place})"
-        if self.bounded == "no":
+        if self.bounded is Answer.NO:
             return f"needs unbounded memory: {why}"
         return f"cannot tell whether its memory is bounded: {self.analysis.open}; {why}"
 
@@ -78,7 +78,7 @@ class Verdict:
     @cached_property
     def synopses(self) -> tuple[Synopsis, ...]:
         """What is kept of each stream; none unless the answer is yes, or for a contradiction."""
-        if self.bounded != "yes" or self.analysis.is_contradiction:
+        if self.bounded is not Answer.YES or self.analysis.is_contradiction:
             return ()
         run = self._as_run
         return synopses(run.query, self.schema, run.analysis.cases, self.observed)
@@ -86,7 +86,7 @@ class Verdict:
     @cached_property
     def most(self) -> Memory | None:
         """The most that is ever stored; None unless the answer is yes."""
-        if self.bounded != "yes":
+        if self.bounded is not Answer.YES:
             return None
         if self.analysis.is_contradiction:
             return Memory(0, 0)
@@ -108,7 +108,7 @@ class Verdict:
             found |= self.blame.as_json()
             found["witness"] = self.analysis.is_shown
             found["cures"] = [cure.as_json() for cure in self.cures] if with_cures else None
-        if self.bounded == "yes":
+        if self.bounded is Answer.YES:
             found["synopses"] = [synopsis.as_json() for synopsis in self.synopses]
             found["most"] = self.most.as_json() if self.most is not None else None
         return found

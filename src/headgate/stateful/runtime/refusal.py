@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from headgate.errors import Unbounded, UsageError
 from headgate.events.json_text import as_json
+from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.stateful.analysis.cases.case import aggregates
@@ -21,7 +22,7 @@ def check_runs(query: Query, schema: Schema) -> Verdict:
             f"`{query.id}` is a filter, which remembers nothing; match it by an index or by route"
         )
     found = _verdict(query, schema)
-    if found.bounded != "yes":
+    if found.bounded is not Answer.YES:
         raise Unbounded(refusal(found), found)
     declared = [a.function for a in aggregates(query) if a.declared is not None]
     if declared:
@@ -40,7 +41,7 @@ def _verdict(query: Query, schema: Schema) -> Verdict:
 
 def refusal(found: Verdict) -> str:
     """The reason, rows of which all would have to be remembered, and cures, a line each."""
-    unknown = ":" * (found.bounded == "unknown")
+    unknown = ":" * (found.bounded is Answer.UNKNOWN)
     lines = [f"`{found.query.id}`{unknown} {found.reason}"]
     witness = found.witness(SHOWN_ROWS)
     if witness is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headgate.errors import UsageError
+from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.stateful.analysis.analysis import analyse
@@ -16,7 +17,7 @@ from headgate.stateful.analysis.synopses.plan import Plan, plan_of
 def plan_to_run(query: Query, schema: Schema) -> Plan:
     """What a query keeps of each stream; of a self-join, without occurrences that are redundant."""
     analysis = analyse(query, schema)
-    if analysis.bounded != "yes":
+    if analysis.bounded is not Answer.YES:
         raise UsageError("only a query that needs bounded memory is run from synopses")
     if query.kind == "filter":
         raise UsageError("a filter keeps nothing: it decides on each row alone")

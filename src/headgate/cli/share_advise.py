@@ -1,0 +1,147 @@
+"""`headgate share advise`: which jobs should read a shared stream instead of the source?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headgate.cli.output import (
+    Format,
+    FormatOption,
+    QueriesOption,
+    SchemaOption,
+    StreamOption,
+    escape,
+    format_count,
+    load_queries,
+    open_console,
+    open_error_console,
+    print_load_errors,
+    show_progress,
+)
+from headgate.errors import UsageError, shorten
+from headgate.events.json_text import as_json
+from headgate.findings.checks import list_ids
+from headgate.predicate.answer import Answer
+from headgate.queries import satisfiable_query
+from headgate.sharing.advice import IMPROVE_ROUNDS, Advice
+from headgate.sharing.advice import advise as advised
+from headgate.sharing.sample_file import read_sample
+from headgate.sql import render_predicate
+
+MAX_SHOWN_STREAMS = 20  # streams
+
+
+def advise(
+    queries: QueriesOption = None,
+    sample: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="EVENTS",
+            help="Some events of the stream: JSON lines, CSV or Parquet.",
+            show_default=False,
+        ),
+    ] = None,
+    schema: SchemaOption = None,
+    stream: StreamOption = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Find the queries that should read a shared stream instead of the source.
+
+    No network is needed: each filter counts as a job that reads the whole stream today. The sample
+    says how many rows a shared stream would have, and how much reading it saves.
+
+    Examples:
+
+        headgate share advise -q queries.sql -s schema.sql --sample events.parquet
+
+        headgate share advise -q queries.sql --stream trades --sample events.jsonl --format json
+    """
+    if sample is None:
+        raise UsageError("which events? Give a file of some of them with --sample")
+    found = load_queries(queries, schema)
+    files = ", ".join(map(str, queries or ()))
+    if not found.schema.streams:
+        raise UsageError(f"{files} declares no stream; give its schema: -s schema.sql")
+    declared = found.schema.stream(stream)
+    every = found.filters(declared.name)
+    filters = [one for one in every if satisfiable_query(one, found.schema).answer is not Answer.NO]
+    if not filters:
+        raise UsageError(f"{files}: no filter of stream {declared.name} to advise on")
+    _note_left_out(len(found) - len(every), "joins, aggregates, or of another stream")
+    _note_left_out(len(every) - len(filters), "never TRUE, as `headgate check` says")
+    table = read_sample(sample, declared)
+    with show_progress("planning", (1 + IMPROVE_ROUNDS) * len(filters)) as advance:
+        advice = advised(filters, declared, table, progress=advance)
+    if format is Format.json:
+        errors = [row.as_json() for row in found.report.errors]
+        typer.echo(as_json({**_advice_to_json(advice, table.num_rows), "errors": errors}))
+        return
+    print_load_errors(found.report)
+    _print_advice(advice, table.num_rows)
+
+
+def _note_left_out(queries: int, why: str) -> None:
+    if queries:
+        open_error_console().print(f"{format_count(queries, 'query')} left out: {why}")
+
+
+def _advice_to_json(advice: Advice, rows: int) -> dict[str, Any]:
+    return {
+        "stream": advice.stream,
+        "sample_rows": rows,
+        "shared": [
+            {
+                "where": render_predicate(one.where),
+                "columns": list(one.columns),
+                "jobs": list(one.jobs),
+                "rows": one.rows.value,
+                "rows_from": one.rows.low,
+                "rows_to": one.rows.high,
+                "row_bytes": one.row_bytes,
+            }
+            for one in advice.shared
+        ],
+        "alone": list(advice.unshared),
+        "source_row_bytes": advice.row_bytes,
+        "read_before": advice.read_before,
+        "read_after": advice.read_after.value,
+        "written": advice.written.value,
+        "saved": advice.saved,
+    }
+
+
+def _print_advice(advice: Advice, rows: int) -> None:
+    out = open_console()
+    for number, one in enumerate(advice.shared[:MAX_SHOWN_STREAMS], 1):
+        share = f"{one.rows.value:.1%} ({one.rows.low:.1%} to {one.rows.high:.1%})"
+        jobs = format_count(len(one.jobs), "job")
+        out.print(
+            f"[bold]{number}[/]  {share} of all rows, for {jobs}: {escape(list_ids(one.jobs))}"
+        )
+        out.print(f"   {escape(', '.join(one.columns))}")
+        out.print(f"   {escape(shorten(render_predicate(one.where)))}", soft_wrap=True)
+    if len(advice.shared) > MAX_SHOWN_STREAMS:
+        out.print(
+            f"… and {len(advice.shared) - MAX_SHOWN_STREAMS:,} more; --format json lists them all"
+        )
+    if advice.unshared:
+        s = "s" * (len(advice.unshared) == 1)
+        said = f"stay{s} at the source" if advice.shared else f"gain{s} nothing by sharing"
+        jobs = format_count(len(advice.unshared), "job")
+        out.print(f"{jobs} {said}: {escape(list_ids(advice.unshared))}")
+    out.print(_summarize(advice, rows))
+
+
+def _summarize(advice: Advice, rows: int) -> str:
+    """In units of the whole source, as its rate is not known here."""
+    source = advice.row_bytes
+    before, after = advice.read_before / source, advice.read_after.value / source
+    return (
+        f"Reading, in times the whole of {escape(advice.stream)}: {before:,.1f} today; "
+        f"{after:,.1f} with {format_count(len(advice.shared), 'shared stream')}, and "
+        f"{advice.written.value / source:,.2f} written: {advice.saved:.0%} less. "
+        f"By a sample of {rows:,} rows."
+    )

@@ -1,0 +1,145 @@
+"""An event through the constructs, one after the other, until no query is left.
+
+"Adaptive two-level optimization for selection predicates of multiple continuous queries", sections
+3.2 and 5.1. The paper ANDs a whole bitmap at a time. Here it is done block by block, and a block
+ends as soon as it is empty: an event takes the same way through the constructs in every block, and
+the deepest block is the number of constructs that the paper would have evaluated. Two constructs
+are ANDed in one pass, which takes little longer than one, and counted as if one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit
+
+ARROWED = 64
+
+# What is counted while events are evaluated.
+EVENTS, DROPPED, EVALUATED, MICRO, FOLLOWED, COUNTED = range(6)
+
+
+class Table(NamedTuple):
+    """Row r of the bitmaps has the words `bits[r, :len(alive)]`; slot s is `owner[s]`'s.
+
+    A query with several slots is given out once an event: of these `shared` is the first, of others
+    −1. Queries without a condition are `always` there.
+    """
+
+    bits: Any
+    alive: Any
+    owner: Any
+    shared: Any
+    always: Any
+
+
+class Way(NamedTuple):
+    """Constructs in the macro-sequence, and by row the place in it that a micro-arrow leads to, or
+    −1: one of the first `ARROWED`, so that a word can tell which are still to be evaluated."""
+
+    sequence: Any
+    arrows: Any
+
+
+@kernel
+def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
+    table, at, start, stop, way, block, most, seen, out, offsets, tally
+):
+    """The matches of the events from `start` up to `stop`, in `out` and `offsets`; where it ended.
+
+    Event e is in row `at[c, e]` of construct c. It ends before an event for which there might not
+    be room: an event has up to `most` matches. `seen` has a place for each slot, and serves one
+    call at a time; `tally` is added to.
+    """
+    bits, alive, owner, shared = table.bits.ravel(), table.alive, table.owner, table.shared
+    stride, words, count = np.int64(table.bits.shape[1]), len(alive), len(way.sequence)
+    sequence, arrows, always = way.sequence, way.arrows, table.always
+    hybrid = len(arrows) > 0
+    grb = np.empty(block, np.uint64)
+    path = np.empty(count + 1, np.int64)  # where the row of each step begins
+    some = np.zeros(words // block + 1, np.uint64)  # is anybody alive in a block?
+    for w in range(words):
+        some[w // block] |= alive[w]
+    micros = np.zeros(count + 1, np.int64)  # how many of the steps so far followed a micro-arrow
+    every = ~np.uint64(0) >> np.uint64(max(0, ARROWED - count))  # places to evaluate (GEB)
+    used = evaluated = dropped = micro = followed = 0
+    offsets[0] = 0
+    e = start
+    while e < stop and used + most <= len(out):
+        before, known, deepest, row, to_do = used, 0, 0, np.int64(-1), every
+        for begin in range(0, words, block):
+            size = min(block, words - begin)
+            left, depth = some[begin // block], 0
+            while left != 0 and depth < count:
+                while known < min(depth + 2, count):
+                    place = np.int64(known)
+                    if hybrid:
+                        arrow = np.int64(arrows[row]) if 0 <= row < len(arrows) else np.int64(-1)
+                        micro_next = arrow >= 0 and (to_do >> np.uint64(arrow)) & np.uint64(1) != 0
+                        if micro_next:
+                            place = arrow
+                        elif to_do != 0:
+                            place = lowest_bit(to_do)
+                        micros[known + 1] = micros[known] + micro_next
+                        if place < ARROWED:
+                            to_do &= ~(np.uint64(1) << np.uint64(place))
+                    row = np.int64(at[sequence[place], e])
+                    path[known] = row * stride
+                    known += 1
+                one, last = path[depth] + begin, depth + 1 == count
+                two = one if last else path[depth + 1] + begin
+                if depth == 0:
+                    half, left = _and_two(alive, begin, bits, one, two, grb, size)
+                else:
+                    half, left = _and_two(grb, 0, bits, one, two, grb, size)
+                depth += 1 if last or half == 0 else 2
+            deepest = max(deepest, depth)
+            if left != 0:
+                used = _give_out(grb, size, begin, owner, shared, seen, e, out, used)
+        dropped += used == before
+        evaluated += deepest
+        micro += micros[deepest]
+        followed += max(0, deepest - 1)
+        for query in always:
+            out[used] = query
+            used += 1
+        e += 1
+        offsets[e - start] = used
+    tally[EVENTS] += e - start
+    tally[DROPPED] += dropped
+    tally[EVALUATED] += evaluated
+    tally[MICRO] += micro
+    tally[FOLLOWED] += followed
+    return e
+
+
+@inlined_kernel
+def _and_two(source, begin, bits, one, two, grb, size):
+    """AND two rows into what is left of a block; what is left after the first, and after both."""
+    half = left = np.uint64(0)
+    for w in range(size):
+        first = load_unchecked(source, begin + w) & load_unchecked(bits, one + w)
+        word = first & load_unchecked(bits, two + w)
+        grb[w] = word
+        half |= first
+        left |= word
+    return half, left
+
+
+@inlined_kernel
+def _give_out(grb, size, begin, owner, shared, seen, e, out, used):
+    """Append the queries of a block, each once an event."""
+    for w in range(size):
+        word = grb[w]
+        while word != 0:
+            slot = ((begin + w) << 6) + lowest_bit(word)
+            word &= word - np.uint64(1)
+            first = shared[slot]
+            if first < 0 or seen[first] != e:
+                if first >= 0:
+                    seen[first] = e
+                out[used] = owner[slot]
+                used += 1
+    return used

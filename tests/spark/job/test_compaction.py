@@ -1,0 +1,156 @@
+"""Compaction keeps every row, keeps the number of directories small, and survives a kill."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headgate.errors import JobError
+from headgate.spark.job.commit import compaction
+from headgate.spark.job.commit.claim import held
+from headgate.spark.job.commit.compaction import compact, finish
+from headgate.spark.job.commit.output import COMPACTING, STAGING, Span, StagedFile, place, spans
+
+
+def write_batch(root: Path, batch: int, rows: int, *, kind: str = "matches", **extra: int) -> None:
+    """The output of a batch, in two files, as a job places it."""
+    stages = root / STAGING
+    stages.mkdir(parents=True, exist_ok=True)
+    files = []
+    for part in range(2):
+        with StagedFile(stages, kind, "parquet") as file:
+            numbers = list(range(part, rows, 2))
+            columns = {"batch_id": [batch] * len(numbers), "n": numbers}
+            columns |= {name: [value] * len(numbers) for name, value in extra.items()}
+            file.write(pa.table(columns))
+        if file.name:
+            files.append(stages / file.name)
+    if files:
+        place(files, Span(batch, batch, root / kind), stages)
+
+
+def rows_in(root: Path, kind: str = "matches") -> Counter[tuple[int, int]]:
+    """What a plain reader of the folder sees."""
+    found: Counter[tuple[int, int]] = Counter()
+    for path in sorted((root / kind).glob("*/*.parquet")):
+        table = pq.read_table(path, partitioning=None)
+        found.update((row["batch_id"], row["n"]) for row in table.to_pylist())
+    return found
+
+
+def test_rows_are_the_same_and_directories_few(tmp_path: Path) -> None:
+    random = Random(1)
+    for batch in range(250):
+        write_batch(tmp_path, batch, random.choice([0, 1, 3, 10]))
+        write_batch(tmp_path, batch, random.choice([0, 0, 0, 1]), kind="dead")
+        if batch % 10 == 0:
+            before = [rows_in(tmp_path, kind) for kind in ("matches", "dead")]
+            compact(tmp_path, every=5)
+            assert [rows_in(tmp_path, kind) for kind in ("matches", "dead")] == before
+        assert max(rows_in(tmp_path).values(), default=1) == 1
+    assert len(spans(tmp_path / "matches")) <= 5 * 4
+    assert len(list((tmp_path / "matches").iterdir())) == len(spans(tmp_path / "matches"))
+
+
+def test_the_newest_batch_is_left_alone(tmp_path: Path) -> None:
+    for batch in range(6):
+        write_batch(tmp_path, batch, 2)
+    compact(tmp_path, every=2)
+    assert spans(tmp_path / "matches")[-1] == Span(5, 5, tmp_path / "matches")
+
+
+def test_a_change_of_columns_is_a_border(tmp_path: Path) -> None:
+    for batch in range(4):
+        write_batch(tmp_path, batch, 3)
+    for batch in range(4, 9):
+        write_batch(tmp_path, batch, 3, later=1)
+    before = rows_in(tmp_path)
+    compact(tmp_path, every=3)
+    assert rows_in(tmp_path) == before
+    names = [(span.first, span.last) for span in spans(tmp_path / "matches")]
+    assert names == [(0, 3), (4, 7), (8, 8)]
+
+
+def test_a_full_directory_is_merged_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "FULL", 4_000)
+    monkeypatch.setattr(compaction, "_bytes", lambda span: 1_000 * (span.last - span.first + 1))
+    for batch in range(40):
+        write_batch(tmp_path, batch, 2)
+    compact(tmp_path, every=2)
+    widths = [span.last - span.first + 1 for span in spans(tmp_path / "matches")]
+    assert all(4 <= width <= 8 for width in widths[:-2])
+
+
+def test_text_is_joined(tmp_path: Path) -> None:
+    stages = tmp_path / STAGING
+    for batch in range(3):
+        stages.mkdir(exist_ok=True)
+        path = stages / f"{batch}.jsonl"
+        path.write_text(f'{{"batch_id": {batch}}}\n')
+        place([path], Span(batch, batch, tmp_path / "dead"), stages)
+    assert compact(tmp_path, every=2) == 1
+    merged = tmp_path / "dead" / "batches=0000000000-0000000001" / "part-0000.jsonl"
+    assert merged.read_text() == '{"batch_id": 0}\n{"batch_id": 1}\n'
+
+
+def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
+    with (
+        held(tmp_path / COMPACTING, ".lock", "another compaction"),
+        pytest.raises(JobError, match="another compaction is at work there"),
+    ):
+        compact(tmp_path)
+
+
+POINTS = ("place", "remove", "_sweep", "_merge")
+
+
+def _killed_at(root: Path, point: str, after: int) -> None:
+    """Compacts, and kills itself at the n-th call of a function."""
+    real = getattr(compaction, point)
+    calls = 0
+
+    def counted(*arguments: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls > after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*arguments)
+
+    setattr(compaction, point, counted)
+    compact(root, every=3)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_killed_compaction_loses_nothing(tmp_path: Path, point: str) -> None:
+    for after in range(4):
+        root = tmp_path / f"{after}"
+        for batch in range(13):
+            write_batch(root, batch, 3)
+        before = rows_in(root)
+        process = multiprocessing.get_context("fork").Process(
+            target=_killed_at, args=(root, point, after)
+        )
+        process.start()
+        process.join()
+        living = {span.path.name for span in spans(root / "matches")}
+        seen = Counter[tuple[int, int]]()
+        for name in living:
+            for file in (root / "matches" / name).iterdir():
+                table = pq.read_table(file, partitioning=None)
+                seen.update((row["batch_id"], row["n"]) for row in table.to_pylist())
+        assert seen == before, "the living directories hold each row once"
+        finish(root)
+        assert rows_in(root) == before, "the next start of the job clears up"
+        compact(root, every=3)
+        assert rows_in(root) == before
+        assert not [d for d in (root / COMPACTING).iterdir() if d.is_dir()]
