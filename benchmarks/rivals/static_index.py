@@ -210,7 +210,7 @@ class StaticIndex(BaseIndex):
             parts = [(at, part) for at, kept in self._conjunctions.items() for part in kept]
             encoded, owner = self._encoded, np.arange(len(self._ids))
             if encoded is None:
-                source = (Source(self.stream.name, self.stream.name),)
+                source = (Source(self.stream, self.stream.name),)
                 whole = (Query("", source, conjunction(part)) for _, part in parts if part)
                 encoded = encode_queries(whole, schema)
                 owner = np.array([at for at, part in parts if part], np.int64)

@@ -75,7 +75,7 @@ def _contestant(
 def _run() -> Push:
     from headgate.stateful.runtime.run import Run
 
-    run = Run(*CASES[0].query())
+    run = Run(CASES[0].query())
 
     def push(stream: str, table: pa.Table) -> dict[int, int]:
         found = run.push(stream, table)
@@ -101,7 +101,7 @@ def _by_hand() -> Push:
 def _row_by_row() -> Push:
     from headgate.stateful.analysis.synopses.plain import PlainRun
 
-    run = PlainRun(*CASES[0].query())
+    run = PlainRun(CASES[0].query())
     given: dict[int, int] = {}
 
     def push(stream: str, table: pa.Table) -> dict[int, int]:

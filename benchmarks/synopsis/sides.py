@@ -52,9 +52,8 @@ def ours(spark: Any, case: Case, rows: int, seed: int) -> Any:
 
     apart = spark.newSession()  # it chooses another state store, which Spark's join need not have
     apart.conf.set(PARTITIONS, 1)
-    query, schema = case.query()
     streams = {name: source(apart, case, name, rows, seed) for name in "ST"}
-    return continuous(query, streams, schema, expand=True)
+    return continuous(case.query(), streams, expand=True)
 
 
 def theirs(spark: Any, case: Case, rows: int, seed: int) -> Any:

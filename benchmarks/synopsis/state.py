@@ -69,7 +69,7 @@ def _ours(spark: Any, case: Case, live: Paced) -> State:
     stored = reader.option("batchId", live.batches - 1).load(str(live.checkpoint))
     parts = {row.user_map_key.number: row.user_map_value.content for row in stored.collect()}
     state = b"".join(bytes(parts[number]) for number in sorted(parts))
-    run = Run(*case.query())
+    run = Run(case.query())
     run.restore(state)
     return State(len(state), run.stored.values)
 

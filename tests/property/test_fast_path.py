@@ -33,7 +33,7 @@ from tests.boundaries import STREAM, TYPES
 from tests.corpus import SHARDS, cases
 from tests.mutations import mutated
 from tests.oracles.naive import meaning
-from tests.scale import at_least, case_count, seed
+from tests.scale import case_count, seed
 from tests.strategies import Clauses, Seeded, row, wheres
 
 SCOPE = Scope.of(STREAM)

@@ -283,7 +283,9 @@ class Binder:
         ):
             message = "these constants are not compared"
             raise self.cursor.error(UnsupportedSql, message, extent=extent)
-        return conditions.truth(OPERATOR_TESTS[op](compare_values(_plain(first), _plain(second), Timestamp()), 0))
+        return conditions.truth(
+            OPERATOR_TESTS[op](compare_values(_plain(first), _plain(second), Timestamp()), 0)
+        )
 
     def membership(self, node: exp.In, negated: bool) -> Predicate:
         """Bind `a [NOT] IN (1, 2)`."""

@@ -6,13 +6,18 @@ from headgate.predicate import Predicate
 from headgate.schema import Stream
 from headgate.sql.binder import parse_condition
 from headgate.sql.fast_path import FastPath
+from headgate.sql.query import Source
 from headgate.sql.scope import Scope
 
 
 class WhereReader:
-    """Reads the WHERE clauses of one stream; atoms seen before are remembered."""
+    """Reads the WHERE clauses of one stream; atoms seen before are remembered.
+
+    `sources` is the FROM of all queries on the stream, which share it.
+    """
 
     def __init__(self, stream: Stream) -> None:
+        self.sources = (Source(stream, stream.name),)
         self.scope = Scope.of(stream)
         self._fast_path = FastPath(self.scope)
 

@@ -62,7 +62,7 @@ def test_agree_with_keyed(kind: type[StaticIndex], level: Level, zipf: float) ->
 @pytest.mark.parametrize("kind", RIVALS)
 def test_agree_with_scan_on_every_type(kind: type[StaticIndex]) -> None:
     """NULL, NaN, 2^53 + 1 and the like, in clauses and rows near the limits of each type."""
-    source = (Source(STREAM.name, STREAM.name),)
+    source = (Source(STREAM, STREAM.name),)
     drawn = [
         Query(f"{shard}.{n}", source, case.predicate)
         for shard in range(2)

@@ -48,7 +48,7 @@ def build_from_snapshot(snapshot: Snapshot, stream: Stream) -> KeyedIndex:
 def _filters(queries: EncodedQueries, schema: Schema, stream: Stream) -> npt.NDArray[np.bool_]:
     """By query: is it a filter on the stream?"""
     frames = frames_from(queries.frames, schema)
-    found = [frame.kind == "filter" and frame.stream == stream.name for frame in frames]
+    found = [frame.kind == "filter" and frame.stream_name == stream.name for frame in frames]
     return np.array(found, np.bool_)[queries.frame]
 
 
