@@ -451,7 +451,8 @@ class Binder:
             cursor.expect(")")
             return inner
         if isinstance(node, _NAME):
-            return self.column(what)
+            start = cursor.place
+            return Operand(self.column(what), cursor.extent(start))
         literal = self.literal() if isinstance(node, _LITERAL) else None
         if literal is None:
             raise self.refusal(node, what)
@@ -478,7 +479,7 @@ class Binder:
             raise self.cursor.error(UnsupportedSql, message, extent=extent)
         return value
 
-    def column(self, what: str) -> Operand:
+    def column(self, what: str) -> Column:
         """Bind the attribute whose name stands here."""
         start = self.cursor.place
         parts = self.cursor.read_name(what)
@@ -486,7 +487,7 @@ class Binder:
             raise self.cursor.unexpected_call()
         extent = self.cursor.extent(start)
         try:
-            return Operand(self.scope.column(parts), extent)
+            return self.scope.column(parts)
         except NameProblem as problem:
             message, hint = str(problem), problem.hint
             raise self.cursor.error(UnknownName, message, hint, extent=extent) from None

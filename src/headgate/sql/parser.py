@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.errors import ErrorLevel, ParseError, TokenError
+from sqlglot.errors import ErrorLevel
 
 from headgate.errors import TooLarge
 from headgate.sql.functions import SYNTAX_WORDS
@@ -23,6 +23,9 @@ class _Dialect(Spark):
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012
+
+
+_DIALECT = _Dialect()
 
 
 def parse_condition_tree(tokens: Sequence[Token]) -> exp.Expr | None:
@@ -56,14 +59,28 @@ def _is_function(token: Token) -> bool:
 
 
 def _parse(texts: list[str], kind: type[exp.Expr]) -> exp.Expr | None:
-    dialect = _Dialect()
-    text = " ".join(texts)
+    """Return the tree of the text, or of as much of it as sqlglot survives."""
     try:
-        # no error stops sqlglot: the walk over its tree finds the first one, and says it better
-        parser = dialect.parser(error_level=ErrorLevel.IGNORE)
-        trees = parser.parse_into(kind, dialect.tokenize(text), text)
-    except (ParseError, TokenError):
-        return None
+        return _tree(texts, kind)
     except RecursionError:
-        raise TooLarge("the expression nests too deeply", text=text) from None
+        raise TooLarge("the expression nests too deeply", text=" ".join(texts)) from None
+    except Exception:
+        # Told to go on, it stumbles over some of its own errors. The text is wrong then, and the
+        # walk refuses it where the tree of the longest good beginning ends.
+        good, bad = 0, len(texts)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            try:
+                _tree(texts[:middle], kind)
+                good = middle
+            except Exception:
+                bad = middle
+        return _tree(texts[:good], kind) if good else None
+
+
+def _tree(texts: list[str], kind: type[exp.Expr]) -> exp.Expr | None:
+    # no error stops sqlglot: the walk over its tree finds the first one, and says it better
+    parser = _DIALECT.parser(error_level=ErrorLevel.IGNORE)
+    text = " ".join(texts)
+    trees = parser.parse_into(kind, _DIALECT.tokenize(text), text)
     return trees[0] if trees else None

@@ -216,8 +216,7 @@ class _Select:
         """Bind an attribute by its name, without parentheses."""
         if not isinstance(node, exp.Column | exp.Dot):
             raise self.binder.refusal(node, what, then)
-        column, _ = self.binder.column(what)
-        return column
+        return self.binder.column(what)
 
     def aggregate(self, node: exp.Anonymous) -> Aggregate:
         """Bind a call of a built-in aggregate or of one that the user declared."""
