@@ -1,4 +1,4 @@
-"""The deliberate differences from Spark that docs/truth.md lists: our side of each."""
+"""The deliberate differences from Spark that docs/reference/semantics.md lists: our side of each."""
 
 from __future__ import annotations
 
