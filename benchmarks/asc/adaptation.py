@@ -19,7 +19,7 @@ import pyarrow as pa
 from benchmarks.asc.contestants import EVALUATED, adaptive, evaluated, fixed_orders, in_order
 from benchmarks.asc.settling import SettlesWithin
 from benchmarks.asc.workloads import TUPLES, Draw, Selections, d1, d2, skewed_to, synthetic
-from benchmarks.experiment import Contestant, Experiment, Fact, Look, Round
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Look, Round
 from benchmarks.workloads import SELECTION_SETS
 
 PARTS = 4

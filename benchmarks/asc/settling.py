@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks.result import Result
+from benchmarks.harness.result import Result
 
 NEAR = 3.0  # percent above the best
 PERIODS = 2.0

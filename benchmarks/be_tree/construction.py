@@ -9,7 +9,7 @@ from benchmarks.be_tree.contestants import AUTO, Kind, be_tree
 from benchmarks.be_tree.macro import order
 from benchmarks.be_tree.sweep import Make, scaled
 from benchmarks.be_tree.workloads import ZIPF, names, synthetic, texts
-from benchmarks.experiment import Contestant, Experiment, Fact, Round, Unit
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Round, Unit
 from benchmarks.workloads import Conjunctions
 
 DYNAMIC = be_tree("BE-Tree, no bitmap", evaluation="direct")

@@ -14,12 +14,12 @@ from benchmarks.be_tree.macro import less, order
 from benchmarks.be_tree.overlap_scan import OverlapScan
 from benchmarks.be_tree.sweep import PER_EVENT, QUICK, Make, scaled
 from benchmarks.be_tree.workloads import ZIPF, names, synthetic, texts
-from benchmarks.experiment import Contestant, Experiment, Round
+from benchmarks.harness.experiment import Contestant, Experiment, Round
 from benchmarks.workloads import Conjunctions
 from benchmarks.workloads.event_expressions import event_expressions
 
 if TYPE_CHECKING:
-    from benchmarks.matchers import Found
+    from benchmarks.matching.matchers import Found
 
 EVENTS, FEWEST = 500, 50
 GENERIC = be_tree(BE_TREE.name, directory="generic")  # as the paper has it for such events
@@ -66,7 +66,7 @@ def experiment(
 
 
 def _contestant(name: str, work: int, run: Callable[[], Found]) -> Contestant:
-    from benchmarks.matchers import answers
+    from benchmarks.matching.matchers import answers
 
     return Contestant(name, work, answer=lambda: answers([run()]), run=run)
 

@@ -22,8 +22,8 @@ from benchmarks.be_tree.contestants import (
 )
 from benchmarks.be_tree.sweep import QUERIES, Sweep
 from benchmarks.be_tree.workloads import ZIPF, Options, matching, synthetic, unvaried
-from benchmarks.claims import Growth, Order, Reduction
-from benchmarks.experiment import Claim
+from benchmarks.harness.claims import Growth, Order, Reduction
+from benchmarks.harness.experiment import Claim
 
 SIZES = (10_000, 20_000, 50_000, 100_000)
 PROBABILITIES = (1, 10, 100, 300, 900)  # of 10,000

@@ -17,7 +17,7 @@ from benchmarks.be_tree.workloads import (
     synthetic,
     unvaried,
 )
-from benchmarks.claims import Reduction
+from benchmarks.harness.claims import Reduction
 
 SIZES = (10_000, 20_000, 50_000, 100_000)
 DIRECT = be_tree("direct", construction="batch", evaluation="direct")

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from benchmarks.be_tree.contestants import AUTO, Kind
 from benchmarks.be_tree.enumeration import enumerated
-from benchmarks.experiment import Claim, Contestant, Experiment, Fact, Round, Unit
+from benchmarks.harness.experiment import Claim, Contestant, Experiment, Fact, Round, Unit
 from benchmarks.workloads import Conjunctions
 from benchmarks.workloads.bound import bound_queries
 from headgate.errors import HeadgateError, shorten
@@ -114,7 +114,7 @@ def built(
 
 def matching(kind: Kind, index: Index, events: pa.Table) -> Contestant:
     """An index that matches these events, or as many of them as are enough for it."""
-    from benchmarks.matchers import answers, indexed, total
+    from benchmarks.matching.matchers import answers, indexed, total
 
     match = indexed(index, events)
     count = min(kind.events or EVENTS, events.num_rows)

@@ -14,7 +14,7 @@ from itertools import islice
 from benchmarks.be_tree.contestants import BE_TREE
 from benchmarks.be_tree.sweep import scaled
 from benchmarks.be_tree.workloads import synthetic
-from benchmarks.experiment import Answer, Contestant, Experiment, Round, Unit
+from benchmarks.harness.experiment import Answer, Contestant, Experiment, Round, Unit
 from headgate.matching import Index
 from headgate.queries import Query
 

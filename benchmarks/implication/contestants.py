@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.experiment import Contestant, Unit
+from benchmarks.harness.experiment import Contestant, Unit
 from benchmarks.implication.pairs import Pairs
 from benchmarks.implication.ready import Ready, Way
 from headgate.errors import ExpansionTooLarge

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from benchmarks.experiment import Experiment, Look, Round, Unit
-from benchmarks.implication.claims import More
+from benchmarks.harness.claims import TimesAsMany
+from benchmarks.harness.experiment import Experiment, Look, Round, Unit
 from benchmarks.implication.contestants import (
     DFS,
     EXACT,
@@ -51,10 +51,10 @@ DETECTED = Experiment(
     prepare=_prepare,
     repeats=1,
     claims=(
-        More(
+        TimesAsMany(
             "section 6.2, exact matching and the quick check of HCR", DFS.name, HCR.name, 933 / 660
         ),
-        More("exact matching finds clearly more", DFS.name, HCR.name, 1.05, says="goal"),
+        TimesAsMany("exact matching finds clearly more", DFS.name, HCR.name, 1.05, says="goal"),
     ),
     look=Look(linear=True),
 )

@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from benchmarks.claims import Faster, Order, Trend
-from benchmarks.experiment import Claim, Contestant, Experiment, Look, Round, Unit
-from benchmarks.implication.claims import AcrossSizes, At, Pays
+from benchmarks.harness.claims import AcrossSizes, AtSizes, Faster, Order, PaysFrom, Trend
+from benchmarks.harness.experiment import Claim, Contestant, Experiment, Look, Round, Unit
 from benchmarks.workloads import box_events, covering_boxes
 from headgate.predicate import Predicate, disjunction
 from headgate.schema import Stream
@@ -163,20 +162,20 @@ def faster(source: str, name: str, times: float, says: str = "paper") -> Faster:
 
 
 GOALS = (
-    At(faster("goal at 10 %", BEST, 10, "goal"), (10,)),
-    At(faster("goal at 10 %, the tree", TREE_SHORT, 10, "goal"), (10,)),
-    At(faster("goal at 75 %", BEST, 1.5, "goal"), (75,)),
-    At(faster("goal at 75 %, the tree", TREE_SHORT, 1.5, "goal"), (75,)),
+    AtSizes(faster("goal at 10 %", BEST, 10, "goal"), (10,)),
+    AtSizes(faster("goal at 10 %, the tree", TREE_SHORT, 10, "goal"), (10,)),
+    AtSizes(faster("goal at 75 %", BEST, 1.5, "goal"), (75,)),
+    AtSizes(faster("goal at 75 %, the tree", TREE_SHORT, 1.5, "goal"), (75,)),
 )
 SELECTIVITIES = (1, 10, 25, 50, 75, 100)
 BY_SELECTIVITY = (
     Trend("Figure 18, index-based", TREE, "falls"),
     Trend("Figure 18, standard", STANDARD, "rises"),
-    At(Order("Figure 18, standard before index-based", (STANDARD, TREE)), (75, 100)),
-    At(
+    AtSizes(Order("Figure 18, standard before index-based", (STANDARD, TREE)), (75, 100)),
+    AtSizes(
         Order("Figure 18, short circuit before standard", (TREE_SHORT, STANDARD)), SELECTIVITIES[:5]
     ),
-    At(Order("Figure 18, standard before short circuit", (STANDARD, TREE_SHORT)), (100,)),
+    AtSizes(Order("Figure 18, standard before short circuit", (STANDARD, TREE_SHORT)), (100,)),
     *GOALS,
 )
 
@@ -223,7 +222,7 @@ EVALUATION = (
         "boxes",
         (4, 10, 16, 32, 100, 300, 1_000, 5_000),
         (
-            At(
+            AtSizes(
                 Order("Figure 17, index-based before standard", (TREE, STANDARD)),
                 (10, 100, 1_000, 5_000),
             ),
@@ -232,11 +231,11 @@ EVALUATION = (
             AcrossSizes(
                 "Figure 17, index at 5,000 before standard at 10", TREE, 5_000, STANDARD, 10
             ),
-            Pays("from where on the tree pays", TREE_SHORT, STANDARD),
-            Pays("from where on bitmaps pay", BEST, STANDARD),
-            Pays("from where on bitmaps pay against the vectorised", BEST, VECTORISED),
-            Pays("from where on the R*-tree pays", R_STAR, STANDARD),
-            Pays("from where on the R-tree pays", R_TREE, STANDARD),
+            PaysFrom("from where on the tree pays", TREE_SHORT, STANDARD),
+            PaysFrom("from where on bitmaps pay", BEST, STANDARD),
+            PaysFrom("from where on bitmaps pay against the vectorised", BEST, VECTORISED),
+            PaysFrom("from where on the R*-tree pays", R_STAR, STANDARD),
+            PaysFrom("from where on the R-tree pays", R_TREE, STANDARD),
         ),
     ),
     evaluation(

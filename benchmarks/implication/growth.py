@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import mean
 
-from benchmarks.experiment import Claim, Experiment, Round, Unit
+from benchmarks.harness.claims import NeverAbove, Power, SameCounts
+from benchmarks.harness.experiment import Claim, Experiment, Round, Unit
 from benchmarks.implication.cases import Case, Sizes, cut_by_all, found_first, never_found
-from benchmarks.implication.claims import AtMost, Power, Same
 from benchmarks.implication.contestants import counted
 from benchmarks.implication.pairs import Setting
 from benchmarks.implication.ready import Ready, Way
@@ -110,7 +110,7 @@ def growth(
         }
         yield Round(size, tuple(counted(name, found) for name, found in counts.items()))
 
-    within = (AtMost(f"{table}, {way.name}", way.name, bound_of(way, unit)) for way in bounds)
+    within = (NeverAbove(f"{table}, {way.name}", way.name, bound_of(way, unit)) for way in bounds)
     return Experiment(
         name=f"implication-growth-{name}",
         title=f"Stream sharing: {unit.label}, {what}",
@@ -130,8 +130,8 @@ def bound_of(way: Way, unit: Unit) -> str:
 
 STREAM_BOXES = (4, 7, 13, 25, 49)
 SAME = (
-    Same("section 5.5.1, depth first compares as often", DFS.name, BFS.name),
-    Same("section 5.5.1, mixed compares as often", MIX.name, BFS.name),
+    SameCounts("section 5.5.1, depth first compares as often", DFS.name, BFS.name),
+    SameCounts("section 5.5.1, mixed compares as often", MIX.name, BFS.name),
 )
 GROWTH = (
     growth(

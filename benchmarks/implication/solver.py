@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks.claims import Faster
-from benchmarks.experiment import Contestant, Experiment, Fact, Look, Round, Unit
-from benchmarks.implication.claims import Agree
+from benchmarks.harness.claims import Faster, SameAnswers
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Look, Round, Unit
 from benchmarks.implication.contestants import PER_PAIR, Verdicts, exact_verdicts
 from benchmarks.implication.pairs import ALL_PAIRS, Pairs, Setting
 from benchmarks.implication.z3_answers import Z3, require_z3
@@ -140,7 +139,7 @@ SOLVER = (
         baseline="",
         prepare=_asked,
         repeats=1,
-        claims=(Agree("the same answers as z3", AGREED, ASKED, says="goal"),),
+        claims=(SameAnswers("the same answers as z3", AGREED, ASKED, says="goal"),),
         look=Look(linear=True),
     ),
 )

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchmarks.claims import Faster, Near, Order, Trend
-from benchmarks.experiment import Claim, Contestant, Experiment, Fact, Round
+from benchmarks.harness.claims import Faster, Near, Order, Trend
+from benchmarks.harness.experiment import Claim, Contestant, Experiment, Fact, Round
 from benchmarks.implication.contestants import (
     BFS,
     BFS_R,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import count
 
-from benchmarks.experiment import Contestant, Experiment, Look, Round, Unit
+from benchmarks.harness.experiment import Contestant, Experiment, Look, Round, Unit
 from benchmarks.sharing.plans import BY_NAME, FILTER, SHIP, WIDEN, planned, workload
 from headgate.sharing.optimum import MAX_OPTIMUM_QUERIES, compute_optimum
 from headgate.sharing.planner import Planner, compute_costs

@@ -11,8 +11,8 @@ from itertools import count
 
 import numpy as np
 
-from benchmarks.experiment import Contestant, Experiment, Round
-from benchmarks.sharing.claims import LessSpread
+from benchmarks.harness.claims import LessSpread
+from benchmarks.harness.experiment import Contestant, Experiment, Round
 from benchmarks.sharing.plans import NODES, SHARE, WIDEN, planned, workload
 from benchmarks.sharing.traffic import MOVED, OVERLAP, QUERIES, by_interests
 from headgate.queries import Query

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
-from benchmarks.experiment import Contestant, Experiment, Look, Prepare, Round, Unit
-from benchmarks.sharing.claims import PartOf
+from benchmarks.harness.claims import AtSizes, PartOf
+from benchmarks.harness.experiment import Contestant, Experiment, Look, Prepare, Round, Unit
 from benchmarks.sharing.plans import BY_NAME, FILTER, HCR, NODES, WIDEN, planned, workload
 from benchmarks.workloads import NetworkedQueries
 from headgate.sharing.planner import compute_costs
 
 QUERIES = 500
+HALF = PartOf("half of what filtering moves", WIDEN, FILTER, 0.5)
 OVERLAP = 0.5
 SEEDS = 5
 MOVED = Unit("MB per second and hop", "cost", 1e-6, counted=True)
@@ -67,7 +68,7 @@ TRAFFIC = (
         baseline=FILTER,
         prepare=prepared(by_queries),
         repeats=SEEDS,
-        claims=(PartOf("half of what filtering moves", WIDEN, FILTER, 0.5, (QUERIES,)),),
+        claims=(AtSizes(HALF, (QUERIES,)),),
     ),
     Experiment(
         name="sharing-overlap",
@@ -78,7 +79,7 @@ TRAFFIC = (
         baseline=FILTER,
         prepare=prepared(by_overlap),
         repeats=SEEDS,
-        claims=(PartOf("half of what filtering moves", WIDEN, FILTER, 0.5),),
+        claims=(HALF,),
         look=Look(linear=True),
     ),
     Experiment(
@@ -90,6 +91,6 @@ TRAFFIC = (
         baseline=FILTER,
         prepare=prepared(by_interests),
         repeats=SEEDS,
-        claims=(PartOf("half of what filtering moves", WIDEN, FILTER, 0.5),),
+        claims=(HALF,),
     ),
 )

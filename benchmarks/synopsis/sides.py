@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks.experiment import Answer
+from benchmarks.harness.experiment import Answer
 from benchmarks.synopsis.cases import Case
 from benchmarks.synopsis.paced import Paced
 from headgate.errors import UsageError
@@ -52,9 +52,8 @@ def ours(spark: Any, case: Case, rows: int, seed: int) -> Any:
 
     apart = spark.newSession()  # it chooses another state store, which Spark's join need not have
     apart.conf.set(PARTITIONS, 1)
-    query, schema = case.query()
     streams = {name: source(apart, case, name, rows, seed) for name in "ST"}
-    return continuous(query, streams, schema, expand=True)
+    return continuous(case.query(), streams, expand=True)
 
 
 def theirs(spark: Any, case: Case, rows: int, seed: int) -> Any:

@@ -12,10 +12,9 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from time import monotonic
 
-from benchmarks.claims import Faster
-from benchmarks.experiment import Contestant, Experiment, Fact, Prepare, Round, Unit
+from benchmarks.harness.claims import Faster, Steady
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Prepare, Round, Unit
 from benchmarks.synopsis.cases import CASES, Case
-from benchmarks.synopsis.claims import Steady
 from benchmarks.synopsis.paced import Paced
 from benchmarks.synopsis.sides import OURS, SIDES, THEIRS, differences, session
 

@@ -12,5 +12,5 @@ from headgate.sql import WhereReader
 def bound_queries(stream: Stream, clauses: Iterable[str], prefix: str) -> list[Query]:
     """The clauses as queries, with the ids prefix0, prefix1, …"""
     read = WhereReader(stream).read
-    source = (Source(stream.name, stream.name),)
+    source = (Source(stream, stream.name),)
     return [Query(f"{prefix}{i}", source, read(clause)) for i, clause in enumerate(clauses)]

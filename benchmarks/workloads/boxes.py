@@ -61,7 +61,7 @@ class Boxes:
     def queries(self) -> list[Query]:
         """Each box as a query, with the ids box0, box1, …"""
         read = WhereReader(self.stream).read
-        source = (Source(self.stream.name, self.stream.name),)
+        source = (Source(self.stream, self.stream.name),)
         clauses = enumerate(self.where_clauses())
         return [Query(f"box{i}", source, read(clause)) for i, clause in clauses]
 

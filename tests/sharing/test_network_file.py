@@ -222,7 +222,7 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
         (
             "rate = 100\n",
             "",
-            "19: [streams.S] has no `rate`; docs/how-to/share-streams.md tells its meaning",
+            "19: [streams.S] has no `rate`; docs/how-to/share-streams.md",
         ),
         ("row_bytes = 40", "row_bytes = 0", "22: `row_bytes` is 0.0; bytes of a row, above 0"),
         ('peer = "p"', 'peer = "P"', "20: no node `P`; did you mean `p`?"),
@@ -257,7 +257,7 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
         (
             'target = "A"\n',
             "",
-            "41: [[queries]] has no `target`; docs/how-to/share-streams.md tells its",
+            "41: [[queries]] has no `target`; docs/how-to/share-streams.md",
         ),
         ('leave = "inline"', 'leave = "here"', "40: query `here` is not there to leave; there"),
         ('leave = "inline"', "leave = 3", "40: `leave` is 3; give a text"),
@@ -289,9 +289,7 @@ def test_mistakes(folder: Path, old: str, new: str, said: str) -> None:
 
 def test_no_streams(folder: Path) -> None:
     text = 'files = ["schema.sql"]\n[nodes]\nsuper = ["A"]\n'
-    with pytest.raises(
-        PipelineError, match=r"there is no \[streams\]; docs/how-to/share-streams.md shows one"
-    ):
+    with pytest.raises(PipelineError, match=r"there is no \[streams\]; docs/how-to/share"):
         described(folder, text)
     with pytest.raises(PipelineError, match=r":4: \[streams\] has no stream; name one"):
         described(folder, text + "[streams]")

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from headgate.errors import Position
 from headgate.predicate import Atom, Column
-from headgate.schema import Schema
 from headgate.sql.grammar import Extent
 from headgate.sql.query import Origin, Query
 from headgate.sql.select import bind_query
@@ -37,22 +36,23 @@ class Places:
     sources: Mapping[str, Place] = field(default_factory=dict)
 
 
-def places(query: Query, schema: Schema) -> Places:
+def places(query: Query) -> Places:
     """The places that the query's origin tells, which is read again.
 
     >>> from headgate.sql import Script
+    >>> from headgate.schema import Schema
     >>> script = Script(Schema())
     >>> _, query = script.read('''CREATE STREAM s (a INT);
     ... CREATE QUERY q AS SELECT DISTINCT a
     ... FROM last_rows(s, 9) WHERE a > 3''', "x.sql")
-    >>> place = places(query, script.schema).sources["s"]
+    >>> place = places(query).sources["s"]
     >>> place.text, str(place.position)
     ('last_rows(s, 9)', 'x.sql:3:6')
     """
     origin = query.origin
     if origin is None:
         return Places()
-    bound = bind_query(origin.text, schema)
+    bound = bind_query(origin.text, query.schema)
     written, again = bound.written, bound.query
     place = _finder(origin)
     tests = zip(bound.tests, written.tests, strict=True)

@@ -80,7 +80,7 @@ class _Select:
         streams = zip(binder.scope.sources, self.written.rows, strict=True)
         query = Query(
             id=name,
-            sources=tuple(Source(stream.name, alias, rows) for (alias, stream), rows in streams),
+            sources=tuple(Source(stream, alias, rows) for (alias, stream), rows in streams),
             where=condition,
             outputs=outputs,
             distinct=select.args.get("distinct") is not None,

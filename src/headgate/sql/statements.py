@@ -37,6 +37,15 @@ class Rejected:
     id: str | None = None
 
 
+class _Known:
+    """What all plain queries on one stream share."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.scope = Scope.of(stream)
+        self.atoms: dict[str, Predicate] = {}
+        self.sources = (Source(stream, stream.name),)
+
+
 @dataclass
 class Script:
     """Reads statements one after the other; each sees what was declared before it."""
@@ -44,7 +53,7 @@ class Script:
     schema: Schema
     zone: str = "UTC"
     place: Position = field(default_factory=Position)  # where the statement just read begins
-    _known: dict[str, tuple[Scope, dict[str, Predicate]]] = field(default_factory=dict, repr=False)
+    _known: dict[str, _Known] = field(default_factory=dict, repr=False)
 
     def read(self, text: str, file: str | None = None) -> Iterator[Declared | Rejected]:
         """What each statement declares. Streams and aggregates are added to the schema on the way.
@@ -95,12 +104,12 @@ class Script:
         stream = self.schema.get(plain[2])
         if stream is None:
             return None
-        scope, atoms = self._known.setdefault(stream.name, (Scope.of(stream), {}))
-        where = fast.condition(plain[3], scope, atoms)
+        known = self._known.get(stream.name) or self._known.setdefault(stream.name, _Known(stream))
+        where = fast.condition(plain[3], known.scope, known.atoms)
         if where is None:
             return None
         name = plain[1].strip("`")
-        return Query(name, (Source(stream.name, stream.name),), where)
+        return Query(name, known.sources, where)
 
     def time_zone(self, text: str) -> str:
         match = _TIME_ZONE.fullmatch(text)
