@@ -20,13 +20,10 @@ Where the paper has both distributions, `-zipf` at the end is the second.
 from __future__ import annotations
 
 from benchmarks.be_tree.adaptation import ADAPTATION
-from benchmarks.be_tree.construction import CONSTRUCTION
+from benchmarks.be_tree.construction import CONSTRUCTION, UPDATES
 from benchmarks.be_tree.expressions import EXPRESSIONS
-from benchmarks.be_tree.macro import MACRO
-from benchmarks.be_tree.micro import MICRO
-from benchmarks.be_tree.optimisations import OPTIMISATIONS
-from benchmarks.be_tree.real import REAL
-from benchmarks.be_tree.updates import UPDATES
+from benchmarks.be_tree.macro import MACRO, REAL
+from benchmarks.be_tree.optimisations import MICRO, OPTIMISATIONS
 from benchmarks.harness.report import Family
 
 SWEEPS = (*MICRO, *MACRO, *REAL, *OPTIMISATIONS)

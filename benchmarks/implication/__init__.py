@@ -21,14 +21,11 @@ what is ready beforehand off the clock, or counted; evaluation is timed.
 from __future__ import annotations
 
 from benchmarks.harness.report import Family
-from benchmarks.implication.combined import COMBINED
-from benchmarks.implication.detected import DETECTED
-from benchmarks.implication.evaluation import EVALUATION
+from benchmarks.implication.combined import COMBINED, DETECTED
+from benchmarks.implication.evaluation import EVALUATION, SCANNED
 from benchmarks.implication.growth import GROWTH
-from benchmarks.implication.large import LARGE
-from benchmarks.implication.scanned import SCANNED
 from benchmarks.implication.solver import SOLVER
-from benchmarks.implication.sweeps import MATCHING
+from benchmarks.implication.sweeps import LARGE, MATCHING
 from benchmarks.implication.where import WHERE
 
 IMPLICATION = Family(

@@ -13,8 +13,7 @@
 from __future__ import annotations
 
 from benchmarks.harness.report import Family
-from benchmarks.sharing.distance import DISTANCE
-from benchmarks.sharing.orders import ORDERS
+from benchmarks.sharing.orders import DISTANCE, ORDERS
 from benchmarks.sharing.scale import SCALE
 from benchmarks.sharing.traffic import TRAFFIC
 

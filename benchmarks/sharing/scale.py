@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from benchmarks.harness.claims import AtMost
 from benchmarks.harness.experiment import Contestant, Experiment, Fact, Round, Unit
-from benchmarks.sharing.plans import WIDEN, empty
+from benchmarks.sharing.traffic import WIDEN, empty
 from benchmarks.workloads import NetworkedQueries, networked_queries
 from headgate.sharing.planner import Planner
 

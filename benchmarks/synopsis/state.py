@@ -18,8 +18,7 @@ from typing import Any
 from benchmarks.harness.claims import Flat, Linear
 from benchmarks.harness.experiment import Contestant, Experiment, Fact, Look, Round, Unit
 from benchmarks.synopsis.cases import CASES, Case
-from benchmarks.synopsis.paced import Paced
-from benchmarks.synopsis.sides import OURS, SIDES, THEIRS, differences, session
+from benchmarks.synopsis.sides import OURS, SIDES, THEIRS, Paced, differences, session
 
 BATCHES = (10, 30, 100, 300, 1_000)
 ROWS = 10  # of each stream in a batch

@@ -14,18 +14,48 @@ So where there is no IN, <> and NOT IN, a query is a box: `low <= value <= high`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.workloads.conjunction_encoding import encode
 from benchmarks.workloads.integer_events import IntegerEvents, Numbers, Offsets
-from benchmarks.workloads.operators import ABOVE, BETWEEN, IN, NOT_IN, OPERATORS, Codes
-from headgate.queries import Query
+from headgate.queries import Query, Source
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
+from headgate.sql import WhereReader
+
+# The operators of predicates on integers, by number, and what the numbers have in common.
+
+OPERATORS = ("=", "<", "<=", ">=", ">", "BETWEEN", "IN", "<>", "NOT IN")
+EQUAL, BELOW, AT_MOST, AT_LEAST, ABOVE, BETWEEN, IN, UNEQUAL, NOT_IN = range(len(OPERATORS))
+
+Codes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+
+
+def from_below(operator: Codes) -> Mask:
+    """Where there is no least value."""
+    return np.isin(operator, (BELOW, AT_MOST))
+
+
+def to_above(operator: Codes) -> Mask:
+    """Where there is no greatest value."""
+    return np.isin(operator, (AT_LEAST, ABOVE))
+
+
+def has_list(operator: Codes) -> Mask:
+    """Where values are listed."""
+    return np.isin(operator, (IN, NOT_IN))
+
+
+def refuses(operator: Codes) -> Mask:
+    """Where the values that are named are those that do not match."""
+    return np.isin(operator, (UNEQUAL, NOT_IN))
+
 
 EventDraw = Callable[[int, np.random.Generator], IntegerEvents]
 
@@ -123,3 +153,13 @@ class Conjunctions:
         values, offsets = self.listed.values.tolist(), self.listed.offsets.tolist()
         for start, stop in pairwise(offsets):
             yield ", ".join(map(str, values[start:stop]))
+
+
+# WHERE clauses on one stream as queries.
+
+
+def bound_queries(stream: Stream, clauses: Iterable[str], prefix: str) -> list[Query]:
+    """The clauses as queries, with the ids prefix0, prefix1, …"""
+    read = WhereReader(stream).read
+    source = (Source(stream, stream.name),)
+    return [Query(f"{prefix}{i}", source, read(clause)) for i, clause in enumerate(clauses)]

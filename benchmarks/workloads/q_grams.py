@@ -22,10 +22,9 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.workloads.conjunctions import Conjunctions, Listed
+from benchmarks.workloads.conjunctions import EQUAL, IN, Conjunctions, Listed
 from benchmarks.workloads.integer_events import IntegerEvents, Numbers
 from benchmarks.workloads.letters import LETTERS, normalised
-from benchmarks.workloads.operators import EQUAL, IN
 from headgate.errors import UsageError
 from headgate.schema import INT, Attribute, Stream
 

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import EXPERIMENTS, Result, run, run_experiment
 from benchmarks.asc import ASC, adaptation, workloads
+from benchmarks.asc.adaptation import SettlesWithin
 from benchmarks.asc.contestants import BEST, EVALUATED, EVERYBODY, WORST
-from benchmarks.asc.settling import SettlesWithin
 from benchmarks.asc.workloads import FEWEST, VARIABLE, nsl_kdd_directory
 from benchmarks.harness.experiment import Experiment
 from benchmarks.harness.report import render_page

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.be_tree.expressions import DATA, propagation, scan
 from benchmarks.matching.matchers import answers
-from benchmarks.workloads.event_expressions import event_expressions
+from benchmarks.workloads.begen import event_expressions
 
 
 @pytest.mark.parametrize("data", ["", "-zipf", "-names", "-texts"])

@@ -10,7 +10,7 @@ from benchmarks.harness.experiment import Experiment, Unit
 from benchmarks.harness.machine import describe_machine
 from benchmarks.harness.result import Measurement, Result
 from benchmarks.sharing import SHARING
-from benchmarks.sharing.plans import FILTER, SHARE, SHIP, WIDEN, planned
+from benchmarks.sharing.traffic import FILTER, SHARE, SHIP, WIDEN, planned
 from benchmarks.workloads import networked_queries
 from headgate.sharing.planner import compute_costs
 

@@ -13,9 +13,8 @@ from benchmarks.workloads import (
     gram_events,
     q_grams,
 )
-from benchmarks.workloads.bound import bound_queries
+from benchmarks.workloads.conjunctions import IN, bound_queries
 from benchmarks.workloads.letters import LETTERS, normalised
-from benchmarks.workloads.operators import IN
 from benchmarks.workloads.q_grams import PAIRS, grams
 from headgate.errors import UsageError
 from headgate.matching import ScanIndex
