@@ -7,7 +7,7 @@ DEVELOPED_ON := 4.2.0# of Spark: the newest for which the connectors exist
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-slow test-spark coverage lint types imports demo bench soak fix update clean
+.PHONY: help setup test test-slow test-spark coverage lint types imports docs demo bench soak fix update clean
 
 help: ## list the everyday commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ imports: $(READY) ## import-linter: data flows one way
 	$(BIN)/lint-imports
 
 FLIGHTS := examples/flights
+
+docs: $(READY) ## build the documentation site into docs/_build/html; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 demo: $(READY) ## stream a year of flights through Spark against 10,000 standing queries
 	$(BIN)/python $(FLIGHTS)/prepare.py

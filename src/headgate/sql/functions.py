@@ -9,15 +9,17 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from headgate.errors import SqlError, UnsupportedSql
-from headgate.sql.lexer import Token, fail
+from headgate.sql.lexer import Token, error_at
 from headgate.sql.query import AggregateFunction
 
 Clause = Literal["condition", "SELECT", "FROM", "declaration"]
 AGGREGATES: frozenset[str] = frozenset(get_args(AggregateFunction))
+COALESCE = "COALESCE"
 LAST_ROWS = "last_rows"
-_WORDS = AGGREGATES | frozenset(
-    "AND AS BETWEEN BY CAST CHECK COALESCE DEC DECIMAL DISTINCT FROM ILIKE IN LIKE NOT NUMERIC OR "
-    "REGEXP RLIKE SELECT WHERE".split()
+# words that are no functions where a parenthesis follows them
+SYNTAX_WORDS = frozenset(
+    "AND AS BETWEEN BY CAST CHECK DISTINCT FROM ILIKE IN LIKE NOT OR REGEXP RLIKE SELECT "
+    "WHERE".split()
 )
 _TIME_WINDOWS = frozenset(
     "window tumble tumbling hop session last_seconds last_minutes last_hours last_time "
@@ -48,16 +50,20 @@ def may_be_called(name: Token, clause: Clause, declared: frozenset[str]) -> bool
         return True
     if clause == "FROM" and called == LAST_ROWS:
         return True
-    return clause == "declaration" or (name.kind == "word" and name.word in _WORDS)
+    if clause == "SELECT" and name.kind == "word" and name.word in AGGREGATES:
+        return True
+    word = name.kind == "word" and (name.word in SYNTAX_WORDS or name.word == COALESCE)
+    return word or clause == "declaration"
 
 
-def refused_call(text: str, name: Token, clause: Clause, declared: frozenset[str]) -> SqlError:
-    """The error for a function that may not stand there."""
+def refuse_call(text: str, name: Token, clause: Clause, declared: frozenset[str]) -> SqlError:
+    """Return the error for a function that may not stand in this clause."""
     called = name.name.lower()
     what = f"function {called}(…)"
     message = f"{what} is not supported"
-    hint = "an aggregate stands in SELECT" if called in declared else _hint(called, clause)
-    return fail(UnsupportedSql, text, name.start, len(name.text), message, hint, topic=what)
+    aggregate = called in declared or (clause == "condition" and called.upper() in AGGREGATES)
+    hint = "an aggregate stands in SELECT" if aggregate else _hint(called, clause)
+    return error_at(UnsupportedSql, text, name.start, len(name.text), message, hint, topic=what)
 
 
 def _hint(called: str, clause: Clause) -> str:
