@@ -15,7 +15,7 @@ from benchmarks.experiment import Contestant, Experiment, Look, Round, Unit
 from benchmarks.sharing.plans import BY_NAME, FILTER, SHIP, WIDEN, planned, workload
 from headgate.sharing.optimum import MAX_OPTIMUM_QUERIES, compute_optimum
 from headgate.sharing.planner import Planner, compute_costs
-from headgate.sharing.rearrange import rearrange_plan
+from headgate.sharing.planning import rearrange_plan
 
 SMALL = 8
 REARRANGED = "widen, then rearranged"

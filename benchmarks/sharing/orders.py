@@ -17,7 +17,7 @@ from benchmarks.sharing.plans import NODES, SHARE, WIDEN, planned, workload
 from benchmarks.sharing.traffic import MOVED, OVERLAP, QUERIES, by_interests
 from headgate.queries import Query
 from headgate.sharing.planner import Planner, compute_costs
-from headgate.sharing.rearrange import rearrange_plan
+from headgate.sharing.planning import rearrange_plan
 
 ORDERED = 20
 REARRANGED = "widen, then rearranged"

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from benchmarks.workloads import READINGS, SOURCE, NetworkedQueries, networked_queries
 from headgate.queries import Query
-from headgate.sharing.content import Method
-from headgate.sharing.planner import Planner, PublishedStream, Strategy
-from headgate.sharing.sampled import SampledStream
+from headgate.sharing.decisions import Method, Strategy
+from headgate.sharing.planner import Planner
+from headgate.sharing.sampled_stream import PublishedStream, SampledStream
 
 SHIP, FILTER, SHARE = "ship everything", "filter for each query", "share"
 WIDEN, HSR, HCR = "share and widen", "widen by HSR", "widen by HCR"
