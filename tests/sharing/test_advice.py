@@ -21,7 +21,7 @@ from headgate.sharing.advice import (
 from headgate.sharing.content import subscribe
 from headgate.sharing.sampled_stream import FilterableTable, SampledStream
 from headgate.sql import Script
-from tests.scale import many
+from tests.scale import case_count
 
 SIZE = 400
 
@@ -29,7 +29,7 @@ SIZE = 400
 def declared(text: str) -> tuple[Stream, list[Query]]:
     script = Script(Schema())
     found = [one for one in script.read(text) if isinstance(one, Query)]
-    return script.schema.the_stream("s"), found
+    return script.schema.stream("s"), found
 
 
 def workload(seed: int, jobs: int) -> tuple[Stream, list[Query], pa.Table]:
@@ -71,7 +71,7 @@ def after(advice: Advice) -> float:
     return advice.read_after.value + advice.written.value
 
 
-@pytest.mark.parametrize("seed", range(many(20)))
+@pytest.mark.parametrize("seed", range(case_count(20)))
 def test_a_shared_stream_holds_what_its_readers_need(seed: int) -> None:
     stream, queries, table = workload(seed, 12)
     advice = advise(queries, stream, table)
@@ -90,7 +90,7 @@ def test_a_shared_stream_holds_what_its_readers_need(seed: int) -> None:
     assert sorted(everyone) == sorted(by_id)
 
 
-@pytest.mark.parametrize("seed", range(many(20)))
+@pytest.mark.parametrize("seed", range(case_count(20)))
 def test_it_never_costs_more_than_today_nor_much_more_than_the_best(seed: int) -> None:
     stream, queries, table = workload(seed, 6)
     advice = advise(queries, stream, table)

@@ -22,7 +22,7 @@ from headgate.sharing.network import Network
 from headgate.sharing.optimum import MAX_OPTIMUM_QUERIES, compute_optimum
 from headgate.sharing.planner import compute_costs
 from headgate.sharing.sampled_stream import PublishedStream
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, planner, query, steps
 
 Subscriptions = tuple[Subscription, ...]
@@ -31,7 +31,7 @@ Subscriptions = tuple[Subscription, ...]
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
 def test_no_planner_below(strategy: Strategy, method: Method) -> None:
     """Every plan costs at least the optimum."""
-    for number in range(many(6)):
+    for number in range(case_count(6)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         found = planner(random, strategy, method)
         list(steps(random, found, 7, any_way=random.random() < 0.5))
@@ -44,7 +44,7 @@ def test_no_planner_below(strategy: Strategy, method: Method) -> None:
 
 def test_against_all_plans() -> None:
     """It is the least cost among all plans, tried one by one."""
-    for number in range(many(15)):
+    for number in range(case_count(15)):
         random = Random(f"{seed()} {number}")
         found = planner(random, "widen", "exact")
         targets = list(found.network.nodes)
@@ -56,7 +56,7 @@ def test_against_all_plans() -> None:
 
 def test_alone() -> None:
     """For one query it is what the planner chooses."""
-    for number in range(many(8)):
+    for number in range(case_count(8)):
         random = Random(f"{seed()} {number}")
         found = planner(random, "widen", "exact")
         new, target = query(random, "q"), random.choice(list(found.network.nodes))

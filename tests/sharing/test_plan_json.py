@@ -21,14 +21,14 @@ from headgate.sharing.plan_execution import (
 )
 from headgate.sharing.plan_json import plan_from_json, plan_to_json
 from tests.boundaries import STREAM
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, planner, rows, steps
 
 
 def plans(strategy: Strategy, method: Method, count: int) -> list[tuple[Random, Plan]]:
     """What random planners have come to, after arrivals and departures."""
     found = []
-    for number in range(many(count)):
+    for number in range(case_count(count)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         one = planner(random, strategy, method)
         list(steps(random, one, 8))

@@ -19,7 +19,7 @@ from headgate.sharing.sampled_stream import count_bits
 from headgate.sharing.search import AlternativeSearch, Candidate, Growth, compute_growth
 from headgate.sharing.tree import StreamTree
 from tests.boundaries import STREAM
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, check, planner, query, rows, steps
 
 CASES = 12
@@ -29,7 +29,7 @@ CASES = 12
 @pytest.mark.parametrize("bounded", [False, True])
 def test_exactly_its_rows(strategy: Strategy, method: Method, bounded: bool) -> None:
     """While queries arrive and leave, plans hold; when all have left, nothing flows."""
-    for number in range(many(CASES)):
+    for number in range(case_count(CASES)):
         random = Random(f"{seed()} {number} {strategy} {method} {bounded}")
         found = planner(random, strategy, method, bounded=bounded)
         nothing = list(found.routes.used)
@@ -48,7 +48,7 @@ def test_exactly_its_rows(strategy: Strategy, method: Method, bounded: bool) -> 
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
 def test_decisions(strategy: Strategy, method: Method) -> None:
     """Each alternative costs what it says, if taken; the one that was chosen costs least."""
-    for number in range(many(4)):
+    for number in range(case_count(4)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         found = planner(random, strategy, method)
         list(steps(random, found, 8, any_way=random.random() < 0.5))
@@ -100,7 +100,7 @@ def _changed(before: tuple[float, float], after: tuple[float, float]) -> tuple[f
 @pytest.mark.parametrize("method", ["exact", "hsr", "hcr"])
 def test_growth(method: Method) -> None:
     """The kernel gives what the definition says, and never more than a widening costs."""
-    for number in range(many(8)):
+    for number in range(case_count(8)):
         random = Random(f"{seed()} {number} {method}")
         found = planner(random, "widen", method)
         list(steps(random, found, 10, any_way=random.random() < 0.5))
@@ -123,7 +123,7 @@ def test_growth(method: Method) -> None:
 
 def test_strategies_are_ordered() -> None:
     """For one query more, a strategy that can do more never costs more."""
-    for number in range(many(10)):
+    for number in range(case_count(10)):
         totals = []
         strategies: tuple[Strategy, ...] = ("filter", "share", "widen")
         for strategy in strategies:

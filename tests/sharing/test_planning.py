@@ -17,14 +17,14 @@ from headgate.sharing.planner import Planner
 from headgate.sharing.planning import compute_total_cost, improve_plan, rearrange_plan
 from headgate.sharing.sampled_stream import PublishedStream, SampledStream
 from headgate.sql import Script
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, check, planner, rows, steps
 
 
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
 def test_never_dearer(strategy: Strategy, method: Method) -> None:
     """With bandwidths, and after any history."""
-    for number in range(many(4)):
+    for number in range(case_count(4)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         given = planner(random, strategy, method, bounded=True)
         list(steps(random, given, 8, any_way=True))
@@ -48,7 +48,7 @@ def test_who_has_no_room_for_a_moment() -> None:
     assert isinstance(inside, Query)
     sample = pa.table({"k": pa.array(np.arange(100), pa.int32())})
     network = Network.of([Node("A"), Node("B")], [Link(("A", "B"), bandwidth=250)])
-    sampled = SampledStream(script.schema.the_stream("s"), 100.0, sample)
+    sampled = SampledStream(script.schema.stream("s"), 100.0, sample)
     given = Planner(network, [PublishedStream(sampled, "A")], strategy="share")
     given.register(wide, "B")
     given.register(inside, "B")
@@ -59,7 +59,7 @@ def test_who_has_no_room_for_a_moment() -> None:
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
 def test_rearranged_the_order_is_forgotten(strategy: Strategy, method: Method) -> None:
     """Every order comes to the same plan, with the same queries and exactly their rows."""
-    for number in range(many(2)):
+    for number in range(case_count(2)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         found = planner(random, strategy, method)
         list(steps(random, found, 8, any_way=True))

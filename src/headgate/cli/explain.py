@@ -29,8 +29,8 @@ from headgate.events import parse_json_lines
 from headgate.events.json_text import as_json
 from headgate.findings import Explanation
 from headgate.findings import explain as explained
-from headgate.matching import Filing, Index, build_index, kind_of_index
-from headgate.predicate import Row, columns
+from headgate.matching import Index, Placement, build_index, get_index_class
+from headgate.predicate import Row, collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 
@@ -83,14 +83,14 @@ def explain(
         print_load_errors(found.report)
     query = None if id is None else found[id]
     chosen = _choose_stream(query, found.schema, stream)
-    row = None if query is None or event is None else _parse_event(query, found.schema, event)
+    row = None if query is None or event is None else _parse_event(query, event)
     is_held = query is None or query.kind == "filter"
     if tree and not is_held:
         raise UsageError(f"`{id}` is no filter on one stream, so no tree holds it")
     held = build_index(found, kind, stream=chosen) if is_held else None
-    filing = held.filing(query.id) if query and held else None
-    order = held.describe()["order"] if held and filing and filing.index == "asc" else None
-    explanation = explained(query, found.schema, row, filing) if query else None
+    placement = held.locate(query.id) if query and held else None
+    order = held.describe()["order"] if held and placement and placement.index == "asc" else None
+    explanation = explained(query, row, placement) if query else None
     if format is Format.json:
         told = explanation.as_json() if explanation else {}
         told |= {"order": order} if order else {}
@@ -99,13 +99,13 @@ def explain(
         if explanation:
             _print_explanation(explanation, order)
         if tree and held:
-            _print_tree(held, id, filing)
+            _print_tree(held, id, placement)
     no_match = explanation is not None and row is not None and not explanation.is_match
     raise typer.Exit(FINDINGS if no_match else ALL_WELL)
 
 
 def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> None:
-    kind_of_index(kind)  # an error if there is no such kind
+    get_index_class(kind)  # an error if there is no such kind
     if tree and kind != "be_tree":
         raise UsageError("--tree draws a BE-Tree; add --index be_tree")
     if id is None and not tree:
@@ -117,20 +117,20 @@ def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> No
 def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> str:
     """The stream whose queries are indexed: that of the query, or the one that was named."""
     if query is None:
-        return schema.the_stream(named).name
-    read = [source.stream for source in query.sources]
-    if named is not None and schema.the_stream(named).name not in read:
+        return schema.stream(named).name
+    read = [source.stream.name for source in query.sources]
+    if named is not None and schema.stream(named).name not in read:
         raise UsageError(f"`{query.id}` reads {' and '.join(read)}, not {named}")
-    return query.stream
+    return query.stream_name
 
 
-def _parse_event(query: Query, schema: Schema, event: str) -> Row:
+def _parse_event(query: Query, event: str) -> Row:
     """The event as typed values, under the names that the query uses."""
     if len(query.sources) > 1:
         raise UsageError(f"`{query.id}` joins streams; one event does not decide it")
-    stream = schema.the_stream(query.stream)
+    stream = query.sources[0].stream
     _warn_of_unknown_keys(event, stream)
-    used = [column.name for column in columns(query.where)]
+    used = [column.name for column in collect_columns(query.where)]
     text = event.encode(errors="replace")
     batch = parse_json_lines([text], stream, source="--event", columns=used)
     if batch.dead:
@@ -177,12 +177,12 @@ def _print_explanation(explanation: Explanation, order: Sequence[str] | None) ->
     out.print(_describe_flip(explanation))
 
 
-def _describe_placement(filing: Filing) -> str:
+def _describe_placement(placement: Placement) -> str:
     """How an index finds the query."""
-    text = f"by {filing.index}: {filing.how}"
-    if filing.share is not None:
-        text += f", about {100 * filing.share:.2g} % of them"
-    return "\n             ".join([text, *filing.conditions])
+    text = f"by {placement.index}: {placement.how}"
+    if placement.share is not None:
+        text += f", about {100 * placement.share:.2g} % of them"
+    return "\n             ".join([text, *placement.conditions])
 
 
 def _build_condition_tree(explanation: Explanation) -> Tree:
@@ -217,7 +217,7 @@ def _tree_to_json(held: Index) -> dict[str, Any]:
     return {"tree": lines, "index": held.describe()}
 
 
-def _print_tree(held: Index, id: str | None, filing: Filing | None) -> None:
+def _print_tree(held: Index, id: str | None, placement: Placement | None) -> None:
     out = open_console()
     shape = held.describe()
     nodes = [format_count(shape[f"{noun}s"], noun) for noun in ("partition", "bucket")]
@@ -233,7 +233,7 @@ def _print_tree(held: Index, id: str | None, filing: Filing | None) -> None:
     out.print()
     out.print(
         _nest_labels(
-            _mark_leaves(_outline_tree(held), id or "", filing.conditions if filing else ())
+            _mark_leaves(_outline_tree(held), id or "", placement.conditions if placement else ())
         )
     )
 

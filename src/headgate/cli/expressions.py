@@ -120,7 +120,7 @@ def _parse_line(
     except Unfit as reason:
         return f"{place.file}:{place.line}: {reason}"
     except SqlError as error:
-        return str(error.located(place))
+        return str(error.shift_to(place))
 
 
 def _decode_text(line: bytes) -> str | None:

@@ -38,7 +38,7 @@ from headgate.events.json_text import as_json
 from headgate.matching import Matches, build_index
 from headgate.matching.chunks import Chunk, match_batches
 from headgate.plots.figures import check_plot_path
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.queries import QuerySet
 from headgate.schema import Stream
 
@@ -115,7 +115,7 @@ def match(
         _check_order_plot(order_plot, engine, semantics)
     found = load_queries(queries, schema, strict=strict)
     print_load_errors(found.report)
-    chosen = found.schema.the_stream(stream)
+    chosen = found.schema.stream(stream)
     build_index(QuerySet(found.schema), kind, stream=chosen.name)  # is there such a kind?
     if semantics is not None:
         _check_semantics(kind, engine)
@@ -210,13 +210,13 @@ def _match_on_spark(
 
 def _read_events(events: Path, stream: Stream, queries: QuerySet) -> Iterator[EventBatch]:
     """CHECK is enforced where a query reads; of a typed file, other columns are not even read."""
-    used = {c.name for query in queries.filters(stream.name) for c in columns(query.where)}
+    used = {c.name for query in queries.filters(stream.name) for c in collect_columns(query.where)}
     only = sorted(used) if events.suffix == ".parquet" else None
-    return read_events(events, stream.checked_on(used), columns=only)
+    return read_events(events, stream.keep_checks_on(used), columns=only)
 
 
 def _list_streams(query: object) -> set[str]:
-    return {source.stream for source in getattr(query, "sources", ())}
+    return {source.stream.name for source in getattr(query, "sources", ())}
 
 
 def _limit_events(batches: Iterator[EventBatch], limit: int | None) -> Iterator[EventBatch]:

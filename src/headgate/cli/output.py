@@ -127,7 +127,7 @@ def load_stream(schema: list[Path] | None, name: str | None) -> Stream:
     known = read_queries(*schema, strict=True).schema
     if name is None and len(known.streams) > 1:
         raise UsageError(f"which stream? There are {', '.join(known.names)}; name one by --stream")
-    return known.the_stream(name)
+    return known.stream(name)
 
 
 def read_condition(name: str, text: str, stream: Stream) -> Predicate:
@@ -135,7 +135,7 @@ def read_condition(name: str, text: str, stream: Stream) -> Predicate:
     try:
         return parse_where(text, stream)
     except SqlError as error:
-        raise error.located(Position(name)) from None
+        raise error.shift_to(Position(name)) from None
 
 
 def format_row(row: Mapping[str, Value | None]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.findings.flip import Flip, find_flip
-from headgate.matching import Filing
+from headgate.matching import Placement
 from headgate.predicate import (
     And,
     Column,
@@ -16,15 +16,15 @@ from headgate.predicate import (
     Predicate,
     Row,
     Truth,
-    atoms,
-    columns,
+    collect_columns,
     columns_of,
     evaluate,
-    holding,
+    iter_atoms,
+    to_monotone,
 )
 from headgate.predicate.tree import children
 from headgate.queries import Aggregate, Query, query_version
-from headgate.schema import Schema, Value
+from headgate.schema import Value
 from headgate.sql import render_predicate, render_select
 
 
@@ -48,7 +48,7 @@ class Explanation:
     truth: bool | None = None
     atoms: tuple[AtomTruth, ...] = ()
     flip: Flip | None = None
-    placement: Filing | None = None
+    placement: Placement | None = None
 
     @property
     def is_match(self) -> bool:
@@ -60,11 +60,11 @@ class Explanation:
             "id": self.query.id,
             "version": query_version(self.query),
             "kind": self.query.kind,
-            "streams": [source.stream for source in self.query.sources],
+            "streams": [source.stream.name for source in self.query.sources],
             "sql": render_select(self.query),
             "true_when": self.true_when,
             "attributes": list(self.attributes),
-            "atoms": len(set(atoms(self.query.where))),
+            "atoms": len(set(iter_atoms(self.query.where))),
             "found": self.placement.as_json() if self.placement else None,
         }
         if self.row is None:
@@ -86,13 +86,13 @@ class Explanation:
 
 
 def explain(
-    query: Query, schema: Schema, row: Row | None = None, placement: Filing | None = None
+    query: Query, row: Row | None = None, placement: Placement | None = None
 ) -> Explanation:
     """The plan of a query; with a row, the truth of each atom and a change that flips it.
 
-    `filing` is where an index keeps the query, if there is one.
+    `placement` is where an index keeps the query, if there is one.
     """
-    needed = render_predicate(holding(query.where))
+    needed = render_predicate(to_monotone(query.where))
     names = tuple(dict.fromkeys(column.key for column in _list_columns(query)))
     if row is None:
         return Explanation(query, needed, names, placement=placement)
@@ -103,14 +103,14 @@ def explain(
         row,
         evaluate(query.where, row),
         _evaluate_atoms(query.where, row),
-        find_flip(query, schema, row),
+        find_flip(query, row),
         placement,
     )
 
 
 def _list_columns(query: Query) -> Iterator[Column]:
     """The columns of WHERE, then those of SELECT and GROUP BY."""
-    yield from columns(query.where)
+    yield from collect_columns(query.where)
     for output in query.outputs:
         source = output.expression
         column = source.argument if isinstance(source, Aggregate) else source
@@ -126,7 +126,7 @@ def _evaluate_atoms(predicate: Predicate, row: Row) -> tuple[AtomTruth, ...]:
             {column.key: row.get(column.key) for column in columns_of(atom)},
             evaluate(atom, row),
         )
-        for atom in dict.fromkeys(atoms(predicate))
+        for atom in dict.fromkeys(iter_atoms(predicate))
     )
 
 

@@ -21,14 +21,14 @@ from headgate.predicate import (
     Operator,
     Row,
     Within,
-    atoms,
-    columns,
+    collect_columns,
     columns_of,
     evaluate,
+    iter_atoms,
 )
-from headgate.predicate.candidates import pattern_examples, values_beside
+from headgate.predicate.candidates import list_pattern_examples, values_within_bound
 from headgate.queries import Query, attribute_of
-from headgate.schema import Attribute, Interval, Ordinal, Schema, String, Value
+from headgate.schema import Attribute, Interval, Ordinal, String, Value
 from headgate.schema.values import precedes
 
 MAX_ATOM_EVALUATIONS = (
@@ -50,9 +50,9 @@ class Flip:
         return {"changes": changes, "matches": self.matches}
 
 
-def find_flip(query: Query, schema: Schema, row: Row) -> Flip | None:
+def find_flip(query: Query, row: Row) -> Flip | None:
     """A change of one attribute, or else of two, that flips the answer; None if none was found."""
-    return _FlipSearch(query, schema, dict(row)).find()
+    return _FlipSearch(query, dict(row)).find()
 
 
 class _Exhausted(Exception):
@@ -60,15 +60,15 @@ class _Exhausted(Exception):
 
 
 class _FlipSearch:
-    def __init__(self, query: Query, schema: Schema, row: dict[str, Value | None]) -> None:
+    def __init__(self, query: Query, row: dict[str, Value | None]) -> None:
         self.query = query
         self.row = row
-        self.columns = columns(query.where)
-        self.attributes = {c: attribute_of(query, c, schema) for c in self.columns}
+        self.columns = collect_columns(query.where)
+        self.attributes = {c: attribute_of(query, c) for c in self.columns}
         self.matched = evaluate(query.where, row) is True
         self.mentions: dict[Column, list[Atom]] = {column: [] for column in self.columns}
         size = 0
-        for atom in atoms(query.where):
+        for atom in iter_atoms(query.where):
             size += 1
             for column in columns_of(atom):
                 self.mentions[column].append(atom)
@@ -135,7 +135,7 @@ class _FlipSearch:
             if isinstance(atom, Compare):
                 yield from self.list_near_comparison(column, atom, row, at)
             elif isinstance(atom, Matches):
-                yield from pattern_examples(atom)
+                yield from list_pattern_examples(atom)
 
     def list_cuts(self, column: Column) -> list[Any]:
         within = [atom for atom in self.mentions[column] if isinstance(atom, Within)]
@@ -152,7 +152,7 @@ class _FlipSearch:
             return
         bound = other.type.ordinal(value)
         for op in OPERATORS:
-            for interval in values_beside(column, op, bound, other).intervals:
+            for interval in values_within_bound(column, op, bound, other).intervals:
                 yield from _find_nearest(interval, self.attributes[column], at)
 
 

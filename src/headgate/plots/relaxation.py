@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headgate.errors import UsageError
-from headgate.implication.exact.leftover import uncovered
-from headgate.implication.paper.part import Part, Side, parts_of
+from headgate.implication.exact.leftover import find_uncovered
+from headgate.implication.paper.part import Part, Side, to_parts
 from headgate.implication.relax import Relaxation
 from headgate.implication.space import Dimension, Numbers
-from headgate.implication.splits import splits
+from headgate.implication.splits import split_query
 from headgate.plots.figures import BLUE, GREEN, GREY, ORANGE, check_plot_path, save_figure
 from headgate.predicate.answer import Answer
 from headgate.schema import Double, Ordinal
@@ -61,14 +61,14 @@ def plot_relaxation(found: Relaxation, path: Path) -> None:
     from matplotlib.figure import Figure
 
     query, stream = pair.query_boxes, pair.stream_boxes
-    before = {*parts_of(stream)}
+    before = {*to_parts(stream)}
     layers: dict[str, tuple[Iterable[Part], Style]] = {
         "stream": (before, STREAM),
-        "too much": (uncovered(relaxed, stream.and_also(query)), NEEDLESS),
-        "missing in the stream": (uncovered(query, stream), MISSING),
-        "splits of the query": (splits(pair, MOST_DRAWN), SPLIT),
-        "the stream relaxed": ({*parts_of(relaxed)} - before, RELAXED),
-        "query": (parts_of(query), QUERY),
+        "too much": (find_uncovered(relaxed, stream.concat(query)), NEEDLESS),
+        "missing in the stream": (find_uncovered(query, stream), MISSING),
+        "splits of the query": (split_query(pair, MOST_DRAWN), SPLIT),
+        "the stream relaxed": ({*to_parts(relaxed)} - before, RELAXED),
+        "query": (to_parts(query), QUERY),
     }
     drawn = {name: list(islice(parts, MOST_DRAWN)) for name, (parts, _) in layers.items()}
     sides = [*zip(*chain(*drawn.values()), strict=True)] or [(), ()]

@@ -137,7 +137,7 @@ def advise(
     --------
     >>> import headgate as hg
     >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
-    >>> trades = queries.schema.the_stream("trades")
+    >>> trades = queries.schema.stream("trades")
     >>> sample = hg.sharing.read_sample("examples/trades/events.jsonl", trades)
     >>> advice = hg.sharing.advise(queries.filters("trades"), trades, sample)
     >>> len(advice.shared), advice.unshared

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from headgate.errors import ExpansionTooLarge, UsageError
-from headgate.implication.implies import implied
-from headgate.implication.pair import Declared
+from headgate.implication.implies import decide_implication
+from headgate.implication.pair import Constraints
 from headgate.implication.relax import relax
-from headgate.predicate import Column, Predicate, columns, disjunction
+from headgate.predicate import Column, Predicate, collect_columns, disjunction
 from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.schema import Stream
@@ -61,7 +61,7 @@ def subscribe(query: Query, target: str, sampled: SampledStream) -> Subscription
     stream = sampled.stream
     names = [o.expression.name for o in query.outputs if isinstance(o.expression, Column)]
     outputs = frozenset(stream[name].name for name in names or stream.names)
-    used = frozenset(stream[column.name].name for column in columns(query.where))
+    used = frozenset(stream[column.name].name for column in collect_columns(query.where))
     return Subscription(query, target, rows, count_bits(rows), outputs, used)
 
 
@@ -199,7 +199,7 @@ def is_implied_by(narrow: Subscription, wide: Subscription, stream: Stream) -> b
 @lru_cache(maxsize=IMPLICATION_CACHE_SIZE)
 def _is_proven_implied(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
     p, q = narrow.where, wide.where
-    return p == q or implied(p, q, Declared.of(stream, (p, q))).answer is Answer.YES
+    return p == q or decide_implication(p, q, Constraints.of(stream, (p, q))).answer is Answer.YES
 
 
 def _find_widest(parts: Sequence[Content], size: int, stream: Stream) -> list[Subscription]:
@@ -235,5 +235,5 @@ def _build_content(
     if widest is not None and condition is None:
         attributes = set(widest.attributes)
     if condition is not None:
-        attributes = {column.name for column in columns(condition)}
+        attributes = {column.name for column in collect_columns(condition)}
     return Content(rows, size, frozenset(names), frozenset(attributes), widest, condition)

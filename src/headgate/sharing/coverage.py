@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.implies import implied
-from headgate.implication.pair import Declared
+from headgate.implication.implies import decide_implication
+from headgate.implication.pair import Constraints
 from headgate.implication.relax import relax
-from headgate.predicate import Box, Predicate, disjunction, dnf
+from headgate.predicate import Box, Predicate, disjunction, to_dnf
 from headgate.predicate.answer import Answer
 from headgate.schema import Interval, Ordinal, Stream
 from headgate.sharing.content import Subscription, is_implied_by, is_inside
@@ -65,7 +65,7 @@ class Coverage:
                 relaxation = relax(wanted.where, condition, self.stream, method="hsr")
                 return relaxation.covered is Answer.YES
             both = wanted.where, condition
-            return implied(*both, Declared.of(self.stream, both)).answer is Answer.YES
+            return decide_implication(*both, Constraints.of(self.stream, both)).answer is Answer.YES
         except ExpansionTooLarge:
             return False
 
@@ -79,7 +79,7 @@ class Coverage:
 def compute_hull(where: Predicate) -> Hull:
     """Return the hull of a condition's boxes; empty where they are too many."""
     try:
-        boxes = [conjunct.box for conjunct in dnf(where, MAX_HULL_BOXES)]
+        boxes = [conjunct.box for conjunct in to_dnf(where, MAX_HULL_BOXES)]
     except ExpansionTooLarge:
         return {}
     hull: Hull = {}

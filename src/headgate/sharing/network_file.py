@@ -1,6 +1,6 @@
 """A network in a TOML file: peers and links, streams, and queries that come and go.
 
-`docs/sharing.md` has the meaning of each key.
+`docs/how-to/share-streams.md` has the meaning of each key.
 """
 
 from __future__ import annotations
@@ -18,17 +18,13 @@ from headgate.errors import EventError, NetworkError, PipelineError, did_you_mea
 from headgate.schema import Schema, Stream
 from headgate.sharing.decisions import DEFAULT_LOAD_COST, Method, Strategy
 from headgate.sharing.network import Link, Network, Node
-from headgate.sharing.network_queries import (
-    Change,
-    read_changes,
-    read_declared_queries,
-)
+from headgate.sharing.network_queries import Change, read_changes, read_declared_queries
 from headgate.sharing.routes import route_sources
 from headgate.sharing.sampled_stream import PublishedStream, SampledStream
 from headgate.sharing.samples import draw_sample, read_sample
 from headgate.toml_file import Table, read_toml
 
-PAGE = "docs/sharing.md"
+PAGE = "docs/how-to/share-streams.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ class NetworkFile:
 
 
 def read_network(path: str | Path) -> NetworkFile:
-    """Read a network file; docs/sharing.md explains its keys.
+    """Read a network file; docs/how-to/share-streams.md explains its keys.
 
     Parameters
     ----------

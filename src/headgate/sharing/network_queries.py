@@ -120,9 +120,9 @@ class _ChangeReader:
         if query.kind != "filter":
             hint = "only filters can share streams, as they decide on each row separately"
             raise table.error(key, f"query `{query.id}` is not a filter ({query.kind})", hint)
-        if query.stream not in self._delivered:
-            hint = f"name the peer that does in [streams.{query.stream}]"
-            message = f"no peer delivers stream {query.stream}, which query `{query.id}` reads"
+        if query.stream_name not in self._delivered:
+            hint = f"name the peer that does in [streams.{query.stream_name}]"
+            message = f"no peer delivers stream {query.stream_name}, which query `{query.id}` reads"
             raise table.error(key, message, hint)
 
     def _read_target(self, query: Query, given: str | None, table: Table) -> str:

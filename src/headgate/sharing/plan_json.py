@@ -75,7 +75,7 @@ def _origin_to_json(origin: Origin) -> JsonObject:
 
 
 def _origin_from_json(fields: JsonObject, schema: Schema) -> Origin:
-    return Origin(**{**fields, "stream": schema.the_stream(fields["stream"])})
+    return Origin(**{**fields, "stream": schema.stream(fields["stream"])})
 
 
 def _flow_to_json(flow: Flow, queries: Mapping[str, Query]) -> JsonObject:
@@ -104,7 +104,7 @@ def _flow_from_json(
 ) -> Flow:
     where: Predicate | None = None
     if "relaxed" in fields:
-        where = parse_where(fields["relaxed"], schema.the_stream(fields["stream"]))
+        where = parse_where(fields["relaxed"], schema.stream(fields["stream"]))
     elif not fields.get("everything"):
         where = _unite_members(fields["members"], queries)
     return Flow(
@@ -155,7 +155,7 @@ def _delivery_from_json(fields: JsonObject, schema: Schema) -> Delivery:
 
 def _query_from_json(query_id: str, select: str, schema: Schema) -> Query:
     """Read a query; its id may be one that SQL cannot write."""
-    query = Script(schema).statement(f"CREATE QUERY q AS {select}")
+    query = Script(schema).read_statement(f"CREATE QUERY q AS {select}")
     assert isinstance(query, Query)
     return Query(query_id, query.sources, query.where, query.outputs)
 

@@ -122,7 +122,7 @@ class Planner:
         """
         if query.id in self.registered:
             raise UsageError(f"query `{query.id}` is registered already; unregister it first")
-        tree = self.get_tree(query.stream)
+        tree = self.get_tree(query.stream_name)
         self.network.get_node(target)
         wanted = subscribe(query, target, tree.sampled)
         search = self._make_search(tree, wanted)
@@ -152,7 +152,7 @@ class Planner:
             raise UsageError(f"query `{query_id}` is not registered; {hint}")
         wanted, hop = self.registered.pop(query_id)
         del self.decisions[query_id]
-        tree = self.get_tree(wanted.query.stream)
+        tree = self.get_tree(wanted.query.stream_name)
         hop.deliveries.remove(wanted)
         tree.update_hop(hop)
         last = self.network.get_last_link(wanted.target)

@@ -220,7 +220,7 @@ def rearrange_plan(planner: Planner) -> Planner:
 def _registration_key(planner: Planner, wanted: Subscription) -> tuple[float, str, int, str]:
     """Order by distance from the source; at the same node, the query with most rows first."""
     host = planner.network.get_host(wanted.target)
-    entry = planner.get_tree(wanted.query.stream).root.node
+    entry = planner.get_tree(wanted.query.stream_name).root.node
     cost = float(planner.routes.find_paths(host, 0.0).costs[entry])
     return cost, host, -wanted.count, wanted.id
 
@@ -273,7 +273,7 @@ def compare_strategies(
         costs.append(StrategyCost(strategy, method, *compute_costs(planner), total))
         registered = [(wanted.query, wanted.target) for wanted, _ in planner.registered.values()]
     # The optimum takes exponential time, so it is computed for few queries only.
-    by_stream = Counter(query.stream for query, _ in registered)
+    by_stream = Counter(query.stream_name for query, _ in registered)
     if registered and max(by_stream.values()) <= MAX_OPTIMUM_QUERIES:
         least = compute_optimum(file.network, file.published, registered, load=file.load_cost)
         costs.append(StrategyCost(OPTIMUM, "exact", total=least))

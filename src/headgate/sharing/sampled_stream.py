@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from headgate.errors import NetworkError
 from headgate.events.columns import CodedColumn, Mask, encode_column
 from headgate.matching.scan import Evaluation
-from headgate.predicate import Predicate, columns
+from headgate.predicate import Predicate, collect_columns
 from headgate.schema import (
     Boolean,
     Date,
@@ -53,7 +53,7 @@ class FilterableTable:
 
     def compute_mask(self, where: Predicate) -> Mask:
         """Return a mask of the rows for which a condition is TRUE."""
-        coded = {column.name: self._encode_column(column.name) for column in columns(where)}
+        coded = {column.name: self._encode_column(column.name) for column in collect_columns(where)}
         return Evaluation(coded, self.table.num_rows, set()).true(where)
 
     def _encode_column(self, name: str) -> CodedColumn:

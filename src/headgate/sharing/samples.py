@@ -64,7 +64,7 @@ def read_sample(
     --------
     >>> import headgate as hg
     >>> queries = hg.read_queries("examples/trades/schema.sql")
-    >>> trades = queries.schema.the_stream("trades")
+    >>> trades = queries.schema.stream("trades")
     >>> hg.sharing.read_sample("examples/trades/events.jsonl", trades, max_rows=3).num_rows
     3
     """

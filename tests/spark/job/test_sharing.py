@@ -20,7 +20,6 @@ from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.config_file import read_pipeline
 from headgate.spark.job.routing_job import Batch, Tally
 from headgate.spark.job.runner import run
-from tests.scale import in_a_soak
 from tests.spark.job.jobs import rows_in
 from tests.spark.job.sharing_jobs import HOSTILE, STRATEGIES, Workshop, as_rows
 
@@ -124,7 +123,7 @@ def _without(network: str, name: str) -> str:
     return "[[queries]]".join([first, *(one for one in tables if f'"{name}"' not in one)])
 
 
-@in_a_soak
+@pytest.mark.slow
 def test_a_rate(tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "network.toml").write_text(
         """
@@ -160,13 +159,8 @@ def test_a_rate(tmp_path: Path, spark: SparkSession) -> None:
     assert result.answers["even"].num_rows == 3
 
 
-POINTS = [
-    "sent",
-    *[pytest.param(point, marks=in_a_soak) for point in ("begun", "placed", "logged")],
-]
-
-
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["sent", "begun", "placed", "logged"])
 def test_two_applications_and_a_kill(tmp_path: Path, spark: SparkSession, point: str) -> None:
     """What one sent before it died, the other has read already; then there is another plan.
 

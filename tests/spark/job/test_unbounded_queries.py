@@ -58,6 +58,7 @@ def wanted(shop: Shop, select: str = EACH) -> Counter[tuple[Any, ...]]:
     return Counter(shop.duck(select.replace("o.buyer.name", 'o."buyer.name"')))
 
 
+@pytest.mark.slow
 def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> None:
     """Beside matches and bounded queries; a batch that runs again gives its rows once."""
     number = shop.publish({**CONTINUOUS, "each": EACH})
@@ -92,6 +93,7 @@ def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> N
     assert shop.notes == []
 
 
+@pytest.mark.slow
 def test_a_cap_stops_one_and_the_job_goes_on(shop: Shop) -> None:
     """It says so; the job ends when nothing comes, and then all others have what there is."""
     shop.publish({**CONTINUOUS, "each": UNBOUNDED})
@@ -120,6 +122,7 @@ def test_a_cap_stops_one_and_the_job_goes_on(shop: Shop) -> None:
     shop.check()
 
 
+@pytest.mark.slow
 def test_one_that_changes_begins_anew_at_the_next_start(shop: Shop) -> None:
     """With the first event there is. A file that is gone, and a state that is, are missed."""
     shop.publish({"each": EACH})

@@ -21,7 +21,7 @@ from headgate.matching.asc.kernels.fill import clear_in_rows, keep_between, set_
 from headgate.matching.asc.room import Room, key_of
 from headgate.matching.asc.subjects import Intervals, PairOf, ValuesOf, sides
 from headgate.matching.asc.texts import TextsOf
-from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching.encoding.event_columns import EventColumns
 from headgate.predicate import Column, Compare, IsNull, Matches, Within
 from headgate.predicate.conjunctions import Conjunction
 

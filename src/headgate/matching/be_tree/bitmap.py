@@ -17,7 +17,7 @@ import numpy.typing as npt
 from headgate.matching.be_tree.domain import LEAST, MOST, is_exact
 from headgate.matching.be_tree.kernels.match import Bits, fill_rows
 from headgate.matching.be_tree.kernels.pools import Predicates
-from headgate.matching.keyed.code_book import Regions, look_up_table
+from headgate.matching.encoding.code_book import Regions, look_up_table
 from headgate.predicate import Atom, Column, Within
 from headgate.snapshot.arrays.selection import ranges
 

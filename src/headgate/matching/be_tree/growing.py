@@ -51,7 +51,7 @@ from headgate.matching.be_tree.kernels.pools import (
 )
 from headgate.matching.be_tree.options import BeTreeOptions
 from headgate.matching.be_tree.predicates import PredicatePool, grow_array
-from headgate.matching.filing import Filing
+from headgate.matching.protocol import Placement
 from headgate.predicate.conjunctions import Conjunction
 from headgate.schema import Stream
 from headgate.snapshot.arrays.selection import ranges
@@ -409,18 +409,18 @@ class GrowingTree:
 
     # -- what there is to see
 
-    def filing(self, position: int) -> Filing:
+    def locate(self, position: int) -> Placement:
         """The leaf of a query, or of each of its expressions."""
         from headgate.matching.be_tree.draw import path_of
 
         numbers = self._of_position[position]
         if not numbers:
-            return Filing("be_tree", "never: no event can match it")
+            return Placement("be_tree", "never: no event can match it")
         leaves = sorted({int(self.expressions.leaf[number]) for number in numbers})
         paths = [" → ".join(path_of(self, b)) for b in leaves]
         if paths == ["root"]:
-            return Filing("be_tree", "at the root: every event looks at it")
-        return Filing("be_tree", "by attribute and value, from the root to a leaf", tuple(paths))
+            return Placement("be_tree", "at the root: every event looks at it")
+        return Placement("be_tree", "by attribute and value, from the root to a leaf", tuple(paths))
 
     def describe(self) -> dict[str, Any]:
         from headgate.matching.be_tree.draw import shape_of

@@ -99,7 +99,7 @@ def _arrived(pieces: Sequence[Piece]) -> Iterator[Arrived]:
         path, number = sent_as(piece.path)
         plan = loaded(path).plan
         flow = plan.flows[number]
-        stream = plan.origins[flow.stream].stream.checked_on(())
+        stream = plan.origins[flow.stream].stream.keep_checks_on(())
         for batch in read_piece(piece, stream, columns=flow.columns, batch_rows=BATCH_ROWS):
             if batch.dead:
                 raise JobError(f"{piece.path}: was changed or damaged: {batch.dead[0].reason}")
