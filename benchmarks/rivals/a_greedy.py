@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from benchmarks.rivals.routed import Bits, Rows
 from headgate.jit import kernel, popcount
-from headgate.matching.asc.kernels.sequences import and_row, left_in
+from headgate.matching.asc.kernels.sequences import and_row, count_common_bits
 
 PROFILE = 500  # events
 SAMPLED = 0.05  # of all events
@@ -99,7 +99,7 @@ def _add(matrix, bits, alive, order, event, times):
         for w in range(len(grb)):
             before += popcount(grb[w])
         for j in range(i, len(order)):
-            matrix[i, j] += times * (before - left_in(grb, bits, event[order[j]]))
+            matrix[i, j] += times * (before - count_common_bits(grb, bits, event[order[j]]))
         if not and_row(grb, bits, event[order[i]]):
             break
 

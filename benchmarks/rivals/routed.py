@@ -18,7 +18,7 @@ from benchmarks.rivals.left_over import given_out
 from headgate.errors import QuerySetError
 from headgate.events import EventBatch, from_rows
 from headgate.matching.asc.bitmaps import Bitmaps
-from headgate.matching.asc.order import used_constructs
+from headgate.matching.asc.order import find_used_constructs
 from headgate.matching.found import Found, of_events
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.matches import Matches, joined
@@ -60,7 +60,7 @@ class Regions:
             self.bitmaps.add(position, parts)
             self.columns |= {column.name for column in columns(query.where)}
         self.bitmaps.settle()
-        self.constructs, of_texts = used_constructs(self.bitmaps)
+        self.constructs, of_texts = find_used_constructs(self.bitmaps)
         if len(of_texts):
             raise QuerySetError("a rival order takes no LIKE and no RLIKE")
 

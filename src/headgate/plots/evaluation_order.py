@@ -7,8 +7,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from headgate.matching.asc.adapt import Monitor, Period
 from headgate.matching.asc.kernels.evaluate import EVENTS
+from headgate.matching.asc.monitor import Monitor, Period
 from headgate.plots.figures import BLUE, GREY, ORANGE, check_plot, save
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import pytest
 from headgate.errors import QuerySetError, UsageError
 from headgate.matching import ScanIndex
 from headgate.matching.asc.index import AscIndex
+from headgate.matching.asc.monitor import Trigger
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.asc.order import Order
-from headgate.matching.asc.statistics import Statistics, summed
-from headgate.matching.asc.trigger import Trigger
+from headgate.matching.asc.order import EvaluationOrder
+from headgate.matching.asc.statistics import Statistics, sum_statistics
 from headgate.queries import Query
 from headgate.schema import DOUBLE, INT, STRING, Attribute, Stream
 from headgate.testing.contract import lists, query
@@ -108,7 +108,7 @@ def test_results_do_not_depend_on_the_order() -> None:
         sequence = random.sample(range(6), 6)
         rows_of_bits = index.describe()["regions"]
         arrows = np.array(random.choices(range(-1, 6), k=rows_of_bits), np.int16)
-        index.order = Order(tuple(sequence), 0, arrows)
+        index.order = EvaluationOrder(tuple(sequence), 0, arrows)
         assert lists(index.match(rows)) == expected
 
 
@@ -244,7 +244,7 @@ def test_one_finds_the_order_for_many() -> None:
             follower.follow(published)
             follower.match(events(1_000, "b", turn))
         sent = [Statistics.from_json(one.statistics().as_json()) for one in followers]
-        merged = summed(sent)
+        merged = sum_statistics(sent)
         assert merged is not None
         assert leader.learn(merged) == (turn < 2)
         published = json.loads(json.dumps(leader.published()))

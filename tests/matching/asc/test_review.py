@@ -9,8 +9,8 @@ import pytest
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.index import AscIndex
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.asc.order import Order
-from headgate.matching.asc.statistics import Statistics, summed
+from headgate.matching.asc.order import EvaluationOrder
+from headgate.matching.asc.statistics import Statistics, sum_statistics
 from headgate.queries import Query
 from headgate.schema import BIGINT, INT, STRING, Attribute, Stream
 from headgate.testing.contract import lists, query
@@ -68,7 +68,7 @@ def test_an_order_survives_an_interruption(monkeypatch: pytest.MonkeyPatch) -> N
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("headgate.matching.asc.ordering.used_constructs", interrupted)
+        patch.setattr("headgate.matching.asc.adaptive_order.used_constructs", interrupted)
         with pytest.raises(KeyboardInterrupt):
             index.match([{"c": 1}])
     assert lists(index.match([{"c": 1}, {"a": 1, "b": 1}])) == [["z"], []]
@@ -172,10 +172,10 @@ def test_statistics_of_other_constructs_are_passed_over() -> None:
     assert len(late.sample) == 0
     other.learn(late)
     assert lists(other.match([{"a": 1, "b": 2}])) == [["x", "y"]]
-    assert summed([late]) is None
+    assert sum_statistics([late]) is None
     sample = np.zeros((5, 2), np.int32)
     many = [Statistics(name, np.ones(5, np.int64), sample) for name in ("old", "new", "new")]
-    merged = summed(many)
+    merged = sum_statistics(many)
     assert merged is not None
     assert (merged.fingerprint, len(merged.sample), merged.tally.tolist()) == ("new", 10, [2] * 5)
 
@@ -202,7 +202,7 @@ def test_a_fixed_order_stays(lookahead: bool) -> None:
     queries = [query(STREAM, f"q{n}", f"a = {n} AND b < {n} AND c = 5") for n in range(50)]
     options = AscOptions(sequence="fixed", period=200, lookahead=lookahead)
     index = AscIndex.of(STREAM, queries, options)
-    index.order = Order((1,))
+    index.order = EvaluationOrder((1,))
     random = np.random.default_rng(1)
     events = {name: random.integers(0, 50, 5_000) for name in "ab"} | {"c": np.full(5_000, 6)}
     assert index.match(table(**events)).total == 0

@@ -16,23 +16,75 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headgate.matching.asc.constructs import (
+    Intervals,
+    PairConstruct,
+    TextConstruct,
+    ValueConstruct,
+    order_sides,
+)
 from headgate.matching.asc.kernels.evaluate import Table
-from headgate.matching.asc.kernels.fill import clear_in_rows, keep_between, set_in_rows
-from headgate.matching.asc.room import Room, key_of
-from headgate.matching.asc.subjects import Intervals, PairOf, ValuesOf, sides
-from headgate.matching.asc.texts import TextsOf
+from headgate.matching.asc.kernels.fill import clear_bits, clear_rejected, set_bits
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.predicate import Column, Compare, IsNull, Matches, Within
 from headgate.predicate.conjunctions import Conjunction
 
-LINE = 8  # words of a cache line
-LARGE_PAGE, ASKED = 1 << 18, 1 << 19  # in words
-WRITTEN_ANEW = 1_000  # conjunctions, beside twice those that are there
+FIXED_ROWS = (
+    "null",
+    "below",
+    "equal",
+    "above",
+)  # rows of a construct beside those of cuts, at most
+
+Key = tuple[Any, ...]
+
+
+class RowCounts:
+    """Counts rows: one for each place where a set of values changes, and a few for a construct."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Key, set[Any]] = {}  # by construct
+        self.rows = 0
+
+    def note(self, conjunctions: Sequence[Conjunction]) -> None:
+        """These will need theirs."""
+        for key, rows in _rows_of(conjunctions).items():
+            known = self._rows.setdefault(key, set())
+            before = len(known)
+            known |= rows
+            self.rows += len(known) - before
+
+    def more_for(self, conjunctions: Sequence[Conjunction]) -> int:
+        """How many rows more these would need."""
+        needed = _rows_of(conjunctions).items()
+        return sum(len(rows - self._rows.get(key, set())) for key, rows in needed)
+
+
+def construct_key(atom: Any) -> Key:
+    """What tells the construct of an atom from others."""
+    if isinstance(atom, Compare):
+        left, right, _ = order_sides(atom)
+        return left.name, right.name
+    return isinstance(atom, Matches), atom.column.name
+
+
+def _rows_of(conjunctions: Sequence[Conjunction]) -> dict[Key, set[Any]]:
+    needed: dict[Key, set[Any]] = {}
+    for atom in (atom for one in conjunctions for atom in one):
+        rows = needed.setdefault(construct_key(atom), set(FIXED_ROWS))
+        if isinstance(atom, Within):
+            rows.update(atom.values.cuts)
+    return needed
+
+
+LINE_WORDS = 8  # words of a cache line
+LARGE_PAGE_WORDS, MIN_LARGE_WORDS = 1 << 18, 1 << 19  # in words
+MIN_REWRITTEN = 1_000  # conjunctions, beside twice those that are there
 
 Bits = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
-Subject = ValuesOf | PairOf | TextsOf
+Construct = ValueConstruct | PairConstruct | TextConstruct
 
 
 class Bitmaps:
@@ -51,20 +103,20 @@ class Bitmaps:
         self._clear()
 
     def _clear(self) -> None:
-        self.subjects: list[Subject] = []
+        self.subjects: list[Construct] = []
         self._numbers: dict[object, int] = {}
-        self.bits: Bits = np.zeros((16, LINE), np.uint64)
+        self.bits: Bits = np.zeros((16, LINE_WORDS), np.uint64)
         self.rows = 0
         self._slots = 0  # given out so far
         self._free: list[int] = []
-        self._alive: Bits = np.zeros(LINE, np.uint64)
-        self._usage: Bits = np.zeros((4, LINE), np.uint64)
-        self._owner = np.zeros(64 * LINE, np.int64)
-        self._shared = np.full(64 * LINE, -1, np.int64)
+        self._alive: Bits = np.zeros(LINE_WORDS, np.uint64)
+        self._usage: Bits = np.zeros((4, LINE_WORDS), np.uint64)
+        self._owner = np.zeros(64 * LINE_WORDS, np.int64)
+        self._shared = np.full(64 * LINE_WORDS, -1, np.int64)
         self._noted = 0  # conjunctions that have come since all was written anew
         self._count = 0  # of them, that are there
         self._fingerprint: str | None = None
-        self._room = Room()
+        self._room = RowCounts()
 
     def __len__(self) -> int:
         """The number of conjunctions."""
@@ -74,7 +126,7 @@ class Bitmaps:
     def words(self) -> int:
         """Of a row; many are a multiple of what processors AND at once in a loop."""
         words = -(-self._slots // 64)
-        return words if words <= LINE else -(-words // (2 * LINE)) * 2 * LINE
+        return words if words <= LINE_WORDS else -(-words // (2 * LINE_WORDS)) * 2 * LINE_WORDS
 
     @property
     def alive(self) -> Bits:
@@ -96,7 +148,7 @@ class Bitmaps:
         if not all(conjunctions):
             self._always.add(position)
             return
-        if self._noted > 2 * self._count + WRITTEN_ANEW:
+        if self._noted > 2 * self._count + MIN_REWRITTEN:
             self.begin_anew()
         self._pending[position] = conjunctions
         self._note(conjunctions)
@@ -131,7 +183,7 @@ class Bitmaps:
                 self._alive[slot >> 6] &= ~np.uint64(1 << (slot & 63))
                 self._free.append(slot)
                 for subject in self.subjects:
-                    if isinstance(subject, TextsOf):
+                    if isinstance(subject, TextConstruct):
                         subject.drop(slot)
 
     def table(self) -> Table:
@@ -174,12 +226,12 @@ class Bitmaps:
                 by_subject.setdefault(self._subject(atom), []).append((slot, atom))
         for number, atoms in by_subject.items():
             subject = self.subjects[number]
-            if isinstance(subject, ValuesOf):
+            if isinstance(subject, ValueConstruct):
                 sets = [atom.values for _, atom in atoms if isinstance(atom, Within)]
                 subject.split(sets, self._row_like)
-        set_in_rows(self.bits, self.rows, slots)
-        set_in_rows(self._alive.reshape(1, -1), 1, slots)
-        clear_in_rows(self._usage, len(self.subjects), slots)
+        set_bits(self.bits, self.rows, slots)
+        set_bits(self._alive.reshape(1, -1), 1, slots)
+        clear_bits(self._usage, len(self.subjects), slots)
         for number, atoms in by_subject.items():
             self._use(number, atoms)
 
@@ -187,19 +239,19 @@ class Bitmaps:
         """Write the atoms that are about one subject."""
         subject = self.subjects[number]
         slots = np.array([slot for slot, _ in atoms], np.int64)
-        set_in_rows(self._usage[number : number + 1], 1, slots)
-        if isinstance(subject, TextsOf):
+        set_bits(self._usage[number : number + 1], 1, slots)
+        if isinstance(subject, TextConstruct):
             for slot, atom in atoms:
                 subject.add(slot, atom)
             return
-        accepted = _accepted(subject, [atom for _, atom in atoms])
+        accepted = _find_accepted(subject, [atom for _, atom in atoms])
         flat = np.array([ends for one in accepted for ends in one], np.int64).reshape(-1, 2)
         start = np.cumsum([0, *map(len, accepted)], dtype=np.int64)
-        keep_between(self.bits, subject.rows, slots, start, flat[:, 0].copy(), flat[:, 1].copy())
+        clear_rejected(self.bits, subject.rows, slots, start, flat[:, 0].copy(), flat[:, 1].copy())
 
     def _subject(self, atom: Any) -> int:
         """The construct that an atom belongs to; a new one if there is none."""
-        key = key_of(atom)
+        key = construct_key(atom)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.subjects)
@@ -207,14 +259,16 @@ class Bitmaps:
             self.subjects.append(self._new_subject(atom))
         return number
 
-    def _new_subject(self, atom: Any) -> Subject:
+    def _new_subject(self, atom: Any) -> Construct:
         if isinstance(atom, Matches):
-            return TextsOf(atom.column)
+            return TextConstruct(atom.column)
         if isinstance(atom, Compare):
-            left, right, _ = sides(atom)
-            return PairOf(left, right, np.array([self._new_row() for _ in range(4)], np.int32))
+            left, right, _ = order_sides(atom)
+            return PairConstruct(
+                left, right, np.array([self._new_row() for _ in range(4)], np.int32)
+            )
         column: Column = atom.column
-        return ValuesOf(column, np.array([self._new_row(), self._new_row()], np.int32))
+        return ValueConstruct(column, np.array([self._new_row(), self._new_row()], np.int32))
 
     def _new_row(self) -> int:
         """A row that rules nothing out."""
@@ -236,17 +290,19 @@ class Bitmaps:
             if rows > height:
                 height = max(rows, 2 * height)
             if words > width:
-                lines = -(-max(words, width + width // 4) // LINE)
-                width = LINE * (lines + (lines % 8 == 0))  # or rows would compete for cache lines
-            bits = _on_large_pages((height, width))
+                lines = -(-max(words, width + width // 4) // LINE_WORDS)
+                width = LINE_WORDS * (
+                    lines + (lines % 8 == 0)
+                )  # or rows would compete for cache lines
+            bits = _allocate_on_large_pages((height, width))
             bits[: len(self.bits), : self.bits.shape[1]] = self.bits
             self.bits = bits
-            self._alive = _grown(self._alive, (width,))
-            self._usage = _grown(self._usage, (len(self._usage), width))
-            self._owner = _grown(self._owner, (64 * width,))
-            self._shared = _grown(self._shared, (64 * width,))
+            self._alive = _enlarge(self._alive, (width,))
+            self._usage = _enlarge(self._usage, (len(self._usage), width))
+            self._owner = _enlarge(self._owner, (64 * width,))
+            self._shared = _enlarge(self._shared, (64 * width,))
         if subjects > len(self._usage):
-            self._usage = _grown(self._usage, (2 * subjects, width))
+            self._usage = _enlarge(self._usage, (2 * subjects, width))
 
     def rows_of(self, columns: EventColumns, active: Iterable[int]) -> Codes:
         """By construct and event: the row that the event is in; only of constructs in use."""
@@ -254,7 +310,7 @@ class Bitmaps:
         first = self.rows  # behind all others, for as long as the batch lasts
         for number in active:
             subject = self.subjects[number]
-            if isinstance(subject, TextsOf):
+            if isinstance(subject, TextConstruct):
                 needed = first + 1 + subject.texts(columns)
                 self._make_room(needed, self.words)
                 found[number] = subject.rows_of(columns, self.bits, first, self.alive)
@@ -273,8 +329,8 @@ class Bitmaps:
     def _digest(self) -> str:
         digest = hashlib.blake2b(digest_size=16)
         for subject in self.subjects:
-            cuts = subject.cuts.tolist() if isinstance(subject, ValuesOf) else ()
-            rows = () if isinstance(subject, TextsOf) else subject.rows.tolist()
+            cuts = subject.cuts.tolist() if isinstance(subject, ValueConstruct) else ()
+            rows = () if isinstance(subject, TextConstruct) else subject.rows.tolist()
             digest.update(repr((subject.name, cuts, rows)).encode())
         return digest.hexdigest()
 
@@ -294,26 +350,28 @@ class Bitmaps:
         return f"{bits} in each of {self.rows} regions; those of {', '.join(used)} can rule it out"
 
 
-def _accepted(subject: ValuesOf | PairOf, atoms: Sequence[Any]) -> list[Intervals]:
+def _find_accepted(
+    subject: ValueConstruct | PairConstruct, atoms: Sequence[Any]
+) -> list[Intervals]:
     """The regions in which each atom is TRUE."""
-    if isinstance(subject, PairOf):
-        return [sides(atom)[2] for atom in atoms]
+    if isinstance(subject, PairConstruct):
+        return [order_sides(atom)[2] for atom in atoms]
     of_sets = iter(subject.accepted([atom.values for atom in atoms if isinstance(atom, Within)]))
     last = len(subject.rows) - 1
     of_null = {True: [(1, last)], False: [(0, 0)]}  # by whether it is negated
     return [of_null[atom.negated] if isinstance(atom, IsNull) else next(of_sets) for atom in atoms]
 
 
-def _on_large_pages(shape: tuple[int, int]) -> Bits:
+def _allocate_on_large_pages(shape: tuple[int, int]) -> Bits:
     """Zeros that begin on a large page: rows are read here and there, which takes longer where
     their addresses must be looked up. NumPy asks for large pages from 4 MiB on."""
     words = shape[0] * shape[1]
-    room = np.zeros(max(words, ASKED) + LARGE_PAGE, np.uint64)
-    skipped = -room.ctypes.data % (8 * LARGE_PAGE) // 8
+    room = np.zeros(max(words, MIN_LARGE_WORDS) + LARGE_PAGE_WORDS, np.uint64)
+    skipped = -room.ctypes.data % (8 * LARGE_PAGE_WORDS) // 8
     return room[skipped : skipped + words].reshape(shape)
 
 
-def _grown(array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+def _enlarge(array: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
     larger = np.zeros(shape, array.dtype)
     larger[tuple(slice(0, size) for size in array.shape)] = array
     return larger

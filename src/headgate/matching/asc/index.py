@@ -15,14 +15,14 @@ from headgate.errors import QuerySetError
 from headgate.events import EventBatch
 from headgate.jit import warn_before_compiling
 from headgate.matching.admission import check_held
-from headgate.matching.asc.adapt import Monitor, Tally
+from headgate.matching.asc.adaptive_order import AdaptiveOrder
 from headgate.matching.asc.bitmaps import Bitmaps
-from headgate.matching.asc.kernels.evaluate import COUNTED, Table, Way, evaluate
+from headgate.matching.asc.constructs import TextConstruct
+from headgate.matching.asc.kernels.evaluate import TALLY_SIZE, PackedOrder, Table, evaluate_events
+from headgate.matching.asc.monitor import Monitor, Tally
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.asc.order import Order, Sample, used_constructs
-from headgate.matching.asc.ordering import Ordering
+from headgate.matching.asc.order import EvaluationOrder, Sample, find_used_constructs
 from headgate.matching.asc.statistics import Statistics
-from headgate.matching.asc.texts import TextsOf
 from headgate.matching.base import BaseIndex
 from headgate.matching.filing import Filing
 from headgate.matching.found import Found, of_events
@@ -35,10 +35,10 @@ from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
 
-OUTPUT = 1 << 21  # matches of a piece, unless a single event may have more
-FEWEST_ROWS, MOST_ROWS = 64, 16_384  # events that are evaluated at a time
-ROWS_WITH_TEXTS = 1_024
-FEWEST_FOR_A_THREAD = 2_048
+MAX_OUTPUT = 1 << 21  # matches of a piece, unless a single event may have more
+MIN_ROWS, MAX_ROWS = 64, 16_384  # events that are evaluated at a time
+MAX_TEXT_ROWS = 1_024
+MIN_ROWS_PER_THREAD = 2_048
 
 
 class AscIndex(BaseIndex):
@@ -72,11 +72,11 @@ class AscIndex(BaseIndex):
         self._mentioned: dict[str, set[str]] = {}  # by query
         self._scanned = Scanned(stream)
         self._bitmaps = Bitmaps()
-        self._ordering = Ordering(self._bitmaps, self.options)
-        self._at_once = FEWEST_ROWS
+        self._ordering = AdaptiveOrder(self._bitmaps, self.options)
+        self._at_once = MIN_ROWS
 
     @property
-    def order(self) -> Order:
+    def order(self) -> EvaluationOrder:
         """The order in which constructs are evaluated; may be set, and stays if it is `fixed`.
 
         Constructs that it leaves out come last, so that results never depend on it.
@@ -84,10 +84,10 @@ class AscIndex(BaseIndex):
         return self._ordering.order
 
     @order.setter
-    def order(self, order: Order) -> None:
+    def order(self, order: EvaluationOrder) -> None:
         with self._lock:
             self._ordering.settle()
-            self._ordering.order = order.over(*used_constructs(self._bitmaps))
+            self._ordering.order = order.over(*find_used_constructs(self._bitmaps))
 
     @property
     def monitor(self) -> Monitor:
@@ -197,7 +197,7 @@ class AscIndex(BaseIndex):
         at = bitmaps.rows_of(events, self.order.sequence)
         monitor.remember(at)
         work = partial(self._pieces, bitmaps.table(), at, self.order.way, start)
-        threads = min(self.threads, max(1, size // FEWEST_FOR_A_THREAD))
+        threads = min(self.threads, max(1, size // MIN_ROWS_PER_THREAD))
         bounds = [size * part // threads for part in range(threads + 1)]
         if threads == 1:
             parts = [work(0, size)]
@@ -212,15 +212,18 @@ class AscIndex(BaseIndex):
         return pieces
 
     def _pieces(
-        self, table: Table, at: Sample, way: Way, start: int, row: int, stop: int
+        self, table: Table, at: Sample, way: PackedOrder, start: int, row: int, stop: int
     ) -> tuple[list[Found], Tally]:
         """The matches of some events, in as many pieces as there is room for; what was counted."""
         block, most = self._block(len(table.alive)), len(self._live)
-        seen, tally = np.full(64 * len(table.alive), -1, np.int64), np.zeros(COUNTED, np.int64)
+        seen, tally = np.full(64 * len(table.alive), -1, np.int64), np.zeros(TALLY_SIZE, np.int64)
         found = []
         while row < stop:
-            out, offsets = np.empty(max(OUTPUT, most), np.int64), np.empty(stop - row + 1, np.int64)
-            end = evaluate(table, at, row, stop, way, block, most, seen, out, offsets, tally)
+            out, offsets = (
+                np.empty(max(MAX_OUTPUT, most), np.int64),
+                np.empty(stop - row + 1, np.int64),
+            )
+            end = evaluate_events(table, at, row, stop, way, block, most, seen, out, offsets, tally)
             ends = offsets[: end - row + 1]
             found.append(Found(start + row, ends, out[: ends[-1]]))
             row = end
@@ -235,13 +238,13 @@ class AscIndex(BaseIndex):
     def _most_rows(self) -> int:
         """How many events are taken at a time, at most: patterns need a row for each text."""
         used = (self._bitmaps.subjects[number] for number in self.order.sequence)
-        of_texts = any(isinstance(subject, TextsOf) for subject in used)
-        return ROWS_WITH_TEXTS if of_texts else MOST_ROWS * self.threads
+        of_texts = any(isinstance(subject, TextConstruct) for subject in used)
+        return MAX_TEXT_ROWS if of_texts else MAX_ROWS * self.threads
 
     def _set_pace(self, rows: int, matches: int) -> None:
         """So many events at a time that their matches fit into one piece."""
-        fitting = OUTPUT * rows // (2 * matches + 1)
-        self._at_once = max(FEWEST_ROWS, min(4 * self._at_once, fitting, MOST_ROWS * self.threads))
+        fitting = MAX_OUTPUT * rows // (2 * matches + 1)
+        self._at_once = max(MIN_ROWS, min(4 * self._at_once, fitting, MAX_ROWS * self.threads))
 
     def follow(self, order: dict[str, Any] | None) -> None:
         """From now on leave it to others to find the order, and take what one has `published`.

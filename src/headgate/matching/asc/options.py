@@ -9,7 +9,7 @@ from headgate.errors import UsageError, did_you_mean
 
 SequenceKind = Literal["hybrid", "macro", "fixed"]
 
-_LARGEST = 1 << 40
+_MAX_WHOLE_NUMBER = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,12 @@ class AscOptions:
         for name in ("period", "sample", "monitored", "fewest", "block", "most_bytes"):
             value, least = getattr(self, name), 0 if name == "block" else 1
             whole = isinstance(value, int) and not isinstance(value, bool)
-            if not (whole and least <= value <= _LARGEST) and (name, value) != ("monitored", None):
+            if not (whole and least <= value <= _MAX_WHOLE_NUMBER) and (name, value) != (
+                "monitored",
+                None,
+            ):
                 raise UsageError(
-                    f"`{name}` is a whole number from {least} to {_LARGEST:,}, not {value!r}"
+                    f"`{name}` is a whole number from {least} to {_MAX_WHOLE_NUMBER:,}, not {value!r}"
                 )
         if not isinstance(self.lookahead, bool):
             raise UsageError(f"`lookahead` is True or False, not {self.lookahead!r}")

@@ -11,10 +11,10 @@ from zlib import compress, decompress
 
 import numpy as np
 
-from headgate.matching.asc.adapt import Tally
+from headgate.matching.asc.monitor import Tally
 from headgate.matching.asc.order import Sample
 
-MOST_EVENTS = 500  # of the sample of one index, so that it stays small
+MAX_SAMPLE_EVENTS = 500  # of the sample of one index, so that it stays small
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class Statistics:
         return cls(found["fingerprint"], np.array(found["tally"], np.int64), sample)
 
 
-def summed(some: Iterable[Statistics]) -> Statistics | None:
+def sum_statistics(some: Iterable[Statistics]) -> Statistics | None:
     """Those that are about the same bitmaps as most others, together; None where there are none."""
     found = [one for one in some if len(one.sample)]
     if not found:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.be_tree.domain import LEAST, MOST, is_exact
-from headgate.matching.be_tree.kernels.match import Bits, fill_rows
-from headgate.matching.be_tree.kernels.pools import Predicates
+from headgate.matching.be_tree.kernels.match import Bitmap, fill_rows
+from headgate.matching.be_tree.kernels.pools import PredicateArrays
+from headgate.matching.be_tree.values import MAX_POINT, MIN_POINT, fits_in_64_bits
 from headgate.matching.keyed.code_book import Regions, look_up_table
 from headgate.predicate import Atom, Column, Within
 from headgate.snapshot.arrays.selection import ranges
@@ -49,24 +49,24 @@ class Block:
         return replace(self, predicates=new[self.predicates])
 
 
-def block_of(
-    column: Column, numbers: Numbers, atoms: Sequence[Atom | None], arrays: Predicates
+def build_block(
+    column: Column, numbers: Numbers, atoms: Sequence[Atom | None], arrays: PredicateArrays
 ) -> Block:
     """The regions that predicates of a column tell apart, and the predicates in terms of them."""
-    if not is_exact(column.type):
-        return _of_cuts(column, numbers, atoms)
+    if not fits_in_64_bits(column.type):
+        return _build_block_from_cuts(column, numbers, atoms)
     first, last = arrays.first[numbers], arrays.last[numbers]
     owner = np.repeat(np.arange(len(numbers)), last - first)
     places = ranges(first, last)
     low, high = arrays.low[places], arrays.high[places]
-    cuts = np.unique(np.concatenate((low[low != LEAST], high[high != MOST] + 1)))
+    cuts = np.unique(np.concatenate((low[low != MIN_POINT], high[high != MAX_POINT] + 1)))
     greatest = len(cuts) + 1
-    low_code = np.where(low == LEAST, 1, np.searchsorted(cuts, low) + 2)
-    high_code = np.where(high == MOST, greatest, np.searchsorted(cuts, high, side="right") + 1)
+    low_code = np.where(low == MIN_POINT, 1, np.searchsorted(cuts, low) + 2)
+    high_code = np.where(high == MAX_POINT, greatest, np.searchsorted(cuts, high, side="right") + 1)
     return Block(Regions(column, cuts, look_up_table(cuts)), numbers, owner, low_code, high_code)
 
 
-def _of_cuts(column: Column, numbers: Numbers, atoms: Sequence[Atom | None]) -> Block:
+def _build_block_from_cuts(column: Column, numbers: Numbers, atoms: Sequence[Atom | None]) -> Block:
     """The same for ordinals that do not fit into 64 bits."""
     sets = [atom.values for atom in atoms if isinstance(atom, Within)]
     cuts: list[Any] = sorted({cut for values in sets for cut in values.cuts})
@@ -83,7 +83,7 @@ def _of_cuts(column: Column, numbers: Numbers, atoms: Sequence[Atom | None]) -> 
     return Block(Regions(column, cuts, None), numbers, owner, low, high)
 
 
-def filled(blocks: Mapping[int, Block], columns: int, end: int) -> Bits:
+def build_bitmap(blocks: Mapping[int, Block], columns: int, end: int) -> Bitmap:
     """The bitmap of the blocks of some columns; predicates from `end` on are not in it."""
     word, words, row = (np.zeros(columns, np.int64) for _ in range(3))
     size = 0
@@ -93,10 +93,10 @@ def filled(blocks: Mapping[int, Block], columns: int, end: int) -> Bits:
     bits = np.zeros(size, np.uint64)
     for c, block in blocks.items():
         fill_rows(bits, row[c], block.words, block.owner, block.low, block.high)
-    return Bits(end, word, words, row, bits)
+    return Bitmap(end, word, words, row, bits)
 
 
-def with_columns(bits: Bits, columns: int) -> Bits:
+def add_columns(bits: Bitmap, columns: int) -> Bitmap:
     """The same bitmap where more columns are known by now, which are not in it."""
     more = max(0, columns - len(bits.words))
     if not more:

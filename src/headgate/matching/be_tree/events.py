@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.be_tree.domain import key_of, point_of
-from headgate.matching.be_tree.kernels.match import Events
+from headgate.matching.be_tree.kernels.match import EventArrays
 from headgate.matching.be_tree.predicates import PredicatePool
+from headgate.matching.be_tree.values import to_key, to_point
 from headgate.matching.keyed.by_row import by_row
 from headgate.matching.keyed.event_columns import EventColumns
 from headgate.matching.keyed.text_search import TextSearch
@@ -30,9 +30,9 @@ class EventReader:
         self.generation = pool.generation
         self._nulls = pool.numbered(lambda atom: isinstance(atom, IsNull))
         self._compared = pool.numbered(lambda atom: isinstance(atom, Compare))
-        self._patterns = _by_column(pool.numbered(lambda atom: isinstance(atom, Matches)))
+        self._patterns = _group_patterns(pool.numbered(lambda atom: isinstance(atom, Matches)))
 
-    def read(self, columns: EventColumns) -> Events:
+    def read(self, columns: EventColumns) -> EventArrays:
         pool = self._pool
         rows, sizes = [np.empty(0, np.int64)], []
         read: tuple[Any, ...]
@@ -51,9 +51,9 @@ class EventReader:
             else:
                 ranked = True
                 value = pool.labelled(number, coded.ranked)
-                point = np.array([point_of(one) for one in coded.ranked], np.int64)
-                key = np.array([key_of(one) for one in coded.ranked], np.int64)
-                read = (*(_taken(one, coded.codes) for one in (value, point, key)), code)
+                point = np.array([to_point(one) for one in coded.ranked], np.int64)
+                key = np.array([to_key(one) for one in coded.ranked], np.int64)
+                read = (*(_look_up(one, coded.codes) for one in (value, point, key)), code)
             for field, values in zip(fields, read, strict=True):
                 field.append(values)
         owners = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
@@ -64,7 +64,7 @@ class EventReader:
         point, key = value, value
         if ranked:
             point, key = (np.concatenate(field)[order] for field in fields[1:3])
-        return Events(start, column_of, value, point, key, code, *self._given(columns))
+        return EventArrays(start, column_of, value, point, key, code, *self._given(columns))
 
     @property
     def gives(self) -> bool:
@@ -86,11 +86,11 @@ class EventReader:
             here, _ = columns.present(_column(atom))
             absent = np.ones(len(columns), np.bool_)
             absent[here] = False
-            yield _all(np.flatnonzero(absent), number)
+            yield _pair_with(np.flatnonzero(absent), number)
         for number, atom in self._compared:
             assert isinstance(atom, Compare)
             truth = compared(atom, columns.whole(atom.left), columns.whole(atom.right))
-            yield _all(np.flatnonzero(truth), number)
+            yield _pair_with(np.flatnonzero(truth), number)
         for column, numbers, refusing, search in self._patterns:
             here, coded = columns.present(column)
             starts, matched = search.matched(coded.ranked or [])
@@ -101,11 +101,11 @@ class EventReader:
                 yield np.repeat(rows, len(holds)), np.tile(holds, len(rows))
 
 
-def _all(rows: Numbers, number: int) -> Pairs:
+def _pair_with(rows: Numbers, number: int) -> Pairs:
     return rows, np.full(len(rows), number, np.int64)
 
 
-def _taken(known: Numbers, places: Numbers) -> Numbers:
+def _look_up(known: Numbers, places: Numbers) -> Numbers:
     return known[places] if len(known) else np.zeros(len(places), np.int64)
 
 
@@ -114,7 +114,7 @@ def _column(atom: Any) -> Column:
     return column
 
 
-def _by_column(
+def _group_patterns(
     patterns: list[tuple[int, Atom]],
 ) -> list[tuple[Column, Numbers, npt.NDArray[np.bool_], TextSearch]]:
     """The patterns on each column: their numbers, which of them refuse, and a search for all."""

@@ -14,18 +14,17 @@ from headgate.events import EventBatch
 from headgate.jit import warn_before_compiling
 from headgate.matching.admission import check_held
 from headgate.matching.base import BaseIndex
-from headgate.matching.be_tree.check import violations
-from headgate.matching.be_tree.draw import drawn
 from headgate.matching.be_tree.events import EventReader
-from headgate.matching.be_tree.growing import GrowingTree
+from headgate.matching.be_tree.inspection import draw_tree, find_violations
 from headgate.matching.be_tree.options import BeTreeOptions
 from headgate.matching.be_tree.semantics import (
     Semantics,
     check_semantics,
-    matched,
-    readable,
+    match_event,
+    read_events,
+    weaken,
 )
-from headgate.matching.be_tree.weak import weakened
+from headgate.matching.be_tree.tree import BeTree
 from headgate.matching.filing import Filing
 from headgate.matching.found import Found, of_events
 from headgate.matching.keyed.event_columns import EventColumns
@@ -36,8 +35,8 @@ from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
 
-ROWS = 1 << 16  # events that are read at a time
-FEWER_ROWS = 4096  # where predicates are evaluated for all of them beforehand
+MAX_ROWS = 1 << 16  # events that are read at a time
+MAX_PRECOMPUTED_ROWS = 4096  # where predicates are evaluated for all of them beforehand
 
 Numbers = npt.NDArray[np.int64]
 
@@ -69,7 +68,7 @@ class BeTreeIndex(BaseIndex):
         super().__init__(stream)
         self.options = options or BeTreeOptions()
         self._scanned = Scanned(stream)
-        self._tree = GrowingTree(stream, self.options)
+        self._tree = BeTree(stream, self.options)
         self._others: set[str] = set()  # attributes that no predicate of the tree need mention
         self._others_than_sets: set[str] = set()  # queries with LIKE, IS NULL and the like
         self._reader: EventReader | None = None
@@ -99,7 +98,7 @@ class BeTreeIndex(BaseIndex):
 
     def _take(self, query: Query, position: int) -> None:
         if self.options.absent == "weak":
-            query = replace(query, where=weakened(query.where))
+            query = replace(query, where=weaken(query.where))
         parts = few_conjunctions(query)
         sets = all(isinstance(atom, Within) for part in parts or () for atom in part)
         if not sets:
@@ -152,12 +151,12 @@ class BeTreeIndex(BaseIndex):
             self._refuse_others(chosen)
             found: list[Numbers] = []
             errors: dict[int, str] = {}
-            for number, event in enumerate(readable(events, self.stream, chosen)):
+            for number, event in enumerate(read_events(events, self.stream, chosen)):
                 if isinstance(event, str):
                     errors[number] = event
                     found.append(np.empty(0, np.int64))
                 else:
-                    found.append(matched(self._tree, event, chosen))
+                    found.append(match_event(self._tree, event, chosen))
         offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
         return Matches(offsets, np.concatenate([offsets[:0], *found]), self._ids, errors)
 
@@ -192,7 +191,7 @@ class BeTreeIndex(BaseIndex):
             self._tree.settle()
             if self._reader is None or self._reader.generation != pool.generation:
                 self._reader = EventReader(pool)
-            size = min(FEWER_ROWS if self._reader.gives else ROWS, rows - start)
+            size = min(MAX_PRECOMPUTED_ROWS if self._reader.gives else MAX_ROWS, rows - start)
             events = self._reader.read(EventColumns(batch.table.slice(start, size), size))
             row = 0
             while row < size:
@@ -215,13 +214,13 @@ class BeTreeIndex(BaseIndex):
         """The tree from the root on: how deep each line lies, and what it says."""
         with self._lock:
             self._tree.settle()
-            return list(drawn(self._tree, deepest=deepest, widest=widest))
+            return list(draw_tree(self._tree, deepest=deepest, widest=widest))
 
     def check(self) -> list[str]:
         """What is wrong with the tree, rule by rule; nothing, if all is well."""
         with self._lock:
             self._tree.settle()
-            return list(violations(self._tree))
+            return list(find_violations(self._tree))
 
     def describe(self) -> dict[str, Any]:
         with self._lock:

@@ -24,8 +24,8 @@ _CHOICES = {
     "absent": Absent,
     "bloom": Bloom,
 }
-_SHARES = ("alpha", "beta", "window", "exploit", "reinserted")
-_LARGEST = 1 << 30
+_SHARE_OPTIONS = ("alpha", "beta", "window", "exploit", "reinserted")
+_MAX_WHOLE_NUMBER = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +83,16 @@ class BeTreeOptions:
             if value not in known:
                 hint = did_you_mean(str(value), [str(one) for one in known])
                 raise UsageError(f"no {name} `{value}` of a BE-Tree; {hint}")
-        for name in _SHARES:
+        for name in _SHARE_OPTIONS:
             value = getattr(self, name)
             if not (_is_number(value) and 0 <= value <= 1) and (name, value) != ("beta", None):
                 raise UsageError(f"{name} of a BE-Tree is a share, from 0 to 1, not {value!r}")
         for name in ("capacity", "fewest", "seed"):
             value, least = getattr(self, name), 0 if name == "seed" else 1
-            whole = isinstance(value, int) and least <= value <= _LARGEST
+            whole = isinstance(value, int) and least <= value <= _MAX_WHOLE_NUMBER
             if not whole and (name, value) not in (("capacity", None), ("capacity", "table")):
                 raise UsageError(
-                    f"{name} of a BE-Tree is from {least} to {_LARGEST:,}, not {value!r}"
+                    f"{name} of a BE-Tree is from {least} to {_MAX_WHOLE_NUMBER:,}, not {value!r}"
                 )
         if not _is_number(self.threshold) or not isinstance(self.adapt, bool):
             raise UsageError("of a BE-Tree `threshold` is a number, and `adapt` True or False")
@@ -103,3 +103,29 @@ class BeTreeOptions:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+TABLE_VI = ((0.01, 5), (0.1, 20), (float("inf"), 160))  # up to a matching rate, a capacity
+MIN_CAPACITY, CAPACITY_PER_MATCH = 20, 1 / 25
+ASSUMED_MATCH_RATE = 0.01  # until enough events were seen
+MIN_OBSERVED_EVENTS = 1_000
+
+
+def choose_capacity(
+    chosen: int | Literal["table"] | None, expressions: int, events: int, matches: int
+) -> int:
+    """The capacity for so many expressions, of which `events` matched so many by now.
+
+    >>> capacity_for(7, 1_000_000, 0, 0), capacity_for("table", 100, 2_000, 30_000)
+    (7, 160)
+    >>> capacity_for(None, 1_000, 0, 0), capacity_for(None, 1_000_000, 0, 0)
+    (20, 400)
+    """
+    if isinstance(chosen, int):
+        return chosen
+    rate = ASSUMED_MATCH_RATE
+    if events >= MIN_OBSERVED_EVENTS and expressions:
+        rate = matches / events / expressions
+    if chosen == "table":
+        return next(capacity for below, capacity in TABLE_VI if rate < below)
+    return max(MIN_CAPACITY, round(CAPACITY_PER_MATCH * rate * expressions))

@@ -14,28 +14,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.be_tree.bitmap import Block, block_of, filled, with_columns
-from headgate.matching.be_tree.domain import LEAST, MOST, is_exact, key_of, point_of
+from headgate.matching.be_tree.bitmap import Block, add_columns, build_bitmap, build_block
 from headgate.matching.be_tree.kernels.pools import (
-    ALWAYS_TRUE,
     CUTTABLE,
     EQUALITY,
     EXACT,
-    GIVEN,
+    FIRST_PREDICATE,
     NONE,
-    Predicates,
+    PRECOMPUTED,
+    PredicateArrays,
 )
-from headgate.matching.be_tree.labels import Labels
 from headgate.matching.be_tree.options import BeTreeOptions
+from headgate.matching.be_tree.values import (
+    MAX_POINT,
+    MIN_POINT,
+    Labels,
+    fits_in_64_bits,
+    to_key,
+    to_point,
+)
 from headgate.predicate import Atom, Column, Compare, IsNull, Within
 from headgate.schema import ValueSet
 
-WORD = 64
-FEWEST_NEW, SHARE_NEW = 256, 0.25  # predicates before the bitmap is made anew
-BITMAP_BYTES = 64 << 20
+WORD_BITS = 64
+MIN_NEW_PREDICATES, MAX_NEW_SHARE = 256, 0.25  # predicates before the bitmap is made anew
+MAX_BITMAP_BYTES = 64 << 20
 
 Numbers = npt.NDArray[np.int64]
-Fresh = tuple[int, int, int, int, int, int, int]  # column, first, last, least, most, key, flags
+NewRow = tuple[int, int, int, int, int, int, int]  # column, first, last, least, most, key, flags
 
 
 class PredicatePool:
@@ -52,21 +58,21 @@ class PredicatePool:
         self._numbers: dict[object, int] = {}
         self._known: dict[int, int] = {}  # by the address of an atom, which is kept alive
         self._alive: dict[int, Atom] = {}
-        self.atoms: list[Atom | None] = [None] * ALWAYS_TRUE  # by number
-        self.uses: npt.NDArray[np.int32] = np.zeros(ALWAYS_TRUE, np.int32)
-        first, last, low, high, least, most, key = np.zeros((7, ALWAYS_TRUE), np.int64)
-        self.arrays = Predicates(
-            np.full(ALWAYS_TRUE, NONE, np.int32),
+        self.atoms: list[Atom | None] = [None] * FIRST_PREDICATE  # by number
+        self.uses: npt.NDArray[np.int32] = np.zeros(FIRST_PREDICATE, np.int32)
+        first, last, low, high, least, most, key = np.zeros((7, FIRST_PREDICATE), np.int64)
+        self.arrays = PredicateArrays(
+            np.full(FIRST_PREDICATE, NONE, np.int32),
             *(first, last, low, high, least, most, key),
-            np.zeros(ALWAYS_TRUE, np.uint8),
+            np.zeros(FIRST_PREDICATE, np.uint8),
         )
         self._intervals = 0
-        self._fresh: list[Fresh] = []
+        self._fresh: list[NewRow] = []
         self._fresh_intervals: list[tuple[int, int]] = []
         self._labels: dict[int, Labels] = {}  # of the columns whose ordinals do not fit
         self.blocks: dict[int, Block] = {}  # of the columns in the bitmap
-        self.bits = filled({}, 0, ALWAYS_TRUE)
-        self._settled = ALWAYS_TRUE  # numbers when all were numbered last
+        self.bits = build_bitmap({}, 0, FIRST_PREDICATE)
+        self._settled = FIRST_PREDICATE  # numbers when all were numbered last
         self.released = 0  # uses that ended since somebody looked for predicates without any
         self.generation = 0  # changes when the predicates that are given do
 
@@ -101,28 +107,28 @@ class PredicatePool:
             self._fresh.append(self._row(atom))
         return number
 
-    def _row(self, atom: Atom) -> Fresh:
+    def _row(self, atom: Atom) -> NewRow:
         first = self._intervals + len(self._fresh_intervals)
         if not isinstance(atom, Within):
             self.generation += 1
             column = NONE if isinstance(atom, Compare) else self._column(_only_column(atom))
             if isinstance(atom, IsNull):
-                return (column, first, first, 0, 0, 0, GIVEN)
-            return (NONE, first, first, 0, 0, 0, GIVEN)
+                return (column, first, first, 0, 0, 0, PRECOMPUTED)
+            return (NONE, first, first, 0, 0, 0, PRECOMPUTED)
         column = self._column(atom.column)
-        exact = is_exact(atom.column.type)
+        exact = fits_in_64_bits(atom.column.type)
         values = atom.values
         if exact:
-            self._fresh_intervals += closed(values)
+            self._fresh_intervals += to_closed_intervals(values)
         else:
             self._fresh_intervals += [(0, 0)] * len(values.intervals)
         last = self._intervals + len(self._fresh_intervals)
-        least, most = hull(values)
+        least, most = find_hull(values)
         flags, key = CUTTABLE, 0
         intervals = values.intervals
         if len(intervals) == 1 and intervals[0].is_point:
             flags |= EQUALITY | (EXACT if exact else 0)
-            key = key_of(intervals[0].low)
+            key = to_key(intervals[0].low)
         return (column, first, last, least, most, key, flags)
 
     def _column(self, column: Column) -> int:
@@ -130,7 +136,7 @@ class PredicatePool:
         if number is None:
             number = self._column_numbers[column.name] = len(self.columns)
             self.columns.append(column)
-            if not is_exact(column.type):
+            if not fits_in_64_bits(column.type):
                 self._labels[number] = Labels()
         return number
 
@@ -156,7 +162,7 @@ class PredicatePool:
         for name, row in zip(("low", "high"), low_high, strict=True):
             arrays[name] = grow_array(arrays[name], end)
             arrays[name][start:end] = row
-        self.arrays = Predicates(**arrays)
+        self.arrays = PredicateArrays(**arrays)
         self.uses = grow_array(self.uses, count)
         self._intervals = end
         self._fresh, self._fresh_intervals = [], []
@@ -168,16 +174,19 @@ class PredicatePool:
         self.flush()
         evaluation, new = self._options.evaluation, len(self) - self._settled
         orphans = 0
-        if self.released > max(2 * FEWEST_NEW, len(self) // 2):
-            orphans, self.released = len(self) - ALWAYS_TRUE - self.live, 0
+        if self.released > max(2 * MIN_NEW_PREDICATES, len(self) // 2):
+            orphans, self.released = len(self) - FIRST_PREDICATE - self.live, 0
         changed = None
         if (
             (evaluation == "bitmap" and new)
-            or (evaluation == "hybrid" and new > max(FEWEST_NEW, SHARE_NEW * self._settled))
+            or (
+                evaluation == "hybrid"
+                and new > max(MIN_NEW_PREDICATES, MAX_NEW_SHARE * self._settled)
+            )
             or orphans > len(self) // 2
         ):
             changed = self.renumber()
-        self.bits = with_columns(self.bits, len(self.columns))
+        self.bits = add_columns(self.bits, len(self.columns))
         return changed
 
     def renumber(self) -> Numbers:
@@ -188,7 +197,7 @@ class PredicatePool:
         self.flush()
         count = len(self)
         alive = np.flatnonzero(self.uses[:count] > 0)
-        given = (self.arrays.flags[alive] & GIVEN) > 0
+        given = (self.arrays.flags[alive] & PRECOMPUTED) > 0
         group = np.where(given, NONE, self.arrays.column[alive])
         with_bitmap = self._options.evaluation in ("bitmap", "hybrid")
         blocks = dict(self._blocks(alive)) if with_bitmap else {}
@@ -196,17 +205,17 @@ class PredicatePool:
         home[sorted(blocks)] = np.arange(len(blocks))
         order = alive[np.argsort(home[group], kind="stable")]
         sizes = np.array([len(blocks[c].predicates) for c in sorted(blocks)], np.int64)
-        aligned = -(-sizes // WORD) * WORD
-        starts = ALWAYS_TRUE + np.concatenate(([0], np.cumsum(aligned)))
+        aligned = -(-sizes // WORD_BITS) * WORD_BITS
+        starts = FIRST_PREDICATE + np.concatenate(([0], np.cumsum(aligned)))
         inside = int(sizes.sum())
         place = np.repeat(starts[:-1] - (np.cumsum(sizes) - sizes), sizes) + np.arange(inside)
         new = np.full(count, NONE, np.int64)
-        new[:ALWAYS_TRUE] = np.arange(ALWAYS_TRUE)
+        new[:FIRST_PREDICATE] = np.arange(FIRST_PREDICATE)
         new[order] = np.concatenate((place, starts[-1] + np.arange(len(order) - inside)))
         self._move(new, int(starts[-1]) + len(order) - inside)
         self.blocks = {c: blocks[c].moved(new) for c in blocks}
-        self.bits = filled(self.blocks, len(self.columns), int(starts[-1]))
-        if len(order) < count - ALWAYS_TRUE:
+        self.bits = build_bitmap(self.blocks, len(self.columns), int(starts[-1]))
+        if len(order) < count - FIRST_PREDICATE:
             self._labels = {column: Labels() for column in self._labels}
             self._label_new(np.flatnonzero(self.uses > 0))
         self._settled = len(self)
@@ -215,7 +224,7 @@ class PredicatePool:
 
     def _blocks(self, alive: Numbers) -> Iterator[tuple[int, Block]]:
         """The columns whose predicates go into the bitmap: the smallest, while there is room."""
-        sets = alive[(self.arrays.flags[alive] & GIVEN) == 0]
+        sets = alive[(self.arrays.flags[alive] & PRECOMPUTED) == 0]
         order = sets[np.argsort(self.arrays.column[sets], kind="stable")]
         bounds = np.searchsorted(self.arrays.column[order], np.arange(len(self.columns) + 1))
         found = []
@@ -223,8 +232,8 @@ class PredicatePool:
             mine = order[bounds[c] : bounds[c + 1]]
             if len(mine):
                 atoms = [self.atoms[n] for n in mine.tolist()]
-                found.append((c, block_of(column, mine, atoms, self.arrays)))
-        left = BITMAP_BYTES
+                found.append((c, build_block(column, mine, atoms, self.arrays)))
+        left = MAX_BITMAP_BYTES
         for c, block in sorted(found, key=lambda one: one[1].bytes):
             left -= block.bytes
             if left < 0:
@@ -240,7 +249,7 @@ class PredicatePool:
             moved = np.zeros(count, arrays[name].dtype)
             moved[to] = arrays[name][kept]
             arrays[name] = moved
-        self.arrays = Predicates(**arrays)
+        self.arrays = PredicateArrays(**arrays)
         uses = np.zeros(count, np.int32)
         uses[to] = self.uses[kept]
         self.uses = uses
@@ -258,22 +267,22 @@ class PredicatePool:
         labels = self._labels[int(self.arrays.column[number])]
         first = int(self.arrays.first[number])
         for i, one in enumerate(self.values(number).intervals):
-            self.arrays.low[first + i] = LEAST if one.low is None else labels.of(one.low)
-            self.arrays.high[first + i] = MOST if one.high is None else labels.of(one.high) - 1
+            self.arrays.low[first + i] = MIN_POINT if one.low is None else labels.of(one.low)
+            self.arrays.high[first + i] = MAX_POINT if one.high is None else labels.of(one.high) - 1
 
     def _label_new(self, numbers: Numbers) -> None:
         """Label the constants of new predicates, and all of a column where that moves others."""
         ranked = [n for n in numbers.tolist() if int(self.arrays.column[n]) in self._labels]
         moved = set()
         for number in ranked:
-            if not self.arrays.flags[number] & GIVEN:
+            if not self.arrays.flags[number] & PRECOMPUTED:
                 column = int(self.arrays.column[number])
                 for cut in self.values(number).cuts:
                     if self._labels[column].add(cut):
                         moved.add(column)
         again = [n for column in moved for n in self._on(column)]
         for number in (*ranked, *again):
-            if not self.arrays.flags[number] & GIVEN:
+            if not self.arrays.flags[number] & PRECOMPUTED:
                 self._label(number)
 
     def _on(self, column: int) -> list[int]:
@@ -303,25 +312,25 @@ def _only_column(atom: Any) -> Column:
     return column
 
 
-def closed(values: ValueSet) -> list[tuple[int, int]]:
+def to_closed_intervals(values: ValueSet) -> list[tuple[int, int]]:
     """The intervals of ordinals that fit into 64 bits, both ends included.
 
     >>> closed(ValueSet((3, 6, 9), False)) == [(3, 5), (9, MOST)]
     True
     """
-    ends = [LEAST, *values.cuts] if values.starts_inside else list(values.cuts)
+    ends = [MIN_POINT, *values.cuts] if values.starts_inside else list(values.cuts)
     if len(ends) % 2:
-        ends.append(MOST + 1)
+        ends.append(MAX_POINT + 1)
     return [(low, high - 1) for low, high in zip(ends[::2], ends[1::2], strict=True)]
 
 
-def hull(values: ValueSet) -> tuple[int, int]:
+def find_hull(values: ValueSet) -> tuple[int, int]:
     """The points of the least and of the greatest value."""
     low, high = values.intervals[0].low, values.intervals[-1].high
-    most = MOST
+    most = MAX_POINT
     if high is not None:
-        most = point_of(high) if isinstance(high, str) else point_of(high - 1)
-    return LEAST if low is None else point_of(low), most
+        most = to_point(high) if isinstance(high, str) else to_point(high - 1)
+    return MIN_POINT if low is None else to_point(low), most
 
 
 def grow_array(array: Any, length: int) -> Any:

@@ -31,17 +31,23 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.errors import ExpansionTooLarge, HeadgateError, UsageError, did_you_mean
-from headgate.matching.be_tree.domain import is_exact, key_of
-from headgate.matching.be_tree.kernels.expressions import Event, leads_to, relation_bits
-from headgate.matching.be_tree.kernels.pools import LIVE
-from headgate.matching.be_tree.predicates import closed, hull
-from headgate.predicate import Predicate, Within
+from headgate.matching.be_tree.kernels.expressions import (
+    EventSets,
+    match_expression,
+    set_relation_bits,
+)
+from headgate.matching.be_tree.kernels.pools import LIVE_EXPRESSIONS
+from headgate.matching.be_tree.predicates import find_hull, to_closed_intervals
+from headgate.matching.be_tree.values import fits_in_64_bits, to_key
+from headgate.predicate import IsNull, Predicate, Within, push_negations
 from headgate.predicate.conjunctions import conjunctions
-from headgate.schema import Stream, ValueSet
+from headgate.predicate.tree import And, Or, conjunction, disjunction
+from headgate.schema import Interval, Stream, ValueSet
+from headgate.schema.types import successor
 from headgate.sql import parse_where
 
 if TYPE_CHECKING:
-    from headgate.matching.be_tree.growing import GrowingTree
+    from headgate.matching.be_tree.tree import BeTree
 
 Semantics = Literal[
     "stabbing_subscription", "stabbing_event", "symmetric", "containment", "enclosure", "exact"
@@ -49,8 +55,13 @@ Semantics = Literal[
 SEMANTICS: tuple[Semantics, ...] = get_args(Semantics)
 MEETS, INSIDE, AROUND, SAME = range(4)  # what a query's predicate is to the event's
 RELATION = dict(zip(SEMANTICS, (MEETS, MEETS, MEETS, INSIDE, AROUND, SAME), strict=True))
-OF_QUERY = ("stabbing_subscription", "symmetric", "containment", "exact")  # every P has a partner
-OF_EVENT = ("stabbing_event", "symmetric", "enclosure", "exact")  # every P′ has one
+ALL_QUERY_PREDICATES = (
+    "stabbing_subscription",
+    "symmetric",
+    "containment",
+    "exact",
+)  # every P has a partner
+ALL_EVENT_PREDICATES = ("stabbing_event", "symmetric", "enclosure", "exact")  # every P′ has one
 
 Numbers = npt.NDArray[np.int64]
 Sets = dict[int, ValueSet]  # by the number of an attribute; those the tree has not seen are below 0
@@ -71,7 +82,7 @@ class Alternatives:
     parts: tuple[tuple[Within, ...], ...]
 
 
-def alternatives(event: Predicate | str, stream: Stream, semantics: Semantics) -> Alternatives:
+def read_event(event: Predicate | str, stream: Stream, semantics: Semantics) -> Alternatives:
     """The event as conjunctions of sets; what else there is in it is refused by name."""
     predicate = parse_where(event, stream) if isinstance(event, str) else event
     try:
@@ -91,22 +102,22 @@ def alternatives(event: Predicate | str, stream: Stream, semantics: Semantics) -
     return Alternatives(tuple(parts))
 
 
-def readable(
+def read_events(
     events: Sequence[Predicate | str], stream: Stream, semantics: Semantics
 ) -> Iterator[Alternatives | str]:
     """Each event, or why it has no meaning here."""
     for event in events:
         try:
-            yield alternatives(event, stream, semantics)
+            yield read_event(event, stream, semantics)
         except HeadgateError as error:
             yield str(error)
 
 
-def matched(growing: GrowingTree, event: Alternatives, semantics: Semantics) -> Numbers:
+def match_event(growing: BeTree, event: Alternatives, semantics: Semantics) -> Numbers:
     """The positions of the queries that an event meets, ascending."""
     hits: list[Numbers] = []
     for part in event.parts:
-        found = growing.expressions.position[_expressions(growing, part, semantics)]
+        found = growing.expressions.position[_match_conjunction(growing, part, semantics)]
         positions, counts = np.unique(found.astype(np.int64), return_counts=True)
         if semantics == "containment":
             positions = positions[counts == growing.sizes(positions)]
@@ -115,41 +126,47 @@ def matched(growing: GrowingTree, event: Alternatives, semantics: Semantics) -> 
     return positions[counts == len(hits)] if semantics == "enclosure" else positions
 
 
-def _expressions(growing: GrowingTree, part: tuple[Within, ...], semantics: Semantics) -> Numbers:
+def _match_conjunction(growing: BeTree, part: tuple[Within, ...], semantics: Semantics) -> Numbers:
     """The expressions that one conjunction meets."""
     pool, kind = growing.pool, RELATION[semantics]
     sets = {pool.column_number(one.column): one.values for one in part}
     known = {c: values for c, values in sets.items() if c >= 0}
-    if len(known) < len(part) and semantics in OF_EVENT:
+    if len(known) < len(part) and semantics in ALL_EVENT_PREDICATES:
         return np.empty(0, np.int64)  # an attribute that no query has finds no partner
     bits = np.zeros(len(pool) // 64 + 1, np.uint64)
     order, bounds = growing.by_column()
-    exact = {c: closed(values) for c, values in known.items() if is_exact(pool.columns[c].type)}
+    exact = {
+        c: to_closed_intervals(values)
+        for c, values in known.items()
+        if fits_in_64_bits(pool.columns[c].type)
+    }
     ends = [end for intervals in exact.values() for end in intervals]
     low, high = np.array(ends, np.int64).reshape(-1, 2).T.copy()
     sizes = np.cumsum([0, *map(len, exact.values())])
-    relation_bits(
+    set_relation_bits(
         pool.arrays, order, bounds, np.array(list(exact), np.int64), sizes, low, high, kind, bits
     )
     for c in known.keys() - exact.keys():
         for number in order[bounds[c] : bounds[c + 1]].tolist():
             atom = pool.atoms[number]
-            if isinstance(atom, Within) and related_sets(atom.values, known[c], kind):
+            if isinstance(atom, Within) and are_related_sets(atom.values, known[c], kind):
                 bits[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
-    found: Numbers = leads_to(
+    found: Numbers = match_expression(
         growing.tree,
         growing.expressions,
-        _event(known, exact, len(pool.columns)),
+        _build_event_sets(known, exact, len(pool.columns)),
         bits,
         len(part),
-        semantics in OF_QUERY,
-        semantics in OF_EVENT,
-        np.empty(int(growing.tree.state[LIVE]), np.int64),
+        semantics in ALL_QUERY_PREDICATES,
+        semantics in ALL_EVENT_PREDICATES,
+        np.empty(int(growing.tree.state[LIVE_EXPRESSIONS]), np.int64),
     )
     return found
 
 
-def _event(sets: Sets, exact: dict[int, list[tuple[int, int]]], columns: int) -> Event:
+def _build_event_sets(
+    sets: Sets, exact: dict[int, list[tuple[int, int]]], columns: int
+) -> EventSets:
     """The ends of the event's sets, by attribute, as the directories tell values apart."""
     least, most, key = np.zeros((3, columns), np.int64)
     has, single = np.zeros((2, columns), np.bool_)
@@ -159,17 +176,59 @@ def _event(sets: Sets, exact: dict[int, list[tuple[int, int]]], columns: int) ->
             least[c], most[c] = exact[c][0][0], exact[c][-1][1]
             single[c], key[c] = least[c] == most[c], least[c]
             continue
-        least[c], most[c] = hull(values)
+        least[c], most[c] = find_hull(values)
         intervals = values.intervals
         if len(intervals) == 1 and intervals[0].is_point:
-            single[c], key[c] = True, key_of(intervals[0].low)
-    return Event(has, single, least, most, key)
+            single[c], key[c] = True, to_key(intervals[0].low)
+    return EventSets(has, single, least, most, key)
 
 
-def related_sets(query: ValueSet, event: ValueSet, kind: int) -> bool:
+def are_related_sets(query: ValueSet, event: ValueSet, kind: int) -> bool:
     """Is a query's set to an event's what the kind says? As `related`, for sets of any type."""
     if kind == MEETS:
         return not query.intersection(event).is_empty
     if kind == INSIDE:
         return event.covers(query)
     return query.covers(event) if kind == AROUND else query == event
+
+
+MAX_REFUSED_VALUES = 10_000
+
+
+def weaken(predicate: Predicate) -> Predicate:
+    """The predicate that holds by SQL where this one does by the weak semantics."""
+    return _weaken(push_negations(predicate))
+
+
+def _weaken(predicate: Predicate) -> Predicate:
+    if isinstance(predicate, And):
+        return conjunction(_weaken(part) for part in predicate.parts)
+    if isinstance(predicate, Or):
+        return disjunction(_weaken(part) for part in predicate.parts)
+    if isinstance(predicate, Within) and _refuses_few(predicate):
+        return disjunction((predicate, IsNull(predicate.column)))
+    return predicate
+
+
+def _refuses_few(atom: Within) -> bool:
+    type_, refused = atom.column.type, atom.values.complement()
+    if refused.is_empty:
+        return False
+    last = None if type_.maximum is None else successor(type_.maximum)
+    ends = [
+        Interval(
+            type_.minimum if one.low is None else one.low, last if one.high is None else one.high
+        )
+        for one in refused.intervals
+    ]
+    accepted = atom.values.intervals
+    single = len(accepted) == 1 and _is_single(accepted[0], type_.minimum, last)
+    few = ValueSet(tuple(end for one in ends for end in (one.low, one.high)), False)
+    infinite = any(one.high is None for one in ends)
+    return not single and not infinite and few.finite_ordinals(MAX_REFUSED_VALUES) is not None
+
+
+def _is_single(interval: Interval, first: object, last: object) -> bool:
+    low = first if interval.low is None else interval.low
+    high = last if interval.high is None else interval.high
+    return isinstance(low, int | str) and high == successor(low)

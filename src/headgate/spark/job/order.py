@@ -151,16 +151,16 @@ def _checksum(kept: dict[str, Any]) -> str:
 
 def _merged(learned: Sequence[dict[str, Any]], most: int) -> Statistics | None:
     """The statistics of all tasks, with at most so many events, from each of them its share."""
-    from headgate.matching.asc.statistics import Statistics, summed
+    from headgate.matching.asc.statistics import Statistics, sum_statistics
 
-    found = summed(Statistics.from_json(one["statistics"]) for one in learned)
+    found = sum_statistics(Statistics.from_json(one["statistics"]) for one in learned)
     if found is None:
         return None
     return replace(found, sample=found.sample[:: -(-len(found.sample) // most)])
 
 
 def _evaluation(sequence: list[str], statistics: Statistics, why: str | None) -> Evaluation:
-    from headgate.matching.asc.adapt import Period
+    from headgate.matching.asc.monitor import Period
 
     batch = Period.of(statistics.tally, before=0)
     return Evaluation(

@@ -10,13 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from headgate.jit import kernel
-from headgate.matching.asc.kernels.sequences import and_row, left_in, meets
+from headgate.matching.asc.kernels.sequences import and_row, count_common_bits, has_common_bit
 
-SURE = 2.0  # standard errors that an arrow must gain, if it is chosen by the whole way
+MIN_STANDARD_ERRORS = (
+    2.0  # standard errors that an arrow must gain, if it is chosen by the whole way
+)
 
 
 @kernel
-def found_arrows(monitored, sequence, cover, alone, fewest, ahead):
+def find_arrows(monitored, sequence, cover, alone, fewest, ahead):
     """The micro-arrow of each row of the bitmaps, a construct or −1, beside a macro-sequence.
 
     The paper leaves open what a region does that several sequences lead to. Here the events that
@@ -39,7 +41,7 @@ def found_arrows(monitored, sequence, cover, alone, fewest, ahead):
         squares = np.zeros((end - begin, count), np.int64)
         groups = 0
         for i in range(begin, end):
-            standing = walk(bits, counted, sample, i, sequence, arrows, depth, done, grb)
+            standing = walk_steps(bits, counted, sample, i, sequence, arrows, depth, done, grb)
             if standing < 0 or decided[standing]:
                 continue
             g = group[standing]
@@ -55,11 +57,11 @@ def found_arrows(monitored, sequence, cover, alone, fewest, ahead):
                     continue
                 if ahead:
                     rest[:] = grb
-                    score = _remaining(bits, sample, i, sequence, arrows, target, done, rest)
+                    score = _count_remaining(bits, sample, i, sequence, arrows, target, done, rest)
                 elif depth < cover:
-                    score = left_in(grb, bits, sample[i, target])
+                    score = count_common_bits(grb, bits, sample[i, target])
                 else:
-                    score = np.int64(meets(grb, bits, sample[i, target]))
+                    score = np.int64(has_common_bit(grb, bits, sample[i, target]))
                 if along < 0:
                     along = score
                 gain[g, j] += along - score
@@ -74,13 +76,13 @@ def found_arrows(monitored, sequence, cover, alone, fewest, ahead):
             for j in range(1, count):
                 if (-gain[g, j], alone[sequence[j]]) < (-gain[g, best], alone[sequence[best]]):
                     best = j
-            if gain[g, best] > (SURE * np.sqrt(squares[g, best]) if ahead else 0):
+            if gain[g, best] > (MIN_STANDARD_ERRORS * np.sqrt(squares[g, best]) if ahead else 0):
                 arrows[row] = sequence[best]
     return arrows
 
 
 @kernel
-def _remaining(bits, sample, i, sequence, arrows, target, done, grb):
+def _count_remaining(bits, sample, i, sequence, arrows, target, done, grb):
     """How many constructs an event evaluates from here on, if a certain one is next."""
     taken, cost, behind = done.copy(), 0, 0
     while target >= 0:
@@ -98,7 +100,7 @@ def _remaining(bits, sample, i, sequence, arrows, target, done, grb):
 
 
 @kernel
-def walk(bits, counted, sample, i, sequence, arrows, depth, done, grb):
+def walk_steps(bits, counted, sample, i, sequence, arrows, depth, done, grb):
     """The row in which an event stands after some steps, or −1 if it is dropped on the way."""
     done[:] = False
     grb[:] = counted

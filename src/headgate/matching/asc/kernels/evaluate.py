@@ -15,10 +15,10 @@ import numpy as np
 
 from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit
 
-ARROWED = 64
+MAX_ARROW_TARGETS = 64
 
 # What is counted while events are evaluated.
-EVENTS, DROPPED, EVALUATED, MICRO, FOLLOWED, COUNTED = range(6)
+EVENTS, DROPPED, EVALUATED, MICRO, FOLLOWED, TALLY_SIZE = range(6)
 
 
 class Table(NamedTuple):
@@ -35,16 +35,16 @@ class Table(NamedTuple):
     always: Any
 
 
-class Way(NamedTuple):
+class PackedOrder(NamedTuple):
     """Constructs in the macro-sequence, and by row the place in it that a micro-arrow leads to, or
-    −1: one of the first `ARROWED`, so that a word can tell which are still to be evaluated."""
+    −1: one of the first `MAX_ARROW_TARGETS`, so that a word can tell which are still to be evaluated."""
 
     sequence: Any
     arrows: Any
 
 
 @kernel
-def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
+def evaluate_events(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
     table, at, start, stop, way, block, most, seen, out, offsets, tally
 ):
     """The matches of the events from `start` up to `stop`, in `out` and `offsets`; where it ended.
@@ -63,7 +63,9 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
     for w in range(words):
         some[w // block] |= alive[w]
     micros = np.zeros(count + 1, np.int64)  # how many of the steps so far followed a micro-arrow
-    every = ~np.uint64(0) >> np.uint64(max(0, ARROWED - count))  # places to evaluate (GEB)
+    every = ~np.uint64(0) >> np.uint64(
+        max(0, MAX_ARROW_TARGETS - count)
+    )  # places to evaluate (GEB)
     used = evaluated = dropped = micro = followed = 0
     offsets[0] = 0
     e = start
@@ -83,7 +85,7 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
                         elif to_do != 0:
                             place = lowest_bit(to_do)
                         micros[known + 1] = micros[known] + micro_next
-                        if place < ARROWED:
+                        if place < MAX_ARROW_TARGETS:
                             to_do &= ~(np.uint64(1) << np.uint64(place))
                     row = np.int64(at[sequence[place], e])
                     path[known] = row * stride
@@ -97,7 +99,7 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
                 depth += 1 if last or half == 0 else 2
             deepest = max(deepest, depth)
             if left != 0:
-                used = _give_out(grb, size, begin, owner, shared, seen, e, out, used)
+                used = _append_matches(grb, size, begin, owner, shared, seen, e, out, used)
         dropped += used == before
         evaluated += deepest
         micro += micros[deepest]
@@ -129,7 +131,7 @@ def _and_two(source, begin, bits, one, two, grb, size):
 
 
 @inlined_kernel
-def _give_out(grb, size, begin, owner, shared, seen, e, out, used):
+def _append_matches(grb, size, begin, owner, shared, seen, e, out, used):
     """Append the queries of a block, each once an event."""
     for w in range(size):
         word = grb[w]

@@ -12,7 +12,7 @@ from headgate.jit import kernel
 
 
 @kernel
-def set_in_rows(bits, rows, slots):
+def set_bits(bits, rows, slots):
     """Set the bits of some slots in all of the first rows."""
     for row in range(rows):
         for slot in slots:
@@ -20,7 +20,7 @@ def set_in_rows(bits, rows, slots):
 
 
 @kernel
-def clear_in_rows(bits, rows, slots):
+def clear_bits(bits, rows, slots):
     """Clear the bits of some slots in all of the first rows."""
     for row in range(rows):
         for slot in slots:
@@ -28,7 +28,7 @@ def clear_in_rows(bits, rows, slots):
 
 
 @kernel
-def keep_between(bits, rows, slots, start, low, high):
+def clear_rejected(bits, rows, slots, start, low, high):
     """Clear the bit of slot i in those of an attribute's rows that it does not accept.
 
     It accepts those from `low[k]` to `high[k]`, for k from `start[i]` on, in ascending order.

@@ -28,7 +28,7 @@ def and_row(grb, bits, row):
 
 
 @kernel
-def meets(grb, bits, row):
+def has_common_bit(grb, bits, row):
     """Would anything be left?"""
     w = 0
     while w < len(grb) and not grb[w] & bits[row, w]:
@@ -37,7 +37,7 @@ def meets(grb, bits, row):
 
 
 @kernel
-def left_in(grb, bits, row):
+def count_common_bits(grb, bits, row):
     """How many bits would be left?"""
     total = np.int64(0)
     for w in range(len(grb)):
@@ -45,7 +45,7 @@ def left_in(grb, bits, row):
     return total
 
 
-class Monitored(NamedTuple):
+class MonitoredSample(NamedTuple):
     """What sequences are found from: event i of the sample is in row `sample[i, c]` of construct c.
 
     Step k looks at the events from `begin[k]` up to `end[k]`. `counted` has a bit for each query
@@ -61,7 +61,7 @@ class Monitored(NamedTuple):
 
 
 @kernel
-def macro_sequence(monitored, candidates):
+def find_macro_sequence(monitored, candidates):
     """The candidates in order, how many of them make the cover set, and their own selectivities.
 
     Phase 1 takes the lowest conditional selectivity (Definition 3) until every query is covered,
@@ -73,7 +73,7 @@ def macro_sequence(monitored, candidates):
     words, count = len(counted), len(candidates)
     alone = np.zeros(usage.shape[0], np.int64)
     for c in candidates:
-        alone[c] = _passed(bits, counted, sample, c, monitored.begin[0], monitored.end[0])
+        alone[c] = _count_passing(bits, counted, sample, c, monitored.begin[0], monitored.end[0])
     sequence, placed = np.empty(count, np.int64), np.zeros(usage.shape[0], np.bool_)
     open_queries = counted.copy()
     cover = 0
@@ -84,10 +84,10 @@ def macro_sequence(monitored, candidates):
             covered = covered and open_queries[w] == 0
         if not covered:
             cover = step + 1
-            score = _scores_of_passing(bits, open_queries, sample, candidates, placed, begin, end)
+            score = _score_passing(bits, open_queries, sample, candidates, placed, begin, end)
         else:
-            left = _left_after(bits, counted, sample, sequence[:step], begin, end)
-            score = _scores_of_dropping(bits, left, sample, candidates, placed)
+            left = _list_left(bits, counted, sample, sequence[:step], begin, end)
+            score = _score_dropping(bits, left, sample, candidates, placed)
         best = np.int64(-1)
         for i in range(count):
             c = candidates[i]
@@ -103,30 +103,30 @@ def macro_sequence(monitored, candidates):
 
 
 @kernel
-def _passed(bits, counted, sample, c, begin, end):
+def _count_passing(bits, counted, sample, c, begin, end):
     """How many of the counted bits events leave when a construct is evaluated, all together."""
     known = np.full(bits.shape[0], -1, np.int64)
     total = np.int64(0)
     for i in range(begin, end):
         row = sample[i, c]
         if known[row] < 0:
-            known[row] = left_in(counted, bits, row)
+            known[row] = count_common_bits(counted, bits, row)
         total += known[row]
     return total
 
 
 @kernel
-def _scores_of_passing(bits, open_queries, sample, candidates, placed, begin, end):
+def _score_passing(bits, open_queries, sample, candidates, placed, begin, end):
     """By candidate: what passes of the queries that are open; the lower the better."""
     scores = np.zeros(len(candidates), np.int64)
     for i in range(len(candidates)):
         if not placed[candidates[i]]:
-            scores[i] = _passed(bits, open_queries, sample, candidates[i], begin, end)
+            scores[i] = _count_passing(bits, open_queries, sample, candidates[i], begin, end)
     return scores
 
 
 @kernel
-def _left_after(bits, counted, sample, sequence, begin, end):
+def _list_left(bits, counted, sample, sequence, begin, end):
     """The bitmaps of events that a sequence leaves, each with its number before it."""
     words = len(counted)
     left = np.empty((end - begin, words + 1), np.uint64)
@@ -146,28 +146,28 @@ def _left_after(bits, counted, sample, sequence, begin, end):
 
 
 @kernel
-def _scores_of_dropping(bits, left, sample, candidates, placed):
+def _score_dropping(bits, left, sample, candidates, placed):
     """By candidate: how many of the events it drops, with a minus; the lower the better."""
     scores = np.zeros(len(candidates), np.int64)
     for k in range(len(left)):
         grb, i = left[k, 1:], np.int64(left[k, 0])
         for j in range(len(candidates)):
             if not placed[candidates[j]]:
-                scores[j] -= not meets(grb, bits, sample[i, candidates[j]])
+                scores[j] -= not has_common_bit(grb, bits, sample[i, candidates[j]])
     return scores
 
 
-MOST_MOVES = 40
+MAX_MOVES = 40
 
 
 @kernel
-def improved_sequence(monitored, sequence):
+def improve_sequence(monitored, sequence):
     """The sequence after moving constructs, one at a time, each time to save the most."""
     found = sequence.copy()
-    for _ in range(MOST_MOVES):
+    for _ in range(MAX_MOVES):
         saved, best, to = np.int64(0), 0, 0
         for place in range(len(found)):
-            costs = _costs_elsewhere(monitored, found, place)
+            costs = _cost_moves(monitored, found, place)
             there = np.argmin(costs)
             if costs[place] - costs[there] > saved:
                 saved, best, to = costs[place] - costs[there], place, there
@@ -181,7 +181,7 @@ def improved_sequence(monitored, sequence):
 
 
 @kernel
-def _costs_elsewhere(monitored, sequence, place):
+def _cost_moves(monitored, sequence, place):
     """By place: the constructs that the sample evaluates if one moves there from its own.
 
     An event that the others drop `without` the one after d of them, and `together` with it after

@@ -6,38 +6,38 @@ import numpy as np
 
 from headgate.jit import kernel
 from headgate.matching.be_tree.kernels.pools import (
-    ALWAYS,
     ATTRIBUTE,
-    BEGIN,
-    BUCKETS,
     CHANGES,
-    COUNT,
     CUTTABLE,
     EQUALITY,
     EXACT,
-    FIRST,
+    FIRST_PARTITION,
     HASHED,
     HIGH,
     HOME,
+    LEAF_BEGIN,
+    LEAF_COUNT,
+    LEAF_ROOM,
+    LEAF_SIZE,
     LEFT,
     LOW,
     NONE,
     OWNER,
-    RECORDS,
+    PARTITION_SIZE,
+    PREDICATES_PER_STEP,
     RIGHT,
-    ROOM,
-    SIZE,
-    TOGETHER,
-    USED,
-    filled_up,
-    header,
+    TRUE_PREDICATE,
+    USED_BUCKETS,
+    USED_RECORDS,
+    header_size,
+    pad_count,
 )
 
-SLACK = 48  # numbers that a block has to spare at first
+BLOCK_SLACK = 48  # numbers that a block has to spare at first
 
 
 @kernel
-def bloom_word(column, bloom):
+def bloom_bit(column, bloom):
     """The bit of an attribute in a filter of so many bits (section 6.2).
 
     The paper hashes names by sdbm; the number of a column is as good, once it is mixed.
@@ -64,40 +64,40 @@ def is_decided(tree, predicates, b, p):
 
 
 @kernel
-def longest(expressions, e, head):
+def max_record_size(expressions, e, head):
     """The size of an expression's record, if no predicate is decided."""
-    return head + filled_up(expressions.count[e])
+    return head + pad_count(expressions.count[e])
 
 
 @kernel
 def has_room(tree, b, size):
     """Can the leaf of a bucket take a record of this size without a larger pool?"""
-    used = tree.bucket[b, USED]
-    return used + size <= tree.fact[b, ROOM] or tree.state[RECORDS] + 2 * (
+    used = tree.bucket[b, LEAF_SIZE]
+    return used + size <= tree.fact[b, LEAF_ROOM] or tree.state[USED_RECORDS] + 2 * (
         used + size
-    ) + SLACK <= len(tree.records)
+    ) + BLOCK_SLACK <= len(tree.records)
 
 
 @kernel
-def reserve(tree, b, size):
+def reserve_room(tree, b, size):
     """Move the leaf to a larger block if there is no room for another record."""
-    used = tree.bucket[b, USED]
-    if used + size <= tree.fact[b, ROOM]:
+    used = tree.bucket[b, LEAF_SIZE]
+    if used + size <= tree.fact[b, LEAF_ROOM]:
         return
-    begin, room = tree.state[RECORDS], 2 * used + size + SLACK
-    old = tree.bucket[b, BEGIN]
+    begin, room = tree.state[USED_RECORDS], 2 * used + size + BLOCK_SLACK
+    old = tree.bucket[b, LEAF_BEGIN]
     for i in range(used):
         tree.records[begin + i] = tree.records[old + i]
-    tree.bucket[b, BEGIN], tree.fact[b, ROOM] = begin, room
-    tree.state[RECORDS] = begin + room
+    tree.bucket[b, LEAF_BEGIN], tree.fact[b, LEAF_ROOM] = begin, room
+    tree.state[USED_RECORDS] = begin + room
 
 
 @kernel
-def append(tree, expressions, predicates, bloom, b, e):
+def append_expression(tree, expressions, predicates, bloom, b, e):
     """Write an expression into the leaf of a bucket; there is room for it."""
-    head = header(bloom)
-    reserve(tree, b, longest(expressions, e, head))
-    records, place = tree.records, tree.bucket[b, BEGIN] + tree.bucket[b, USED]
+    head = header_size(bloom)
+    reserve_room(tree, b, max_record_size(expressions, e, head))
+    records, place = tree.records, tree.bucket[b, LEAF_BEGIN] + tree.bucket[b, LEAF_SIZE]
     position = expressions.position[e]
     records[place + 1] = -1 - position if expressions.several[e] else position
     records[place + 2] = e
@@ -107,58 +107,58 @@ def append(tree, expressions, predicates, bloom, b, e):
     for k in range(expressions.start[e], expressions.start[e] + expressions.count[e]):
         p = expressions.predicate[k]
         if bloom and predicates.flags[p] & CUTTABLE:
-            bit = bloom_word(predicates.column[p], bloom)
+            bit = bloom_bit(predicates.column[p], bloom)
             word = np.int64(records[place + 3 + bit // 32]) & 0xFFFFFFFF
             word |= np.int64(1) << (bit % 32)
             records[place + 3 + bit // 32] = np.int32(word - (word >> 31 << 32))
         if not is_decided(tree, predicates, b, p):
             records[place + size] = p
             size += 1
-    while (size - head) % TOGETHER:
-        records[place + size] = ALWAYS
+    while (size - head) % PREDICATES_PER_STEP:
+        records[place + size] = TRUE_PREDICATE
         size += 1
     records[place] = size
-    tree.bucket[b, USED] += size
-    tree.fact[b, COUNT] += 1
+    tree.bucket[b, LEAF_SIZE] += size
+    tree.fact[b, LEAF_COUNT] += 1
     tree.fact[b, CHANGES] += 1
     expressions.leaf[e] = b
-    add_to_path(tree, b, 1)
+    add_to_partitions(tree, b, 1)
 
 
 @kernel
-def add_to_path(tree, b, change):
+def add_to_partitions(tree, b, change):
     """Count an expression, or discount it, in all partitions above a bucket."""
     owner = tree.fact[b, OWNER]
     while owner != NONE:
-        tree.partition[owner, SIZE] += change
+        tree.partition[owner, PARTITION_SIZE] += change
         owner = tree.fact[tree.partition[owner, HOME], OWNER]
 
 
 @kernel
-def take_out(tree, expressions, e):
+def remove_expression(tree, expressions, e):
     """Remove an expression from its leaf; gives the bucket."""
     b = expressions.leaf[e]
-    records, begin = tree.records, tree.bucket[b, BEGIN]
-    end = begin + tree.bucket[b, USED]
+    records, begin = tree.records, tree.bucket[b, LEAF_BEGIN]
+    end = begin + tree.bucket[b, LEAF_SIZE]
     place = begin
     while records[place + 2] != e:
         place += records[place]
     size = records[place]
     for i in range(place, end - size):
         records[i] = records[i + size]
-    tree.bucket[b, USED] -= size
-    tree.fact[b, COUNT] -= 1
+    tree.bucket[b, LEAF_SIZE] -= size
+    tree.fact[b, LEAF_COUNT] -= 1
     tree.fact[b, CHANGES] += 1
     expressions.leaf[e] = NONE
-    add_to_path(tree, b, -1)
+    add_to_partitions(tree, b, -1)
     return b
 
 
 @kernel
-def members(tree, b):
+def list_leaf(tree, b):
     """The expressions in the leaf of a bucket."""
-    found = np.empty(tree.fact[b, COUNT], np.int64)
-    place = tree.bucket[b, BEGIN]
+    found = np.empty(tree.fact[b, LEAF_COUNT], np.int64)
+    place = tree.bucket[b, LEAF_BEGIN]
     for i in range(len(found)):
         found[i] = tree.records[place + 2]
         place += tree.records[place]
@@ -166,43 +166,43 @@ def members(tree, b):
 
 
 @kernel
-def is_bare(tree, b):
+def is_empty_bucket(tree, b):
     """Has a bucket neither expressions nor partitions nor halves?"""
     return (
-        tree.fact[b, COUNT] == 0
-        and tree.bucket[b, FIRST] == NONE
+        tree.fact[b, LEAF_COUNT] == 0
+        and tree.bucket[b, FIRST_PARTITION] == NONE
         and tree.bucket[b, LEFT] == NONE
         and tree.bucket[b, RIGHT] == NONE
     )
 
 
 @kernel
-def packed(tree, order, size):
+def pack_records(tree, order, size):
     """The records of the buckets in this order, in a pool of this size, each with some room."""
     records = np.zeros(size, np.int32)
     used = 0
     for b in order:
-        begin, length = tree.bucket[b, BEGIN], tree.bucket[b, USED]
+        begin, length = tree.bucket[b, LEAF_BEGIN], tree.bucket[b, LEAF_SIZE]
         for i in range(length):
             records[used + i] = tree.records[begin + i]
-        tree.bucket[b, BEGIN] = used
-        tree.fact[b, ROOM] = length + length // 4 + (8 if length else 0)
-        used += tree.fact[b, ROOM]
-    tree.state[RECORDS] = used
+        tree.bucket[b, LEAF_BEGIN] = used
+        tree.fact[b, LEAF_ROOM] = length + length // 4 + (8 if length else 0)
+        used += tree.fact[b, LEAF_ROOM]
+    tree.state[USED_RECORDS] = used
     return records
 
 
 @kernel
-def renumber_records(tree, expressions, new, count, bloom):
+def renumber_predicates(tree, expressions, new, count, bloom):
     """Give the predicates of expressions and records their new numbers."""
     for e in range(count):
         if expressions.leaf[e] != NONE:
             for k in range(expressions.start[e], expressions.start[e] + expressions.count[e]):
                 expressions.predicate[k] = new[expressions.predicate[k]]
-    head = header(bloom)
-    for b in range(tree.state[BUCKETS]):
-        place = tree.bucket[b, BEGIN]
-        end = place + tree.bucket[b, USED]
+    head = header_size(bloom)
+    for b in range(tree.state[USED_BUCKETS]):
+        place = tree.bucket[b, LEAF_BEGIN]
+        end = place + tree.bucket[b, LEAF_SIZE]
         while place < end:
             size = tree.records[place]
             for i in range(place + head, place + size):
@@ -211,7 +211,7 @@ def renumber_records(tree, expressions, new, count, bloom):
 
 
 @kernel
-def in_order(expressions, predicates, numbers):
+def sort_predicates(expressions, predicates, numbers):
     """Put the predicates of expressions in the order in which they are best tested: what accepts
     one value first, and what accepts the most last."""
     for e in numbers:
@@ -219,7 +219,7 @@ def in_order(expressions, predicates, numbers):
         for i in range(start + 1, start + expressions.count[e]):
             p = expressions.predicate[i]
             k = i
-            while k > start and weight(predicates, p) < weight(
+            while k > start and estimate_width(predicates, p) < estimate_width(
                 predicates, expressions.predicate[k - 1]
             ):
                 expressions.predicate[k] = expressions.predicate[k - 1]
@@ -228,7 +228,7 @@ def in_order(expressions, predicates, numbers):
 
 
 @kernel
-def weight(predicates, p):
+def estimate_width(predicates, p):
     """The less it is, the fewer values a predicate accepts, as a guess."""
     if predicates.flags[p] & EQUALITY:
         return 0.0
@@ -242,7 +242,7 @@ def copy_live_predicates(expressions, count, predicate):
         if expressions.leaf[e] != NONE:
             start = expressions.start[e]
             expressions.start[e] = used
-            for k in range(start, start + filled_up(expressions.count[e])):
+            for k in range(start, start + pad_count(expressions.count[e])):
                 predicate[used] = expressions.predicate[k]
                 used += 1
     return used

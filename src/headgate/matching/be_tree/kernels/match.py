@@ -16,36 +16,41 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headgate.jit import inlined_kernel, kernel, load_unchecked, prefetch
-from headgate.matching.be_tree.kernels.leaves import bloom_word
-from headgate.matching.be_tree.kernels.nodes import found, middle, of_bucket, of_partition
+from headgate.matching.be_tree.kernels.leaves import bloom_bit
+from headgate.matching.be_tree.kernels.nodes import (
+    bucket_owner,
+    find_middle,
+    look_up,
+    partition_owner,
+)
 from headgate.matching.be_tree.kernels.pools import (
-    BEGIN,
+    ATTRIBUTE_MASK,
     DISCARDED,
-    FALSE_ONES,
+    FALSE_CANDIDATES,
     FIRST_HASHED,
-    GIVEN,
     HIGH,
+    LEAF_BEGIN,
+    LEAF_SIZE,
     LEFT,
-    LIVE,
+    LIVE_EXPRESSIONS,
     LOW,
-    MASK,
     NONE,
+    PRECOMPUTED,
+    PREDICATES_PER_STEP,
     RIGHT,
     ROOT,
-    TOGETHER,
-    TOP,
-    USED,
+    TOP_BUCKET,
     VISITS,
-    header,
-    mask_of,
+    attribute_bit,
+    header_size,
 )
 
-AHEAD = 4  # leaves that are being loaded
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-CANDIDATES, TRUE_ONES, EVENTS = range(3)  # places in `Room.seen`
+PREFETCHED_LEAVES = 4  # leaves that are being loaded
+ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
+CANDIDATES, MATCHES, EVENTS = range(3)  # places in `Room.seen`
 
 
-class Bits(NamedTuple):
+class Bitmap(NamedTuple):
     """The bitmap: column c has the words from `word[c]` on, `words[c]` of them; its row for a code
     begins at `row[c] + code · words[c]`. Predicates from `end` on are not in it."""
 
@@ -56,7 +61,7 @@ class Bits(NamedTuple):
     bits: Any
 
 
-class Events(NamedTuple):
+class EventArrays(NamedTuple):
     """Event e has, for k from `start[e]` to `start[e + 1]`, a column with its value, as predicates
     are evaluated; its point and its key, as directories tell it apart; and its row in the bitmap.
     Predicates `given` from `given_start[e]` on are TRUE, and others of their kind are not."""
@@ -71,7 +76,7 @@ class Events(NamedTuple):
     given: Any
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """What one thread works in; all is 0, or NONE, between two events."""
 
     at: Any  # by column: the place of the event's value, or NONE
@@ -85,24 +90,24 @@ class Room(NamedTuple):
 
 
 @kernel
-def match(
+def match_events(
     tree, expressions, predicates, bits, events, room, bloom, memo, rows, adapt, begin, out, offsets
 ):
     """Match events from `begin` on, until `out` might not hold the next one; how far it got."""
-    most, seen = tree.state[LIVE], room.seen
+    most, seen = tree.state[LIVE_EXPRESSIONS], room.seen
     no_late = len(predicates.flags) <= bits.end
-    room.result[0] = ALL
+    room.result[0] = ALL_BITS
     used = 0
     e = begin
     while e < len(events.start) - 1 and len(out) - used >= most:
         offsets[e - begin] = used
-        filter_, mask = begin_event(bits, events, room, bloom, e)
-        visited = buckets_for(tree, events, room.queue, mask, e)
+        filter_, mask = load_event(bits, events, room, bloom, e)
+        visited = queue_buckets(tree, events, room.queue, mask, e)
         clock = seen[EVENTS] + (e - begin) + 1
         if rows and no_late and not bloom and not adapt:
-            used = check_plain(tree, room, visited, clock, out, used)
+            used = check_leaves_by_bitmap(tree, room, visited, clock, out, used)
         else:
-            used = check(
+            used = check_leaves(
                 tree,
                 expressions,
                 predicates,
@@ -119,16 +124,16 @@ def match(
                 out,
                 used,
             )
-        end_event(bits, events, room, e)
+        clear_event(bits, events, room, e)
         e += 1
     offsets[e - begin] = used
     seen[EVENTS] += e - begin
-    seen[TRUE_ONES] += used
+    seen[MATCHES] += used
     return e
 
 
 @kernel
-def buckets_for(tree, events, queue, mask, e):
+def queue_buckets(tree, events, queue, mask, e):
     """Queue the buckets that an event leads to, level by level; how many they are.
 
     What is queued is also on its way into the cache. Arrays are taken out of their groups first:
@@ -143,57 +148,57 @@ def buckets_for(tree, events, queue, mask, e):
     while head < tail:
         b = queue[head]
         head += 1
-        shared = bucket[b, MASK] & mask
+        shared = bucket[b, ATTRIBUTE_MASK] & mask
         if shared == 0:
             continue
         for k in range(first, last):
             c = np.int64(column[k])
-            if shared & mask_of(c) == 0:
+            if shared & attribute_bit(c) == 0:
                 continue
-            partition = found(table, of_partition(b), c)
+            partition = look_up(table, partition_owner(b), c)
             if partition == NONE:
                 continue
             if partitions[partition, FIRST_HASHED] != NONE:
-                to = found(table, of_bucket(partition), key[k])
+                to = look_up(table, bucket_owner(partition), key[k])
                 if to != NONE:
                     queue[tail] = to
                     prefetch(lines, 8 * to)
                     tail += 1
-            to = partitions[partition, TOP]
+            to = partitions[partition, TOP_BUCKET]
             if to != NONE:
                 here = min(max(point[k], domain_low[c]), domain_high[c])
                 while to != NONE:
-                    if bucket[to, USED] or bucket[to, MASK]:
+                    if bucket[to, LEAF_SIZE] or bucket[to, ATTRIBUTE_MASK]:
                         queue[tail] = to
                         tail += 1
-                    cut = middle(bucket[to, LOW], bucket[to, HIGH])
+                    cut = find_middle(bucket[to, LOW], bucket[to, HIGH])
                     to = bucket[to, LEFT] if here <= cut else bucket[to, RIGHT]
     return tail
 
 
 @kernel
-def check_plain(tree, room, visited, clock, out, used):
+def check_leaves_by_bitmap(tree, room, visited, clock, out, used):
     """Append the positions of the expressions in the leaves of visited buckets that hold: where all
     predicates are in the bitmap and in the rows."""
     bucket, records, queue = tree.bucket, tree.records, room.queue
     result, met = room.result, room.met
     candidates = 0
-    for j in range(min(AHEAD, visited)):
-        prefetch(records, bucket[queue[j], BEGIN])
+    for j in range(min(PREFETCHED_LEAVES, visited)):
+        prefetch(records, bucket[queue[j], LEAF_BEGIN])
     for j in range(visited):
-        if j + AHEAD < visited:
-            prefetch(records, bucket[queue[j + AHEAD], BEGIN])
-        place = np.uint64(bucket[queue[j], BEGIN])
-        end = place + np.uint64(bucket[queue[j], USED])
+        if j + PREFETCHED_LEAVES < visited:
+            prefetch(records, bucket[queue[j + PREFETCHED_LEAVES], LEAF_BEGIN])
+        place = np.uint64(bucket[queue[j], LEAF_BEGIN])
+        end = place + np.uint64(bucket[queue[j], LEAF_SIZE])
         while place < end:
             following = place + np.uint64(load_unchecked(records, place))
             truth = np.uint64(1)
             k = place + np.uint64(3)
             while k < following:  # to the end: leaving early costs more
-                for i in range(np.uint64(TOGETHER)):
+                for i in range(np.uint64(PREDICATES_PER_STEP)):
                     p = np.uint64(load_unchecked(records, k + i))
                     truth &= load_unchecked(result, p >> np.uint64(6)) >> (p & np.uint64(63))
-                k += np.uint64(TOGETHER)
+                k += np.uint64(PREDICATES_PER_STEP)
             position = np.int64(load_unchecked(records, place + np.uint64(1)))
             if truth and position < 0:
                 position = -1 - position
@@ -209,7 +214,7 @@ def check_plain(tree, room, visited, clock, out, used):
 
 
 @kernel
-def check(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
+def check_leaves(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
     tree,
     expressions,
     predicates,
@@ -226,7 +231,7 @@ def check(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
     out,
     used,
 ):
-    """As `check_plain`, with everything that can be chosen."""
+    """As `check_leaves_by_bitmap`, with everything that can be chosen."""
     bucket, records, fact, queue = tree.bucket, tree.records, tree.fact, room.queue
     result, passed, failed, at = room.result, room.passed, room.failed, room.at
     touched, met, value = room.touched, room.met, events.value
@@ -235,17 +240,17 @@ def check(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
     low, high = predicates.low, predicates.high
     start_of, count_of = expressions.start, expressions.count
     listed = records if rows else expressions.predicate
-    head, in_bitmap = header(bloom), bits.end
+    head, in_bitmap = header_size(bloom), bits.end
     candidates = 0
     for j in range(visited):
         b = queue[j]
-        place = bucket[b, BEGIN]
-        end = place + bucket[b, USED]
+        place = bucket[b, LEAF_BEGIN]
+        end = place + bucket[b, LEAF_SIZE]
         discarded, false_ones = 0, 0
         while place < end:
             size, evaluated, holds = records[place], 0, True
             if bloom:
-                holds = passes(records, place, bloom, filter_)
+                holds = passes_bloom(records, place, bloom, filter_)
             if holds:
                 k, stop = place + head, place + size
                 if not rows:
@@ -259,9 +264,9 @@ def check(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
                         word = result[p >> 6] >> np.uint64(p & 63)
                         holds = word & np.uint64(1) != np.uint64(0)
                         continue
-                    at_word, bit = late_place(p - in_bitmap)
+                    at_word, bit = locate_late(p - in_bitmap)
                     holds = passed[at_word] & bit != np.uint64(0)
-                    if holds or flags[p] & GIVEN or failed[at_word] & bit != np.uint64(0):
+                    if holds or flags[p] & PRECOMPUTED or failed[at_word] & bit != np.uint64(0):
                         continue
                     i = at[column_of[p]]
                     if i != NONE:
@@ -292,19 +297,19 @@ def check(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
         if adapt:
             fact[b, VISITS] += 1
             fact[b, DISCARDED] += discarded
-            fact[b, FALSE_ONES] += false_ones
+            fact[b, FALSE_CANDIDATES] += false_ones
     room.seen[CANDIDATES] += candidates
     return used
 
 
 @inlined_kernel
-def late_place(number):
+def locate_late(number):
     """The word and the bit of a predicate that is not in the bitmap."""
     return number >> 6, np.uint64(1) << np.uint64(number & 63)
 
 
 @kernel
-def begin_event(bits, events, room, bloom, e):
+def load_event(bits, events, room, bloom, e):
     """Lay out an event's values and bits; gives its Bloom filter and the mask of its attributes."""
     filter_, mask = np.int64(0), np.int64(0)
     at, result, passed = room.at, room.result, room.passed
@@ -312,14 +317,14 @@ def begin_event(bits, events, room, bloom, e):
     for k in range(events.start[e], events.start[e + 1]):
         c = column[k]
         at[c] = k
-        mask |= mask_of(c)
+        mask |= attribute_bit(c)
         words = words_of[c]
         if words:
             row, word = bits.row[c] + code[k] * words, bits.word[c]
             for i in range(words):
                 result[word + i] = rows[row + i]
         if bloom:
-            filter_ |= np.int64(1) << bloom_word(c, bloom)
+            filter_ |= np.int64(1) << bloom_bit(c, bloom)
     for i in range(events.given_start[e], events.given_start[e + 1]):
         p = events.given[i]
         if p < bits.end:
@@ -330,7 +335,7 @@ def begin_event(bits, events, room, bloom, e):
 
 
 @kernel
-def end_event(bits, events, room, e):
+def clear_event(bits, events, room, e):
     """Clear what the event has left."""
     at, result, passed, failed = room.at, room.result, room.passed, room.failed
     column, words, word = events.column, bits.words, bits.word
@@ -353,7 +358,7 @@ def end_event(bits, events, room, e):
 
 
 @inlined_kernel
-def passes(records, place, bloom, filter_):
+def passes_bloom(records, place, bloom, filter_):
     """Has the event all attributes of an expression, as far as its filter tells?"""
     wanted = np.int64(records[place + 3]) & np.int64(0xFFFFFFFF)
     if bloom == 64:

@@ -3,7 +3,7 @@
 A *bucket* is a cluster node, the interval of points that it stands for, and its leaf, in one row:
 the paper pairs them one to one. A *partition* is a partition node: the attribute by which some
 expressions of a bucket were told apart. Of its buckets, one for each value with an equality
-predicate is found by hashing, and the others form a binary tree of halved intervals below `TOP`.
+predicate is found by hashing, and the others form a binary tree of halved intervals below `TOP_BUCKET`.
 
 A leaf is a block of `records`, written one behind the other:
 
@@ -25,29 +25,47 @@ from headgate.jit import kernel
 NONE = -1
 
 # columns of `Tree.bucket`: what matching reads, in one cache line
-LOW, HIGH, LEFT, RIGHT, BEGIN, USED, FIRST, MASK = range(8)
+LOW, HIGH, LEFT, RIGHT, LEAF_BEGIN, LEAF_SIZE, FIRST_PARTITION, ATTRIBUTE_MASK = range(8)
 # columns of `Tree.fact`: what else is known of a bucket
-COUNT, CAPACITY, ROOM, PARENT, OWNER, NEXT, PREVIOUS, KEY, HASHED = range(9)
-VISITS, DISCARDED, FALSE_ONES, CHANGES, PARTITIONS = range(9, 14)
+LEAF_COUNT, CAPACITY, LEAF_ROOM, PARENT, OWNER, NEXT_HASHED, PREVIOUS_HASHED, KEY, HASHED = range(9)
+VISITS, DISCARDED, FALSE_CANDIDATES, CHANGES, PARTITIONS = range(9, 14)
 # columns of `Tree.partition`
-ATTRIBUTE, TOP, AFTER, BEFORE, HOME, FIRST_HASHED, SIZE, HASHES = range(8)
+(
+    ATTRIBUTE,
+    TOP_BUCKET,
+    NEXT_PARTITION,
+    PREVIOUS_PARTITION,
+    HOME,
+    FIRST_HASHED,
+    PARTITION_SIZE,
+    HASHED_COUNT,
+) = range(8)
 # places in `Tree.state`
-BUCKETS, FREE_BUCKET, USED_PARTITIONS, FREE_PARTITION, RECORDS, PENDING, RANDOM, LIVE = range(8)
+(
+    USED_BUCKETS,
+    FREE_BUCKET,
+    USED_PARTITIONS,
+    FREE_PARTITION,
+    USED_RECORDS,
+    PENDING_COUNT,
+    RANDOM_STATE,
+    LIVE_EXPRESSIONS,
+) = range(8)
 
 ROOT = 0
 
 # The first predicates, a word of bits, are always TRUE; records are filled up with the very first,
 # so that predicates can be tested some at a time.
-ALWAYS, ALWAYS_TRUE = 0, 64
-TOGETHER = 8
+TRUE_PREDICATE, FIRST_PREDICATE = 0, 64
+PREDICATES_PER_STEP = 8
 
 # parts of a predicate's flags
-CUTTABLE, EQUALITY, EXACT, GIVEN = 1, 2, 4, 8
+CUTTABLE, EQUALITY, EXACT, PRECOMPUTED = 1, 2, 4, 8
 
 GENERIC, SPECIALISED, HYBRID, RANKED = range(4)
 
 
-class Tree(NamedTuple):
+class TreeArrays(NamedTuple):
     """The pools. `table` is one hash table for both directories (`directory`)."""
 
     bucket: Any
@@ -62,7 +80,7 @@ class Tree(NamedTuple):
     domain_high: Any
 
 
-class Expressions(NamedTuple):
+class ExpressionArrays(NamedTuple):
     """Expression e has the predicates `predicate[start[e]:start[e] + count[e]]`, filled up as in
     records."""
 
@@ -74,7 +92,7 @@ class Expressions(NamedTuple):
     predicate: Any
 
 
-class Predicates(NamedTuple):
+class PredicateArrays(NamedTuple):
     """Predicate p is TRUE for the values `low[i]` … `high[i]` of its column, for i from `first[p]`
     to `last[p]`; `least` and `most` are the points at the ends, `key` the hash of a single value.
     """
@@ -106,18 +124,18 @@ class Policy(NamedTuple):
 
 
 @kernel
-def mask_of(attribute):
+def attribute_bit(attribute):
     """The bit of an attribute in a bucket's mask of those that it is partitioned by."""
     return np.int64(1) << np.int64(attribute % 63)
 
 
 @kernel
-def filled_up(count):
+def pad_count(count):
     """So many predicates, and those that fill up their row."""
-    return -(-count // TOGETHER) * TOGETHER
+    return -(-count // PREDICATES_PER_STEP) * PREDICATES_PER_STEP
 
 
 @kernel
-def header(bloom):
+def header_size(bloom):
     """The numbers of a record before its predicates."""
     return 3 + (bloom + 31) // 32

@@ -9,28 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from headgate.matching.asc.adapt import Monitor
 from headgate.matching.asc.bitmaps import Bitmaps
+from headgate.matching.asc.monitor import Monitor
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import (
-    Order,
+    EvaluationOrder,
     Sample,
-    cost_of,
-    found_order,
-    imagined_sample,
-    used_constructs,
+    draw_random_sample,
+    find_order,
+    find_used_constructs,
+    measure_cost,
 )
-from headgate.matching.asc.statistics import MOST_EVENTS, Statistics
+from headgate.matching.asc.statistics import MAX_SAMPLE_EVENTS, Statistics
 
-CHECKED_BY, NOISE = 300, 0.05  # events, and the least share of the cost that they must save
-MUCH = 0.1  # of the conjunctions have changed: time for another order
+CHECK_EVENTS, MIN_SAVING = 300, 0.05  # events, and the least share of the cost that they must save
+MAX_CHANGED_SHARE = 0.1  # of the conjunctions have changed: time for another order
 
 
-class Ordering:
+class AdaptiveOrder:
     """Writes new queries into the bitmaps before it looks at them; not safe for threads."""
 
     def __init__(self, bitmaps: Bitmaps, options: AscOptions) -> None:
-        self.order = Order(())
+        self.order = EvaluationOrder(())
         self.monitor = Monitor(options)
         self.led = False  # does somebody else find the order?
         self._bitmaps = bitmaps
@@ -54,43 +54,45 @@ class Ordering:
         bitmaps.settle()
         if not before:
             self.monitor.begin_anew()
-            sample = imagined_sample(bitmaps)
-            order = found_order(bitmaps, sample, self._options, thorough=False)
+            sample = draw_random_sample(bitmaps)
+            order = find_order(bitmaps, sample, self._options, thorough=False)
         elif bitmaps.epoch != self._epoch:
             self.monitor.forget_sample()
             order = self._in_order(before, self.order.cover)
         else:
-            order = self.order.over(*used_constructs(bitmaps))
+            order = self.order.over(*find_used_constructs(bitmaps))
         names = [subject.name for subject in bitmaps.subjects]
         self.order, self._names, self._epoch, self._settled = order, names, bitmaps.epoch, True
 
-    def _in_order(self, names: Sequence[str], cover: int) -> Order:
+    def _in_order(self, names: Sequence[str], cover: int) -> EvaluationOrder:
         """The constructs of these names, as far as there are any, and then all others."""
         numbers = {subject.name: number for number, subject in enumerate(self._bitmaps.subjects)}
         known = [name in numbers for name in names]
         sequence = tuple(numbers[name] for name in names if name in numbers)
-        return Order(sequence, sum(known[:cover])).over(*used_constructs(self._bitmaps))
+        return EvaluationOrder(sequence, sum(known[:cover])).over(
+            *find_used_constructs(self._bitmaps)
+        )
 
     def adapt(self) -> None:
         """Find another order, if a period is over and there is reason to."""
         monitor = self.monitor
         if self.led or not monitor.is_over:
             return
-        why = monitor.reason(queries_changed=self._changes > MUCH * len(self._bitmaps))
+        why = monitor.reason(queries_changed=self._changes > MAX_CHANGED_SHARE * len(self._bitmaps))
         if why is None and monitor.is_to_be_checked:
-            why = self._better_order(monitor.sample[:CHECKED_BY])
+            why = self._better_order(monitor.sample[:CHECK_EVENTS])
         if why is not None:
             sample, thorough = monitor.sample, monitor.thorough
-            self.order = found_order(self._bitmaps, sample, self._options, thorough=thorough)
+            self.order = find_order(self._bitmaps, sample, self._options, thorough=thorough)
             self._changes = 0
         monitor.end_period(why)
 
     def _better_order(self, sample: Sample) -> str | None:
         """Whether an order that is found in a moment costs less than the present one: what drops
         events later on in an order can become better without anybody noticing."""
-        quick = found_order(self._bitmaps, sample, self._options, thorough=False)
-        now, then = (cost_of(self._bitmaps, one, sample) for one in (self.order, quick))
-        if now - then < max(self._options.threshold, NOISE) * now:
+        quick = find_order(self._bitmaps, sample, self._options, thorough=False)
+        now, then = (measure_cost(self._bitmaps, one, sample) for one in (self.order, quick))
+        if now - then < max(self._options.threshold, MIN_SAVING) * now:
             return None
         costs = f"{then / len(sample):.3g} constructs for an event, not {now / len(sample):.3g}"
         return f"another order takes {costs}"
@@ -112,7 +114,7 @@ class Ordering:
         if order["fingerprint"] == self._bitmaps.fingerprint:
             self.monitor.resume(order["monitor"])
 
-    def _taken(self, order: dict[str, Any]) -> Order:
+    def _taken(self, order: dict[str, Any]) -> EvaluationOrder:
         """By the names of constructs; with arrows only if both have the same regions."""
         found = self._in_order(order["sequence"], order["cover"])
         if order["fingerprint"] != self._bitmaps.fingerprint:
@@ -138,7 +140,7 @@ class Ordering:
         """What was counted and sampled since the last time."""
         self.settle()
         tally, sample = self.monitor.taken()
-        step = -(-len(sample) // MOST_EVENTS) or 1
+        step = -(-len(sample) // MAX_SAMPLE_EVENTS) or 1
         if sample.shape[1] != len(self._bitmaps.subjects):  # constructs came since
             sample = sample[:0]
         return Statistics(self._bitmaps.fingerprint, tally, sample[::step])

@@ -8,27 +8,149 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headgate.matching.asc.kernels.evaluate import (
-    COUNTED,
     DROPPED,
     EVALUATED,
     EVENTS,
     FOLLOWED,
     MICRO,
+    TALLY_SIZE,
 )
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Sample
-from headgate.matching.asc.sample import Sampled
-from headgate.matching.asc.trigger import Trigger
 
-FIRST = 1_000  # events before the first order that has seen any
-REMEMBERED = 1_000  # periods
-CHECKED = 10  # periods, after which another order is looked for in any case
+
+class EventSample:
+    """About one of n events by the rows that it is in; when there are twice as many as asked for,
+    half of them go. Drawn with replacement, so that an event may be in it twice.
+
+    Which ones is left to chance, since streams have rhythms: every fiftieth may be of one device.
+
+    >>> some = Sampled()
+    >>> for start in range(0, 1000, 10):
+    ...     some.add(np.arange(start, start + 10, dtype=np.int32).reshape(1, 10), most=100)
+    >>> found = some.events(most=100).ravel()
+    >>> len(found), bool((np.diff(found) >= 0).all())
+    (100, True)
+    """
+
+    def __init__(self, share: float = 1.0, seed: int = 0) -> None:
+        self._pieces: list[Sample] = []
+        self._count = 0
+        self._share = share  # of the events, that is taken
+        self._random = np.random.default_rng(seed)
+
+    def add(self, rows: Sample, most: int) -> None:
+        """Take some of a batch; `rows` has a row for each construct."""
+        events = rows.shape[1]
+        if self._share < 1:
+            count = int(self._share * events + self._random.random())
+            chosen = np.sort(self._random.integers(0, events, count))
+            self.keep(np.ascontiguousarray(rows[:, chosen].T), most)
+        else:
+            self.keep(np.ascontiguousarray(rows.T), most)
+
+    def keep(self, events: Sample, most: int) -> None:
+        """Take all of these events."""
+        if self._pieces and self._pieces[0].shape[1] != events.shape[1]:
+            self._pieces, self._count = [], 0
+        if len(events):
+            self._pieces.append(events)
+            self._count += len(events)
+        while self._count > 2 * most:
+            together = self._together()
+            half = np.sort(self._random.permutation(len(together))[: len(together) // 2])
+            self._pieces = [together[half]]
+            self._count = len(half)
+            self._share /= 2
+
+    def events(self, most: int) -> Sample:
+        """By event and construct, in the order in which they came; up to so many of them."""
+        if not self._pieces:
+            return np.empty((0, 0), np.int32)
+        found = self._together()
+        chosen = np.arange(min(most, len(found))) * len(found) // max(1, min(most, len(found)))
+        return np.ascontiguousarray(found[chosen])
+
+    @property
+    def constructs(self) -> int:
+        return self._pieces[0].shape[1] if self._pieces else 0
+
+    def _together(self) -> Sample:
+        return self._pieces[0] if len(self._pieces) == 1 else np.concatenate(self._pieces)
+
+    def __len__(self) -> int:
+        return self._count
+
+
+MIN_STANDARD_ERRORS = 4.0  # standard errors
+MIN_CHANGE = 0.001  # of all events: less is not worth another order
+
+
+@dataclass(slots=True)
+class Trigger:
+    """Says why the order should be found anew after a period, if it should.
+
+    >>> trigger = Trigger(threshold=0.1)
+    >>> periods = (0.6, 4.0), (0.62, 4.1), (0.3, 6.0)
+    >>> [trigger.reason(dropping, cost, events=10_000) for dropping, cost in periods]
+    [None, None, 'the dropping ratio went from 0.6 to 0.3']
+    """
+
+    threshold: float
+    dropping: float | None = None
+    cost: float = 0.0
+    _unsettled: bool = False  # since the last reason
+    _before: float | None = None  # the dropping ratio of the period before
+
+    def reason(self, dropping: float, cost: float, events: int) -> str | None:
+        found = self._reason(dropping, cost, events)
+        before, self._before = self._before, dropping
+        if found is not None:  # and a second time only if events still change
+            again = _has_changed(before, dropping, self.threshold, events)
+            self._unsettled = not self._unsettled or again
+            self.dropping = None
+        elif self.dropping is None:
+            self.dropping, self.cost = dropping, cost
+        self.cost = min(self.cost, cost)
+        return found
+
+    def _reason(self, dropping: float, cost: float, events: int) -> str | None:
+        if self.threshold == 0:
+            return "a period is over"
+        if self._unsettled:
+            return "events have changed in the period before"
+        before = self._before if self.dropping is None else self.dropping
+        if _has_changed(before, dropping, self.threshold, events):
+            return f"the dropping ratio went from {before:.3g} to {dropping:.3g}"
+        chance = (
+            MIN_STANDARD_ERRORS * self.cost / sqrt(max(1, events))
+        )  # were the costs spread as widely as that
+        if self.dropping is not None and cost - self.cost >= max(
+            self.threshold * self.cost, chance
+        ):
+            return f"the constructs for an event went from {self.cost:.3g} to {cost:.3g}"
+        return None
+
+
+def _has_changed(before: float | None, now: float, threshold: float, events: int) -> bool:
+    """Equation 5, unless it may well be chance. Of what was 0 there is no relative change."""
+    if before is None:
+        return False
+    middle = (before + now) / 2
+    chance = MIN_STANDARD_ERRORS * sqrt(2 * middle * (1 - middle) / max(1, events))
+    return abs(now - before) >= max(threshold * before, chance, MIN_CHANGE)
+
+
+FIRST_PERIOD = 1_000  # events before the first order that has seen any
+MAX_HISTORY = 1_000  # periods
+PERIODS_PER_CHECK = 10  # periods, after which another order is looked for in any case
 
 Tally = npt.NDArray[np.int64]
 
@@ -67,7 +189,7 @@ class Monitor:
         self.events = 0  # before this period
         self.rearranged = 0
         self.last: Period | None = None  # that led to a new order
-        self.history: deque[Period] = deque(maxlen=REMEMBERED)
+        self.history: deque[Period] = deque(maxlen=MAX_HISTORY)
         self._periods = 0
         self.begin_anew()
 
@@ -78,18 +200,18 @@ class Monitor:
         self._begin_period()
 
     def _begin_period(self) -> None:
-        self.tally: Tally = np.zeros(COUNTED, np.int64)
+        self.tally: Tally = np.zeros(TALLY_SIZE, np.int64)
         self.forget_sample()
 
     def forget_sample(self) -> None:
         """Begin to sample anew, since rows or events have become others."""
         share = 1.0 if self.options.monitored else min(1.0, 2 * self.options.sample / self.period)
-        self._sampled = Sampled(share)
+        self._sampled = EventSample(share)
 
     @property
     def period(self) -> int:
         """How many events this period has."""
-        return self.options.period if self._orders else min(FIRST, self.options.period)
+        return self.options.period if self._orders else min(FIRST_PERIOD, self.options.period)
 
     @property
     def room(self) -> int:
@@ -106,7 +228,7 @@ class Monitor:
         settled = self._orders > 1 or not self.options.lookahead
         if self.options.sequence == "fixed":
             return False
-        return settled and bool(len(self._sampled)) and self._periods % CHECKED == 0
+        return settled and bool(len(self._sampled)) and self._periods % PERIODS_PER_CHECK == 0
 
     @property
     def thorough(self) -> bool:

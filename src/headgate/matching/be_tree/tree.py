@@ -7,64 +7,67 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.be_tree.capacity import capacity_for
-from headgate.matching.be_tree.domain import LEAST, MOST, widened
 from headgate.matching.be_tree.kernels.adapt import (
-    coarsen,
-    covered_rate,
+    fit_leaves,
+    measure_false_rate,
     recycle_attributes,
-    recycle_low,
+    recycle_low_ranked,
 )
-from headgate.matching.be_tree.kernels.change import buckets_from, insert_all, remove_all
+from headgate.matching.be_tree.kernels.change import (
+    insert_expressions,
+    list_buckets,
+    remove_expressions,
+)
 from headgate.matching.be_tree.kernels.leaves import (
     copy_live_predicates,
-    in_order,
-    packed,
-    renumber_records,
+    pack_records,
+    renumber_predicates,
+    sort_predicates,
 )
 from headgate.matching.be_tree.kernels.match import (
     CANDIDATES,
     EVENTS,
-    TRUE_ONES,
-    Events,
-    Room,
-    match,
+    MATCHES,
+    EventArrays,
+    Scratch,
+    match_events,
 )
-from headgate.matching.be_tree.kernels.nodes import new_bucket, rehashed
+from headgate.matching.be_tree.kernels.nodes import add_bucket, rehash
 from headgate.matching.be_tree.kernels.pools import (
-    ALWAYS,
-    BUCKETS,
-    COUNT,
     CUTTABLE,
-    LIVE,
+    LEAF_COUNT,
+    LEAF_SIZE,
+    LIVE_EXPRESSIONS,
     NONE,
-    PENDING,
-    RANDOM,
+    PENDING_COUNT,
+    PREDICATES_PER_STEP,
+    RANDOM_STATE,
     ROOT,
-    TOGETHER,
-    USED,
+    TRUE_PREDICATE,
+    USED_BUCKETS,
     USED_PARTITIONS,
-    Expressions,
+    ExpressionArrays,
     Policy,
-    Tree,
-    filled_up,
+    TreeArrays,
+    pad_count,
 )
-from headgate.matching.be_tree.options import BeTreeOptions
+from headgate.matching.be_tree.options import BeTreeOptions, choose_capacity
 from headgate.matching.be_tree.predicates import PredicatePool, grow_array
+from headgate.matching.be_tree.values import MAX_POINT, MIN_POINT, widen
 from headgate.matching.filing import Filing
 from headgate.predicate.conjunctions import Conjunction
 from headgate.schema import Stream
 from headgate.snapshot.arrays.selection import ranges
 
-OUTPUT = 1 << 21  # matches that are collected, unless a single event may have more
+MAX_OUTPUT = 1 << 21  # matches that are collected, unless a single event may have more
 DIRECTORIES = ("generic", "specialised", "hybrid", "ranked")
-FEWEST_UNPACKED = 1_000  # expressions that changed, before records are put in order
-TOO_DIFFERENT = 2  # times as large or small as it was: then leaves are merged or cut
+MIN_UNPACKED = 1_000  # expressions that changed, before records are put in order
+CAPACITY_CHANGE = 2  # times as large or small as it was: then leaves are merged or cut
 
 Numbers = npt.NDArray[np.int64]
 
 
-class GrowingTree:
+class BeTree:
     """Expressions of queries, by the position of the query."""
 
     def __init__(self, stream: Stream, options: BeTreeOptions) -> None:
@@ -72,8 +75,8 @@ class GrowingTree:
         self.options = options
         self.pool = PredicatePool(options)
         self.tree = empty_tree()
-        self.tree.state[RANDOM] = 88172645463325252 + options.seed
-        self.expressions = Expressions(
+        self.tree.state[RANDOM_STATE] = 88172645463325252 + options.seed
+        self.expressions = ExpressionArrays(
             np.zeros(0, np.int64),
             np.zeros(0, np.int32),
             np.zeros(0, np.int32),
@@ -97,10 +100,10 @@ class GrowingTree:
         self._seen = np.zeros(3, np.int64)
         self.recycled = 0  # expressions, so far
         self._waited, self._patience = 0, 1  # batches since the last judgement, and until the next
-        self._room: Room | None = None
+        self._room: Scratch | None = None
         self._room_shape: tuple[int, ...] = ()
-        self.capacity = capacity_for(options.capacity, 0, 0, 0)
-        new_bucket(self.tree, NONE, NONE, LEAST, MOST, self.capacity)
+        self.capacity = choose_capacity(options.capacity, 0, 0, 0)
+        add_bucket(self.tree, NONE, NONE, MIN_POINT, MAX_POINT, self.capacity)
 
     # -- changes, kept until `settle`
 
@@ -117,7 +120,7 @@ class GrowingTree:
             self._new.append(number)
             self._new_rows.append((number, len(listed), position, several))
             self._new_predicates += listed
-            self._new_predicates += [ALWAYS] * (-len(listed) % TOGETHER)
+            self._new_predicates += [TRUE_PREDICATE] * (-len(listed) % PREDICATES_PER_STEP)
         self._of_position[position] = numbers
 
     def drop(self, position: int) -> None:
@@ -128,13 +131,13 @@ class GrowingTree:
         """Make the tree what it should be by now: what came and went is inserted and deleted."""
         self._write_new()
         self._remove_gone()
-        if self._unpacked > max(FEWEST_UNPACKED, int(self.tree.state[LIVE]) // 4):
+        if self._unpacked > max(MIN_UNPACKED, int(self.tree.state[LIVE_EXPRESSIONS]) // 4):
             self._grow()
         changed = self.pool.ready()
         if changed is not None:
             moved = changed.astype(np.int32)
             self._columns = None
-            renumber_records(self.tree, self.expressions, moved, self._used, self.options.bloom)
+            renumber_predicates(self.tree, self.expressions, moved, self._used, self.options.bloom)
 
     def _write_new(self) -> None:
         if not self._new:
@@ -149,18 +152,18 @@ class GrowingTree:
             grow_array(one, self._used) for one in self.expressions[:5]
         )
         predicate = grow_array(self.expressions.predicate, self._stored + len(listed))
-        self.expressions = Expressions(start, count, position, several, leaf, predicate)
+        self.expressions = ExpressionArrays(start, count, position, several, leaf, predicate)
         predicate[self._stored : self._stored + len(listed)] = listed
-        places = -(-sizes // TOGETHER) * TOGETHER
+        places = -(-sizes // PREDICATES_PER_STEP) * PREDICATES_PER_STEP
         start[numbers] = self._stored + np.cumsum(places) - places
         count[numbers], position[numbers] = sizes, rows[:, 2]
         several[numbers], leaf[numbers] = rows[:, 3], NONE
         self._stored += len(listed)
         self._count_uses(numbers, 1)
-        in_order(self.expressions, self.pool.arrays, numbers)
+        sort_predicates(self.expressions, self.pool.arrays, numbers)
         self._widen(new_predicates)
         added, self._new = np.array(self._new, np.int64), []
-        self._fit_capacity(int(self.tree.state[LIVE]) + len(added))
+        self._fit_capacity(int(self.tree.state[LIVE_EXPRESSIONS]) + len(added))
         self._insert(added)
 
     def _widen(self, new: Numbers) -> None:
@@ -169,7 +172,7 @@ class GrowingTree:
         low, high = self.tree.domain_low, self.tree.domain_high
         known = len(low)
         if columns > known:
-            unknown = np.full(columns - known, MOST)
+            unknown = np.full(columns - known, MAX_POINT)
             low, high = np.concatenate((low, unknown)), np.concatenate((high, unknown))
             self.tree = self.tree._replace(domain_low=low, domain_high=high)
         if not len(new):
@@ -179,9 +182,9 @@ class GrowingTree:
         inside = (arrays.flags[new] & CUTTABLE) > 0
         ends = np.concatenate((least[inside], most[inside]))
         owner = np.concatenate((column[inside], column[inside]))
-        finite = (ends != LEAST) & (ends != MOST)
+        finite = (ends != MIN_POINT) & (ends != MAX_POINT)
         ends, owner = ends[finite], owner[finite]
-        lowest, highest = np.full(columns, MOST), np.full(columns, LEAST)
+        lowest, highest = np.full(columns, MAX_POINT), np.full(columns, MIN_POINT)
         np.minimum.at(lowest, owner, ends)
         np.maximum.at(highest, owner, ends)
         outside = (lowest <= highest) & ((lowest < low) | (highest > high))
@@ -191,17 +194,17 @@ class GrowingTree:
             self.tree, self.expressions, self.pool.arrays, self._policy(), outside
         )
         for c in np.flatnonzero(outside).tolist():
-            low[c], high[c] = widened(int(low[c]), int(high[c]), int(lowest[c]), int(highest[c]))
+            low[c], high[c] = widen(int(low[c]), int(high[c]), int(lowest[c]), int(highest[c]))
         self._insert(again)
 
     def _insert(self, numbers: Numbers) -> None:
         """Insert one by one; or, into an empty tree and if so chosen, all before any cut."""
         done, cutting = 0, True
         self._unpacked += len(numbers)
-        if self.options.construction == "batch" and not self.tree.state[LIVE]:
+        if self.options.construction == "batch" and not self.tree.state[LIVE_EXPRESSIONS]:
             cutting = False
         while True:
-            done = insert_all(
+            done = insert_expressions(
                 self.tree,
                 self.expressions,
                 self.pool.arrays,
@@ -210,7 +213,7 @@ class GrowingTree:
                 done,
                 cutting,
             )
-            if done == len(numbers) and not (cutting and self.tree.state[PENDING]):
+            if done == len(numbers) and not (cutting and self.tree.state[PENDING_COUNT]):
                 break
             self._grow()
         if not cutting:
@@ -219,14 +222,14 @@ class GrowingTree:
     def _cut_all(self) -> None:
         """Cut the root, which holds everything so far."""
         state = self.tree.state
-        self.tree.pending[state[PENDING]] = ROOT
-        state[PENDING] += 1
+        self.tree.pending[state[PENDING_COUNT]] = ROOT
+        state[PENDING_COUNT] += 1
         nothing = np.empty(0, np.int64)
-        while state[PENDING]:
-            insert_all(
+        while state[PENDING_COUNT]:
+            insert_expressions(
                 self.tree, self.expressions, self.pool.arrays, self._policy(), nothing, 0, True
             )
-            if state[PENDING]:
+            if state[PENDING_COUNT]:
                 self._grow()
 
     def _remove_gone(self) -> None:
@@ -234,14 +237,14 @@ class GrowingTree:
             return
         gone = np.array(self._gone, np.int64)
         done = 0
-        while done < len(gone) or self.tree.state[PENDING]:
-            done = remove_all(
+        while done < len(gone) or self.tree.state[PENDING_COUNT]:
+            done = remove_expressions(
                 self.tree, self.expressions, self.pool.arrays, self._policy(), gone, done
             )
-            if done < len(gone) or self.tree.state[PENDING]:
+            if done < len(gone) or self.tree.state[PENDING_COUNT]:
                 self._grow()
         self._count_uses(gone, -1)
-        self._garbage += int(filled_up(self.expressions.count[gone]).sum())
+        self._garbage += int(pad_count(self.expressions.count[gone]).sum())
         self._free += self._gone
         self._unpacked += len(gone)
         self._gone = []
@@ -261,19 +264,19 @@ class GrowingTree:
         self._unpacked = 0
         tree = self.tree
         state = tree.state
-        longest_leaf = int(tree.bucket[: state[BUCKETS], USED].max(initial=0))
-        order = buckets_from(tree, ROOT)
-        live = int(tree.bucket[order, USED].sum())
+        longest_leaf = int(tree.bucket[: state[USED_BUCKETS], LEAF_SIZE].max(initial=0))
+        order = list_buckets(tree, ROOT)
+        live = int(tree.bucket[order, LEAF_SIZE].sum())
         room = 2 * live + 24 * longest_leaf + 512 * len(order) // 64 + (1 << 14)
-        records = packed(tree, order, room + 128 * self._longest_count())
-        buckets = int(state[BUCKETS]) + self._longest_count() + 64
+        records = pack_records(tree, order, room + 128 * self._longest_count())
+        buckets = int(state[USED_BUCKETS]) + self._longest_count() + 64
         bucket, fact = grow_array(tree.bucket, buckets), grow_array(tree.fact, buckets)
         partition = grow_array(tree.partition, int(state[USED_PARTITIONS]) + 64)
         penalty = grow_array(tree.penalty, len(partition))
-        pending = grow_array(tree.pending, int(state[PENDING]) + self._longest_count() + 64)
+        pending = grow_array(tree.pending, int(state[PENDING_COUNT]) + self._longest_count() + 64)
         table, wanted = tree.table, 2 * (len(bucket) + len(partition))
         if len(table) < wanted:
-            table = rehashed(table, 1 << (wanted - 1).bit_length())
+            table = rehash(table, 1 << (wanted - 1).bit_length())
         self.tree = tree._replace(
             bucket=bucket,
             fact=fact,
@@ -286,7 +289,7 @@ class GrowingTree:
 
     def _longest_count(self) -> int:
         """The expressions of the fullest leaf."""
-        return int(self.tree.fact[: self.tree.state[BUCKETS], COUNT].max(initial=0))
+        return int(self.tree.fact[: self.tree.state[USED_BUCKETS], LEAF_COUNT].max(initial=0))
 
     def _policy(self) -> Policy:
         options = self.options
@@ -305,13 +308,13 @@ class GrowingTree:
 
     # -- matching
 
-    def match(self, events: Events, row: int) -> tuple[Numbers, Numbers]:
+    def match(self, events: EventArrays, row: int) -> tuple[Numbers, Numbers]:
         """The matches of the events from a row on, as many as there is room for."""
         rows = len(events.start) - 1
         room = self._working_room()
-        out = np.empty(max(OUTPUT, int(self.tree.state[LIVE])), np.int64)
+        out = np.empty(max(MAX_OUTPUT, int(self.tree.state[LIVE_EXPRESSIONS])), np.int64)
         offsets = np.empty(rows - row + 1, np.int64)
-        end = match(
+        end = match_events(
             self.tree,
             self.expressions,
             self.pool.arrays,
@@ -329,14 +332,14 @@ class GrowingTree:
         offsets = offsets[: end - row + 1]
         return offsets, out[: offsets[-1]]
 
-    def _working_room(self) -> Room:
+    def _working_room(self) -> Scratch:
         """Room for the tree as it is now; every bucket is queued once at most."""
         tail = (len(self.pool) - self.pool.bits.end) // 64 + 1
         shape = (
             len(self.pool.columns),
             self.pool.bits.end // 64 + 1,
             tail,
-            int(self.tree.state[BUCKETS]),
+            int(self.tree.state[USED_BUCKETS]),
             self._positions,
         )
         if self._room is None or any(
@@ -345,7 +348,7 @@ class GrowingTree:
             columns, words, tail, buckets, positions = self._room_shape = tuple(
                 2 * need for need in shape
             )
-            self._room = Room(
+            self._room = Scratch(
                 np.full(columns, NONE, np.int64),
                 np.zeros(words, np.uint64),
                 np.zeros(tail, np.uint64),
@@ -377,13 +380,13 @@ class GrowingTree:
 
     def adapt(self) -> None:
         """Learn from the events so far: Table VI, Equation 15, and recycling."""
-        self._fit_capacity(int(self.tree.state[LIVE]))
+        self._fit_capacity(int(self.tree.state[LIVE_EXPRESSIONS]))
         if self.options.beta is None:
-            self.beta = 0.5 - covered_rate(self.tree) / 2
+            self.beta = 0.5 - measure_false_rate(self.tree) / 2
         self._waited += 1
         if self.options.adapt and self._waited >= self._patience:
             self._waited = 0
-            again = recycle_low(
+            again = recycle_low_ranked(
                 self.tree,
                 self.expressions,
                 self.pool.arrays,
@@ -397,12 +400,12 @@ class GrowingTree:
 
     def _fit_capacity(self, expressions: int) -> None:
         """Let leaves grow or shrink with what there is, and with what was seen to match."""
-        seen = int(self._seen[EVENTS]), int(self._seen[TRUE_ONES])
-        wanted = capacity_for(self.options.capacity, expressions, *seen)
+        seen = int(self._seen[EVENTS]), int(self._seen[MATCHES])
+        wanted = choose_capacity(self.options.capacity, expressions, *seen)
         before, self.capacity = self.capacity, wanted
-        if wanted >= TOO_DIFFERENT * before or before >= TOO_DIFFERENT * wanted:
+        if wanted >= CAPACITY_CHANGE * before or before >= CAPACITY_CHANGE * wanted:
             self._grow()
-            coarsen(self.tree, self.expressions, self.pool.arrays, self._policy())
+            fit_leaves(self.tree, self.expressions, self.pool.arrays, self._policy())
             self._insert(np.empty(0, np.int64))
         else:
             self.capacity = before
@@ -411,30 +414,30 @@ class GrowingTree:
 
     def filing(self, position: int) -> Filing:
         """The leaf of a query, or of each of its expressions."""
-        from headgate.matching.be_tree.draw import path_of
+        from headgate.matching.be_tree.inspection import describe_path
 
         numbers = self._of_position[position]
         if not numbers:
             return Filing("be_tree", "never: no event can match it")
         leaves = sorted({int(self.expressions.leaf[number]) for number in numbers})
-        paths = [" → ".join(path_of(self, b)) for b in leaves]
+        paths = [" → ".join(describe_path(self, b)) for b in leaves]
         if paths == ["root"]:
             return Filing("be_tree", "at the root: every event looks at it")
         return Filing("be_tree", "by attribute and value, from the root to a leaf", tuple(paths))
 
     def describe(self) -> dict[str, Any]:
-        from headgate.matching.be_tree.draw import shape_of
+        from headgate.matching.be_tree.inspection import measure_shape
 
-        candidates, matched = int(self._seen[CANDIDATES]), int(self._seen[TRUE_ONES])
+        candidates, matched = int(self._seen[CANDIDATES]), int(self._seen[MATCHES])
         pool, tree = self.pool, self.tree
         arrays = [*self.expressions, *pool.arrays, *pool.bits[1:], pool.uses]
-        live_records = int(tree.bucket[: tree.state[BUCKETS], USED].sum())
+        live_records = int(tree.bucket[: tree.state[USED_BUCKETS], LEAF_SIZE].sum())
         return {
-            "expressions": int(tree.state[LIVE]),
+            "expressions": int(tree.state[LIVE_EXPRESSIONS]),
             "predicates": pool.live,
             "in_bitmap": sum(len(block.predicates) for block in pool.blocks.values()),
             "bitmap_bytes": int(pool.bits.bits.nbytes),
-            **shape_of(self),
+            **measure_shape(self),
             "capacity": self.capacity,
             "beta": self.beta,
             "recycled": self.recycled,
@@ -443,15 +446,15 @@ class GrowingTree:
             "false_candidates": round(1 - matched / candidates, 4) if candidates else None,
             "bytes": 4 * live_records
             + sum(one.nbytes for one in arrays)
-            + int(tree.state[BUCKETS]) * 8 * (8 + 14)
+            + int(tree.state[USED_BUCKETS]) * 8 * (8 + 14)
             + tree.table.nbytes
             + tree.partition.nbytes,
         }
 
 
-def empty_tree() -> Tree:
+def empty_tree() -> TreeArrays:
     """A root without expressions, and room for little."""
-    return Tree(
+    return TreeArrays(
         np.zeros((64, 8), np.int64),
         np.zeros((64, 14), np.int64),
         np.zeros((64, 8), np.int64),
@@ -465,7 +468,7 @@ def empty_tree() -> Tree:
     )
 
 
-def compacted(expressions: Expressions, count: int) -> tuple[Expressions, int]:
+def compacted(expressions: ExpressionArrays, count: int) -> tuple[ExpressionArrays, int]:
     """The same without the predicates of expressions that are gone, and how many there are."""
     predicate = np.zeros(len(expressions.predicate), np.int32)
     used = copy_live_predicates(expressions, count, predicate)

@@ -1,0 +1,103 @@
+"""Values as numbers for the tree: the *point* where a value lies, and the *key* it is hashed by.
+
+Points ascend with the values and are 64 bits wide, so that an interval of values lies inside the
+interval of its points, whatever the type. Two values may share a point: what the tree finds by it
+is checked in the leaf. Ordinals are their own points where they fit (`fits_in_64_bits`); a text is known
+by its first eight bytes, and a wide decimal by the nearest number that fits.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Any
+
+from headgate.events.columns import WIDEST_CODED
+from headgate.schema import DecimalType, Ordinal, String, Type
+
+MIN_POINT, MAX_POINT = -(1 << 63), (1 << 63) - 1
+TEXT_BYTES = 8
+
+
+def fits_in_64_bits(type_: Type) -> bool:
+    """Are the ordinals of a type their own points?"""
+    wide = isinstance(type_, DecimalType) and type_.precision > WIDEST_CODED
+    return not wide and not isinstance(type_, String)
+
+
+def to_point(ordinal: Ordinal) -> int:
+    """The point of an ordinal.
+
+    >>> point_of(7), point_of(10**30) == MOST, point_of("ab") < point_of("b")
+    (7, True, True)
+    """
+    if isinstance(ordinal, str):
+        text = ordinal.encode(errors="surrogatepass")[:TEXT_BYTES]
+        return int.from_bytes(text.ljust(TEXT_BYTES, b"\0"), "big") + MIN_POINT
+    return min(max(ordinal, MIN_POINT), MAX_POINT)
+
+
+def to_key(ordinal: Any) -> int:
+    """What an ordinal is hashed by: itself where it is its own point."""
+    return (
+        hash(ordinal)
+        if isinstance(ordinal, str) or not MIN_POINT <= ordinal <= MAX_POINT
+        else ordinal
+    )
+
+
+def widen(low: int, high: int, least: int, most: int) -> tuple[int, int]:
+    """A domain that reaches from `least` to `most` too, and has doubled where it grew.
+
+    Each time it grows the tree is put in order below an attribute, so it grows seldom. A domain of
+    which nothing is known yet is the point `MAX_POINT` alone.
+
+    >>> widened(10, 19, 5, 12), widened(10, 19, 12, 100), widened(MOST, MOST, 5, 7)
+    ((0, 19), (10, 100), (5, 7))
+    """
+    if low == MAX_POINT:
+        return least, most
+    span = high - low + 1
+    if least < low:
+        low = max(min(least, low - span), MIN_POINT)
+    if most > high:
+        high = min(max(most, high + span), MAX_POINT)
+    return low, high
+
+
+LABEL_STRIDE = 1 << 32
+
+
+class Labels:
+    """The constants of one column, ascending, and their labels.
+
+    >>> labels = Labels()
+    >>> [labels.add(text) for text in ("m", "z", "a", "n")], labels.of("b") == labels.of("a")
+    ([False, False, False, False], True)
+    >>> labels.of("a") < labels.of("m") < labels.of("n") < labels.of("z"), labels.of("A") == LEAST
+    (True, True)
+    """
+
+    def __init__(self) -> None:
+        self._constants: list[Any] = []
+        self._labels: list[int] = []
+
+    def add(self, constant: Any) -> bool:
+        """Take in a constant; True if all got new labels because there was no room."""
+        place = bisect_left(self._constants, constant)
+        if place < len(self._constants) and self._constants[place] == constant:
+            return False
+        before, after = self._labels[max(0, place - 1) : place], self._labels[place : place + 1]
+        low = before[0] if before else (after[0] if after else 0) - 2 * LABEL_STRIDE
+        high = after[0] if after else low + 2 * LABEL_STRIDE
+        label = (low + high) // 2
+        self._constants.insert(place, constant)
+        self._labels.insert(place, label)
+        if low < label and abs(label) < -MIN_POINT // 2:
+            return False
+        self._labels = [LABEL_STRIDE * number for number in range(len(self._labels))]
+        return True
+
+    def of(self, ordinal: Any) -> int:
+        """The label of a value."""
+        place = bisect_right(self._constants, ordinal)
+        return self._labels[place - 1] if place else MIN_POINT
