@@ -72,7 +72,7 @@ class Regions:
     def rows(self, batch: EventBatch, start: int, size: int) -> Rows:
         """By construct in use, in the order of their numbers, and event: the row it is in."""
         found = EventColumns(batch.table.slice(start, size), size)
-        every: Rows = self.bitmaps.rows_of(found, self.constructs.tolist())
+        every: Rows = self.bitmaps.read_rows(found, self.constructs.tolist())
         return every[self.constructs]
 
 

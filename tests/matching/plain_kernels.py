@@ -69,7 +69,7 @@ def bitmaps_same_as_scan(workload: Workload) -> int:
     """In an order that is found anew all the time."""
     stream, queries, events = workload
     options = AscOptions(period=20, threshold=0, fewest=1, sample=20)
-    index, scan = AscIndex.of(stream, queries, options), ScanIndex.build(stream, queries)
+    index, scan = AscIndex.build(stream, queries, options), ScanIndex.build(stream, queries)
     index.match(events)
     found, expected = index.match(events).in_order(), scan.match(events)
     assert found.offsets.tolist() == expected.offsets.tolist()

@@ -207,7 +207,7 @@ def _drawing(held: Index) -> list[tuple[int, str]]:
     from headgate.matching.be_tree.index import BeTreeIndex
 
     assert isinstance(held, BeTreeIndex)
-    return held.drawing(deepest=DEEPEST, widest=WIDEST)
+    return held.draw(deepest=DEEPEST, widest=WIDEST)
 
 
 def _tree_as_json(held: Index) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class AutoIndex:
         from headgate.matching.asc.index import AscIndex
 
         queries = self._by_position()
-        bitmaps = AscIndex.taking_over(self.stream, self._ids, queries)
+        bitmaps = AscIndex.take_over(self.stream, self._ids, queries)
         if all(self._suits(bitmaps, query) for query in queries.values()):
             self._bitmaps = bitmaps
             because = f"there are at least {FEW} queries, and their bitmaps stay in a cache"
@@ -105,7 +105,7 @@ class AutoIndex:
 
     def _suits(self, bitmaps: AscIndex, query: Query) -> bool:
         """Is the query one for these bitmaps, which may have it already?"""
-        needed = bitmaps.bytes_with(query)
+        needed = bitmaps.estimate_bytes(query)
         self._columns |= {column.name for column in columns(query.where)}
         return (
             needed is not None

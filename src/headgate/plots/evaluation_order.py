@@ -20,7 +20,7 @@ LEAST_APART = 0.02  # of the width, for two numbers not to cover each other
 
 def periods_of(monitor: Monitor) -> list[Period]:
     """The periods that are remembered, and the one that is not over."""
-    now = [Period.of(monitor.tally, monitor.events)] if monitor.tally[EVENTS] else []
+    now = [Period.from_tally(monitor.tally, monitor.events)] if monitor.tally[EVENTS] else []
     return [*monitor.history, *now]
 
 

@@ -122,7 +122,7 @@ def _keyed(snapshot: Snapshot, stream: Stream) -> Loaded:
 def _adaptive(stream: Stream, filters: Sequence[Query], options: AscOptions) -> Index:
     from headgate.matching.asc.index import AscIndex
 
-    built = AscIndex.of(stream, filters, options)
+    built = AscIndex.build(stream, filters, options)
     built.threads = 1
     return built
 

@@ -62,8 +62,8 @@ def random_condition(random: Random, name: str) -> str:
 
 def random_sample(random: Random, bitmaps: Bitmaps, events: int) -> Sample:
     """The rows of random events, some regions more often than others."""
-    sample = np.zeros((events, len(bitmaps.subjects)), np.int32)
-    for number, subject in enumerate(bitmaps.subjects):
+    sample = np.zeros((events, len(bitmaps.constructs)), np.int32)
+    for number, subject in enumerate(bitmaps.constructs):
         assert not isinstance(subject, TextConstruct)
         weights = [random.random() ** 2 for _ in subject.rows]
         sample[:, number] = random.choices(subject.rows.tolist(), weights, k=events)
@@ -79,7 +79,7 @@ def plain_constructs(bitmaps: Bitmaps) -> list[PlainConstruct]:
     """The constructs by the definitions' reading, with the same regions."""
     usage, alive = [bitmap(row) for row in bitmaps.usage], bitmap(bitmaps.alive)
     found = []
-    for number, subject in enumerate(bitmaps.subjects):
+    for number, subject in enumerate(bitmaps.constructs):
         assert not isinstance(subject, TextConstruct)
         regions = []
         for row in subject.rows.tolist():
@@ -94,7 +94,7 @@ def plain_events(bitmaps: Bitmaps, sample: Sample) -> list[list[int]]:
     """Events by the numbers of their regions."""
     regions = [
         {row: region for region, row in enumerate(subject.rows.tolist())}
-        for subject in bitmaps.subjects
+        for subject in bitmaps.constructs
         if not isinstance(subject, TextConstruct)
     ]
     return [[regions[c][row] for c, row in enumerate(event)] for event in sample.tolist()]

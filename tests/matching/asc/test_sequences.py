@@ -53,7 +53,7 @@ def test_sequences_and_arrows_are_those_of_the_definitions(seed: int) -> None:
     assert order.cover == cover
     arrows = asc_definition.hybrid_arrows(narrowed, sequence, cover, periods, alive, fewest)
     expected = {
-        int(bitmaps.subjects[used[at]].rows[region]): used[target]
+        int(bitmaps.constructs[used[at]].rows[region]): used[target]
         for (at, region), target in arrows.items()
     }
     at = np.flatnonzero(order.arrows >= 0).tolist()
@@ -90,13 +90,13 @@ def test_counts_are_those_of_the_definitions(seed: int) -> None:
     out, offsets = np.empty(100_000, np.int64), np.empty(len(sample) + 1, np.int64)
     seen = np.full(2_000, -1, np.int64)
     at = np.ascontiguousarray(sample.T)
-    way = EvaluationOrder(tuple(used), 0, arrows).way
+    way = EvaluationOrder(tuple(used), 0, arrows).packed
     end = evaluate_events(table, at, 0, len(sample), way, block, 2_000, seen, out, offsets, tally)
     assert end == len(sample)
     plain, events = plain_constructs(bitmaps), plain_events(bitmaps, sample)
     by_region = {
         (number, region): int(arrows[row])
-        for number, subject in enumerate(bitmaps.subjects)
+        for number, subject in enumerate(bitmaps.constructs)
         for region, row in enumerate(subject.rows.tolist())  # type: ignore[union-attr]
         if arrows[row] >= 0
     }

@@ -159,7 +159,7 @@ def test_beta_follows_false_candidates() -> None:
     options = BeTreeOptions(beta=None, capacity=4, directory="generic")
     wheres = [f"a BETWEEN {n} AND {n + 40} AND b = {n}" for n in range(60)]
     queries = [query(STREAM, f"q{n}", where) for n, where in enumerate(wheres)]
-    index = BeTreeIndex.of(STREAM, queries, options)
+    index = BeTreeIndex.build(STREAM, queries, options)
     assert index.describe()["beta"] == 0.5
     index.match([{"a": n, "b": 1_000} for n in range(100)])
     assert index.describe()["beta"] < 0.2
@@ -171,7 +171,7 @@ def test_what_ranks_low_is_recycled() -> None:
     wheres = [f"a > {random.randint(0, 9)} AND b > {random.randint(0, 400)}" for _ in range(400)]
     queries = [query(STREAM, f"q{n}", where) for n, where in enumerate(wheres)]
     options = BeTreeOptions(adapt=True, alpha=0.9, capacity=4)
-    index, scan = BeTreeIndex.of(STREAM, queries, options), ScanIndex.build(STREAM, queries)
+    index, scan = BeTreeIndex.build(STREAM, queries, options), ScanIndex.build(STREAM, queries)
     events = [{"a": random.randint(0, 12), "b": random.randint(0, 40)} for _ in range(300)]
     recycled = []
     for _ in range(12):
@@ -185,7 +185,7 @@ def test_what_ranks_low_is_recycled() -> None:
 def test_a_query_with_or_is_given_out_once() -> None:
     """However many of its alternatives hold, and however many calls a batch takes."""
     queries = [query(STREAM, f"q{n}", "a = 1 OR b = 2 OR a > 5") for n in range(3_000)]
-    index = BeTreeIndex.of(STREAM, queries)
+    index = BeTreeIndex.build(STREAM, queries)
     assert index.match([{"a": 1}] * 1_000).total == 3_000_000
     found_ = index.match([{"b": 8}] * 697 + [{"a": 1}, {"a": 6, "b": 2}, {}])
     assert np.diff(found_.offsets)[-4:].tolist() == [0, 3_000, 3_000, 0]
@@ -198,7 +198,7 @@ def test_one_event_may_lead_to_every_bucket() -> None:
     powers = [2**n - 1 for n in range(1, 63)]
     wheres = [f"a BETWEEN 0 AND {m} AND b BETWEEN 0 AND {n}" for m in powers for n in powers]
     queries = [query(stream, f"q{n}", where) for n, where in enumerate(wheres)]
-    index = BeTreeIndex.of(stream, queries, BeTreeOptions(capacity=2))
+    index = BeTreeIndex.build(stream, queries, BeTreeOptions(capacity=2))
     assert index.match([{"a": 0, "b": 0}]).total == len(queries)
     assert index.check() == []
 

@@ -32,7 +32,7 @@ class AdaptiveOrder:
     def __init__(self, bitmaps: Bitmaps, options: AscOptions) -> None:
         self.order = EvaluationOrder(())
         self.monitor = Monitor(options)
-        self.led = False  # does somebody else find the order?
+        self.is_led = False  # does somebody else find the order?
         self._bitmaps = bitmaps
         self._options = options
         self._names: list[str] = []  # of constructs, when all was settled last
@@ -53,36 +53,36 @@ class AdaptiveOrder:
         before = [self._names[number] for number in self.order.sequence]
         bitmaps.settle()
         if not before:
-            self.monitor.begin_anew()
+            self.monitor.reset()
             sample = draw_random_sample(bitmaps)
             order = find_order(bitmaps, sample, self._options, thorough=False)
         elif bitmaps.epoch != self._epoch:
-            self.monitor.forget_sample()
+            self.monitor.reset_sample()
             order = self._in_order(before, self.order.cover)
         else:
-            order = self.order.over(*find_used_constructs(bitmaps))
-        names = [subject.name for subject in bitmaps.subjects]
+            order = self.order.adjust_to(*find_used_constructs(bitmaps))
+        names = [subject.name for subject in bitmaps.constructs]
         self.order, self._names, self._epoch, self._settled = order, names, bitmaps.epoch, True
 
     def _in_order(self, names: Sequence[str], cover: int) -> EvaluationOrder:
         """The constructs of these names, as far as there are any, and then all others."""
-        numbers = {subject.name: number for number, subject in enumerate(self._bitmaps.subjects)}
+        numbers = {subject.name: number for number, subject in enumerate(self._bitmaps.constructs)}
         known = [name in numbers for name in names]
         sequence = tuple(numbers[name] for name in names if name in numbers)
-        return EvaluationOrder(sequence, sum(known[:cover])).over(
+        return EvaluationOrder(sequence, sum(known[:cover])).adjust_to(
             *find_used_constructs(self._bitmaps)
         )
 
     def adapt(self) -> None:
         """Find another order, if a period is over and there is reason to."""
         monitor = self.monitor
-        if self.led or not monitor.is_over:
+        if self.is_led or not monitor.is_over:
             return
         why = monitor.reason(queries_changed=self._changes > MAX_CHANGED_SHARE * len(self._bitmaps))
-        if why is None and monitor.is_to_be_checked:
+        if why is None and monitor.is_check_due:
             why = self._better_order(monitor.sample[:CHECK_EVENTS])
         if why is not None:
-            sample, thorough = monitor.sample, monitor.thorough
+            sample, thorough = monitor.sample, monitor.is_thorough
             self.order = find_order(self._bitmaps, sample, self._options, thorough=thorough)
             self._changes = 0
         monitor.end_period(why)
@@ -103,7 +103,7 @@ class AdaptiveOrder:
         None leaves the order as it is. Counts and samples are kept for `statistics`.
         """
         self.settle()
-        self.led = True
+        self.is_led = True
         if order is not None:
             self.order = self._taken(order)
 
@@ -124,7 +124,7 @@ class AdaptiveOrder:
         arrows[rows] = targets
         return replace(found, arrows=arrows)
 
-    def published(self) -> dict[str, Any]:
+    def publish(self) -> dict[str, Any]:
         """The order as it is now, for other indexes over the same queries, and for a file."""
         self.settle()
         rows = np.flatnonzero(self.order.arrows >= 0)
@@ -136,12 +136,12 @@ class AdaptiveOrder:
             "monitor": self.monitor.state(),
         }
 
-    def statistics(self) -> Statistics:
+    def take_statistics(self) -> Statistics:
         """What was counted and sampled since the last time."""
         self.settle()
-        tally, sample = self.monitor.taken()
+        tally, sample = self.monitor.take_statistics()
         step = -(-len(sample) // MAX_SAMPLE_EVENTS) or 1
-        if sample.shape[1] != len(self._bitmaps.subjects):  # constructs came since
+        if sample.shape[1] != len(self._bitmaps.constructs):  # constructs came since
             sample = sample[:0]
         return Statistics(self._bitmaps.fingerprint, tally, sample[::step])
 
@@ -151,7 +151,7 @@ class AdaptiveOrder:
         if statistics.fingerprint != self._bitmaps.fingerprint:
             return False
         if len(statistics.sample):
-            self.monitor.keep(statistics.sample)
+            self.monitor.add_events(statistics.sample)
         self.monitor.tally += statistics.tally
         before = self.monitor.rearranged
         self.adapt()
@@ -164,6 +164,6 @@ class AdaptiveOrder:
             "constructs": len(order),
             "order": order,
             "cover_set": order[: self.order.cover],
-            "micro_arrows": self.order.micro,
+            "micro_arrows": self.order.arrow_count,
             **self.monitor.describe(),
         }

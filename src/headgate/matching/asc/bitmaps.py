@@ -103,7 +103,7 @@ class Bitmaps:
         self._clear()
 
     def _clear(self) -> None:
-        self.subjects: list[Construct] = []
+        self.constructs: list[Construct] = []
         self._numbers: dict[object, int] = {}
         self.bits: Bits = np.zeros((16, LINE_WORDS), np.uint64)
         self.rows = 0
@@ -135,9 +135,9 @@ class Bitmaps:
     @property
     def usage(self) -> Bits:
         """By construct: the living slots that use it (query-usage bitmaps)."""
-        return self._usage[: len(self.subjects), : self.words] & self.alive
+        return self._usage[: len(self.constructs), : self.words] & self.alive
 
-    def bytes_with(self, conjunctions: Sequence[Conjunction]) -> int:
+    def estimate_bytes(self, conjunctions: Sequence[Conjunction]) -> int:
         """How much room the bits would need with those of a further query, about."""
         rows = self._room.rows + self._room.more_for(conjunctions)
         slots = self._count + len(conjunctions)
@@ -149,11 +149,11 @@ class Bitmaps:
             self._always.add(position)
             return
         if self._noted > 2 * self._count + MIN_REWRITTEN:
-            self.begin_anew()
+            self.rebuild()
         self._pending[position] = conjunctions
         self._note(conjunctions)
 
-    def begin_anew(self) -> None:
+    def rebuild(self) -> None:
         """Forget all that nobody uses any more; what is there is written by the next settling."""
         self._torn = True
         held = {at: [one for _, one in these] for at, these in self._conjunctions.items()}
@@ -182,7 +182,7 @@ class Bitmaps:
             for slot, _ in gone:
                 self._alive[slot >> 6] &= ~np.uint64(1 << (slot & 63))
                 self._free.append(slot)
-                for subject in self.subjects:
+                for subject in self.constructs:
                     if isinstance(subject, TextConstruct):
                         subject.drop(slot)
 
@@ -194,7 +194,7 @@ class Bitmaps:
     def settle(self) -> None:
         """Write what has come since. If that is interrupted, all is written anew the next time."""
         if self._torn:
-            self.begin_anew()
+            self.rebuild()
         if not self._pending:
             return
         self._torn = True
@@ -225,19 +225,19 @@ class Bitmaps:
             for atom in conjunction:
                 by_subject.setdefault(self._subject(atom), []).append((slot, atom))
         for number, atoms in by_subject.items():
-            subject = self.subjects[number]
+            subject = self.constructs[number]
             if isinstance(subject, ValueConstruct):
                 sets = [atom.values for _, atom in atoms if isinstance(atom, Within)]
                 subject.split(sets, self._row_like)
         set_bits(self.bits, self.rows, slots)
         set_bits(self._alive.reshape(1, -1), 1, slots)
-        clear_bits(self._usage, len(self.subjects), slots)
+        clear_bits(self._usage, len(self.constructs), slots)
         for number, atoms in by_subject.items():
             self._use(number, atoms)
 
     def _use(self, number: int, atoms: list[tuple[int, Any]]) -> None:
         """Write the atoms that are about one subject."""
-        subject = self.subjects[number]
+        subject = self.constructs[number]
         slots = np.array([slot for slot, _ in atoms], np.int64)
         set_bits(self._usage[number : number + 1], 1, slots)
         if isinstance(subject, TextConstruct):
@@ -254,9 +254,9 @@ class Bitmaps:
         key = construct_key(atom)
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = len(self.subjects)
+            number = self._numbers[key] = len(self.constructs)
             self._make_room(0, self.words, number + 1)
-            self.subjects.append(self._new_subject(atom))
+            self.constructs.append(self._new_subject(atom))
         return number
 
     def _new_subject(self, atom: Any) -> Construct:
@@ -304,19 +304,19 @@ class Bitmaps:
         if subjects > len(self._usage):
             self._usage = _enlarge(self._usage, (2 * subjects, width))
 
-    def rows_of(self, columns: EventColumns, active: Iterable[int]) -> Codes:
+    def read_rows(self, columns: EventColumns, active: Iterable[int]) -> Codes:
         """By construct and event: the row that the event is in; only of constructs in use."""
-        found = np.zeros((len(self.subjects), len(columns)), np.int32)
+        found = np.zeros((len(self.constructs), len(columns)), np.int32)
         first = self.rows  # behind all others, for as long as the batch lasts
         for number in active:
-            subject = self.subjects[number]
+            subject = self.constructs[number]
             if isinstance(subject, TextConstruct):
-                needed = first + 1 + subject.texts(columns)
+                needed = first + 1 + subject.count_texts(columns)
                 self._make_room(needed, self.words)
-                found[number] = subject.rows_of(columns, self.bits, first, self.alive)
+                found[number] = subject.read_rows(columns, self.bits, first, self.alive)
                 first = needed
             else:
-                found[number] = subject.rows_of(columns)
+                found[number] = subject.read_rows(columns)
         return found
 
     @property
@@ -328,13 +328,13 @@ class Bitmaps:
 
     def _digest(self) -> str:
         digest = hashlib.blake2b(digest_size=16)
-        for subject in self.subjects:
+        for subject in self.constructs:
             cuts = subject.cuts.tolist() if isinstance(subject, ValueConstruct) else ()
             rows = () if isinstance(subject, TextConstruct) else subject.rows.tolist()
             digest.update(repr((subject.name, cuts, rows)).encode())
         return digest.hexdigest()
 
-    def told(self, position: int) -> str:
+    def describe_placement(self, position: int) -> str:
         """How a query is kept, in words."""
         if position in self._always:
             return "given out for every event"
@@ -344,7 +344,7 @@ class Bitmaps:
         bits = "a bit" if len(slots) == 1 else f"{len(slots)} bits, one for each alternative,"
         used = [
             subject.name
-            for subject, usage in zip(self.subjects, self.usage.tolist(), strict=True)
+            for subject, usage in zip(self.constructs, self.usage.tolist(), strict=True)
             if any(usage[slot >> 6] >> (slot & 63) & 1 for slot in slots)
         ]
         return f"{bits} in each of {self.rows} regions; those of {', '.join(used)} can rule it out"
@@ -356,7 +356,9 @@ def _find_accepted(
     """The regions in which each atom is TRUE."""
     if isinstance(subject, PairConstruct):
         return [order_sides(atom)[2] for atom in atoms]
-    of_sets = iter(subject.accepted([atom.values for atom in atoms if isinstance(atom, Within)]))
+    of_sets = iter(
+        subject.find_regions([atom.values for atom in atoms if isinstance(atom, Within)])
+    )
     last = len(subject.rows) - 1
     of_null = {True: [(1, last)], False: [(0, 0)]}  # by whether it is negated
     return [of_null[atom.negated] if isinstance(atom, IsNull) else next(of_sets) for atom in atoms]

@@ -76,7 +76,7 @@ class ValueConstruct:
         """How many cuts are not above each ordinal."""
         return np.searchsorted(self.cuts, ordinals, side="right")
 
-    def accepted(self, sets: Sequence[ValueSet]) -> list[Intervals]:
+    def find_regions(self, sets: Sequence[ValueSet]) -> list[Intervals]:
         """The regions of each set of values, all of whose cuts are known."""
         flat = np.array([cut for one in sets for cut in one.cuts], self.cuts.dtype)
         places, found = iter((self._below(flat) + 1).tolist()), []
@@ -88,7 +88,7 @@ class ValueConstruct:
             found.append([(low, high - 1) for low, high in zip(ends[::2], ends[1::2], strict=True)])
         return found
 
-    def rows_of(self, columns: EventColumns) -> Codes:
+    def read_rows(self, columns: EventColumns) -> Codes:
         """The row of each event of a batch."""
         regions = self._known_regions(len(columns))
         plain = columns.plain(self.column) if regions.table is not None else None
@@ -131,7 +131,7 @@ class PairConstruct:
     def name(self) -> str:
         return f"{self.left.name} : {self.right.name}"
 
-    def rows_of(self, columns: EventColumns) -> Codes:
+    def read_rows(self, columns: EventColumns) -> Codes:
         """The row of each event of a batch."""
         left, right = columns.whole(self.left), columns.whole(self.right)
         less = compared(Compare(self.left, "<", self.right), left, right)
@@ -199,11 +199,11 @@ class TextConstruct:
         if self.asked.pop(slot, None) is not None:
             self._known = None
 
-    def texts(self, columns: EventColumns) -> int:
+    def count_texts(self, columns: EventColumns) -> int:
         """How many distinct texts a batch has."""
         return len(columns.present(self.column)[1].ranked or ())
 
-    def rows_of(self, columns: EventColumns, bits: Bits, first: int, alive: Bits) -> Codes:
+    def read_rows(self, columns: EventColumns, bits: Bits, first: int, alive: Bits) -> Codes:
         """The row of each event of a batch, in rows from `first` on: that of NULL, then texts."""
         prepared = self._prepared(len(alive))
         present, coded = columns.present(self.column)

@@ -87,7 +87,7 @@ class AscIndex(BaseIndex):
     def order(self, order: EvaluationOrder) -> None:
         with self._lock:
             self._ordering.settle()
-            self._ordering.order = order.over(*find_used_constructs(self._bitmaps))
+            self._ordering.order = order.adjust_to(*find_used_constructs(self._bitmaps))
 
     @property
     def monitor(self) -> Monitor:
@@ -96,10 +96,10 @@ class AscIndex(BaseIndex):
 
     @classmethod
     def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
-        return cls.of(stream, queries)
+        return cls.build(stream, queries)
 
     @classmethod
-    def of(
+    def build(
         cls, stream: Stream, queries: Iterable[Query], options: AscOptions | None = None
     ) -> Self:
         """An index with options of its own."""
@@ -115,10 +115,10 @@ class AscIndex(BaseIndex):
         cls, stream: Stream, encoded: EncodedQueries, options: AscOptions | None = None
     ) -> Self:
         """An index over queries that are arrays already, all filters on the stream."""
-        return cls.of(stream, decode_queries(encoded, Schema((stream,))), options)
+        return cls.build(stream, decode_queries(encoded, Schema((stream,))), options)
 
     @classmethod
-    def taking_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
+    def take_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
         """An index in which positions are given out already, some of them to these queries."""
         index = cls(stream)
         for position, query in queries.items():
@@ -127,10 +127,10 @@ class AscIndex(BaseIndex):
         index._ids = list(ids)
         return index
 
-    def bytes_with(self, query: Query) -> int | None:
+    def estimate_bytes(self, query: Query) -> int | None:
         """How much room the bitmaps would take with a query, about; None if it must be scanned."""
         parts = few_conjunctions(query)
-        return None if parts is None else self._bitmaps.bytes_with(parts)
+        return None if parts is None else self._bitmaps.estimate_bytes(parts)
 
     def _take(self, query: Query, position: int) -> None:
         parts = self._conjunctions(query)
@@ -156,15 +156,15 @@ class AscIndex(BaseIndex):
     def _conjunctions(self, query: Query) -> tuple[Conjunction, ...] | None:
         """As many as there is room for; None where a query is to be scanned."""
         parts = few_conjunctions(query)
-        needed = self._bitmaps.bytes_with(parts or ())
-        if needed > self.options.most_bytes:
-            self._bitmaps.begin_anew()
+        needed = self._bitmaps.estimate_bytes(parts or ())
+        if needed > self.options.max_bytes:
+            self._bitmaps.rebuild()
             self._ordering.note_change()
-            needed = self._bitmaps.bytes_with(parts or ())
-        if needed > self.options.most_bytes:
+            needed = self._bitmaps.estimate_bytes(parts or ())
+        if needed > self.options.max_bytes:
             raise QuerySetError(
                 f"with `{query.id}` the bitmaps would take {needed:,} bytes, more than "
-                f"{self.options.most_bytes:,}: an index of kind `asc` has a bit for each query and "
+                f"{self.options.max_bytes:,}: an index of kind `asc` has a bit for each query and "
                 "constant; `keyed` takes them"
             )
         return parts
@@ -191,12 +191,12 @@ class AscIndex(BaseIndex):
         """The matches of the next events, as many as there is reason to take at a time."""
         self._ordering.settle()
         bitmaps, monitor = self._bitmaps, self.monitor
-        room = len(batch.events) if self._ordering.led else monitor.room
+        room = len(batch.events) if self._ordering.is_led else monitor.remaining
         size = min(self._at_once, self._most_rows, len(batch.events) - start, room)
         events = EventColumns(batch.table.slice(start, size), size)
-        at = bitmaps.rows_of(events, self.order.sequence)
-        monitor.remember(at)
-        work = partial(self._pieces, bitmaps.table(), at, self.order.way, start)
+        at = bitmaps.read_rows(events, self.order.sequence)
+        monitor.add_batch(at)
+        work = partial(self._pieces, bitmaps.table(), at, self.order.packed, start)
         threads = min(self.threads, max(1, size // MIN_ROWS_PER_THREAD))
         bounds = [size * part // threads for part in range(threads + 1)]
         if threads == 1:
@@ -237,7 +237,7 @@ class AscIndex(BaseIndex):
     @property
     def _most_rows(self) -> int:
         """How many events are taken at a time, at most: patterns need a row for each text."""
-        used = (self._bitmaps.subjects[number] for number in self.order.sequence)
+        used = (self._bitmaps.constructs[number] for number in self.order.sequence)
         of_texts = any(isinstance(subject, TextConstruct) for subject in used)
         return MAX_TEXT_ROWS if of_texts else MAX_ROWS * self.threads
 
@@ -259,15 +259,15 @@ class AscIndex(BaseIndex):
         with self._lock:
             self._ordering.resume(order)
 
-    def published(self) -> dict[str, Any]:
+    def publish(self) -> dict[str, Any]:
         """The order as it is now, for other indexes over the same queries, and for a file."""
         with self._lock:
-            return self._ordering.published()
+            return self._ordering.publish()
 
-    def statistics(self) -> Statistics:
+    def take_statistics(self) -> Statistics:
         """What was counted and sampled since the last time."""
         with self._lock:
-            return self._ordering.statistics()
+            return self._ordering.take_statistics()
 
     def learn(self, statistics: Statistics) -> bool:
         """Take what other indexes have counted, as if it were one's own; is the order another?"""
@@ -280,7 +280,7 @@ class AscIndex(BaseIndex):
             self._ordering.settle()
             if query_id in self._scanned:
                 return Filing("asc", "scanned: too many alternatives for bitmaps")
-            return Filing("asc", self._bitmaps.told(self._live[query_id]))
+            return Filing("asc", self._bitmaps.describe_placement(self._live[query_id]))
 
     def describe(self) -> dict[str, Any]:
         with self._lock:

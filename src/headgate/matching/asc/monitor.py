@@ -109,7 +109,7 @@ class Trigger:
     _unsettled: bool = False  # since the last reason
     _before: float | None = None  # the dropping ratio of the period before
 
-    def reason(self, dropping: float, cost: float, events: int) -> str | None:
+    def find_reason(self, dropping: float, cost: float, events: int) -> str | None:
         found = self._reason(dropping, cost, events)
         before, self._before = self._before, dropping
         if found is not None:  # and a second time only if events still change
@@ -167,7 +167,7 @@ class Period:
     rearranged: str | None = None
 
     @classmethod
-    def of(cls, tally: Tally, before: int, rearranged: str | None = None) -> Period:
+    def from_tally(cls, tally: Tally, before: int, rearranged: str | None = None) -> Period:
         """What was counted, after so many events."""
         counted = tally.tolist()
         events, followed = max(1, counted[EVENTS]), max(1, counted[FOLLOWED])
@@ -191,9 +191,9 @@ class Monitor:
         self.last: Period | None = None  # that led to a new order
         self.history: deque[Period] = deque(maxlen=MAX_HISTORY)
         self._periods = 0
-        self.begin_anew()
+        self.reset()
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """What was learned means nothing any more."""
         self._trigger = Trigger(self.options.threshold)
         self._orders = 0  # that have seen events
@@ -201,9 +201,9 @@ class Monitor:
 
     def _begin_period(self) -> None:
         self.tally: Tally = np.zeros(TALLY_SIZE, np.int64)
-        self.forget_sample()
+        self.reset_sample()
 
-    def forget_sample(self) -> None:
+    def reset_sample(self) -> None:
         """Begin to sample anew, since rows or events have become others."""
         share = 1.0 if self.options.monitored else min(1.0, 2 * self.options.sample / self.period)
         self._sampled = EventSample(share)
@@ -214,7 +214,7 @@ class Monitor:
         return self.options.period if self._orders else min(FIRST_PERIOD, self.options.period)
 
     @property
-    def room(self) -> int:
+    def remaining(self) -> int:
         """How many events this period still takes."""
         return max(1, self.period - int(self.tally[EVENTS]))
 
@@ -223,7 +223,7 @@ class Monitor:
         return bool(self.tally[EVENTS] >= self.period)
 
     @property
-    def is_to_be_checked(self) -> bool:
+    def is_check_due(self) -> bool:
         """Is it time to look for a better order, though nothing seems to have changed?"""
         settled = self._orders > 1 or not self.options.lookahead
         if self.options.sequence == "fixed":
@@ -231,15 +231,15 @@ class Monitor:
         return settled and bool(len(self._sampled)) and self._periods % PERIODS_PER_CHECK == 0
 
     @property
-    def thorough(self) -> bool:
+    def is_thorough(self) -> bool:
         """Is there time to look ahead for the next order, and something to gain?"""
         return self._orders > 0 and bool(self.tally[DROPPED])
 
-    def remember(self, rows: Sample) -> None:
+    def add_batch(self, rows: Sample) -> None:
         """Take some of a batch into the sample; a row for each construct."""
         self._sampled.add(rows, self._room_for(len(rows)))
 
-    def keep(self, events: Sample) -> None:
+    def add_events(self, events: Sample) -> None:
         """Take all of these events into the sample; a row for each of them."""
         self._sampled.keep(events, self._room_for(events.shape[1]))
 
@@ -252,7 +252,7 @@ class Monitor:
         """Some events of this period."""
         return self._sampled.events(self._room_for(self._sampled.constructs))
 
-    def taken(self) -> tuple[Tally, Sample]:
+    def take_statistics(self) -> tuple[Tally, Sample]:
         """What was counted and sampled since the last time, which is then forgotten."""
         found = self.tally, self.sample
         self._begin_period()
@@ -269,12 +269,12 @@ class Monitor:
         if queries_changed:
             self._trigger = Trigger(self.options.threshold)
             return "queries came or went"
-        over = Period.of(self.tally, self.events)
-        return self._trigger.reason(over.dropping, over.cost, over.events)
+        over = Period.from_tally(self.tally, self.events)
+        return self._trigger.find_reason(over.dropping, over.cost, over.events)
 
     def end_period(self, why: str | None) -> None:
         """Remember this period, with the reason for another order, and begin the next."""
-        over = Period.of(self.tally, self.events, why)
+        over = Period.from_tally(self.tally, self.events, why)
         self.events = over.until
         self.history.append(over)
         self._periods += 1

@@ -44,7 +44,7 @@ class AscOptions:
     lookahead: bool = True
     fewest: int = 10
     block: int = 64
-    most_bytes: int = 4 << 30
+    max_bytes: int = 4 << 30
 
     def __post_init__(self) -> None:
         if self.sequence not in (known := get_args(SequenceKind)):

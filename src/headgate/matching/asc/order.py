@@ -42,20 +42,20 @@ class EvaluationOrder:
     arrows: npt.NDArray[np.int16] = field(default_factory=lambda: np.empty(0, np.int16))
 
     @property
-    def way(self) -> PackedOrder:
+    def packed(self) -> PackedOrder:
         sequence = np.array(self.sequence, np.int64)
-        if not self.micro:
+        if not self.arrow_count:
             return PackedOrder(sequence, self.arrows[:0])
         place_of = np.full(max(self.sequence) + 2, -1, np.int16)  # the last is for none
         place_of[sequence[:MAX_ARROW_TARGETS]] = np.arange(len(sequence[:MAX_ARROW_TARGETS]))
         return PackedOrder(sequence, place_of[self.arrows])
 
     @property
-    def micro(self) -> int:
+    def arrow_count(self) -> int:
         """The number of micro-arrows."""
         return int((self.arrows >= 0).sum())
 
-    def over(self, plain: Numbers, of_texts: Numbers) -> EvaluationOrder:
+    def adjust_to(self, plain: Numbers, of_texts: Numbers) -> EvaluationOrder:
         """The same for other constructs: those that are new come last."""
         now = {*plain.tolist(), *of_texts.tolist()}
         if now == {*self.sequence}:
@@ -70,7 +70,7 @@ class EvaluationOrder:
 def find_used_constructs(bitmaps: Bitmaps) -> tuple[Numbers, Numbers]:
     """The constructs that some query uses: those of values and pairs, and those of patterns."""
     used = np.flatnonzero(bitmaps.usage.any(axis=1))
-    of_texts = np.array([isinstance(bitmaps.subjects[n], TextConstruct) for n in used], np.bool_)
+    of_texts = np.array([isinstance(bitmaps.constructs[n], TextConstruct) for n in used], np.bool_)
     return used[~of_texts], used[of_texts]
 
 
@@ -83,8 +83,8 @@ def find_order(
     Constructs of patterns have no regions to learn about, and come last: to make their rows takes
     longer than to evaluate all others.
     """
-    if sample.shape[1] != len(bitmaps.subjects):  # of other constructs
-        sample = np.empty((0, len(bitmaps.subjects)), np.int32)
+    if sample.shape[1] != len(bitmaps.constructs):  # of other constructs
+        sample = np.empty((0, len(bitmaps.constructs)), np.int32)
     plain, of_texts = find_used_constructs(bitmaps)
     if not len(plain):
         return EvaluationOrder(tuple(of_texts.tolist()))
@@ -112,7 +112,7 @@ def find_order(
 def measure_cost(bitmaps: Bitmaps, order: EvaluationOrder, sample: Sample) -> int:
     """How many constructs the events of a sample evaluate, those of patterns left out."""
     plain = find_used_constructs(bitmaps)[0]
-    table, way = bitmaps.table(), order.over(plain, plain[:0]).way
+    table, way = bitmaps.table(), order.adjust_to(plain, plain[:0]).packed
     at, words = np.ascontiguousarray(sample.T), max(1, bitmaps.words)
     tally, seen = np.zeros(TALLY_SIZE, np.int64), np.full(64 * words, -1, np.int64)
     most = len(bitmaps) + len(table.always)
@@ -151,9 +151,9 @@ def _split_periods(events: int, constructs: int, monitored: int | None) -> tuple
 def draw_random_sample(bitmaps: Bitmaps, seed: int = 0) -> Sample:
     """Events in regions by chance, as if all regions of a construct were equally likely."""
     random = np.random.default_rng(seed)
-    sample = np.zeros((RANDOM_SAMPLE_EVENTS, len(bitmaps.subjects)), np.int32)
+    sample = np.zeros((RANDOM_SAMPLE_EVENTS, len(bitmaps.constructs)), np.int32)
     for number in find_used_constructs(bitmaps)[0].tolist():
-        subject = bitmaps.subjects[number]
+        subject = bitmaps.constructs[number]
         assert not isinstance(subject, TextConstruct)
         sample[:, number] = random.choice(subject.rows[1:], RANDOM_SAMPLE_EVENTS)
     return sample

@@ -75,10 +75,10 @@ class BeTreeIndex(BaseIndex):
 
     @classmethod
     def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
-        return cls.of(stream, queries)
+        return cls.build(stream, queries)
 
     @classmethod
-    def of(
+    def build(
         cls, stream: Stream, queries: Iterable[Query], options: BeTreeOptions | None = None
     ) -> Self:
         """An index with options of its own."""
@@ -94,7 +94,7 @@ class BeTreeIndex(BaseIndex):
         cls, stream: Stream, encoded: EncodedQueries, options: BeTreeOptions | None = None
     ) -> Self:
         """An index over queries that are arrays already, all filters on the stream."""
-        return cls.of(stream, decode_queries(encoded, Schema((stream,))), options)
+        return cls.build(stream, decode_queries(encoded, Schema((stream,))), options)
 
     def _take(self, query: Query, position: int) -> None:
         if self.options.absent == "weak":
@@ -210,7 +210,7 @@ class BeTreeIndex(BaseIndex):
             self._tree.settle()
             return self._tree.filing(self._live[query_id])
 
-    def drawing(self, *, deepest: int = 4, widest: int = 5) -> list[tuple[int, str]]:
+    def draw(self, *, deepest: int = 4, widest: int = 5) -> list[tuple[int, str]]:
         """The tree from the root on: how deep each line lies, and what it says."""
         with self._lock:
             self._tree.settle()

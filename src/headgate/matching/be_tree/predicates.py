@@ -1,8 +1,8 @@
-"""The distinct predicates of a tree: numbered, counted, and given up when nobody has them any more.
+"""The distinct predicates of a tree: numbered, counted, and dropped when no expression has them.
 
 "Analysis and optimization for Boolean expression indexing", section 6.1. Numbers below `end` are in
 the bitmap, those of one column side by side; what came later is numbered behind, and evaluated
-when it is asked for. Now and then all are numbered anew (`renumber`), which is the paper's merging
+when it is needed. Now and then all are numbered anew (`renumber`), which is the paper's merging
 of both sets, and its compaction.
 """
 
@@ -37,7 +37,7 @@ from headgate.predicate import Atom, Column, Compare, IsNull, Within
 from headgate.schema import ValueSet
 
 WORD_BITS = 64
-MIN_NEW_PREDICATES, MAX_NEW_SHARE = 256, 0.25  # predicates before the bitmap is made anew
+MIN_NEW_PREDICATES, MAX_NEW_SHARE = 256, 0.25  # outside the bitmap before it is made anew
 MAX_BITMAP_BYTES = 64 << 20
 
 Numbers = npt.NDArray[np.int64]
@@ -67,26 +67,26 @@ class PredicatePool:
             np.zeros(FIRST_PREDICATE, np.uint8),
         )
         self._intervals = 0
-        self._fresh: list[NewRow] = []
+        self._fresh: list[NewRow] = []  # predicates that `flush` writes into the arrays
         self._fresh_intervals: list[tuple[int, int]] = []
         self._labels: dict[int, Labels] = {}  # of the columns whose ordinals do not fit
         self.blocks: dict[int, Block] = {}  # of the columns in the bitmap
         self.bits = build_bitmap({}, 0, FIRST_PREDICATE)
         self._settled = FIRST_PREDICATE  # numbers when all were numbered last
         self.released = 0  # uses that ended since somebody looked for predicates without any
-        self.generation = 0  # changes when the predicates that are given do
+        self.generation = 0  # changes when the precomputed predicates do
 
     def __len__(self) -> int:
         """The numbers that are in use, or were since all were numbered last."""
         return len(self.atoms)
 
     @property
-    def live(self) -> int:
+    def live_count(self) -> int:
         """The predicates that some expression uses."""
         return int((self.uses[: len(self)] > 0).sum())
 
     def number(self, atom: Atom) -> int:
-        """The number of a predicate; a new one if nobody has it yet."""
+        """Return the number of a predicate; a new one if no expression has it yet."""
         number = self._known.get(id(atom))
         if number is None:
             number = self._number(atom)
@@ -104,10 +104,11 @@ class PredicatePool:
         if number is None:
             number = self._numbers[key] = len(self.atoms)
             self.atoms.append(atom)
-            self._fresh.append(self._row(atom))
+            self._fresh.append(self._describe(atom))
         return number
 
-    def _row(self, atom: Atom) -> NewRow:
+    def _describe(self, atom: Atom) -> NewRow:
+        """Return what the arrays hold of a predicate, and note its intervals."""
         first = self._intervals + len(self._fresh_intervals)
         if not isinstance(atom, Within):
             self.generation += 1
@@ -141,11 +142,11 @@ class PredicatePool:
         return number
 
     def column_number(self, column: Column) -> int:
-        """The number of a column, or NONE where no predicate mentions it."""
+        """Return the number of a column, or NONE where no predicate mentions it."""
         return self._column_numbers.get(column.name, NONE)
 
     def flush(self) -> Numbers:
-        """Write what is new into the arrays; gives the new numbers."""
+        """Write what is new into the arrays, and return the new numbers."""
         count, fresh = len(self.atoms), len(self._fresh)
         new = np.arange(count - fresh, count)
         if not fresh:
@@ -169,13 +170,13 @@ class PredicatePool:
         self._label_new(new)
         return new
 
-    def ready(self) -> Numbers | None:
-        """Get ready to evaluate; gives the new number of each old one where they have changed."""
+    def prepare(self) -> Numbers | None:
+        """Prepare to evaluate; return the new number of each old one, or None if all keep theirs."""
         self.flush()
         evaluation, new = self._options.evaluation, len(self) - self._settled
         orphans = 0
         if self.released > max(2 * MIN_NEW_PREDICATES, len(self) // 2):
-            orphans, self.released = len(self) - FIRST_PREDICATE - self.live, 0
+            orphans, self.released = len(self) - FIRST_PREDICATE - self.live_count, 0
         changed = None
         if (
             (evaluation == "bitmap" and new)
@@ -190,9 +191,9 @@ class PredicatePool:
         return changed
 
     def renumber(self) -> Numbers:
-        """Number the predicates anew, by column, without those that nobody has; make the bitmap.
+        """Number the predicates anew, by column, without those that no expression has.
 
-        Gives the new number of each old one, NONE for those that are given up.
+        Makes the bitmap, and returns the new number of each old one, NONE for those dropped.
         """
         self.flush()
         count = len(self)
@@ -201,6 +202,7 @@ class PredicatePool:
         group = np.where(given, NONE, self.arrays.column[alive])
         with_bitmap = self._options.evaluation in ("bitmap", "hybrid")
         blocks = dict(self._blocks(alive)) if with_bitmap else {}
+        # Columns of the bitmap come first, each from a word's first bit on; then all others.
         home = np.full(len(self.columns) + 1, len(self.columns) + 1)  # the last entry is for NONE
         home[sorted(blocks)] = np.arange(len(blocks))
         order = alive[np.argsort(home[group], kind="stable")]
@@ -213,7 +215,7 @@ class PredicatePool:
         new[:FIRST_PREDICATE] = np.arange(FIRST_PREDICATE)
         new[order] = np.concatenate((place, starts[-1] + np.arange(len(order) - inside)))
         self._move(new, int(starts[-1]) + len(order) - inside)
-        self.blocks = {c: blocks[c].moved(new) for c in blocks}
+        self.blocks = {c: blocks[c].renumber(new) for c in blocks}
         self.bits = build_bitmap(self.blocks, len(self.columns), int(starts[-1]))
         if len(order) < count - FIRST_PREDICATE:
             self._labels = {column: Labels() for column in self._labels}
@@ -223,18 +225,18 @@ class PredicatePool:
         return new
 
     def _blocks(self, alive: Numbers) -> Iterator[tuple[int, Block]]:
-        """The columns whose predicates go into the bitmap: the smallest, while there is room."""
+        """Yield the columns whose predicates go into the bitmap: the smallest, while there is room."""
         sets = alive[(self.arrays.flags[alive] & PRECOMPUTED) == 0]
         order = sets[np.argsort(self.arrays.column[sets], kind="stable")]
         bounds = np.searchsorted(self.arrays.column[order], np.arange(len(self.columns) + 1))
-        found = []
+        candidates = []
         for c, column in enumerate(self.columns):
             mine = order[bounds[c] : bounds[c + 1]]
             if len(mine):
                 atoms = [self.atoms[n] for n in mine.tolist()]
-                found.append((c, build_block(column, mine, atoms, self.arrays)))
+                candidates.append((c, build_block(column, mine, atoms, self.arrays)))
         left = MAX_BITMAP_BYTES
-        for c, block in sorted(found, key=lambda one: one[1].bytes):
+        for c, block in sorted(candidates, key=lambda candidate: candidate[1].bytes):
             left -= block.bytes
             if left < 0:
                 return
@@ -262,13 +264,17 @@ class PredicatePool:
         self._known = {k: known[n] for k, n in self._known.items() if known[n] != NONE}
         self._alive = {k: self._alive[k] for k in self._known}
 
-    def _label(self, number: int) -> None:
+    def _write_labels(self, number: int) -> None:
         """Write the intervals of a predicate whose ordinals do not fit into 64 bits."""
         labels = self._labels[int(self.arrays.column[number])]
         first = int(self.arrays.first[number])
-        for i, one in enumerate(self.values(number).intervals):
-            self.arrays.low[first + i] = MIN_POINT if one.low is None else labels.of(one.low)
-            self.arrays.high[first + i] = MAX_POINT if one.high is None else labels.of(one.high) - 1
+        for i, interval in enumerate(self.values(number).intervals):
+            self.arrays.low[first + i] = (
+                MIN_POINT if interval.low is None else labels.label(interval.low)
+            )
+            self.arrays.high[first + i] = (
+                MAX_POINT if interval.high is None else labels.label(interval.high) - 1
+            )
 
     def _label_new(self, numbers: Numbers) -> None:
         """Label the constants of new predicates, and all of a column where that moves others."""
@@ -280,28 +286,28 @@ class PredicatePool:
                 for cut in self.values(number).cuts:
                     if self._labels[column].add(cut):
                         moved.add(column)
-        again = [n for column in moved for n in self._on(column)]
+        again = [n for column in moved for n in self._numbers_on(column)]
         for number in (*ranked, *again):
             if not self.arrays.flags[number] & PRECOMPUTED:
-                self._label(number)
+                self._write_labels(number)
 
-    def _on(self, column: int) -> list[int]:
-        found: list[int] = np.flatnonzero(self.arrays.column[: len(self)] == column).tolist()
-        return [number for number in found if self.atoms[number] is not None]
+    def _numbers_on(self, column: int) -> list[int]:
+        numbers: list[int] = np.flatnonzero(self.arrays.column[: len(self)] == column).tolist()
+        return [number for number in numbers if self.atoms[number] is not None]
 
     def values(self, number: int) -> ValueSet:
-        """What a predicate accepts."""
+        """Return the values that a predicate accepts."""
         atom = self.atoms[number]
         assert isinstance(atom, Within)
         return atom.values
 
-    def labelled(self, column: int, ordinals: list[Any]) -> Numbers:
-        """Ordinals that do not fit into 64 bits, as predicates are evaluated."""
+    def label_ordinals(self, column: int, ordinals: list[Any]) -> Numbers:
+        """Return the labels of ordinals that do not fit into 64 bits."""
         labels = self._labels[column]
-        return np.array([labels.of(ordinal) for ordinal in ordinals], np.int64)
+        return np.array([labels.label(ordinal) for ordinal in ordinals], np.int64)
 
-    def numbered(self, accepted: Callable[[Atom], bool]) -> list[tuple[int, Atom]]:
-        """The predicates of some kind, with their numbers."""
+    def find_atoms(self, accepted: Callable[[Atom], bool]) -> list[tuple[int, Atom]]:
+        """Return the predicates that a function accepts, with their numbers."""
         return [
             (n, atom) for n, atom in enumerate(self.atoms) if atom is not None and accepted(atom)
         ]
@@ -313,7 +319,7 @@ def _only_column(atom: Any) -> Column:
 
 
 def to_closed_intervals(values: ValueSet) -> list[tuple[int, int]]:
-    """The intervals of ordinals that fit into 64 bits, both ends included.
+    """Return the intervals of ordinals that fit into 64 bits, both ends included.
 
     >>> closed(ValueSet((3, 6, 9), False)) == [(3, 5), (9, MOST)]
     True
@@ -325,7 +331,7 @@ def to_closed_intervals(values: ValueSet) -> list[tuple[int, int]]:
 
 
 def find_hull(values: ValueSet) -> tuple[int, int]:
-    """The points of the least and of the greatest value."""
+    """Return the points of the least and of the greatest value."""
     low, high = values.intervals[0].low, values.intervals[-1].high
     most = MAX_POINT
     if high is not None:
@@ -334,7 +340,7 @@ def find_hull(values: ValueSet) -> tuple[int, int]:
 
 
 def grow_array(array: Any, length: int) -> Any:
-    """The array, or a copy with room for at least so many; what is new is 0."""
+    """Return the array, or a copy with room for at least so many items; what is new is 0."""
     if len(array) >= length:
         return array
     shape = (max(length, 2 * len(array)), *array.shape[1:])

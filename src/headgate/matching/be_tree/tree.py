@@ -1,12 +1,14 @@
-"""The tree with its pools, which grow as needed: what changes is kept until somebody matches."""
+"""A tree of expressions whose arrays grow as needed, kept up to date with queries and events.
+
+Queries that come or go are noted at once, and inserted or deleted by `settle`, before a match.
+"""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from headgate.matching.be_tree.expressions import ExpressionPool
 from headgate.matching.be_tree.kernels.adapt import (
     fit_leaves,
     measure_false_rate,
@@ -18,14 +20,8 @@ from headgate.matching.be_tree.kernels.change import (
     list_buckets,
     remove_expressions,
 )
-from headgate.matching.be_tree.kernels.leaves import (
-    copy_live_predicates,
-    pack_records,
-    renumber_predicates,
-    sort_predicates,
-)
+from headgate.matching.be_tree.kernels.leaves import pack_records, renumber_predicates
 from headgate.matching.be_tree.kernels.match import (
-    CANDIDATES,
     EVENTS,
     MATCHES,
     EventArrays,
@@ -40,148 +36,94 @@ from headgate.matching.be_tree.kernels.pools import (
     LIVE_EXPRESSIONS,
     NONE,
     PENDING_COUNT,
-    PREDICATES_PER_STEP,
     RANDOM_STATE,
     ROOT,
-    TRUE_PREDICATE,
     USED_BUCKETS,
     USED_PARTITIONS,
-    ExpressionArrays,
     Policy,
     TreeArrays,
-    pad_count,
 )
 from headgate.matching.be_tree.options import BeTreeOptions, choose_capacity
 from headgate.matching.be_tree.predicates import PredicatePool, grow_array
 from headgate.matching.be_tree.values import MAX_POINT, MIN_POINT, widen
-from headgate.matching.filing import Filing
-from headgate.predicate.conjunctions import Conjunction
-from headgate.schema import Stream
-from headgate.snapshot.arrays.selection import ranges
 
-MAX_OUTPUT = 1 << 21  # matches that are collected, unless a single event may have more
-DIRECTORIES = ("generic", "specialised", "hybrid", "ranked")
-MIN_UNPACKED = 1_000  # expressions that changed, before records are put in order
-CAPACITY_CHANGE = 2  # times as large or small as it was: then leaves are merged or cut
+MAX_OUTPUT = 1 << 21  # matches of one call, unless a single event may have more
+DIRECTORIES = ("generic", "specialised", "hybrid", "ranked")  # as numbered in `kernels.pools`
+MIN_UNPACKED = 1_000  # expressions that moved, before the records are packed again
+CAPACITY_CHANGE = 2  # leaves are merged or cut once the capacity has changed by this factor
+RANDOM_SEED = 88172645463325252  # any number but 0, for xorshift
 
 Numbers = npt.NDArray[np.int64]
 
 
 class BeTree:
-    """Expressions of queries, by the position of the query."""
+    """Expressions of queries, by the position of the query, in the arrays of a BE-Tree."""
 
-    def __init__(self, stream: Stream, options: BeTreeOptions) -> None:
-        self.stream = stream
+    def __init__(self, options: BeTreeOptions) -> None:
         self.options = options
-        self.pool = PredicatePool(options)
-        self.tree = empty_tree()
-        self.tree.state[RANDOM_STATE] = 88172645463325252 + options.seed
-        self.expressions = ExpressionArrays(
-            np.zeros(0, np.int64),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.uint8),
-            np.zeros(0, np.int32),
-            np.zeros(0, np.int32),
-        )
-        self._used = 0  # numbers of expressions given out
-        self._stored = 0  # predicates of expressions stored
-        self._garbage = 0
-        self._free: list[int] = []
-        self._of_position: dict[int, list[int]] = {}
-        self._new: list[int] = []
-        self._new_rows: list[tuple[int, int, int, bool]] = []  # number, size, position, several
-        self._new_predicates: list[int] = []
-        self._gone: list[int] = []
-        self._columns: tuple[int, Numbers, Numbers] | None = None
-        self._unpacked = 0  # expressions that were moved since the records were put in order
-        self._positions = 0
+        self.predicates = PredicatePool(options)
+        self.expressions = ExpressionPool(self.predicates)
+        self.arrays = _allocate_arrays()
+        self.arrays.state[RANDOM_STATE] = RANDOM_SEED + options.seed
+        self._by_column: tuple[int, Numbers, Numbers] | None = None
+        self._unpacked = 0  # expressions that moved since the records were packed
         self.beta = 0.5 if options.beta is None else options.beta
-        self._seen = np.zeros(3, np.int64)
+        self.seen = np.zeros(3, np.int64)  # candidates, matches and events so far
         self.recycled = 0  # expressions, so far
-        self._waited, self._patience = 0, 1  # batches since the last judgement, and until the next
-        self._room: Scratch | None = None
-        self._room_shape: tuple[int, ...] = ()
+        self._waited, self._patience = 0, 1  # batches since the last recycling, and until the next
+        self._scratch: Scratch | None = None
+        self._scratch_shape: tuple[int, ...] = ()
         self.capacity = choose_capacity(options.capacity, 0, 0, 0)
-        add_bucket(self.tree, NONE, NONE, MIN_POINT, MAX_POINT, self.capacity)
+        add_bucket(self.arrays, NONE, NONE, MIN_POINT, MAX_POINT, self.capacity)  # the root
 
-    # -- changes, kept until `settle`
-
-    def add(self, position: int, parts: tuple[Conjunction, ...]) -> None:
-        """Take in the expressions of a query."""
-        several = len(parts) > 1
-        self._positions = position + 1
-        numbers = []
-        for part in parts:
-            number = self._free.pop() if self._free else self._used
-            self._used = max(self._used, number + 1)
-            numbers.append(number)
-            listed = [self.pool.number(atom) for atom in part]
-            self._new.append(number)
-            self._new_rows.append((number, len(listed), position, several))
-            self._new_predicates += listed
-            self._new_predicates += [TRUE_PREDICATE] * (-len(listed) % PREDICATES_PER_STEP)
-        self._of_position[position] = numbers
-
-    def drop(self, position: int) -> None:
-        """Take out the expressions of a query."""
-        self._gone += self._of_position.pop(position)
+    @property
+    def live(self) -> int:
+        """The number of expressions in the tree."""
+        return int(self.arrays.state[LIVE_EXPRESSIONS])
 
     def settle(self) -> None:
-        """Make the tree what it should be by now: what came and went is inserted and deleted."""
-        self._write_new()
-        self._remove_gone()
-        if self._unpacked > max(MIN_UNPACKED, int(self.tree.state[LIVE_EXPRESSIONS]) // 4):
+        """Insert and delete what came and went, and prepare the predicates for matching."""
+        if self.expressions.has_new:
+            self._insert_new()
+        self._remove_dropped()
+        if self._unpacked > max(MIN_UNPACKED, self.live // 4):
             self._grow()
-        changed = self.pool.ready()
-        if changed is not None:
-            moved = changed.astype(np.int32)
-            self._columns = None
-            renumber_predicates(self.tree, self.expressions, moved, self._used, self.options.bloom)
+        new_numbers = self.predicates.prepare()
+        if new_numbers is not None:
+            self._by_column = None
+            renumber_predicates(
+                self.arrays,
+                self.expressions.arrays,
+                new_numbers.astype(np.int32),
+                self.expressions.used,
+                self.options.bloom,
+            )
 
-    def _write_new(self) -> None:
-        if not self._new:
-            return
+    def _insert_new(self) -> None:
         self._patience = 1
-        new_predicates = self.pool.flush()
-        rows = np.array(self._new_rows, np.int64).reshape(-1, 4)
-        listed = np.array(self._new_predicates, np.int32)
-        self._new_rows, self._new_predicates = [], []
-        numbers, sizes = rows[:, 0], rows[:, 1]
-        start, count, position, several, leaf = (
-            grow_array(one, self._used) for one in self.expressions[:5]
-        )
-        predicate = grow_array(self.expressions.predicate, self._stored + len(listed))
-        self.expressions = ExpressionArrays(start, count, position, several, leaf, predicate)
-        predicate[self._stored : self._stored + len(listed)] = listed
-        places = -(-sizes // PREDICATES_PER_STEP) * PREDICATES_PER_STEP
-        start[numbers] = self._stored + np.cumsum(places) - places
-        count[numbers], position[numbers] = sizes, rows[:, 2]
-        several[numbers], leaf[numbers] = rows[:, 3], NONE
-        self._stored += len(listed)
-        self._count_uses(numbers, 1)
-        sort_predicates(self.expressions, self.pool.arrays, numbers)
-        self._widen(new_predicates)
-        added, self._new = np.array(self._new, np.int64), []
-        self._fit_capacity(int(self.tree.state[LIVE_EXPRESSIONS]) + len(added))
-        self._insert(added)
+        new_predicates = self.predicates.flush()
+        numbers = self.expressions.write_new()
+        self._widen_domains(new_predicates)
+        self._fit_capacity(self.live + len(numbers))
+        self._insert(numbers)
 
-    def _widen(self, new: Numbers) -> None:
+    def _widen_domains(self, new: Numbers) -> None:
         """Let the domains hold the ends of new predicates, and recycle what they have cut."""
-        columns = len(self.pool.columns)
-        low, high = self.tree.domain_low, self.tree.domain_high
+        columns = len(self.predicates.columns)
+        low, high = self.arrays.domain_low, self.arrays.domain_high
         known = len(low)
         if columns > known:
             unknown = np.full(columns - known, MAX_POINT)
             low, high = np.concatenate((low, unknown)), np.concatenate((high, unknown))
-            self.tree = self.tree._replace(domain_low=low, domain_high=high)
+            self.arrays = self.arrays._replace(domain_low=low, domain_high=high)
         if not len(new):
             return
-        arrays = self.pool.arrays
+        arrays = self.predicates.arrays
+        # The finite ends of the new predicates, and the column of each.
         column, least, most = arrays.column[new], arrays.least[new], arrays.most[new]
-        inside = (arrays.flags[new] & CUTTABLE) > 0
-        ends = np.concatenate((least[inside], most[inside]))
-        owner = np.concatenate((column[inside], column[inside]))
+        cuttable = (arrays.flags[new] & CUTTABLE) > 0
+        ends = np.concatenate((least[cuttable], most[cuttable]))
+        owner = np.concatenate((column[cuttable], column[cuttable]))
         finite = (ends != MIN_POINT) & (ends != MAX_POINT)
         ends, owner = ends[finite], owner[finite]
         lowest, highest = np.full(columns, MAX_POINT), np.full(columns, MIN_POINT)
@@ -190,8 +132,9 @@ class BeTree:
         outside = (lowest <= highest) & ((lowest < low) | (highest > high))
         if not outside.any():
             return
+        # Buckets halve the domain of their attribute, so what lies below it is inserted anew.
         again = recycle_attributes(
-            self.tree, self.expressions, self.pool.arrays, self._policy(), outside
+            self.arrays, self.expressions.arrays, arrays, self._policy(), outside
         )
         for c in np.flatnonzero(outside).tolist():
             low[c], high[c] = widen(int(low[c]), int(high[c]), int(lowest[c]), int(highest[c]))
@@ -201,275 +144,212 @@ class BeTree:
         """Insert one by one; or, into an empty tree and if so chosen, all before any cut."""
         done, cutting = 0, True
         self._unpacked += len(numbers)
-        if self.options.construction == "batch" and not self.tree.state[LIVE_EXPRESSIONS]:
+        if self.options.construction == "batch" and not self.live:
             cutting = False
         while True:
-            done = insert_expressions(
-                self.tree,
-                self.expressions,
-                self.pool.arrays,
-                self._policy(),
-                numbers,
-                done,
-                cutting,
-            )
-            if done == len(numbers) and not (cutting and self.tree.state[PENDING_COUNT]):
+            done = self._insert_from(numbers, done, cutting)
+            if done == len(numbers) and not (cutting and self.arrays.state[PENDING_COUNT]):
                 break
             self._grow()
         if not cutting:
-            self._cut_all()
+            self._cut_root()
 
-    def _cut_all(self) -> None:
+    def _insert_from(self, numbers: Numbers, done: int, cutting: bool) -> int:
+        """Go on inserting after the first `done`, and return how many are inserted then."""
+        inserted: int = insert_expressions(
+            self.arrays,
+            self.expressions.arrays,
+            self.predicates.arrays,
+            self._policy(),
+            numbers,
+            done,
+            cutting,
+        )
+        return inserted
+
+    def _cut_root(self) -> None:
         """Cut the root, which holds everything so far."""
-        state = self.tree.state
-        self.tree.pending[state[PENDING_COUNT]] = ROOT
+        state = self.arrays.state
+        self.arrays.pending[state[PENDING_COUNT]] = ROOT
         state[PENDING_COUNT] += 1
         nothing = np.empty(0, np.int64)
         while state[PENDING_COUNT]:
-            insert_expressions(
-                self.tree, self.expressions, self.pool.arrays, self._policy(), nothing, 0, True
-            )
+            self._insert_from(nothing, 0, True)
             if state[PENDING_COUNT]:
                 self._grow()
 
-    def _remove_gone(self) -> None:
-        if not self._gone:
+    def _remove_dropped(self) -> None:
+        dropped, done = self.expressions.dropped, 0
+        if not len(dropped):
             return
-        gone = np.array(self._gone, np.int64)
-        done = 0
-        while done < len(gone) or self.tree.state[PENDING_COUNT]:
+        while done < len(dropped) or self.arrays.state[PENDING_COUNT]:
             done = remove_expressions(
-                self.tree, self.expressions, self.pool.arrays, self._policy(), gone, done
+                self.arrays,
+                self.expressions.arrays,
+                self.predicates.arrays,
+                self._policy(),
+                dropped,
+                done,
             )
-            if done < len(gone) or self.tree.state[PENDING_COUNT]:
+            if done < len(dropped) or self.arrays.state[PENDING_COUNT]:
                 self._grow()
-        self._count_uses(gone, -1)
-        self._garbage += int(pad_count(self.expressions.count[gone]).sum())
-        self._free += self._gone
-        self._unpacked += len(gone)
-        self._gone = []
-        if self._garbage > self._stored // 2 + 1024:
-            self.expressions, self._stored = compacted(self.expressions, self._used)
-            self._garbage = 0
-
-    def _count_uses(self, numbers: Numbers, change: int) -> None:
-        """Count the predicates of expressions, or discount them."""
-        starts = self.expressions.start[numbers]
-        places = ranges(starts, starts + self.expressions.count[numbers])
-        np.add.at(self.pool.uses, self.expressions.predicate[places], change)
-        self.pool.released += len(places) if change < 0 else 0
+        self._unpacked += len(dropped)
+        self.expressions.free_dropped()
 
     def _grow(self) -> None:
-        """Larger pools where they are short, and records in the order of the tree, without gaps."""
+        """Enlarge the arrays that are short, and pack the records in the order of the tree.
+
+        The margins are what a step of cutting the fullest leaf may need (`has_room_to_cut`).
+        """
         self._unpacked = 0
-        tree = self.tree
+        tree = self.arrays
         state = tree.state
+        fullest = int(tree.fact[: state[USED_BUCKETS], LEAF_COUNT].max(initial=0))
         longest_leaf = int(tree.bucket[: state[USED_BUCKETS], LEAF_SIZE].max(initial=0))
         order = list_buckets(tree, ROOT)
         live = int(tree.bucket[order, LEAF_SIZE].sum())
         room = 2 * live + 24 * longest_leaf + 512 * len(order) // 64 + (1 << 14)
-        records = pack_records(tree, order, room + 128 * self._longest_count())
-        buckets = int(state[USED_BUCKETS]) + self._longest_count() + 64
+        records = pack_records(tree, order, room + 128 * fullest)
+        buckets = int(state[USED_BUCKETS]) + fullest + 64
         bucket, fact = grow_array(tree.bucket, buckets), grow_array(tree.fact, buckets)
         partition = grow_array(tree.partition, int(state[USED_PARTITIONS]) + 64)
-        penalty = grow_array(tree.penalty, len(partition))
-        pending = grow_array(tree.pending, int(state[PENDING_COUNT]) + self._longest_count() + 64)
         table, wanted = tree.table, 2 * (len(bucket) + len(partition))
         if len(table) < wanted:
             table = rehash(table, 1 << (wanted - 1).bit_length())
-        self.tree = tree._replace(
+        self.arrays = tree._replace(
             bucket=bucket,
             fact=fact,
             partition=partition,
-            penalty=penalty,
+            penalty=grow_array(tree.penalty, len(partition)),
             records=records,
-            pending=pending,
+            pending=grow_array(tree.pending, int(state[PENDING_COUNT]) + fullest + 64),
             table=table,
         )
-
-    def _longest_count(self) -> int:
-        """The expressions of the fullest leaf."""
-        return int(self.tree.fact[: self.tree.state[USED_BUCKETS], LEAF_COUNT].max(initial=0))
 
     def _policy(self) -> Policy:
         options = self.options
         return Policy(
-            DIRECTORIES.index(options.directory),
-            self.capacity,
-            options.fewest,
-            options.scoring == "histogram",
-            options.alpha,
-            self.beta,
-            options.exploit,
-            options.reinserted,
-            int(options.bloom),
-            options.adapt,
+            directory=DIRECTORIES.index(options.directory),
+            capacity=self.capacity,
+            min_size=options.min_size,
+            histogram=options.scoring == "histogram",
+            alpha=options.alpha,
+            beta=self.beta,
+            exploit=options.exploit,
+            reinserted=options.reinserted,
+            bloom=int(options.bloom),
+            adapt=options.adapt,
         )
 
-    # -- matching
-
     def match(self, events: EventArrays, row: int) -> tuple[Numbers, Numbers]:
-        """The matches of the events from a row on, as many as there is room for."""
+        """Return the matches of the events from a row on, as many as one output holds.
+
+        They are offsets, one more than events were matched, and the positions of queries.
+        """
         rows = len(events.start) - 1
-        room = self._working_room()
-        out = np.empty(max(MAX_OUTPUT, int(self.tree.state[LIVE_EXPRESSIONS])), np.int64)
+        output = np.empty(max(MAX_OUTPUT, self.live), np.int64)
         offsets = np.empty(rows - row + 1, np.int64)
         end = match_events(
-            self.tree,
-            self.expressions,
-            self.pool.arrays,
-            self.pool.bits,
+            self.arrays,
+            self.expressions.arrays,
+            self.predicates.arrays,
+            self.predicates.bits,
             events,
-            room,
+            self._prepare_scratch(),
             int(self.options.bloom),
             self.options.evaluation != "direct",
             self.options.leaf == "rows",
             self.options.adapt or self.options.beta is None,
             row,
-            out,
+            output,
             offsets,
         )
         offsets = offsets[: end - row + 1]
-        return offsets, out[: offsets[-1]]
+        return offsets, output[: offsets[-1]]
 
-    def _working_room(self) -> Scratch:
-        """Room for the tree as it is now; every bucket is queued once at most."""
-        tail = (len(self.pool) - self.pool.bits.end) // 64 + 1
+    def _prepare_scratch(self) -> Scratch:
+        """Return arrays large enough to match in; every bucket is queued once at most."""
+        predicates = self.predicates
         shape = (
-            len(self.pool.columns),
-            self.pool.bits.end // 64 + 1,
-            tail,
-            int(self.tree.state[USED_BUCKETS]),
-            self._positions,
+            len(predicates.columns),
+            predicates.bits.end // 64 + 1,
+            (len(predicates) - predicates.bits.end) // 64 + 1,
+            int(self.arrays.state[USED_BUCKETS]),
+            self.expressions.positions,
         )
-        if self._room is None or any(
-            have < need for have, need in zip(self._room_shape, shape, strict=True)
+        if self._scratch is None or any(
+            have < need for have, need in zip(self._scratch_shape, shape, strict=True)
         ):
-            columns, words, tail, buckets, positions = self._room_shape = tuple(
+            # Twice what is needed, so that not every new query makes new arrays.
+            columns, words, late_words, buckets, positions = self._scratch_shape = tuple(
                 2 * need for need in shape
             )
-            self._room = Scratch(
-                np.full(columns, NONE, np.int64),
-                np.zeros(words, np.uint64),
-                np.zeros(tail, np.uint64),
-                np.zeros(tail, np.uint64),
-                np.zeros(tail + 1, np.int64),
-                np.zeros(buckets, np.int64),
-                np.zeros(positions, np.int64),
-                self._seen,
+            self._scratch = Scratch(
+                at=np.full(columns, NONE, np.int64),
+                result=np.zeros(words, np.uint64),
+                passed=np.zeros(late_words, np.uint64),
+                failed=np.zeros(late_words, np.uint64),
+                touched=np.zeros(late_words + 1, np.int64),
+                queue=np.zeros(buckets, np.int64),
+                met=np.zeros(positions, np.int64),
+                seen=self.seen,
             )
-        return self._room
+        return self._scratch
 
-    def by_column(self) -> tuple[Numbers, Numbers]:
-        """The predicates in the order of their columns, and where those of each column begin."""
-        count = len(self.pool)
-        if self._columns is None or self._columns[0] != count:
-            order = np.argsort(self.pool.arrays.column[:count], kind="stable")
-            places = np.arange(len(self.pool.columns) + 1)
-            bounds = np.searchsorted(self.pool.arrays.column[order], places)
-            self._columns = count, order, bounds
-        return self._columns[1:]
-
-    def has_several(self, position: int) -> bool:
-        """Is a query an OR of several expressions?"""
-        return len(self._of_position.get(position, ())) > 1
-
-    def sizes(self, positions: Numbers) -> Numbers:
-        """The number of expressions of each query."""
-        return np.array([len(self._of_position[p]) for p in positions.tolist()], np.int64)
+    def group_by_column(self) -> tuple[Numbers, Numbers]:
+        """Return the predicates in the order of their columns, and where each column begins."""
+        count, column = len(self.predicates), self.predicates.arrays.column
+        if self._by_column is None or self._by_column[0] != count:
+            order = np.argsort(column[:count], kind="stable")
+            places = np.arange(len(self.predicates.columns) + 1)
+            self._by_column = count, order, np.searchsorted(column[order], places)
+        return self._by_column[1:]
 
     def adapt(self) -> None:
-        """Learn from the events so far: Table VI, Equation 15, and recycling."""
-        self._fit_capacity(int(self.tree.state[LIVE_EXPRESSIONS]))
+        """Learn from the events so far: capacity (Table VI), β (Equation 15), and recycling."""
+        self._fit_capacity(self.live)
         if self.options.beta is None:
-            self.beta = 0.5 - measure_false_rate(self.tree) / 2
+            self.beta = 0.5 - measure_false_rate(self.arrays) / 2
         self._waited += 1
         if self.options.adapt and self._waited >= self._patience:
             self._waited = 0
             again = recycle_low_ranked(
-                self.tree,
-                self.expressions,
-                self.pool.arrays,
+                self.arrays,
+                self.expressions.arrays,
+                self.predicates.arrays,
                 self._policy(),
                 self.options.threshold,
                 self.options.window,
             )
             self._insert(again)
             self.recycled += len(again)
+            # Wait twice as long after each recycling, so that a steady stream comes to rest.
             self._patience = 2 * self._patience if len(again) else 1
 
     def _fit_capacity(self, expressions: int) -> None:
-        """Let leaves grow or shrink with what there is, and with what was seen to match."""
-        seen = int(self._seen[EVENTS]), int(self._seen[MATCHES])
-        wanted = choose_capacity(self.options.capacity, expressions, *seen)
+        """Let leaves grow or shrink with the number of expressions and with what matched."""
+        observed = int(self.seen[EVENTS]), int(self.seen[MATCHES])
+        wanted = choose_capacity(self.options.capacity, expressions, *observed)
         before, self.capacity = self.capacity, wanted
         if wanted >= CAPACITY_CHANGE * before or before >= CAPACITY_CHANGE * wanted:
             self._grow()
-            fit_leaves(self.tree, self.expressions, self.pool.arrays, self._policy())
+            fit_leaves(self.arrays, self.expressions.arrays, self.predicates.arrays, self._policy())
             self._insert(np.empty(0, np.int64))
         else:
             self.capacity = before
 
-    # -- what there is to see
 
-    def filing(self, position: int) -> Filing:
-        """The leaf of a query, or of each of its expressions."""
-        from headgate.matching.be_tree.inspection import describe_path
-
-        numbers = self._of_position[position]
-        if not numbers:
-            return Filing("be_tree", "never: no event can match it")
-        leaves = sorted({int(self.expressions.leaf[number]) for number in numbers})
-        paths = [" → ".join(describe_path(self, b)) for b in leaves]
-        if paths == ["root"]:
-            return Filing("be_tree", "at the root: every event looks at it")
-        return Filing("be_tree", "by attribute and value, from the root to a leaf", tuple(paths))
-
-    def describe(self) -> dict[str, Any]:
-        from headgate.matching.be_tree.inspection import measure_shape
-
-        candidates, matched = int(self._seen[CANDIDATES]), int(self._seen[MATCHES])
-        pool, tree = self.pool, self.tree
-        arrays = [*self.expressions, *pool.arrays, *pool.bits[1:], pool.uses]
-        live_records = int(tree.bucket[: tree.state[USED_BUCKETS], LEAF_SIZE].sum())
-        return {
-            "expressions": int(tree.state[LIVE_EXPRESSIONS]),
-            "predicates": pool.live,
-            "in_bitmap": sum(len(block.predicates) for block in pool.blocks.values()),
-            "bitmap_bytes": int(pool.bits.bits.nbytes),
-            **measure_shape(self),
-            "capacity": self.capacity,
-            "beta": self.beta,
-            "recycled": self.recycled,
-            "events": int(self._seen[EVENTS]),
-            "candidates": candidates,
-            "false_candidates": round(1 - matched / candidates, 4) if candidates else None,
-            "bytes": 4 * live_records
-            + sum(one.nbytes for one in arrays)
-            + int(tree.state[USED_BUCKETS]) * 8 * (8 + 14)
-            + tree.table.nbytes
-            + tree.partition.nbytes,
-        }
-
-
-def empty_tree() -> TreeArrays:
-    """A root without expressions, and room for little."""
+def _allocate_arrays() -> TreeArrays:
+    """Return the arrays of an empty tree, which has no root yet."""
     return TreeArrays(
-        np.zeros((64, 8), np.int64),
-        np.zeros((64, 14), np.int64),
-        np.zeros((64, 8), np.int64),
-        np.zeros(64, np.float64),
-        np.zeros(1 << 12, np.int32),
-        np.full((256, 4), NONE, np.int64),
-        np.array([0, NONE, 0, NONE, 0, 0, 1, 0], np.int64),
-        np.zeros(1 << 10, np.int64),
-        np.zeros(0, np.int64),
-        np.zeros(0, np.int64),
+        bucket=np.zeros((64, 8), np.int64),
+        fact=np.zeros((64, 14), np.int64),
+        partition=np.zeros((64, 8), np.int64),
+        penalty=np.zeros(64, np.float64),
+        records=np.zeros(1 << 12, np.int32),
+        table=np.full((256, 4), NONE, np.int64),
+        state=np.array([0, NONE, 0, NONE, 0, 0, 1, 0], np.int64),
+        pending=np.zeros(1 << 10, np.int64),
+        domain_low=np.zeros(0, np.int64),
+        domain_high=np.zeros(0, np.int64),
     )
-
-
-def compacted(expressions: ExpressionArrays, count: int) -> tuple[ExpressionArrays, int]:
-    """The same without the predicates of expressions that are gone, and how many there are."""
-    predicate = np.zeros(len(expressions.predicate), np.int32)
-    used = copy_live_predicates(expressions, count, predicate)
-    return expressions._replace(predicate=predicate), used

@@ -1,4 +1,4 @@
-"""Values as numbers for the tree: the *point* where a value lies, and the *key* it is hashed by.
+"""Values as numbers for the tree: the *point* where one lies, its hash *key*, and its *label*.
 
 Points ascend with the values and are 64 bits wide, so that an interval of values lies inside the
 interval of its points, whatever the type. Two values may share a point: what the tree finds by it
@@ -19,13 +19,13 @@ TEXT_BYTES = 8
 
 
 def fits_in_64_bits(type_: Type) -> bool:
-    """Are the ordinals of a type their own points?"""
+    """Return whether the ordinals of a type fit into 64 bits, so that they are their own points."""
     wide = isinstance(type_, DecimalType) and type_.precision > WIDEST_CODED
     return not wide and not isinstance(type_, String)
 
 
 def to_point(ordinal: Ordinal) -> int:
-    """The point of an ordinal.
+    """Return the point of an ordinal.
 
     >>> point_of(7), point_of(10**30) == MOST, point_of("ab") < point_of("b")
     (7, True, True)
@@ -37,7 +37,7 @@ def to_point(ordinal: Ordinal) -> int:
 
 
 def to_key(ordinal: Any) -> int:
-    """What an ordinal is hashed by: itself where it is its own point."""
+    """Return the key that an ordinal is hashed by: itself where it is its own point."""
     return (
         hash(ordinal)
         if isinstance(ordinal, str) or not MIN_POINT <= ordinal <= MAX_POINT
@@ -46,10 +46,10 @@ def to_key(ordinal: Any) -> int:
 
 
 def widen(low: int, high: int, least: int, most: int) -> tuple[int, int]:
-    """A domain that reaches from `least` to `most` too, and has doubled where it grew.
+    """Return a domain that reaches from `least` to `most` too, and has doubled where it grew.
 
-    Each time it grows the tree is put in order below an attribute, so it grows seldom. A domain of
-    which nothing is known yet is the point `MAX_POINT` alone.
+    Each time it grows, what lies below an attribute is inserted anew, so it grows seldom. A domain
+    of which nothing is known yet is the point `MAX_POINT` alone.
 
     >>> widened(10, 19, 5, 12), widened(10, 19, 12, 100), widened(MOST, MOST, 5, 7)
     ((0, 19), (10, 100), (5, 7))
@@ -68,12 +68,16 @@ LABEL_STRIDE = 1 << 32
 
 
 class Labels:
-    """The constants of one column, ascending, and their labels.
+    """Numbers for the values of a column that do not fit into 64 bits, which ascend with them.
+
+    A value's label is that of the greatest constant that is not above it. A new constant gets a
+    label between its neighbours', so that what is labelled already keeps its label, until there is
+    no room between two of them.
 
     >>> labels = Labels()
-    >>> [labels.add(text) for text in ("m", "z", "a", "n")], labels.of("b") == labels.of("a")
+    >>> [labels.add(text) for text in ("m", "z", "a", "n")], labels.label("b") == labels.label("a")
     ([False, False, False, False], True)
-    >>> labels.of("a") < labels.of("m") < labels.of("n") < labels.of("z"), labels.of("A") == LEAST
+    >>> labels.label("a") < labels.label("m") < labels.label("n") < labels.label("z"), labels.label("A") == LEAST
     (True, True)
     """
 
@@ -82,7 +86,7 @@ class Labels:
         self._labels: list[int] = []
 
     def add(self, constant: Any) -> bool:
-        """Take in a constant; True if all got new labels because there was no room."""
+        """Add a constant; return whether all got new labels because there was no room."""
         place = bisect_left(self._constants, constant)
         if place < len(self._constants) and self._constants[place] == constant:
             return False
@@ -97,7 +101,7 @@ class Labels:
         self._labels = [LABEL_STRIDE * number for number in range(len(self._labels))]
         return True
 
-    def of(self, ordinal: Any) -> int:
-        """The label of a value."""
+    def label(self, ordinal: Any) -> int:
+        """Return the label of a value."""
         place = bisect_right(self._constants, ordinal)
         return self._labels[place - 1] if place else MIN_POINT

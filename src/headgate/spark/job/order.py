@@ -92,7 +92,7 @@ class Leader:
         index = self._index_over(snapshot, stream)
         if index is None or not index.learn(statistics):
             return None
-        found = index.published()
+        found = index.publish()
         if found != self.order:
             self.order = found
             self._keep(found)
@@ -162,7 +162,7 @@ def _merged(learned: Sequence[dict[str, Any]], most: int) -> Statistics | None:
 def _evaluation(sequence: list[str], statistics: Statistics, why: str | None) -> Evaluation:
     from headgate.matching.asc.monitor import Period
 
-    batch = Period.of(statistics.tally, before=0)
+    batch = Period.from_tally(statistics.tally, before=0)
     return Evaluation(
         sequence, round(batch.dropping, 4), round(batch.cost, 3), round(batch.micro, 3), why
     )

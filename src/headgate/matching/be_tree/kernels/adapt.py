@@ -1,4 +1,7 @@
-"""Self-adjustment (section 5): what ranks too low, or was cut by too small a domain, moves."""
+"""Self-adjustment: move what ranks too low, or was cut by too small a domain.
+
+"Analysis and optimization for Boolean expression indexing", section 5.
+"""
 
 from __future__ import annotations
 
@@ -32,40 +35,47 @@ from headgate.matching.be_tree.kernels.pools import (
     header_size,
 )
 
-MIN_OPERATIONS = 16  # before anything is judged
+MIN_OPERATIONS = 16  # that a node has seen before it is judged
 
 
 @kernel
 def recycle_attributes(tree, expressions, predicates, policy, wanted):
-    """Take out all partitions by some attributes, and everything below; gives the expressions."""
-    found = np.empty(tree.state[LIVE_EXPRESSIONS], np.int64)
+    """Take out all partitions by the `wanted` attributes; return the expressions below them."""
+    # a partition that lies below another one is free by the time it is reached
+    recycled = np.empty(tree.state[LIVE_EXPRESSIONS], np.int64)
     used = 0
     for partition in range(tree.state[USED_PARTITIONS]):
         attribute = tree.partition[partition, ATTRIBUTE]
         if attribute != NONE and wanted[attribute]:
-            used = take_out_partition(tree, expressions, predicates, policy, partition, found, used)
+            used = take_out_partition(
+                tree, expressions, predicates, policy, partition, recycled, used
+            )
     tree.state[LIVE_EXPRESSIONS] -= used
-    return found[:used]
+    return recycled[:used]
 
 
 @kernel
-def take_out_partition(tree, expressions, predicates, policy, partition, found, used):
-    """Add the expressions of a partition to those found, and take it out of the tree."""
+def take_out_partition(tree, expressions, predicates, policy, partition, recycled, used):
+    """Take a partition out of the tree, and append its expressions; return how many there are."""
+    # the first `used` entries of `recycled` are taken; what is above may be too small now
     home, inside = tree.partition[partition, HOME], list_expressions_below(tree, partition)
     detach_partition(tree, expressions, partition, inside)
-    found[used : used + len(inside)] = inside
+    recycled[used : used + len(inside)] = inside
     shrink_upwards(tree, expressions, predicates, policy, home, header_size(policy.bloom))
     return used + len(inside)
 
 
 @kernel
 def fit_leaves(tree, expressions, predicates, policy):
-    """Fit the leaves to another capacity: those that are over it are to be cut, and partitions that
-    a leaf can hold are given up, as far as the pools have room."""
+    """Fit the leaves to another capacity, as far as the arrays have room.
+
+    Those that are over it are to be cut, and partitions that a leaf can hold are dissolved.
+    """
     fact = tree.fact
     for b in range(tree.state[USED_BUCKETS]):
         if fact[b, HASHED] != NONE:
             fact[b, CAPACITY] = policy.capacity
+    # The newest first: they are the deepest, and what they hold counts for those above.
     for partition in range(tree.state[USED_PARTITIONS] - 1, -1, -1):
         if tree.partition[partition, ATTRIBUTE] == NONE:
             continue
@@ -82,8 +92,9 @@ def fit_leaves(tree, expressions, predicates, policy):
 
 @kernel
 def rank_nodes(tree, alpha, beta):
-    """The rank of each leaf (Equations 10 to 13), and of each partition: the sum of its leaves'.
-    And the operations that the leaves of each partition have seen.
+    """Return the rank of each leaf and partition, and the operations that partitions have seen.
+
+    Equations 10 to 13; the rank of a partition is the sum of its leaves' ranks.
 
     Equation 10 sums over children, as the errata say. Nothing is evaluated but in leaves, so what
     an inner node discards is what its leaves do.
@@ -94,6 +105,7 @@ def rank_nodes(tree, alpha, beta):
     for b in range(tree.state[USED_BUCKETS]):
         if tree.fact[b, HASHED] == NONE or tree.fact[b, LEAF_COUNT] == 0:
             continue
+        # Go up to the root: `cut` partitions on the path, `decided` of them by hashing.
         decided, cut = 0, 0
         owner, at = tree.fact[b, OWNER], b
         while owner != NONE:
@@ -105,6 +117,7 @@ def rank_nodes(tree, alpha, beta):
         gain = (1.0 - beta) * decided * count + beta * (cut - decided) * count
         loss = tree.fact[b, DISCARDED] / max(1, tree.fact[b, VISITS])
         leaf[b] = (1.0 - alpha) * gain - alpha * loss
+        # Add rank and operations to every partition above.
         owner = tree.fact[b, OWNER]
         while owner != NONE:
             inner[owner] += leaf[b]
@@ -115,7 +128,7 @@ def rank_nodes(tree, alpha, beta):
 
 @kernel
 def recycle_low_ranked(tree, expressions, predicates, policy, threshold, window):
-    """Take out partitions and leaves whose rank is below the threshold; gives their expressions.
+    """Take out partitions and leaves whose rank is below the threshold; return their expressions.
 
     A node is judged when it has seen as many operations as the window says, and begins a new one
     then. Partitions get their ranks as scores, so that what is reinserted avoids bad ones.
@@ -124,7 +137,7 @@ def recycle_low_ranked(tree, expressions, predicates, policy, threshold, window)
     for partition in range(len(inner)):
         gain = (1.0 - policy.alpha) * tree.partition[partition, PARTITION_SIZE]
         tree.penalty[partition] = gain - inner[partition]
-    found = np.empty(tree.state[LIVE_EXPRESSIONS], np.int64)
+    recycled = np.empty(tree.state[LIVE_EXPRESSIONS], np.int64)
     used = 0
     fact = tree.fact
     for partition in range(len(inner)):
@@ -132,7 +145,10 @@ def recycle_low_ranked(tree, expressions, predicates, policy, threshold, window)
             continue
         size = tree.partition[partition, PARTITION_SIZE]
         if operations[partition] >= max(MIN_OPERATIONS, window * size):
-            used = take_out_partition(tree, expressions, predicates, policy, partition, found, used)
+            used = take_out_partition(
+                tree, expressions, predicates, policy, partition, recycled, used
+            )
+    # Then the leaves of what is left; the root's own leaf has nowhere else to go.
     for b in range(len(leaf)):
         seen = fact[b, VISITS] + fact[b, CHANGES]
         if fact[b, HASHED] == NONE or fact[b, OWNER] == NONE:
@@ -148,17 +164,20 @@ def recycle_low_ranked(tree, expressions, predicates, policy, threshold, window)
         if leaf[b] < threshold and fact[b, LEAF_COUNT]:
             for e in list_leaf(tree, b):
                 remove_expression(tree, expressions, e)
-                found[used] = e
+                recycled[used] = e
                 used += 1
             shrink_upwards(tree, expressions, predicates, policy, b, header_size(policy.bloom))
     tree.state[LIVE_EXPRESSIONS] -= used
-    return found[:used]
+    return recycled[:used]
 
 
 @kernel
 def measure_false_rate(tree):
-    """How often an expression that covered predicates alone led to is a false candidate: φ of
-    Equation 15."""
+    """Return how often an expression that only covered predicates led to is a false candidate.
+
+    This is φ of Equation 15.
+    """
+    # leaves of binary trees: neither hashed (there predicates are subsumed) nor the root
     seen, false = 0, 0
     for b in range(tree.state[USED_BUCKETS]):
         if tree.fact[b, HASHED] == 0 and tree.fact[b, OWNER] != NONE:

@@ -1,9 +1,9 @@
-"""Insertion and deletion, each O(k log N): k predicates, and a domain of N points.
+"""Insert and delete expressions, each in O(k log N): k predicates, and a domain of N points.
 
 Insertion follows one path (Algorithm 3). Deletion is our own design, as the paper's is in an
 appendix that is not at hand: an expression knows the bucket that holds it, so nothing is searched.
-What a deletion leaves behind is put in order on the way up: halves that hold little are merged
-(Rule 3), and partitions that are worth less than `fewest` expressions are given up.
+What a deletion leaves too small is removed on the way up: halves that hold little are merged (Rule
+3), and partitions of fewer than `min_size` expressions are dissolved.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ from headgate.matching.be_tree.kernels.pools import (
 
 @kernel
 def insert_expressions(tree, expressions, predicates, policy, numbers, begin, cutting):
-    """Insert expressions one after the other; how many of `numbers` are in.
+    """Insert expressions one after the other; return how many of `numbers` are in.
 
-    It ends early where the pools must grow first: call it again then.
+    It ends early where the arrays must grow first: call it again then.
     """
+    # what an earlier call has left over the capacity
     if cutting and not cut_pending(tree, expressions, predicates, policy):
         return begin
     head = header_size(policy.bloom)
@@ -66,7 +67,7 @@ def insert_expressions(tree, expressions, predicates, policy, numbers, begin, cu
             tree.pending
         ):
             return i
-        b = find_home(tree, expressions, predicates, policy, e)
+        b = find_home(tree, expressions, predicates, policy, e)  # may make one or two buckets
         if not has_room(tree, b, max_record_size(expressions, e, head)):
             return i
         append_expression(tree, expressions, predicates, policy.bloom, b, e)
@@ -83,7 +84,8 @@ def insert_expressions(tree, expressions, predicates, policy, numbers, begin, cu
 
 @kernel
 def reinsert_expressions(tree, expressions, predicates, policy, b, head):
-    """Before a leaf is cut, look whether some of it has a better place by now (section 5.2)."""
+    """Before a leaf is cut, move those of it that have a better place by now (section 5.2)."""
+    # a share of them by chance; the list was made before any of them moves
     for e in list_leaf(tree, b):
         if draw_random(tree.state) < policy.reinserted:
             if tree.state[USED_BUCKETS] + 2 > len(tree.bucket) or tree.state[
@@ -100,9 +102,9 @@ def reinsert_expressions(tree, expressions, predicates, policy, b, head):
 
 @kernel
 def remove_expressions(tree, expressions, predicates, policy, numbers, begin):
-    """Delete expressions one after the other; how many of `numbers` are out.
+    """Delete expressions one after the other; return how many of `numbers` are out.
 
-    It ends early where the pools must grow first: call it again then.
+    It ends early where the arrays must grow first: call it again then.
     """
     head = header_size(policy.bloom)
     if not cut_pending(tree, expressions, predicates, policy):
@@ -110,6 +112,7 @@ def remove_expressions(tree, expressions, predicates, policy, numbers, begin):
     for i in range(begin, len(numbers)):
         b = remove_expression(tree, expressions, numbers[i])
         tree.state[LIVE_EXPRESSIONS] -= 1
+        # a leaf that was extended may shrink to fewer multiples of the capacity
         tree.fact[b, CAPACITY] = fit_capacity(tree.fact[b, LEAF_COUNT], policy.capacity)
         shrink_upwards(tree, expressions, predicates, policy, b, head)
         if not cut_pending(tree, expressions, predicates, policy):
@@ -119,11 +122,13 @@ def remove_expressions(tree, expressions, predicates, policy, numbers, begin):
 
 @kernel
 def shrink_upwards(tree, expressions, predicates, policy, b, head):
-    """Merge and give up what a deletion has left too small, from a bucket upwards."""
+    """Merge and dissolve what a deletion has left too small, from a bucket upwards."""
+    # Each turn removes one node and goes on with the bucket above it; it ends at the root, at a
+    # node that must stay, or where the array of records has no room to move expressions up.
     while tree.fact[b, OWNER] != NONE:
         owner, parent = tree.fact[b, OWNER], tree.fact[b, PARENT]
         home = tree.partition[owner, HOME]
-        if tree.partition[owner, PARTITION_SIZE] < policy.fewest:
+        if tree.partition[owner, PARTITION_SIZE] < policy.min_size:
             if not dissolve_partition(tree, expressions, predicates, policy, owner, head):
                 return
             b = home
@@ -146,7 +151,7 @@ def shrink_upwards(tree, expressions, predicates, policy, b, head):
 
 @kernel
 def merge_halves(tree, expressions, predicates, policy, b, head):
-    """Rule 3: if a bucket is open, and it and its halves hold little, they become one again."""
+    """Merge a bucket with its halves if all are without partitions and hold little (Rule 3)."""
     left, right = tree.bucket[b, LEFT], tree.bucket[b, RIGHT]
     if tree.bucket[b, FIRST_PARTITION] != NONE:
         return False
@@ -154,6 +159,7 @@ def merge_halves(tree, expressions, predicates, policy, b, head):
         if tree.bucket[half, FIRST_PARTITION] != NONE or tree.bucket[half, LEFT] != NONE:
             return False
     total = tree.fact[b, LEAF_COUNT] + tree.fact[left, LEAF_COUNT] + tree.fact[right, LEAF_COUNT]
+    # at half the capacity, so that the next insertion does not halve it again
     if 2 * total > policy.capacity:
         return False
     need = 0
@@ -176,6 +182,7 @@ def merge_halves(tree, expressions, predicates, policy, b, head):
 @kernel
 def dissolve_partition(tree, expressions, predicates, policy, partition, head):
     """Move the few expressions of a partition to the leaf above it, and drop the partition."""
+    # make room for all of them first, or leave everything as it is
     home = tree.partition[partition, HOME]
     inside = list_expressions_below(tree, partition)
     need = 0
@@ -193,7 +200,8 @@ def dissolve_partition(tree, expressions, predicates, policy, partition, head):
 
 @kernel
 def list_expressions_below(tree, partition):
-    """The expressions in all leaves below a partition."""
+    """Return the expressions in all leaves below a partition."""
+    # a partition counts them, so the array has the right size at once
     inside = np.empty(tree.partition[partition, PARTITION_SIZE], np.int64)
     used = 0
     for b in list_buckets_below(tree, partition):
@@ -205,14 +213,15 @@ def list_expressions_below(tree, partition):
 
 @kernel
 def list_buckets_below(tree, partition):
-    """All buckets below a partition, each before those that are below it."""
+    """Return all buckets below a partition, each before those that are below it."""
     return list_buckets(tree, -1 - partition)
 
 
 @kernel
 def list_buckets(tree, node):
-    """A bucket, or a partition that is written as −1 − p, and all buckets below it, depth first."""
-    found, used = np.empty(16, np.int64), 0
+    """Return all buckets from a node downwards, depth first; partition p is the node −1 − p."""
+    # `walk` is a stack of nodes that grows as needed; `buckets` is what was reached
+    buckets, used = np.empty(16, np.int64), 0
     walk, depth = np.empty(16, np.int64), 1
     walk[0] = node
     while depth:
@@ -220,10 +229,10 @@ def list_buckets(tree, node):
         node = walk[depth]
         if depth + 3 > len(walk):
             walk = np.concatenate((walk, np.empty(len(walk), np.int64)))
-        if used == len(found):
-            found = np.concatenate((found, np.empty(len(found), np.int64)))
+        if used == len(buckets):
+            buckets = np.concatenate((buckets, np.empty(len(buckets), np.int64)))
         if node >= 0:
-            found[used] = node
+            buckets[used] = node
             used += 1
             for half in (tree.bucket[node, LEFT], tree.bucket[node, RIGHT]):
                 if half != NONE:
@@ -248,21 +257,23 @@ def list_buckets(tree, node):
             walk[depth] = hashed
             depth += 1
             hashed = tree.fact[hashed, NEXT_HASHED]
-    return found[:used]
+    return buckets[:used]
 
 
 @kernel
 def detach_partition(tree, expressions, partition, inside):
     """Take a partition out of the tree, with all buckets and partitions below it."""
+    # `inside` are its expressions, which then have no leaf
     owner = tree.fact[tree.partition[partition, HOME], OWNER]
     while owner != NONE:
         tree.partition[owner, PARTITION_SIZE] -= len(inside)
         owner = tree.fact[tree.partition[owner, HOME], OWNER]
     for e in inside:
         expressions.leaf[e] = NONE
-    found = list_buckets_below(tree, partition)
-    for i in range(len(found) - 1, -1, -1):
-        b = found[i]
+    # From the bottom upwards, so that a bucket's partitions are empty when they are dropped.
+    buckets = list_buckets_below(tree, partition)
+    for i in range(len(buckets) - 1, -1, -1):
+        b = buckets[i]
         while tree.bucket[b, FIRST_PARTITION] != NONE:
             drop_partition(tree, tree.bucket[b, FIRST_PARTITION])
         if tree.fact[b, HASHED] == 1:

@@ -1,9 +1,10 @@
-"""A leaf that is over its capacity is cut: Algorithms 5 and 6 of the BE-Tree paper.
+"""Cut a leaf that is over its capacity: Algorithms 5 and 6 of the BE-Tree paper.
 
-What the paper does by recursion is done here by a stack of buckets, `Tree.pending`, one step at a
-time, so that the pools can grow between two steps. The three rules of section 4.3 hold after each:
+"Analysis and optimization for Boolean expression indexing". What the paper does by recursion is
+done here by a stack of buckets, `TreeArrays.pending`, one step at a time, so that the arrays can
+grow between two steps. The three rules of section 4.3 hold after each:
 an expression lies in the smallest bucket that encloses it, a bucket is halved before it is
-partitioned, and only halves of a bucket without partitions are merged (`remove`).
+partitioned, and only halves of a bucket without partitions are merged (`change`).
 
 Where no attribute is shared by enough expressions, Algorithm 5 would not end: the leaf is extended
 instead (section 4.2), by as many times the capacity as it takes.
@@ -57,7 +58,7 @@ from headgate.matching.be_tree.kernels.pools import (
 
 @kernel
 def mark_pending(tree, b):
-    """Have the leaf of a bucket cut, if it is over its capacity; later, if too many are waiting."""
+    """Have the leaf of a bucket cut if it is over its capacity; later, if too many are waiting."""
     if tree.fact[b, LEAF_COUNT] <= tree.fact[b, CAPACITY]:
         return
     if tree.state[PENDING_COUNT] == len(tree.pending):
@@ -69,16 +70,18 @@ def mark_pending(tree, b):
 
 @kernel
 def cut_pending(tree, expressions, predicates, policy):
-    """Cut until nothing is pending; False if the pools must grow first."""
+    """Cut until nothing is pending; return False if the arrays must grow first."""
     while tree.state[PENDING_COUNT]:
         b = tree.pending[tree.state[PENDING_COUNT] - 1]
         fact = tree.fact
+        # a free bucket, or one that was cut in the meantime
         if fact[b, HASHED] == NONE or fact[b, LEAF_COUNT] <= fact[b, CAPACITY]:
             fact[b, CAPACITY] = fit_capacity(fact[b, LEAF_COUNT], policy.capacity)
             tree.state[PENDING_COUNT] -= 1
             continue
         if not has_room_to_cut(tree, b):
             return False
+        # Rule 2: halve as long as that is possible, and only then partition.
         if is_halvable(tree, policy, b):
             halve(tree, expressions, predicates, policy, b)
         elif not partition_leaf(tree, expressions, predicates, policy, b):
@@ -88,13 +91,15 @@ def cut_pending(tree, expressions, predicates, policy):
 
 @kernel
 def fit_capacity(count, capacity):
-    """The capacity of a leaf that holds so many and cannot be cut any further (Equation 9)."""
+    """Return the capacity of a leaf that holds so many and cannot be cut any further (Equation 9)."""
     return max(1, -(-count // capacity)) * capacity
 
 
 @kernel
 def has_room_to_cut(tree, b):
-    """Is there room for whatever one step makes of a leaf?"""
+    """Return whether there is room for whatever one step makes of a leaf."""
+    # At worst each expression gets a bucket of its own, and each of these blocks has slack and
+    # was moved on its way.
     count, used = tree.fact[b, LEAF_COUNT], tree.bucket[b, LEAF_SIZE]
     wanted = 4 * used + (2 * BLOCK_SLACK) * count + 4 * BLOCK_SLACK
     return (
@@ -107,7 +112,8 @@ def has_room_to_cut(tree, b):
 
 @kernel
 def is_halvable(tree, policy, b):
-    """Is it a bucket of a binary tree that is neither halved yet nor a single point? (Rule 2)"""
+    """Return whether a bucket of a binary tree is neither halved yet nor a single point (Rule 2)."""
+    # the root has no owner, and a hashed bucket is one value
     return (
         tree.fact[b, OWNER] != NONE
         and tree.fact[b, HASHED] == 0
@@ -119,7 +125,7 @@ def is_halvable(tree, policy, b):
 
 @kernel
 def halve(tree, expressions, predicates, policy, b):
-    """Space clustering: two halves, and the expressions that one of them encloses move there."""
+    """Halve a bucket (space clustering): expressions that a half encloses move there."""
     owner = tree.fact[b, OWNER]
     attribute = tree.partition[owner, ATTRIBUTE]
     low, high = tree.bucket[b, LOW], tree.bucket[b, HIGH]
@@ -127,6 +133,7 @@ def halve(tree, expressions, predicates, policy, b):
     left = add_bucket(tree, owner, b, low, cut, policy.capacity)
     right = add_bucket(tree, owner, b, cut + 1, high, policy.capacity)
     tree.bucket[b, LEFT], tree.bucket[b, RIGHT] = left, right
+    # Records that stay are moved up in place: `kept` is where they end, `place` the one in hand.
     start, end = tree.domain_low[attribute], tree.domain_high[attribute]
     records, count = tree.records, tree.fact[b, LEAF_COUNT]
     place = kept = tree.bucket[b, LEAF_BEGIN]
@@ -150,7 +157,7 @@ def halve(tree, expressions, predicates, policy, b):
 
 @kernel
 def find_predicate(expressions, predicates, e, attribute):
-    """The predicate of an expression on an attribute that it can be cut by; or NONE."""
+    """Return the predicate of an expression on an attribute that it can be cut by; or NONE."""
     for k in range(expressions.start[e], expressions.start[e] + expressions.count[e]):
         p = expressions.predicate[k]
         if predicates.column[p] == attribute and predicates.flags[p] & CUTTABLE:
@@ -160,9 +167,9 @@ def find_predicate(expressions, predicates, e, attribute):
 
 @kernel
 def partition_leaf(tree, expressions, predicates, policy, b):
-    """Space partitioning: the best attribute gets a partition, and its expressions move there.
+    """Give the best attribute a partition (space partitioning), and move its expressions there.
 
-    False if no attribute is shared by enough expressions.
+    Return False if no attribute is shared by enough expressions.
     """
     inside = list_leaf(tree, b)
     attribute, equality = choose_attribute(tree, expressions, predicates, policy, b, inside)
@@ -197,7 +204,7 @@ def partition_leaf(tree, expressions, predicates, policy, b):
 
 @kernel
 def keep_record(records, place, kept):
-    """Move a record up to where the others that stay in its leaf end."""
+    """Move a record up to where the others that stay in its leaf end; return its own end."""
     size = records[place]
     for i in range(size):
         records[kept + i] = records[place + i]
@@ -206,7 +213,8 @@ def keep_record(records, place, kept):
 
 @kernel
 def end_leaf(tree, b, kept, count):
-    """A leaf that had `count` expressions ends where those that were kept do."""
+    """Let a leaf that had `count` expressions end where those that were kept do."""
+    # count them by walking from record to record, as their sizes differ
     begin, left = tree.bucket[b, LEAF_BEGIN], 0
     place = begin
     while place < kept:
@@ -219,7 +227,7 @@ def end_leaf(tree, b, kept, count):
 
 @kernel
 def has_equality(tree, expressions, predicates, b, e):
-    """Has an expression an equality predicate that the path to a bucket has not used?"""
+    """Return whether an expression has an equality predicate that the path to a bucket lacks."""
     for k in range(expressions.start[e], expressions.start[e] + expressions.count[e]):
         p = expressions.predicate[k]
         flags = predicates.flags[p]
@@ -234,13 +242,14 @@ def has_equality(tree, expressions, predicates, b, e):
 
 @kernel
 def choose_attribute(tree, expressions, predicates, policy, b, inside):
-    """The attribute of the highest rank (Equation 14), and whether equality predicates made it so.
+    """Return the attribute of the highest rank (Equation 14), and whether equality made it so.
 
     Gain counts the expressions, by 1 − β where their predicate would be subsumed and by β where it
     would be covered; loss is 0, or the average number of expressions with the same predicate.
     """
     attributes = len(tree.domain_low)
-    number = np.zeros((2, attributes), np.int64)  # with any predicate, and with equality
+    # row 0: expressions with any predicate on the attribute, row 1: with an equality predicate
+    number = np.zeros((2, attributes), np.int64)
     gain = np.zeros((2, attributes), np.float64)
     for e in inside:
         for k in range(expressions.start[e], expressions.start[e] + expressions.count[e]):
@@ -255,11 +264,12 @@ def choose_attribute(tree, expressions, predicates, policy, b, inside):
                 number[1, attribute] += equal
                 gain[1, attribute] += equal * weight
     loss = estimate_losses(predicates, expressions, inside, attributes, policy.histogram)
+    # Ranked directories use up equality predicates first: these lead to one bucket by hashing.
     first = 1 if policy.directory == RANKED else 0
     for equality in range(first, -1, -1):
         best, rank = np.int64(NONE), -np.inf
         for attribute in range(attributes):
-            if number[equality, attribute] >= policy.fewest:
+            if number[equality, attribute] >= policy.min_size:
                 its = (1.0 - policy.alpha) * gain[equality, attribute] - policy.alpha * loss[
                     attribute
                 ]
@@ -272,7 +282,7 @@ def choose_attribute(tree, expressions, predicates, policy, b, inside):
 
 @kernel
 def estimate_losses(predicates, expressions, inside, attributes, wanted):
-    """By attribute: how many expressions share a predicate, on average; 0 where not wanted."""
+    """Return by attribute how many expressions share a predicate on average; 0 if not wanted."""
     loss = np.zeros(attributes, np.float64)
     if not wanted:
         return loss
@@ -286,6 +296,7 @@ def estimate_losses(predicates, expressions, inside, attributes, wanted):
             if predicates.flags[expressions.predicate[k]] & CUTTABLE:
                 listed[used] = expressions.predicate[k]
                 used += 1
+    # Sorted, equal predicates stand side by side, so the distinct ones can be counted.
     listed = np.sort(listed[:used])
     total, distinct = np.zeros(attributes, np.int64), np.zeros(attributes, np.int64)
     for i in range(used):

@@ -1,4 +1,7 @@
-"""The kernels of events that are expressions: how sets are related, and where an event leads."""
+"""Events that are expressions themselves: how sets are related, and which buckets to visit.
+
+`semantics` explains the six ways in which such an event may match a query.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +27,17 @@ from headgate.matching.be_tree.kernels.pools import (
     TOP_BUCKET,
 )
 
-MEETS, INSIDE, AROUND = 0, 1, 2  # see `semantics`
+MEETS, INSIDE, AROUND, SAME = range(4)  # what a query's predicate is to the event's
 
 
 class EventSets(NamedTuple):
-    """By attribute: has the event a set there, is it a single value, and where are its ends."""
+    """The sets of values of one event; every array has an entry for each attribute."""
 
-    has: Any
-    single: Any
-    least: Any
+    has: Any  # does the event have a set on the attribute?
+    single: Any  # is it a single value?
+    least: Any  # the points at its ends
     most: Any
-    key: Any
+    key: Any  # the hash of a single value
 
 
 @kernel
@@ -43,6 +46,7 @@ def set_relation_bits(predicates, order, bounds, columns, start, event_low, even
 
     The event has the intervals from `start[k]` to `start[k + 1]` on column `columns[k]`.
     """
+    # `order` has the predicates by column, those of column c from bounds[c] to bounds[c + 1]
     for k in range(len(columns)):
         low, high = event_low[start[k] : start[k + 1]], event_high[start[k] : start[k + 1]]
         for i in range(bounds[columns[k]], bounds[columns[k] + 1]):
@@ -56,12 +60,13 @@ def set_relation_bits(predicates, order, bounds, columns, start, event_low, even
 
 @kernel
 def are_related(low, high, event_low, event_high, kind):
-    """Is a union of closed intervals to another what the kind says?
+    """Return whether a union of closed intervals is to another what the kind says.
 
     Intervals ascend, and no two of a union touch: so one union lies inside another just where each
     of its intervals lies inside one of the other's.
     """
     if kind == MEETS:
+        # go through both unions at once, past the interval that ends first
         i, j = 0, 0
         while i < len(low) and j < len(event_low):
             if high[i] < event_low[j]:
@@ -80,6 +85,7 @@ def are_related(low, high, event_low, event_high, kind):
 
 @kernel
 def is_inside(low, high, outer_low, outer_high):
+    """Return whether each interval lies inside one of the outer union."""
     j = 0
     for i in range(len(low)):
         while j < len(outer_low) and outer_high[j] < low[i]:
@@ -91,12 +97,13 @@ def is_inside(low, high, outer_low, outer_high):
 
 @kernel
 def match_expression(tree, expressions, event, bits, size, of_query, of_event, out):
-    """The expressions whose predicates are as they should be.
+    """Return the expressions whose predicates have the partners that they need.
 
-    `of_query` asks for all predicates of an expression, `of_event` for as many as the event has. As
-    long as all of an expression's attributes must be the event's, only their partitions are
-    visited; else all are. `out` has room for every expression.
+    With `of_query` all predicates of an expression need one, with `of_event` all `size` of the
+    event. As long as all of an expression's attributes must be the event's, only their partitions
+    are visited; else all are. `out` has room for every expression.
     """
+    # `bits` has a bit for each predicate with a partner; `walk` is a stack of buckets to visit
     used = 0
     walk, depth = np.empty(64, np.int64), 1
     walk[0] = ROOT
@@ -127,7 +134,8 @@ def match_expression(tree, expressions, event, bits, size, of_query, of_event, o
 
 @kernel
 def list_buckets_to_visit(tree, event, partition, c):
-    """The buckets of a partition that the event's set may meet; all, if it has none."""
+    """Return the buckets of a partition that the event's set may meet; all, if it has none."""
+    # hashed buckets first: the one of a single value, or those of a range, one by one
     inside, used = np.empty(16, np.int64), 0
     low, high = event.least[c], event.most[c]
     hashed = tree.partition[partition, FIRST_HASHED]
@@ -141,6 +149,7 @@ def list_buckets_to_visit(tree, event, partition, c):
             inside[used] = hashed
             used += 1
         hashed = tree.fact[hashed, NEXT_HASHED]
+    # Then the binary tree; at most two buckets a level are on the stack, and 64 levels are enough.
     start, end = tree.domain_low[c], tree.domain_high[c]
     low, high = clamp(low, start, end), clamp(high, start, end)
     walk, depth = np.empty(130, np.int64), 0

@@ -1,4 +1,8 @@
-"""Leaves: blocks of records that grow by moving to the end of the pool."""
+"""Leaves: blocks of records that grow by moving to the end of the array.
+
+A record is laid out as `pools` explains; its first number is its size, so that a leaf is read from
+one record to the next.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +37,12 @@ from headgate.matching.be_tree.kernels.pools import (
     pad_count,
 )
 
-BLOCK_SLACK = 48  # numbers that a block has to spare at first
+BLOCK_SLACK = 48  # numbers that a block can take in before it must move
 
 
 @kernel
 def bloom_bit(column, bloom):
-    """The bit of an attribute in a filter of so many bits (section 6.2).
+    """Return the bit of an attribute in a filter of so many bits (section 6.2).
 
     The paper hashes names by sdbm; the number of a column is as good, once it is mixed.
     """
@@ -48,7 +52,7 @@ def bloom_bit(column, bloom):
 
 @kernel
 def is_decided(tree, predicates, b, p):
-    """Does the path to a bucket decide a predicate? Then it is subsumed, in the paper's words."""
+    """Return whether the path to a bucket decides a predicate: it is "subsumed" in the paper."""
     if not predicates.flags[p] & EXACT:
         return False
     owner = tree.fact[b, OWNER]
@@ -56,6 +60,7 @@ def is_decided(tree, predicates, b, p):
         attribute = tree.partition[owner, ATTRIBUTE]
         if attribute == predicates.column[p]:
             low, high = tree.bucket[b, LOW], tree.bucket[b, HIGH]
+            # The ends of a domain also hold what lies outside of it, so they decide nothing.
             inside = tree.domain_low[attribute] < low and high < tree.domain_high[attribute]
             return tree.fact[b, HASHED] == 1 or (low == high and inside)
         b = tree.partition[owner, HOME]
@@ -65,13 +70,13 @@ def is_decided(tree, predicates, b, p):
 
 @kernel
 def max_record_size(expressions, e, head):
-    """The size of an expression's record, if no predicate is decided."""
+    """Return the size of an expression's record if no predicate is decided."""
     return head + pad_count(expressions.count[e])
 
 
 @kernel
 def has_room(tree, b, size):
-    """Can the leaf of a bucket take a record of this size without a larger pool?"""
+    """Return whether the leaf of a bucket can take a record of this size as the array is now."""
     used = tree.bucket[b, LEAF_SIZE]
     return used + size <= tree.fact[b, LEAF_ROOM] or tree.state[USED_RECORDS] + 2 * (
         used + size
@@ -81,6 +86,7 @@ def has_room(tree, b, size):
 @kernel
 def reserve_room(tree, b, size):
     """Move the leaf to a larger block if there is no room for another record."""
+    # The old block stays behind as a gap, until `pack_records` writes all leaves together.
     used = tree.bucket[b, LEAF_SIZE]
     if used + size <= tree.fact[b, LEAF_ROOM]:
         return
@@ -99,7 +105,8 @@ def append_expression(tree, expressions, predicates, bloom, b, e):
     reserve_room(tree, b, max_record_size(expressions, e, head))
     records, place = tree.records, tree.bucket[b, LEAF_BEGIN] + tree.bucket[b, LEAF_SIZE]
     position = expressions.position[e]
-    records[place + 1] = -1 - position if expressions.several[e] else position
+    # A negative position tells matching that the query may match by another expression too.
+    records[place + 1] = -1 - position if expressions.is_alternative[e] else position
     records[place + 2] = e
     for i in range(3, head):
         records[place + i] = 0
@@ -108,6 +115,7 @@ def append_expression(tree, expressions, predicates, bloom, b, e):
         p = expressions.predicate[k]
         if bloom and predicates.flags[p] & CUTTABLE:
             bit = bloom_bit(predicates.column[p], bloom)
+            # records are int32: set the bit in 64 bits, and bring the word back into their range
             word = np.int64(records[place + 3 + bit // 32]) & 0xFFFFFFFF
             word |= np.int64(1) << (bit % 32)
             records[place + 3 + bit // 32] = np.int32(word - (word >> 31 << 32))
@@ -127,7 +135,7 @@ def append_expression(tree, expressions, predicates, bloom, b, e):
 
 @kernel
 def add_to_partitions(tree, b, change):
-    """Count an expression, or discount it, in all partitions above a bucket."""
+    """Add `change` to the number of expressions of all partitions above a bucket."""
     owner = tree.fact[b, OWNER]
     while owner != NONE:
         tree.partition[owner, PARTITION_SIZE] += change
@@ -136,13 +144,14 @@ def add_to_partitions(tree, b, change):
 
 @kernel
 def remove_expression(tree, expressions, e):
-    """Remove an expression from its leaf; gives the bucket."""
+    """Remove an expression from its leaf, and return the bucket."""
     b = expressions.leaf[e]
     records, begin = tree.records, tree.bucket[b, LEAF_BEGIN]
     end = begin + tree.bucket[b, LEAF_SIZE]
     place = begin
     while records[place + 2] != e:
         place += records[place]
+    # Records behind it move up, so that a leaf has no gaps.
     size = records[place]
     for i in range(place, end - size):
         records[i] = records[i + size]
@@ -156,18 +165,18 @@ def remove_expression(tree, expressions, e):
 
 @kernel
 def list_leaf(tree, b):
-    """The expressions in the leaf of a bucket."""
-    found = np.empty(tree.fact[b, LEAF_COUNT], np.int64)
+    """Return the expressions in the leaf of a bucket."""
+    numbers = np.empty(tree.fact[b, LEAF_COUNT], np.int64)
     place = tree.bucket[b, LEAF_BEGIN]
-    for i in range(len(found)):
-        found[i] = tree.records[place + 2]
+    for i in range(len(numbers)):
+        numbers[i] = tree.records[place + 2]
         place += tree.records[place]
-    return found
+    return numbers
 
 
 @kernel
 def is_empty_bucket(tree, b):
-    """Has a bucket neither expressions nor partitions nor halves?"""
+    """Return whether a bucket has neither expressions nor partitions nor halves."""
     return (
         tree.fact[b, LEAF_COUNT] == 0
         and tree.bucket[b, FIRST_PARTITION] == NONE
@@ -178,7 +187,10 @@ def is_empty_bucket(tree, b):
 
 @kernel
 def pack_records(tree, order, size):
-    """The records of the buckets in this order, in a pool of this size, each with some room."""
+    """Return the records of the buckets in this order, in an array of this size, each with room.
+
+    In the order of the tree, an event that goes down it reads records that lie close together.
+    """
     records = np.zeros(size, np.int32)
     used = 0
     for b in order:
@@ -186,6 +198,7 @@ def pack_records(tree, order, size):
         for i in range(length):
             records[used + i] = tree.records[begin + i]
         tree.bucket[b, LEAF_BEGIN] = used
+        # a quarter more than it has, so that a few insertions need not move it
         tree.fact[b, LEAF_ROOM] = length + length // 4 + (8 if length else 0)
         used += tree.fact[b, LEAF_ROOM]
     tree.state[USED_RECORDS] = used
@@ -194,7 +207,8 @@ def pack_records(tree, order, size):
 
 @kernel
 def renumber_predicates(tree, expressions, new, count, bloom):
-    """Give the predicates of expressions and records their new numbers."""
+    """Give the predicates of expressions and records their new numbers, `new[old]`."""
+    # Expressions that are gone have no leaf, and perhaps predicates without a number.
     for e in range(count):
         if expressions.leaf[e] != NONE:
             for k in range(expressions.start[e], expressions.start[e] + expressions.count[e]):
@@ -212,8 +226,8 @@ def renumber_predicates(tree, expressions, new, count, bloom):
 
 @kernel
 def sort_predicates(expressions, predicates, numbers):
-    """Put the predicates of expressions in the order in which they are best tested: what accepts
-    one value first, and what accepts the most last."""
+    """Sort the predicates of expressions so that those which accept few values are tested first."""
+    # Insertion sort: an expression has few predicates.
     for e in numbers:
         start = expressions.start[e]
         for i in range(start + 1, start + expressions.count[e]):
@@ -229,7 +243,7 @@ def sort_predicates(expressions, predicates, numbers):
 
 @kernel
 def estimate_width(predicates, p):
-    """The less it is, the fewer values a predicate accepts, as a guess."""
+    """Return a number that is lower the fewer values a predicate accepts, as a guess."""
     if predicates.flags[p] & EQUALITY:
         return 0.0
     return 1.0 + np.float64(predicates.most[p]) - np.float64(predicates.least[p])
@@ -237,6 +251,8 @@ def estimate_width(predicates, p):
 
 @kernel
 def copy_live_predicates(expressions, count, predicate):
+    """Write the predicates of live expressions one after the other; return how many there are."""
+    # rows are copied with what fills them up, and `start` moves with them
     used = 0
     for e in range(count):
         if expressions.leaf[e] != NONE:

@@ -1,8 +1,9 @@
-"""Matching: Algorithms 1 and 2 of the BE-Tree paper, and predicates as in section 6.1.
+"""Match events: Algorithms 1 and 2 of the BE-Tree paper, and predicates as in section 6.1.
 
-Each distinct predicate is evaluated at most once for an event. Those below `Bits.end` are looked up
-in the result bits, which are copied from a bitmap when the event arrives; the others are evaluated
-when first asked for, and remembered in `passed` and `failed` (lazy), or not (direct).
+"Analysis and optimization for Boolean expression indexing". Each distinct predicate is evaluated at
+most once for an event. Those below `Bitmap.end` are looked up in the result bits, which are copied
+from a bitmap when the event arrives; the others are evaluated when first needed, and remembered in
+`passed` and `failed` (lazy), or not (direct).
 
 Deviations: the listing overwrites the matches of earlier calls, here they add up; buckets to visit
 are queued, and their leaves checked when all are known. An attribute of the event leads to the
@@ -45,67 +46,86 @@ from headgate.matching.be_tree.kernels.pools import (
     header_size,
 )
 
-PREFETCHED_LEAVES = 4  # leaves that are being loaded
+PREFETCHED_LEAVES = 4  # that are being loaded while one is read
 ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
-CANDIDATES, MATCHES, EVENTS = range(3)  # places in `Room.seen`
+CANDIDATES, MATCHES, EVENTS = range(3)  # places in `Scratch.seen`
 
 
 class Bitmap(NamedTuple):
-    """The bitmap: column c has the words from `word[c]` on, `words[c]` of them; its row for a code
-    begins at `row[c] + code · words[c]`. Predicates from `end` on are not in it."""
+    """The bits of the predicates below `end`, in a row of words for each code of a column.
+
+    Column c has the words from `word[c]` on, `words[c]` of them, of an event's result; its row for
+    a code begins at `bits[row[c] + code * words[c]]`.
+    """
 
     end: int
-    word: Any
-    words: Any
-    row: Any
-    bits: Any
+    word: Any  # (columns,)
+    words: Any  # (columns,)
+    row: Any  # (columns,)
+    bits: Any  # all rows of all columns, flat
 
 
 class EventArrays(NamedTuple):
-    """Event e has, for k from `start[e]` to `start[e + 1]`, a column with its value, as predicates
-    are evaluated; its point and its key, as directories tell it apart; and its row in the bitmap.
-    Predicates `given` from `given_start[e]` on are TRUE, and others of their kind are not."""
+    """The attributes of events: event e has those from `start[e]` to `start[e + 1]`.
 
-    start: Any
+    Of the precomputed predicates those from `true_start[e]` to `true_start[e + 1]` in `true` are
+    TRUE, and all others are not.
+    """
+
+    start: Any  # (events + 1,)
     column: Any
-    value: Any
-    point: Any
-    key: Any
-    code: Any
-    given_start: Any
-    given: Any
+    value: Any  # as predicates are evaluated
+    point: Any  # where it lies in the domain of its column
+    key: Any  # by which it is hashed
+    code: Any  # its row in the bitmap
+    true_start: Any  # (events + 1,)
+    true: Any
 
 
 class Scratch(NamedTuple):
-    """What one thread works in; all is 0, or NONE, between two events."""
+    """Working memory of one thread; all but the last two is 0, or NONE, between two events."""
 
-    at: Any  # by column: the place of the event's value, or NONE
+    at: Any  # by column: the place of the event's value in `EventArrays`, or NONE
     result: Any  # bits of the predicates in the bitmap
-    passed: Any
-    failed: Any
-    touched: Any  # words of the last two that are not 0, after their number
-    queue: Any
-    met: Any  # by position: when it was last given out, by a clock that no event repeats
-    seen: Any  # how often: see above
+    passed: Any  # bits of the others that were evaluated and hold,
+    failed: Any  # or do not
+    touched: Any  # the number of words of `passed` and `failed` that are not 0, and which
+    queue: Any  # buckets to visit
+    met: Any  # by position: when it last matched, by a clock that no event repeats
+    seen: Any  # candidates, matches and events so far
 
 
 @kernel
 def match_events(
-    tree, expressions, predicates, bits, events, room, bloom, memo, rows, adapt, begin, out, offsets
+    tree,
+    expressions,
+    predicates,
+    bits,
+    events,
+    scratch,
+    bloom,
+    memo,
+    rows,
+    adapt,
+    begin,
+    out,
+    offsets,
 ):
-    """Match events from `begin` on, until `out` might not hold the next one; how far it got."""
-    most, seen = tree.state[LIVE_EXPRESSIONS], room.seen
+    """Match events from `begin` on, until `out` might not hold the next; return where it ended."""
+    # An event matches each live expression at most once, so that many places must be free.
+    most, seen = tree.state[LIVE_EXPRESSIONS], scratch.seen
     no_late = len(predicates.flags) <= bits.end
-    room.result[0] = ALL_BITS
+    scratch.result[0] = ALL_BITS
     used = 0
     e = begin
     while e < len(events.start) - 1 and len(out) - used >= most:
         offsets[e - begin] = used
-        filter_, mask = load_event(bits, events, room, bloom, e)
-        visited = queue_buckets(tree, events, room.queue, mask, e)
+        filter_, mask = load_event(bits, events, scratch, bloom, e)
+        visited = queue_buckets(tree, events, scratch.queue, mask, e)
         clock = seen[EVENTS] + (e - begin) + 1
+        # By default the options need no more than a look at the bits of the bitmap.
         if rows and no_late and not bloom and not adapt:
-            used = check_leaves_by_bitmap(tree, room, visited, clock, out, used)
+            used = check_leaves_by_bitmap(tree, scratch, visited, clock, out, used)
         else:
             used = check_leaves(
                 tree,
@@ -113,7 +133,7 @@ def match_events(
                 predicates,
                 bits,
                 events,
-                room,
+                scratch,
                 bloom,
                 memo,
                 rows,
@@ -124,7 +144,7 @@ def match_events(
                 out,
                 used,
             )
-        clear_event(bits, events, room, e)
+        clear_event(bits, events, scratch, e)
         e += 1
     offsets[e - begin] = used
     seen[EVENTS] += e - begin
@@ -134,11 +154,11 @@ def match_events(
 
 @kernel
 def queue_buckets(tree, events, queue, mask, e):
-    """Queue the buckets that an event leads to, level by level; how many they are.
+    """Queue the buckets that an event leads to, level by level; return how many there are.
 
-    What is queued is also on its way into the cache. Arrays are taken out of their groups first:
-    Numba counts a reference each time one is.
+    What is queued is also on its way into the cache.
     """
+    # Take arrays out of their tuples once: Numba counts a reference each time.
     bucket, partitions, table = tree.bucket, tree.partition, tree.table
     domain_low, domain_high = tree.domain_low, tree.domain_high
     column, point, key = events.column, events.point, events.key
@@ -148,6 +168,7 @@ def queue_buckets(tree, events, queue, mask, e):
     while head < tail:
         b = queue[head]
         head += 1
+        # most buckets have no partition by any attribute of the event
         shared = bucket[b, ATTRIBUTE_MASK] & mask
         if shared == 0:
             continue
@@ -158,12 +179,14 @@ def queue_buckets(tree, events, queue, mask, e):
             partition = look_up(table, partition_owner(b), c)
             if partition == NONE:
                 continue
+            # the bucket of the very value, by hashing
             if partitions[partition, FIRST_HASHED] != NONE:
                 to = look_up(table, bucket_owner(partition), key[k])
                 if to != NONE:
                     queue[tail] = to
                     prefetch(lines, 8 * to)
                     tail += 1
+            # and all buckets of the binary tree on the way to its point, unless they are empty
             to = partitions[partition, TOP_BUCKET]
             if to != NONE:
                 here = min(max(point[k], domain_low[c]), domain_high[c])
@@ -177,11 +200,14 @@ def queue_buckets(tree, events, queue, mask, e):
 
 
 @kernel
-def check_leaves_by_bitmap(tree, room, visited, clock, out, used):
-    """Append the positions of the expressions in the leaves of visited buckets that hold: where all
-    predicates are in the bitmap and in the rows."""
-    bucket, records, queue = tree.bucket, tree.records, room.queue
-    result, met = room.result, room.met
+def check_leaves_by_bitmap(tree, scratch, visited, clock, out, used):
+    """Append the positions of the expressions that hold; return how many positions `out` has.
+
+    For leaves that list their predicates, all of which are in the bitmap.
+    """
+    # Leaves lie apart from one another: have the next few loaded while one is read.
+    bucket, records, queue = tree.bucket, tree.records, scratch.queue
+    result, met = scratch.result, scratch.met
     candidates = 0
     for j in range(min(PREFETCHED_LEAVES, visited)):
         prefetch(records, bucket[queue[j], LEAF_BEGIN])
@@ -194,12 +220,14 @@ def check_leaves_by_bitmap(tree, room, visited, clock, out, used):
             following = place + np.uint64(load_unchecked(records, place))
             truth = np.uint64(1)
             k = place + np.uint64(3)
-            while k < following:  # to the end: leaving early costs more
+            # A record is tested to its end: leaving early costs more, by branches mispredicted.
+            while k < following:
                 for i in range(np.uint64(PREDICATES_PER_STEP)):
                     p = np.uint64(load_unchecked(records, k + i))
                     truth &= load_unchecked(result, p >> np.uint64(6)) >> (p & np.uint64(63))
                 k += np.uint64(PREDICATES_PER_STEP)
             position = np.int64(load_unchecked(records, place + np.uint64(1)))
+            # a query with OR matches once, however many of its expressions hold
             if truth and position < 0:
                 position = -1 - position
                 truth = np.uint64(met[position] != clock)
@@ -209,7 +237,7 @@ def check_leaves_by_bitmap(tree, room, visited, clock, out, used):
                 used += 1
             candidates += 1
             place = following
-    room.seen[CANDIDATES] += candidates
+    scratch.seen[CANDIDATES] += candidates
     return used
 
 
@@ -220,7 +248,7 @@ def check_leaves(  # noqa: PLR0915 (one loop; its parts would hand over twenty a
     predicates,
     bits,
     events,
-    room,
+    scratch,
     bloom,
     memo,
     rows,
@@ -231,10 +259,14 @@ def check_leaves(  # noqa: PLR0915 (one loop; its parts would hand over twenty a
     out,
     used,
 ):
-    """As `check_leaves_by_bitmap`, with everything that can be chosen."""
-    bucket, records, fact, queue = tree.bucket, tree.records, tree.fact, room.queue
-    result, passed, failed, at = room.result, room.passed, room.failed, room.at
-    touched, met, value = room.touched, room.met, events.value
+    """Do the same as `check_leaves_by_bitmap`, with everything that can be chosen.
+
+    Whether there is a Bloom filter (`bloom`), results are remembered (`memo`), leaves list their
+    predicates (`rows`), and false candidates are counted (`adapt`).
+    """
+    bucket, records, fact, queue = tree.bucket, tree.records, tree.fact, scratch.queue
+    result, passed, failed, at = scratch.result, scratch.passed, scratch.failed, scratch.at
+    touched, met, value = scratch.touched, scratch.met, events.value
     flags, column_of = predicates.flags, predicates.column
     first_of, last_of = predicates.first, predicates.last
     low, high = predicates.low, predicates.high
@@ -252,6 +284,7 @@ def check_leaves(  # noqa: PLR0915 (one loop; its parts would hand over twenty a
             if bloom:
                 holds = passes_bloom(records, place, bloom, filter_)
             if holds:
+                # Predicates stand in the record, or are those of the expression.
                 k, stop = place + head, place + size
                 if not rows:
                     k = start_of[records[place + 2]]
@@ -264,6 +297,7 @@ def check_leaves(  # noqa: PLR0915 (one loop; its parts would hand over twenty a
                         word = result[p >> 6] >> np.uint64(p & 63)
                         holds = word & np.uint64(1) != np.uint64(0)
                         continue
+                    # Not in the bitmap: remembered, precomputed, or to be evaluated now.
                     at_word, bit = locate_late(p - in_bitmap)
                     holds = passed[at_word] & bit != np.uint64(0)
                     if holds or flags[p] & PRECOMPUTED or failed[at_word] & bit != np.uint64(0):
@@ -273,6 +307,7 @@ def check_leaves(  # noqa: PLR0915 (one loop; its parts would hand over twenty a
                         for n in range(first_of[p], last_of[p]):
                             holds = holds or low[n] <= value[i] <= high[n]
                     if memo:
+                        # note which words are no longer 0, so that clearing them is cheap
                         if passed[at_word] == np.uint64(0) and failed[at_word] == np.uint64(0):
                             touched[0] += 1
                             touched[touched[0]] = at_word
@@ -298,26 +333,27 @@ def check_leaves(  # noqa: PLR0915 (one loop; its parts would hand over twenty a
             fact[b, VISITS] += 1
             fact[b, DISCARDED] += discarded
             fact[b, FALSE_CANDIDATES] += false_ones
-    room.seen[CANDIDATES] += candidates
+    scratch.seen[CANDIDATES] += candidates
     return used
 
 
 @inlined_kernel
 def locate_late(number):
-    """The word and the bit of a predicate that is not in the bitmap."""
+    """Return the word and the bit of a predicate that is not in the bitmap."""
     return number >> 6, np.uint64(1) << np.uint64(number & 63)
 
 
 @kernel
-def load_event(bits, events, room, bloom, e):
-    """Lay out an event's values and bits; gives its Bloom filter and the mask of its attributes."""
+def load_event(bits, events, scratch, bloom, e):
+    """Lay out an event's values and bits; return its Bloom filter and the mask of its attributes."""
     filter_, mask = np.int64(0), np.int64(0)
-    at, result, passed = room.at, room.result, room.passed
+    at, result, passed = scratch.at, scratch.result, scratch.passed
     column, code, rows, words_of = events.column, events.code, bits.bits, bits.words
     for k in range(events.start[e], events.start[e + 1]):
         c = column[k]
         at[c] = k
         mask |= attribute_bit(c)
+        # copy the row of the bitmap for its value: all predicates of the column at once
         words = words_of[c]
         if words:
             row, word = bits.row[c] + code[k] * words, bits.word[c]
@@ -325,8 +361,8 @@ def load_event(bits, events, room, bloom, e):
                 result[word + i] = rows[row + i]
         if bloom:
             filter_ |= np.int64(1) << bloom_bit(c, bloom)
-    for i in range(events.given_start[e], events.given_start[e + 1]):
-        p = events.given[i]
+    for i in range(events.true_start[e], events.true_start[e + 1]):
+        p = events.true[i]
         if p < bits.end:
             result[p >> 6] |= np.uint64(1) << np.uint64(p & 63)
         else:
@@ -335,31 +371,32 @@ def load_event(bits, events, room, bloom, e):
 
 
 @kernel
-def clear_event(bits, events, room, e):
-    """Clear what the event has left."""
-    at, result, passed, failed = room.at, room.result, room.passed, room.failed
+def clear_event(bits, events, scratch, e):
+    """Set to 0, or NONE, what an event has left."""
+    # only the words that it touched: clearing all would cost more than matching
+    at, result, passed, failed = scratch.at, scratch.result, scratch.passed, scratch.failed
     column, words, word = events.column, bits.words, bits.word
     for k in range(events.start[e], events.start[e + 1]):
         c = column[k]
         at[c] = NONE
         for i in range(words[c]):
             result[word[c] + i] = 0
-    for i in range(events.given_start[e], events.given_start[e + 1]):
-        p = events.given[i]
+    for i in range(events.true_start[e], events.true_start[e + 1]):
+        p = events.true[i]
         if p < bits.end:
             result[p >> 6] = 0
         else:
             passed[(p - bits.end) >> 6] = 0
             failed[(p - bits.end) >> 6] = 0
-    for i in range(room.touched[0]):
-        passed[room.touched[1 + i]] = 0
-        failed[room.touched[1 + i]] = 0
-    room.touched[0] = 0
+    for i in range(scratch.touched[0]):
+        passed[scratch.touched[1 + i]] = 0
+        failed[scratch.touched[1 + i]] = 0
+    scratch.touched[0] = 0
 
 
 @inlined_kernel
 def passes_bloom(records, place, bloom, filter_):
-    """Has the event all attributes of an expression, as far as its filter tells?"""
+    """Return whether the event has all attributes of an expression, as far as its filter tells."""
     wanted = np.int64(records[place + 3]) & np.int64(0xFFFFFFFF)
     if bloom == 64:
         wanted |= np.int64(records[place + 4]) << np.int64(32)
@@ -368,7 +405,8 @@ def passes_bloom(records, place, bloom, filter_):
 
 @kernel
 def fill_rows(bits, row, words, owner, low, high):
-    """Set the bit of each owner in the rows of its codes."""
+    """Set the bit of each owner, a place among a column's predicates, in the rows of its codes."""
+    # owner i is TRUE for the codes from low[i] to high[i]; a row has `words` words
     for i in range(len(owner)):
         bit = np.uint64(1) << np.uint64(owner[i] & 63)
         for code in range(low[i], high[i] + 1):

@@ -1,4 +1,14 @@
-"""Buckets and partitions come and go; what is free is chained, and used again first."""
+"""Buckets and partitions: their directory, how they come and go, and which one an expression joins.
+
+One hash table with open addressing serves both directories of the tree. Row i of the table is
+(owner, value, target): the partition of bucket b on an attribute has the owner 2b and the attribute
+as its value; the bucket of partition p for a key has the owner 2p + 1. What is free is chained, and
+used again first.
+
+Where an expression belongs: Algorithms 3 and 4 of "Analysis and optimization for Boolean expression
+indexing", without recursion. Deviations: the greatest score starts at −∞ (the paper's listing
+leaves it open), and intervals are halved at their middle, [low, m] and [m + 1, high].
+"""
 
 from __future__ import annotations
 
@@ -56,17 +66,20 @@ OWNER_FIELD, VALUE_FIELD, TARGET_FIELD = 0, 1, 2
 
 @inlined_kernel
 def partition_owner(bucket):
+    """Return the owner of the directory entries for the partitions of a bucket."""
     return 2 * bucket
 
 
 @inlined_kernel
 def bucket_owner(partition):
+    """Return the owner of the directory entries for the buckets of a partition."""
     return 2 * partition + 1
 
 
 @kernel
 def hash_slot(table, owner, value):
-    """Where a search for these begins: shifts alone, as products would overflow."""
+    """Return the slot where a search begins."""
+    # xorshift: shifts only, as Numba would turn a product that overflows into a float
     x = np.uint64(value & np.int64(0x7FFFFFFFFFFFFFFF)) ^ (np.uint64(owner) << np.uint64(21))
     x ^= x >> np.uint64(33)
     x ^= x << np.uint64(13)
@@ -78,7 +91,8 @@ def hash_slot(table, owner, value):
 
 @kernel
 def look_up(table, owner, value):
-    """The target, or NONE."""
+    """Return the target of an owner and a value, or NONE."""
+    # linear probing: a search ends at the first free slot
     slot = hash_slot(table, owner, value)
     mask = len(table) - 1
     while table[slot, OWNER_FIELD] != NONE:
@@ -90,7 +104,7 @@ def look_up(table, owner, value):
 
 @kernel
 def add_entry(table, owner, value, target):
-    """Add what is not there yet. The table must have room: it is never more than half full."""
+    """Add an entry that is not there yet. The table has room: it is never more than half full."""
     slot = hash_slot(table, owner, value)
     mask = len(table) - 1
     while table[slot, OWNER_FIELD] != NONE:
@@ -101,11 +115,12 @@ def add_entry(table, owner, value, target):
 
 @kernel
 def remove_entry(table, owner, value):
-    """Take out what is there, and move up what was pushed past it."""
+    """Remove an entry that is there."""
     mask = len(table) - 1
     slot = hash_slot(table, owner, value)
     while table[slot, OWNER_FIELD] != owner or table[slot, VALUE_FIELD] != value:
         slot = (slot + 1) & mask
+    # Move up the entries that were pushed past the hole, or a search for them would end there.
     hole, slot = slot, (slot + 1) & mask
     while table[slot, OWNER_FIELD] != NONE:
         home = hash_slot(table, table[slot, OWNER_FIELD], table[slot, VALUE_FIELD])
@@ -118,7 +133,7 @@ def remove_entry(table, owner, value):
 
 @kernel
 def rehash(table, size):
-    """The same entries in a table of another size, a power of two."""
+    """Return the same entries in a table of another size, a power of two."""
     larger = np.full((size, 4), NONE, np.int64)
     for slot in range(len(table)):
         if table[slot, OWNER_FIELD] != NONE:
@@ -129,7 +144,8 @@ def rehash(table, size):
 
 @kernel
 def add_bucket(tree, owner, parent, low, high, capacity):
-    """A bucket without expressions that nothing leads to yet."""
+    """Add a bucket without expressions that nothing leads to yet."""
+    # the first of the free ones, or the next of the array, which has room
     b = tree.state[FREE_BUCKET]
     if b == NONE:
         b = tree.state[USED_BUCKETS]
@@ -151,9 +167,10 @@ def add_bucket(tree, owner, parent, low, high, capacity):
 
 @kernel
 def add_hashed_bucket(tree, p, key, point, capacity):
-    """The bucket of a partition for one value, which `point` stands for."""
+    """Add the bucket of a partition for one value, which lies at `point`."""
     b = add_bucket(tree, p, NONE, point, point, capacity)
     tree.fact[b, KEY], tree.fact[b, HASHED] = key, 1
+    # It becomes the first in the chain of the partition's hashed buckets.
     first = tree.partition[p, FIRST_HASHED]
     tree.fact[b, NEXT_HASHED] = first
     if first != NONE:
@@ -166,7 +183,7 @@ def add_hashed_bucket(tree, p, key, point, capacity):
 
 @kernel
 def add_partition(tree, b, attribute):
-    """A partition of a bucket, without buckets of its own."""
+    """Add a partition of a bucket, without buckets of its own."""
     p = tree.state[FREE_PARTITION]
     if p == NONE:
         p = tree.state[USED_PARTITIONS]
@@ -181,6 +198,7 @@ def add_partition(tree, b, attribute):
         0,
     )
     tree.penalty[p] = 0.0
+    # It becomes the first in the chain of the bucket's partitions.
     first = tree.bucket[b, FIRST_PARTITION]
     partition[p, NEXT_PARTITION], partition[p, PREVIOUS_PARTITION] = first, NONE
     if first != NONE:
@@ -210,6 +228,7 @@ def free_bucket(tree, b):
 @kernel
 def drop_hashed_bucket(tree, b):
     """Take a hashed bucket out of its partition."""
+    # out of the directory, out of the chain, and into the chain of free buckets
     p, after, before = tree.fact[b, OWNER], tree.fact[b, NEXT_HASHED], tree.fact[b, PREVIOUS_HASHED]
     remove_entry(tree.table, bucket_owner(p), tree.fact[b, KEY])
     if before == NONE:
@@ -238,6 +257,7 @@ def drop_partition(tree, p):
     if after != NONE:
         tree.partition[after, PREVIOUS_PARTITION] = before
     tree.fact[b, PARTITIONS] -= 1
+    # Attributes share bits of the mask, so it is made from those that are left.
     mask, other = np.int64(0), tree.bucket[b, FIRST_PARTITION]
     while other != NONE:
         mask |= attribute_bit(tree.partition[other, ATTRIBUTE])
@@ -250,18 +270,19 @@ def drop_partition(tree, p):
 
 @kernel
 def find_middle(low, high):
-    """The last point of the lower half; no sum overflows."""
+    """Return the last point of the lower half; no sum overflows."""
     return (low >> 1) + (high >> 1) + (low & high & 1)
 
 
 @kernel
 def clamp(point, low, high):
+    """Return the point of a domain that is nearest to a point."""
     return min(max(point, low), high)
 
 
 @kernel
 def draw_random(state):
-    """A number from 0 to 1, not included, by xorshift."""
+    """Return a random number from 0 to 1, not included, by xorshift."""
     x = np.uint64(state[RANDOM_STATE])
     x ^= (x << np.uint64(13)) & np.uint64(0x7FFFFFFFFFFFFFFF)
     x ^= x >> np.uint64(7)
@@ -272,7 +293,7 @@ def draw_random(state):
 
 @kernel
 def is_partitioned_by(tree, b, attribute):
-    """Has the path to a bucket been partitioned by an attribute?"""
+    """Return whether the path to a bucket is partitioned by an attribute."""
     owner = tree.fact[b, OWNER]
     while owner != NONE:
         if tree.partition[owner, ATTRIBUTE] == attribute:
@@ -283,7 +304,7 @@ def is_partitioned_by(tree, b, attribute):
 
 @kernel
 def choose_partition(tree, expressions, predicates, policy, b, e):
-    """The partition of a bucket that an expression goes to, and its predicate there; or NONE.
+    """Return the partition of a bucket that an expression goes to, and its predicate there; or NONE.
 
     It is the one of the highest score, or now and then any (exploration, section 5.2). With ranked
     directories those of equality predicates come before all others.
@@ -292,6 +313,8 @@ def choose_partition(tree, expressions, predicates, policy, b, e):
     explore = policy.exploit < 1.0 and draw_random(tree.state) >= policy.exploit
     for k in range(expressions.start[e], expressions.start[e] + expressions.count[e]):
         p = expressions.predicate[k]
+        # Only what tells values of one attribute apart leads to a partition, and each attribute
+        # at most once on a path.
         if not predicates.flags[p] & CUTTABLE:
             continue
         attribute = np.int64(predicates.column[p])
@@ -309,19 +332,20 @@ def choose_partition(tree, expressions, predicates, policy, b, e):
 
 @kernel
 def score_partition(tree, alpha, partition):
-    """The rank of a partition: what it gains, by Equation 14, without what it was seen to lose."""
+    """Return the rank of a partition: its gain, by Equation 14, less what it was seen to lose."""
     return (1.0 - alpha) * tree.partition[partition, PARTITION_SIZE] - tree.penalty[partition]
 
 
 @kernel
 def find_bucket(tree, predicates, policy, partition, p):
-    """The smallest bucket of a partition that encloses a predicate; hashed ones are made."""
+    """Return the smallest bucket of a partition that encloses a predicate; make hashed ones."""
     if policy.directory != GENERIC and predicates.flags[p] & EQUALITY:
         key = predicates.key[p]
         b = look_up(tree.table, bucket_owner(partition), key)
         if b == NONE:
             b = add_hashed_bucket(tree, partition, key, predicates.least[p], policy.capacity)
         return b
+    # Others descend the binary tree of halved intervals, as far as one half holds them entirely.
     attribute = tree.partition[partition, ATTRIBUTE]
     start, end = tree.domain_low[attribute], tree.domain_high[attribute]
     b = tree.partition[partition, TOP_BUCKET]
@@ -344,7 +368,8 @@ def find_bucket(tree, predicates, policy, partition, p):
 
 @kernel
 def find_home(tree, expressions, predicates, policy, e):
-    """The bucket whose leaf an expression goes to."""
+    """Return the bucket whose leaf an expression goes to."""
+    # from the root on, until a bucket has no partition for any of its attributes
     b = np.int64(ROOT)
     while tree.bucket[b, ATTRIBUTE_MASK]:
         partition, p = choose_partition(tree, expressions, predicates, policy, b, e)
