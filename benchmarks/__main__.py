@@ -9,12 +9,12 @@ import typer
 from rich.table import Table
 
 from benchmarks import EXPERIMENTS, run_experiment
-from headgate.cli.output import Format, FormatOption, console, escape, notes
+from headgate.cli.output import Format, FormatOption, escape, open_console, open_error_console
 from headgate.events.json_text import as_json
 
 
 def _tell(line: str) -> None:
-    notes().print(escape(line))
+    open_error_console().print(escape(line))
 
 
 def bench(
@@ -44,13 +44,13 @@ def bench(
         table = Table("experiment", "what it measures", box=None, pad_edge=False)
         for experiment in EXPERIMENTS.values():
             table.add_row(experiment.name, experiment.title)
-        console().print(table)
+        open_console().print(table)
         return
     result = run_experiment(name, repeats=repeats, scale=scale, seed=seed, out=out, progress=_tell)
     if format is Format.json:
         typer.echo(as_json(result.as_json()))
     else:
-        console().print(result.table())
+        open_console().print(result.table())
 
 
 if __name__ == "__main__":

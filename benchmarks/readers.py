@@ -64,6 +64,6 @@ def sqlglot_parses(schema: str, sample: str) -> Commands:
 
 
 def _sample(schema: str, sample: str) -> tuple[Scope, list[str]]:
-    scope = Scope.of(read_queries(schema).schema.the_stream())
+    scope = Scope.of(read_queries(schema).schema.stream())
     lines = Path(sample).read_text(encoding="utf-8").splitlines()
     return scope, [json.loads(line)["where"] for line in lines]

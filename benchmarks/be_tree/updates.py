@@ -63,7 +63,7 @@ def _in_bursts(changes: Sequence[Callable[[], object]], burst: int, index: Index
     for start in range(0, len(changes), burst):
         for change in changes[start : start + burst]:
             change()
-        index.filing("q0")
+        index.locate("q0")
 
 
 UPDATES = Experiment(

@@ -76,7 +76,7 @@ class Tried:
                 left_out = f"it takes over {LIMIT:g} s for {len(pairs)} pairs"
             if left_out:
                 break
-        most = max(one.tally.most_parts for one in turns.ready)
+        most = max(one.tally.max_parts for one in turns.ready)
         turns.reset()
         return Tried(turns, tuple(verdicts), most, left_out)
 
@@ -104,7 +104,7 @@ def exact_verdicts(pairs: Pairs) -> Verdicts:
 
 def hcr_verdicts(pairs: Pairs) -> Verdicts:
     """By the kernel itself: `match_hcr` brings query boxes into order first, which they are."""
-    from headgate.implication.exact.growth import grow_each
+    from headgate.implication.exact.growth import grow_boxes
 
     starts, stops = pairs.space.positions
     counts = pairs.space.counts
@@ -112,7 +112,7 @@ def hcr_verdicts(pairs: Pairs) -> Verdicts:
 
     def covered(query: Boxes, stream: Boxes) -> bool:
         low, high = np.concatenate((stream.low, room)), np.concatenate((stream.high, room))
-        held, _ = grow_each(query.low, query.high, low, high, starts, stops, counts)
+        held, _ = grow_boxes(query.low, query.high, low, high, starts, stops, counts)
         return bool(held.all())
 
     return tuple(covered(query, stream) for query, stream in pairs)

@@ -93,19 +93,19 @@ def from_cells(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) 
     """Only what comes after the values have got their cells."""
     from headgate.events import from_rows
     from headgate.implication.evaluation import Evaluator
-    from headgate.implication.evaluation.by_boxes import ByBoxes
+    from headgate.implication.evaluation.by_boxes import BoxFilter
 
     evaluator = Evaluator.of(predicate, stream, **METHODS[name])
-    assert isinstance(evaluator.rows, ByBoxes)
-    cut, judge = evaluator.rows.cut, evaluator.rows.judge
-    batch = from_rows(rows, stream, columns=evaluator.used)
-    chunks = [(cells.copy(), stop - start) for cells, start, stop in cut.cells(batch)]
+    assert isinstance(evaluator.row_filter, BoxFilter)
+    cut, judge = evaluator.row_filter.grid, evaluator.row_filter.cell_filter
+    batch = from_rows(rows, stream, columns=evaluator.columns)
+    chunks = [(cells.copy(), stop - start) for cells, start, stop in cut.iter_cells(batch)]
     mask = np.empty(rows.num_rows, np.bool_)
 
     def run() -> None:
         at = 0
         for cells, size in chunks:
-            judge.judge(cells, mask[at : at + size])
+            judge.filter(cells, mask[at : at + size])
             at += size
 
     def answer() -> tuple[object, ...]:

@@ -59,7 +59,7 @@ def compared(case: Case) -> Count:
 
 
 def stored(case: Case) -> Count:
-    return lambda way, sizes, *_: _matched(case, way, sizes).tally.most_parts
+    return lambda way, sizes, *_: _matched(case, way, sizes).tally.max_parts
 
 
 def worst_compared(way: Way, sizes: Sizes, *_: object) -> float:

@@ -6,25 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from headgate.implication.paper.complex_relaxation import complex_relaxation
+from headgate.implication.paper.complex_relaxation import match_hcr
 from headgate.implication.paper.exact_matching import (
-    breadth_first,
-    depth_first,
-    exact_matching,
-    mixed,
+    match_em,
+    split_breadth_first,
+    split_depth_first,
+    split_mixed,
 )
 from headgate.implication.paper.matching import Method
-from headgate.implication.paper.part import Tally, parts_of
-from headgate.implication.paper.simple_relaxation import simple_relaxation
+from headgate.implication.paper.part import ComparisonCounter, to_parts
+from headgate.implication.paper.simple_relaxation import match_hsr
 from headgate.implication.paper.stream_predicate import StreamPredicate
 from headgate.implication.space import Boxes, Space
 
 MATCHERS: dict[Method, Callable[..., bool]] = {
-    "hsr": simple_relaxation,
-    "hcr": complex_relaxation,
-    "em-bfs": partial(exact_matching, strategy=breadth_first),
-    "em-dfs": partial(exact_matching, strategy=depth_first),
-    "em-mix": partial(exact_matching, strategy=mixed),
+    "hsr": match_hsr,
+    "hcr": match_hcr,
+    "em-bfs": partial(match_em, strategy=split_breadth_first),
+    "em-dfs": partial(match_em, strategy=split_depth_first),
+    "em-mix": partial(match_em, strategy=split_mixed),
 }
 
 
@@ -50,10 +50,10 @@ class Ready:
     """The boxes in order of volume, their sides in order of length, and the index, are there."""
 
     def __init__(self, space: Space, query: Boxes, stream: Boxes, way: Way) -> None:
-        self.tally = Tally()
+        self.tally = ComparisonCounter()
         self.stream = StreamPredicate(space, stream, way.index)
         self._way = way
-        self._query = parts_of(space.by_volume(query))
+        self._query = to_parts(space.sort_by_volume(query))
 
     def match(self) -> bool:
         """Does the stream cover the query? Relaxes it, where it does not."""

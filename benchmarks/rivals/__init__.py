@@ -1,8 +1,8 @@
 """The algorithms that papers compare with: what is known about them, made fast.
 
 "Analysis and optimization for Boolean expression indexing", sections 2.1 and 8.3, tells the first
-of them. They work on the codes of `headgate.matching.keyed.code_book`, so every type is exact, on
-conjunctions, of which a query with OR has several, and on one thread.
+of them. They work on the codes of `headgate.matching.encoding.code_book`, so every type is exact,
+on conjunctions, of which a query with OR has several, and on one thread.
 
 | file               | the rival                                                                 |
 |--------------------|---------------------------------------------------------------------------|

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.jit import kernel
-from headgate.matching.keyed.code_book import CodeBook, Codes, code_book
+from headgate.matching.encoding.code_book import CodeBook, Codes, code_book
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries
 from headgate.snapshot.arrays.atoms import WITHIN

@@ -13,9 +13,9 @@ import numpy as np
 
 from benchmarks.rivals.static import Events
 from headgate.errors import UsageError
-from headgate.matching.keyed.code_book import CodeBook, Regions
+from headgate.matching.encoding.code_book import CodeBook, Regions
 from headgate.predicate import Predicate, Within
-from headgate.predicate.conjunctions import Conjunction, conjunctions
+from headgate.predicate.conjunctions import Conjunction, to_conjunctions
 from headgate.schema import ValueSet
 
 
@@ -37,7 +37,7 @@ def expression_events(predicates: Iterable[Predicate], book: CodeBook) -> Events
 
 
 def _single(event: int, predicate: Predicate) -> Conjunction:
-    found = conjunctions(predicate)
+    found = to_conjunctions(predicate)
     if len(found) != 1 or not all(isinstance(atom, Within) for atom in found[0]):
         raise UsageError(
             f"event {event} is not one conjunction of comparisons with constants; split an OR"

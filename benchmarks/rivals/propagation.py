@@ -25,8 +25,7 @@ from benchmarks.rivals.entries import Entries, Numbers
 from benchmarks.rivals.expressions import expression_events
 from benchmarks.rivals.static import Filed, StaticIndex
 from headgate.jit import inlined_kernel, kernel
-from headgate.matching.found import Found
-from headgate.matching.matches import Matches, joined
+from headgate.matching.matches import Matches, RowMatches, concatenate_matches
 from headgate.predicate import Predicate
 
 NO_KEY = np.uint64((1 << 64) - 1)
@@ -66,9 +65,9 @@ class PropagationIndex(StaticIndex):
         """
         built = self._ready()
         found = built.found(expression_events(expressions, built.book))
-        return joined([self._matches(piece) for piece in found], self._ids)
+        return concatenate_matches([self._matches(piece) for piece in found], self._ids)
 
-    def _matches(self, found: Found) -> Matches:
+    def _matches(self, found: RowMatches) -> Matches:
         return Matches(found.offsets, found.positions, self._ids, first=found.row)
 
     def _file(self, entries: Entries) -> Filed:

@@ -19,11 +19,10 @@ from headgate.errors import QuerySetError
 from headgate.events import EventBatch, from_rows
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.order import find_used_constructs
-from headgate.matching.found import Found, of_events
-from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.matches import Matches, joined
-from headgate.matching.scanned import few_conjunctions
-from headgate.predicate import columns
+from headgate.matching.encoding.event_columns import EventColumns
+from headgate.matching.matches import Matches, RowMatches, concatenate_matches, to_events
+from headgate.matching.scan_fallback import try_conjunctions
+from headgate.predicate import collect_columns
 from headgate.queries import Query
 from headgate.schema import Stream
 
@@ -54,11 +53,11 @@ class Regions:
         self.bitmaps = Bitmaps()
         self.columns: set[str] = set()
         for position, query in enumerate(queries):
-            parts = few_conjunctions(query)
+            parts = try_conjunctions(query)
             if parts is None or len(parts) != 1:
                 raise QuerySetError(f"`{query.id}` has OR; a rival order takes conjunctions only")
             self.bitmaps.add(position, parts)
-            self.columns |= {column.name for column in columns(query.where)}
+            self.columns |= {column.name for column in collect_columns(query.where)}
         self.bitmaps.settle()
         self.constructs, of_texts = find_used_constructs(self.bitmaps)
         if len(of_texts):
@@ -87,17 +86,17 @@ class RoutedIndex:
         self._ids = [query.id for query in queries]
 
     def match(self, events: Any) -> Matches:
-        return joined(list(self.match_chunks(events)), self._ids)
+        return concatenate_matches(list(self.match_chunks(events)), self._ids)
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         batch = self._regions.batch(events)
-        yield from of_events(batch, self._found(batch), self._ids)
+        yield from to_events(batch, self._found(batch), self._ids)
 
-    def _found(self, batch: EventBatch) -> Iterator[Found]:
+    def _found(self, batch: EventBatch) -> Iterator[RowMatches]:
         table = self._regions.bitmaps.table()
         total = len(batch.events)
         for start in range(0, total, AT_ONCE):
             rows = self._regions.rows(batch, start, min(AT_ONCE, total - start))
             left = np.tile(table.alive, (rows.shape[1], 1))
             self.evaluated += self.router.route(table.bits, rows, left)
-            yield Found(start, *given_out(left, table.owner))
+            yield RowMatches(start, *given_out(left, table.owner))

@@ -17,16 +17,14 @@ import numpy.typing as npt
 from benchmarks.rivals.entries import Entries, Numbers, are_conjunctions, entries_of
 from benchmarks.rivals.gather import gather
 from headgate.errors import ExpansionTooLarge, QuerySetError
-from headgate.matching.admission import check_held
 from headgate.matching.base import BaseIndex
-from headgate.matching.filing import Filing
-from headgate.matching.found import Found, of_events
-from headgate.matching.keyed.code_book import CodeBook
-from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.matches import Matches
+from headgate.matching.encoding.code_book import CodeBook
+from headgate.matching.encoding.event_columns import EventColumns
+from headgate.matching.matches import Matches, RowMatches, to_events
+from headgate.matching.protocol import Placement
 from headgate.predicate import Atom, Compare, IsNull, Within
 from headgate.predicate import Matches as TextMatches
-from headgate.predicate.conjunctions import Conjunction, conjunctions
+from headgate.predicate.conjunctions import Conjunction, to_conjunctions
 from headgate.predicate.tree import conjunction
 from headgate.queries import Query, Source
 from headgate.schema import Schema, Stream
@@ -76,7 +74,7 @@ class Built:
     always: Numbers
     positions: int
 
-    def found(self, events: Events) -> Iterator[Found]:
+    def found(self, events: Events) -> Iterator[RowMatches]:
         """The matches of events, in as many pieces as there is room for."""
         rows = len(events.start) - 1
         most, row = len(self.entries), 0
@@ -91,7 +89,7 @@ class Built:
             matched = ends, out[: ends[-1]]
             if not plain:
                 matched = gather(*matched, self.owner, self.always, seen)
-            yield Found(row, *matched)
+            yield RowMatches(row, *matched)
             row = end
 
 
@@ -127,7 +125,7 @@ class StaticIndex(BaseIndex):
             return cls.build(stream, list(decode_queries(encoded, schema)))
         index = cls(stream)
         index._ids = unpack(encoded.ids)
-        index._live = {name: position for position, name in enumerate(index._ids)}
+        index._positions = {name: position for position, name in enumerate(index._ids)}
         index._encoded = encoded
         index._ready()
         return index
@@ -141,12 +139,12 @@ class StaticIndex(BaseIndex):
             return str(error)
         return None
 
-    def _take(self, query: Query, position: int) -> None:
+    def _add(self, query: Query, position: int) -> None:
         expressed = self._expressed(query)
         self._change()
         self._conjunctions[position] = expressed
 
-    def _drop(self, query_id: str, position: int) -> None:
+    def _discard(self, query_id: str, position: int) -> None:
         del query_id
         self._change()
         del self._conjunctions[position]
@@ -161,11 +159,11 @@ class StaticIndex(BaseIndex):
         columns = EventColumns(batch.table, len(batch.events))
         start, column, code = built.book.codes(columns)
         found = built.found(Events(start, column, code, code))
-        yield from of_events(batch, found, self._ids)
+        yield from to_events(batch, found, self._ids)
 
-    def filing(self, query_id: str) -> Filing:
-        check_held(query_id, self._live)
-        return Filing(self.kind, self.how)
+    def locate(self, query_id: str) -> Placement:
+        self._position_of(query_id)
+        return Placement(self.kind, self.how)
 
     def describe(self) -> dict[str, Any]:
         built = self._ready()
@@ -181,7 +179,7 @@ class StaticIndex(BaseIndex):
     def _expressed(cls, query: Query) -> tuple[Conjunction, ...]:
         """The query as conjunctions, or an error that names what the rival cannot do."""
         try:
-            found = conjunctions(query.where)
+            found = to_conjunctions(query.where)
         except ExpansionTooLarge as error:
             raise QuerySetError(f"`{query.id}` is {error}") from None
         for flaw in (cls._flaw(atom) for atoms in found for atom in atoms):
@@ -201,7 +199,7 @@ class StaticIndex(BaseIndex):
         if self._encoded is not None:
             schema = Schema((self.stream,))
             for position, query in enumerate(decode_queries(self._encoded, schema)):
-                self._conjunctions[position] = conjunctions(query.where)
+                self._conjunctions[position] = to_conjunctions(query.where)
         self._encoded = self._built = None
 
     def _ready(self) -> Built:

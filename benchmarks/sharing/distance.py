@@ -13,9 +13,9 @@ from itertools import count
 
 from benchmarks.experiment import Contestant, Experiment, Look, Round, Unit
 from benchmarks.sharing.plans import BY_NAME, FILTER, SHIP, WIDEN, planned, workload
-from headgate.sharing.optimum import MOST, optimum
-from headgate.sharing.planner import Planner, costs
-from headgate.sharing.rearrange import rearranged
+from headgate.sharing.optimum import MAX_OPTIMUM_QUERIES, compute_optimum
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.rearrange import rearrange_plan
 
 SMALL = 8
 REARRANGED = "widen, then rearranged"
@@ -26,12 +26,12 @@ TIMES = Unit("times the least cost", "cost", 1.0, counted=True)
 def least(queries: int, seed: int) -> float:
     work = workload(SMALL, queries, seed=seed)
     found = planned(work, WIDEN)
-    best = optimum(work.network, list(found.published.values()), work.queries)
+    best = compute_optimum(work.network, list(found.published.values()), work.queries)
     return best - _fixed(found)
 
 
 def above_fixed(planner: Planner) -> float:
-    traffic, read = costs(planner)
+    traffic, read = compute_costs(planner)
     return traffic + planner.load_cost * read - _fixed(planner)
 
 
@@ -39,7 +39,7 @@ def _fixed(planner: Planner) -> float:
     """What the links of thin peers carry, whatever the plan."""
     links = zip(planner.network.links, planner.routes.used, strict=True)
     nodes = planner.network.nodes
-    return sum(link.cost * used for link, used in links if any(nodes[n].thin for n in link.ends))
+    return sum(link.cost * used for link, used in links if any(nodes[n].is_thin for n in link.ends))
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:  # noqa: AR
             number = next(seeds)
             work = workload(SMALL, size, seed=number)
             found = planned(work, WIDEN if name == REARRANGED else name)
-            reached = above_fixed(rearranged(found) if name == REARRANGED else found)
+            reached = above_fixed(rearrange_plan(found) if name == REARRANGED else found)
             return reached / least(size, number)
 
         return Contestant(name, 1, answer=lambda: (size,), run=run)
@@ -63,7 +63,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:  # noqa: AR
 DISTANCE = Experiment(
     name="sharing-optimum",
     title=f"Distance from the optimum: {SMALL} nodes, 50% overlap",
-    sizes=(2, 4, 6, MOST),
+    sizes=(2, 4, 6, MAX_OPTIMUM_QUERIES),
     size_label="queries",
     unit=TIMES,
     baseline=FILTER,

@@ -16,8 +16,8 @@ from benchmarks.sharing.claims import LessSpread
 from benchmarks.sharing.plans import NODES, SHARE, WIDEN, planned, workload
 from benchmarks.sharing.traffic import MOVED, OVERLAP, QUERIES, by_interests
 from headgate.queries import Query
-from headgate.sharing.planner import Planner, costs
-from headgate.sharing.rearrange import rearranged
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.rearrange import rearrange_plan
 
 ORDERED = 20
 REARRANGED = "widen, then rearranged"
@@ -35,7 +35,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
 
         def run() -> float:
             order = np.random.default_rng([seed, next(orders)]).permutation(len(work.queries))
-            return costs(plan([work.queries[i] for i in order]))[0]
+            return compute_costs(plan([work.queries[i] for i in order]))[0]
 
         return Contestant(name, 1, answer=lambda: (len(work.queries),), run=run)
 
@@ -46,7 +46,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         size,
         (
             *(contestant(name, by(name)) for name in (SHARE, WIDEN)),
-            contestant(REARRANGED, lambda queries: rearranged(planned(work, WIDEN, queries))),
+            contestant(REARRANGED, lambda queries: rearrange_plan(planned(work, WIDEN, queries))),
         ),
     )
     workload.cache_clear()

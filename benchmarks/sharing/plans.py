@@ -8,8 +8,8 @@ from functools import lru_cache
 from benchmarks.workloads import READINGS, SOURCE, NetworkedQueries, networked_queries
 from headgate.queries import Query
 from headgate.sharing.content import Method
-from headgate.sharing.planner import Planner, Published, Strategy
-from headgate.sharing.sampled import Sampled
+from headgate.sharing.planner import Planner, PublishedStream, Strategy
+from headgate.sharing.sampled import SampledStream
 
 SHIP, FILTER, SHARE = "ship everything", "filter for each query", "share"
 WIDEN, HSR, HCR = "share and widen", "widen by HSR", "widen by HCR"
@@ -31,7 +31,7 @@ workload = lru_cache(KEPT)(networked_queries)
 def empty(work: NetworkedQueries, name: str) -> Planner:
     """A planner by one of the strategies, before any query."""
     strategy, method = BY_NAME[name]
-    streams = [Published(Sampled(READINGS, RATE, work.sample), SOURCE)]
+    streams = [PublishedStream(SampledStream(READINGS, RATE, work.sample), SOURCE)]
     return Planner(work.network, streams, strategy=strategy, method=method)
 
 

@@ -74,7 +74,7 @@ def _register(planner: Planner, work: NetworkedQueries, first: int, end: int) ->
 
 def _leave(planner: Planner, work: NetworkedQueries, first: int, end: int | None = None) -> None:
     for query, _ in work.queries[first:end]:
-        planner.leave(query.id)
+        planner.unregister(query.id)
 
 
 SCALE = Experiment(

@@ -14,7 +14,7 @@ from benchmarks.experiment import Contestant, Experiment, Look, Prepare, Round, 
 from benchmarks.sharing.claims import PartOf
 from benchmarks.sharing.plans import BY_NAME, FILTER, HCR, NODES, WIDEN, planned, workload
 from benchmarks.workloads import NetworkedQueries
-from headgate.sharing.planner import costs
+from headgate.sharing.planner import compute_costs
 
 QUERIES = 500
 OVERLAP = 0.5
@@ -32,7 +32,7 @@ def prepared(make: Make) -> Prepare:
             seeds = count(seed)
 
             def run() -> float:
-                return costs(planned(make(size, scale, next(seeds)), name))[0]
+                return compute_costs(planned(make(size, scale, next(seeds)), name))[0]
 
             queries = len(make(size, scale, seed).queries)
             return Contestant(name, 1, answer=lambda: (queries,), run=run)

@@ -117,7 +117,7 @@ def test_explanation_shows_every_atom_once() -> None:
         ("b IS NULL", True),
         ("c = 2", None),
     ]
-    assert [text for _, text, _ in found.tree()] == [
+    assert [text for _, text, _ in found.list_nodes()] == [
         "OR", "AND", "a >= 2", "b IS NULL", "NOT", "AND", "a >= 2", "c = 2",
     ]  # fmt: skip
-    assert found.matched
+    assert found.is_match

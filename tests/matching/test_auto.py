@@ -27,12 +27,12 @@ def queries(count: int) -> list[Query]:
 
 @pytest.mark.parametrize("count", [FEW - 1, FEW, FEW + 1])
 def test_the_number_of_queries_decides(count: int) -> None:
-    """From a certain number on they are keyed; `describe` says why, `filing` how."""
+    """From a certain number on they are keyed; `describe` says why, `locate` where."""
     index = AutoIndex.build(STREAM, queries(count))
     kind = "scan" if count < FEW else "keyed"
     assert index.describe()["kind"] == kind
     assert str(FEW) in index.describe()["chosen_because"]
-    assert index.filing("q0").index == kind
+    assert index.locate("q0").index == kind
 
 
 def simple(count: int) -> list[Query]:

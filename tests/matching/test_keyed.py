@@ -12,8 +12,8 @@ import pytest
 from benchmarks.workloads import begen, box_events, boxes, mixed, mixed_events, pattern_rules
 from headgate.events import from_rows
 from headgate.matching import ScanIndex, kind_of_index
-from headgate.matching.keyed.code_book import code_book
-from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching.encoding.code_book import code_book
+from headgate.matching.encoding.event_columns import EventColumns
 from headgate.predicate import IsNull, Within, evaluate
 from headgate.queries import Query
 from headgate.schema import INT, Attribute, Schema, Stream
@@ -21,14 +21,14 @@ from headgate.snapshot.arrays import encode_queries
 from headgate.snapshot.arrays.atoms import atoms_from
 from headgate.testing.contract import query
 from headgate.testing.generate import every_type, random_rows, random_where
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 
 
 def test_oracle_codes() -> None:
     """An atom on one column is TRUE for a value just when the value's code is in its intervals."""
     random, stream = Random(seed(3)), every_type()
     schema = Schema((stream,))
-    queries = [query(stream, f"q{n}", random_where(random, stream)) for n in range(many(300))]
+    queries = [query(stream, f"q{n}", random_where(random, stream)) for n in range(case_count(300))]
     encoded = encode_queries(queries, schema)
     rows: list[dict[str, Any]] = [dict(row) for row in random_rows(random, stream, 150)]
     book, intervals = code_book(encoded.atoms, schema)

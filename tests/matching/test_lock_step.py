@@ -28,10 +28,10 @@ from hypothesis.stateful import (
 
 from headgate.errors import QuerySetError
 from headgate.matching import Index, ScanIndex
-from headgate.matching.keyed import changes
 from headgate.matching.keyed import index as keyed_index
+from headgate.matching.keyed import parts
+from headgate.matching.keyed.from_snapshot import index_of_snapshot
 from headgate.matching.keyed.index import KeyedIndex
-from headgate.matching.keyed.of_snapshot import index_of_snapshot
 from headgate.predicate import Predicate
 from headgate.queries import Query, QuerySet, Source
 from headgate.schema import INT, STRING, Attribute, Schema, Stream
@@ -42,7 +42,7 @@ from headgate.testing.contract import lists
 from headgate.testing.contract import query as contract_query
 from tests.boundaries import STREAM, Row
 from tests.corpus import cases
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 from tests.strategies import Seeded, row
 
 LARGE, SWALLOWED, STALE = 20, 2, 0.15
@@ -57,7 +57,7 @@ class Gate:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.open, self.reached, self.passed = Event(), Event(), 0
         self.open.set()
-        put_together: Callable[..., Any] = changes.put_together
+        put_together: Callable[..., Any] = parts.put_together
 
         def waits(*arguments: Any) -> Any:
             self.reached.set()
@@ -73,10 +73,10 @@ class Gate:
 def small_parts() -> Iterator[Gate]:
     """Parts are merged, and put together in the background, after very few changes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(changes, "LARGE", LARGE)
-        patch.setattr(changes, "SWALLOWED", SWALLOWED)
-        patch.setattr(changes, "STALE", STALE)
-        patch.setattr(changes, "FEWEST_STALE", STALE * LARGE)
+        patch.setattr(parts, "LARGE", LARGE)
+        patch.setattr(parts, "SWALLOWED", SWALLOWED)
+        patch.setattr(parts, "STALE", STALE)
+        patch.setattr(parts, "FEWEST_STALE", STALE * LARGE)
         gate = Gate(patch)
         try:
             yield gate
@@ -246,9 +246,9 @@ class LockStep(RuleBasedStateMachine):
 def test_agree_in_lock_step() -> None:
     """Whatever is done to both, every event has the same queries after every step."""
     LockStep.seen.clear()
-    steps = settings(max_examples=many(60), stateful_step_count=40)
+    steps = settings(max_examples=case_count(60), stateful_step_count=40)
     run_state_machine_as_test(LockStep, settings=steps)
-    assert LockStep.seen["rebuilds"] > 5  # how many is up to Hypothesis
+    assert LockStep.seen["rebuilds"] > at_least(5)  # how many is up to Hypothesis
 
 
 @pytest.mark.parametrize(

@@ -9,27 +9,34 @@ import pytest
 
 from benchmarks.workloads.networks import READINGS, networked_queries
 from benchmarks.workloads.networks import SOURCE as PEER
-from headgate.plots.network.lanes import FAINT, MOST, SOURCE, STRONG, colours, lanes
-from headgate.sharing.courses import courses
-from headgate.sharing.plan import Plan, plan_of
-from headgate.sharing.planner import Planner, Published, Strategy
-from headgate.sharing.sampled import Sampled
+from headgate.plots.network.lanes import (
+    FAINT_COLOURS,
+    MAX_LANES,
+    SOURCE_COLOUR,
+    STRONG_COLOURS,
+    choose_colours,
+    make_lanes,
+)
+from headgate.sharing.courses import list_shared_streams
+from headgate.sharing.plan import Plan, make_plan
+from headgate.sharing.planner import Planner, PublishedStream, Strategy
+from headgate.sharing.sampled import SampledStream
 
 
 def planned(strategy: Strategy, queries: int = 40) -> Plan:
     drawn = networked_queries(8, queries, seed=3, rows=512)
-    published = Published(Sampled(READINGS, 100.0, drawn.sample), PEER)
+    published = PublishedStream(SampledStream(READINGS, 100.0, drawn.sample), PEER)
     planner = Planner(drawn.network, [published], strategy=strategy)
     for query, target in drawn.queries:
         planner.register(query, target)
-    return plan_of(planner)
+    return make_plan(planner)
 
 
 @pytest.mark.parametrize("strategy", ["ship", "filter", "share", "widen"])
 def test_nothing_is_lost(strategy: Strategy) -> None:
     """On every link flows what the plan says, and every query has a course that ends with it."""
     plan = planned(strategy)
-    found = courses(plan)
+    found = list_shared_streams(plan)
     carried: Counter[int] = Counter()
     for course in found:
         assert len(course.nodes) == len(course.links) + 1
@@ -40,7 +47,7 @@ def test_nothing_is_lost(strategy: Strategy) -> None:
     links += [delivery.link for delivery in plan.deliveries]
     links += [origin.link for origin in plan.origins.values()]
     assert carried == Counter(link for link in links if link is not None)
-    moved = sum(course.moved for course in found)
+    moved = sum(course.bytes_moved for course in found)
     assert moved == pytest.approx(sum(one.value for one in plan.traffic))
     results = [name for course in found for name in course.results]
     assert sorted(results) == sorted(one.query.id for one in plan.deliveries)
@@ -48,12 +55,12 @@ def test_nothing_is_lost(strategy: Strategy) -> None:
 
 def test_taken_from() -> None:
     """A course begins on the way of the one that it is taken from."""
-    found = courses(planned("widen"))
+    found = list_shared_streams(planned("widen"))
     assert [course.number for course in found] == list(range(len(found)))
     for course in found:
-        assert course.is_source == (course.of is None)
-        if course.of is not None:
-            before = found[course.of]
+        assert course.is_source == (course.taken_from is None)
+        if course.taken_from is not None:
+            before = found[course.taken_from]
             assert course.nodes[0] in before.nodes
             assert set(course.serves) <= set(before.serves)
             assert course.is_tap == (not before.is_source)
@@ -61,7 +68,7 @@ def test_taken_from() -> None:
 
 
 def test_filtered_at_the_source_is_one_course_a_query() -> None:
-    found = courses(planned("filter", 5))
+    found = list_shared_streams(planned("filter", 5))
     assert sorted(course.members for course in found[1:]) == [(f"q{n}",) for n in range(5)]
     assert all(course.results == course.members for course in found)
 
@@ -69,11 +76,11 @@ def test_filtered_at_the_source_is_one_course_a_query() -> None:
 def test_lanes_lie_beside_each_other() -> None:
     """None overlaps another, those of one direction lie together, and few are told apart."""
     plan = planned("filter")
-    found = courses(plan)
-    by_link = lanes(plan.network, found, 8.0)
+    found = list_shared_streams(plan)
+    by_link = make_lanes(plan.network, found, 8.0)
     assert set(by_link) == {link for course in found for link in course.links}
     for beside in by_link.values():
-        assert len(beside) <= MOST
+        assert len(beside) <= MAX_LANES
         ways = [lane.is_forward for lane in beside]
         assert ways == sorted(ways)
         for lane, after in pairwise(beside):
@@ -81,14 +88,14 @@ def test_lanes_lie_beside_each_other() -> None:
         middle = beside[0].offset - beside[0].width / 2 + beside[-1].offset + beside[-1].width / 2
         assert middle == pytest.approx(0)
     total = sum(lane.bytes for beside in by_link.values() for lane in beside)
-    assert total == pytest.approx(sum(course.moved for course in found))
+    assert total == pytest.approx(sum(course.bytes_moved for course in found))
 
 
 def test_colours() -> None:
     """What moves most has a colour of its own."""
-    found = courses(planned("filter"))
-    chosen = colours(found)
+    found = list_shared_streams(planned("filter"))
+    chosen = choose_colours(found)
     counts = Counter(chosen.values())
-    assert chosen[0] == SOURCE
-    assert all(counts[colour] == 1 for colour in (SOURCE, *STRONG))
-    assert set(counts) <= {SOURCE, *STRONG, *FAINT}
+    assert chosen[0] == SOURCE_COLOUR
+    assert all(counts[colour] == 1 for colour in (SOURCE_COLOUR, *STRONG_COLOURS))
+    assert set(counts) <= {SOURCE_COLOUR, *STRONG_COLOURS, *FAINT_COLOURS}

@@ -11,29 +11,29 @@ import pytest
 from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.sharing.content import Method
-from headgate.sharing.improve import improved, total
+from headgate.sharing.improve import compute_total_cost, improve_plan
 from headgate.sharing.network import Link, Network, Node
-from headgate.sharing.plan import plan_of
-from headgate.sharing.planner import Planner, Published, Strategy
-from headgate.sharing.sampled import Sampled
+from headgate.sharing.plan import make_plan
+from headgate.sharing.planner import Planner, PublishedStream, Strategy
+from headgate.sharing.sampled import SampledStream
 from headgate.sql import Script
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, check, planner, rows, steps
 
 
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
 def test_never_dearer(strategy: Strategy, method: Method) -> None:
     """With bandwidths, and after any history."""
-    for number in range(many(4)):
+    for number in range(case_count(4)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         given = planner(random, strategy, method, bounded=True)
         list(steps(random, given, 8, any_way=True))
-        before, plan = total(given), plan_of(given)
-        found = improved(given, 2)
-        assert total(found) <= before
+        before, plan = compute_total_cost(given), make_plan(given)
+        found = improve_plan(given, 2)
+        assert compute_total_cost(found) <= before
         assert set(found.registered) == set(given.registered)
         check(found, rows(9))
-        assert plan_of(given) == plan
+        assert make_plan(given) == plan
         check(given, rows(9))
 
 
@@ -48,9 +48,9 @@ def test_who_has_no_room_for_a_moment() -> None:
     assert isinstance(inside, Query)
     sample = pa.table({"k": pa.array(np.arange(100), pa.int32())})
     network = Network.of([Node("A"), Node("B")], [Link(("A", "B"), bandwidth=250)])
-    sampled = Sampled(script.schema.the_stream("s"), 100.0, sample)
-    given = Planner(network, [Published(sampled, "A")], strategy="share")
+    sampled = SampledStream(script.schema.stream("s"), 100.0, sample)
+    given = Planner(network, [PublishedStream(sampled, "A")], strategy="share")
     given.register(wide, "B")
     given.register(inside, "B")
-    assert improved(given) is given
+    assert improve_plan(given) is given
     assert list(given.registered) == ["wide", "inside"]

@@ -12,8 +12,8 @@ import pytest
 
 from headgate.errors import NetworkError, PipelineError
 from headgate.sharing.network import Link
-from headgate.sharing.network_file import Arrival, Departure, Described, read_network
-from headgate.sharing.sample_file import MOST
+from headgate.sharing.network_file import Arrival, Departure, NetworkFile, read_network
+from headgate.sharing.sample_file import MAX_SAMPLE_ROWS
 from headgate.sharing.statistics import draw_sample
 from headgate.toml_file import read_toml
 
@@ -93,7 +93,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def described(folder: Path, text: str) -> Described:
+def described(folder: Path, text: str) -> NetworkFile:
     file = folder / "network.toml"
     file.write_text(text)
     return read_network(file)
@@ -110,7 +110,7 @@ def test_every_key(folder: Path) -> None:
     found = described(folder, WHOLE)
     assert (found.strategy, found.method, found.load) == ("share", "hsr", 0.5)
     network = found.network
-    assert {name: (n.thin, n.application) for name, n in network.nodes.items()} == {
+    assert {name: (n.is_thin, n.application) for name, n in network.nodes.items()} == {
         "A": (False, "west"),
         "B": (False, ""),
         "p": (True, "west"),
@@ -119,8 +119,8 @@ def test_every_key(folder: Path) -> None:
     assert network.links == (Link(("A", "B"), 2.0, 1e6), Link(("A", "p")), Link(("q", "B")))
     s, t = found.published
     assert (s.peer, s.sampled.rate, s.sampled.size) == ("p", 100, 20)
-    assert s.sampled.width(["a", "b"]) == pytest.approx(40)
-    assert (t.peer, t.sampled.rate, t.sampled.size) == ("B", 0.5, MOST)
+    assert s.sampled.measure_width(["a", "b"]) == pytest.approx(40)
+    assert (t.peer, t.sampled.rate, t.sampled.size) == ("B", 0.5, MAX_SAMPLE_ROWS)
     assert [
         (change.query.id, change.target) if isinstance(change, Arrival) else change
         for change in found.changes
@@ -147,7 +147,7 @@ def test_what_is_left_out(folder: Path) -> None:
     )
     assert (found.strategy, found.method, found.changes) == ("widen", "exact", ())
     assert math.isfinite(found.load)
-    assert found.published[0].sampled.width(["a", "b"]) == 4 + 4 + 3
+    assert found.published[0].sampled.measure_width(["a", "b"]) == 4 + 4 + 3
 
 
 def test_statistics(folder: Path) -> None:
@@ -156,8 +156,8 @@ def test_statistics(folder: Path) -> None:
     assert table == drawn(folder, WHOLE, "t")
     columns = {name: Counter(table.column(name).to_pylist()) for name in table.column_names}
     assert set(columns["flag"]) == {True, False, None}
-    assert columns["flag"][None] == pytest.approx(MOST / 4, abs=200)
-    assert columns["deep.inside"][1] == pytest.approx(3 * MOST / 4, abs=200)
+    assert columns["flag"][None] == pytest.approx(MAX_SAMPLE_ROWS / 4, abs=200)
+    assert columns["deep.inside"][1] == pytest.approx(3 * MAX_SAMPLE_ROWS / 4, abs=200)
     assert set(columns["side"]) == {"buy", "sell"}
     assert {len(str(text)) for text in columns["text"]} == {7}
     assert len(columns["day"]) == 365
@@ -187,7 +187,7 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
     assert set(counts["n"]) == {"-1", "0", "1"}
     assert set(counts["m"]) == {"0.01", "0.02", "0.03"}
     assert all(1 <= float(x) <= 2.5 for x in counts["x"])
-    assert len(counts["x"]) > MOST // 2
+    assert len(counts["x"]) > MAX_SAMPLE_ROWS // 2
     assert set(counts["d"]) == {"2026-01-01", "2026-01-02"}
     assert len(counts["at"]) == 2
 

@@ -9,36 +9,41 @@ import pyarrow as pa
 import pytest
 
 from headgate.errors import NetworkError, UsageError
-from headgate.sharing.applications import applications, entering, receiver, the_application
+from headgate.sharing.applications import (
+    application_names,
+    find_entering_streams,
+    find_receiver,
+    resolve_application,
+)
 from headgate.sharing.content import Method
 from headgate.sharing.network import Link, Network, Node
-from headgate.sharing.plan import Delivery, Plan, plan_of
-from headgate.sharing.plan_file import plan_text, read_plan
+from headgate.sharing.plan import Delivery, Plan, make_plan
+from headgate.sharing.plan_file import plan_from_json, plan_to_json
 from headgate.sharing.planner import Strategy
-from headgate.sharing.walk import onward, walk
+from headgate.sharing.walk import run_plan, run_plan_from
 from tests.boundaries import STREAM
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, planner, rows, steps
 
 
 def plans(strategy: Strategy, method: Method, count: int) -> list[tuple[Random, Plan]]:
     """What random planners have come to, after arrivals and departures."""
     found = []
-    for number in range(many(count)):
+    for number in range(case_count(count)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         one = planner(random, strategy, method)
         list(steps(random, one, 8))
-        found.append((random, plan_of(one)))
+        found.append((random, make_plan(one)))
     return found
 
 
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
 def test_a_plan_is_read_back_as_it_was(strategy: Strategy, method: Method) -> None:
     for _, plan in plans(strategy, method, 15):
-        text = plan_text(plan)
-        again = read_plan(text)
+        text = plan_to_json(plan)
+        again = plan_from_json(text)
         assert again == replace(plan, decisions=())
-        assert plan_text(again) == text
+        assert plan_to_json(again) == text
 
 
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
@@ -52,7 +57,7 @@ def test_applications_together_do_what_one_does(strategy: Strategy, method: Meth
         table = rows(5)
         alone = {
             one.query.id: repr(given.to_pylist())
-            for one, given in walk(plan, STREAM.name, table)
+            for one, given in run_plan(plan, STREAM.name, table)
             if isinstance(one, Delivery)
         }
         assert {name: repr(t.to_pylist()) for name, t in together(divided, table).items()} == alone
@@ -62,31 +67,33 @@ def together(plan: Plan, table: pa.Table) -> dict[str, pa.Table]:
     """The results of all queries, one application after the other."""
     given: dict[str, pa.Table] = {}
     waiting: list[tuple[str, int | None, pa.Table]] = [
-        (name, None, table) for name in applications(plan.network) for _ in entering(plan, name)
+        (name, None, table)
+        for name in application_names(plan.network)
+        for _ in find_entering_streams(plan, name)
     ]
     while waiting:
         application, flow, arrived = waiting.pop()
-        for one, carried in onward(plan, STREAM.name, flow, arrived, application):
+        for one, carried in run_plan_from(plan, STREAM.name, flow, arrived, application):
             if isinstance(one, Delivery):
                 assert plan.network.nodes[one.node].application == application
                 assert one.query.id not in given
                 given[one.query.id] = carried
-            elif (to := receiver(plan, one)) is not None:
+            elif (to := find_receiver(plan, one)) is not None:
                 waiting.append((to, one.number, carried))
     return given
 
 
 def test_which_application_is_meant() -> None:
-    unnamed = Network.of([Node("A"), Node("P", thin=True)], [Link(("A", "P"))])
-    assert the_application(unnamed, None) == ""
+    unnamed = Network.of([Node("A"), Node("P", is_thin=True)], [Link(("A", "P"))])
+    assert resolve_application(unnamed, None) == ""
     with pytest.raises(UsageError, match="no application `x`: the nodes of the network have none"):
-        the_application(unnamed, "x")
+        resolve_application(unnamed, "x")
     two = Network.of([Node("A", application="x"), Node("B", application="y")], [Link(("A", "B"))])
-    assert the_application(two, "y") == "y"
+    assert resolve_application(two, "y") == "y"
     with pytest.raises(UsageError, match="say which of them this is"):
-        the_application(two, None)
+        resolve_application(two, None)
     with pytest.raises(UsageError, match="no application `z` in the network"):
-        the_application(two, "z")
+        resolve_application(two, "z")
     half = Network.of([Node("A", application="x"), Node("B")], [Link(("A", "B"))])
     with pytest.raises(NetworkError, match="`B` belongs to no application"):
-        applications(half)
+        application_names(half)

@@ -24,7 +24,7 @@ def schema() -> Schema:
 
 
 SCHEMA = schema()
-_READER = WhereReader(SCHEMA.the_stream("trades"))
+_READER = WhereReader(SCHEMA.stream("trades"))
 _SOURCES = (Source("trades", "trades"),)
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import headgate as hg
-from headgate.predicate import Column, atoms
+from headgate.predicate import Column, iter_atoms
 from headgate.queries import Query
 from headgate.schema import INT, Schema
 from headgate.sql import Places, Scope, Script, places, render_predicate
 from headgate.sql.where import parse_condition
 from tests.boundaries import STREAM
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.statements import Statements
 from tests.strategies import Clauses, Seeded
 
@@ -133,17 +133,17 @@ def test_tests(where: str, expected: list[str]) -> None:
     assert isinstance(query, Query), query
     told = places(query, script.schema)
     assert [place.text for _, place in told.conditions] == expected
-    assert [atom for atom, _ in told.conditions] == list(atoms(query.where))
+    assert [atom for atom, _ in told.conditions] == list(iter_atoms(query.where))
 
 
 def check(query: Query, script: Script) -> None:
     """All atoms are told, in order, and each fragment means its atom."""
     told = places(query, script.schema)
     found = [atom for atom, _ in told.conditions]
-    assert not found or found == list(atoms(query.where))
-    scope = Scope(tuple((s.alias, script.schema.the_stream(s.stream)) for s in query.sources))
+    assert not found or found == list(iter_atoms(query.where))
+    scope = Scope(tuple((s.alias, script.schema.stream(s.stream)) for s in query.sources))
     for atom, place in told.conditions:
-        assert atom in list(atoms(parse_condition(place.text, scope))), place
+        assert atom in list(iter_atoms(parse_condition(place.text, scope))), place
     assert list(told.outputs) == [output.name for output in query.outputs]
     assert tuple(told.groups) == query.group_by
     assert list(told.sources) == [source.alias for source in query.sources]
@@ -153,7 +153,7 @@ def check(query: Query, script: Script) -> None:
 def test_random_statements(shard: int) -> None:
     """Joins, windows and aggregates of any shape."""
     dice = Seeded(seed(shard))
-    for _ in range(many(40)):
+    for _ in range(case_count(40)):
         statements, script = Statements(dice), Script(Schema())
         read = list(script.read(statements.schema() + statements.queries(4)))
         found = [each for each in read if isinstance(each, Query)]
@@ -167,7 +167,7 @@ def test_random_statements(shard: int) -> None:
 def test_random_conditions(shard: int) -> None:
     """WHERE clauses over the whole language."""
     dice, script = Seeded(seed(shard)), Script(Schema((STREAM,)))
-    for _ in range(many(300)):
+    for _ in range(case_count(300)):
         where = Clauses(dice).where()
         (query,) = script.read(f"CREATE QUERY q AS SELECT DISTINCT qty FROM trades WHERE {where}")
         assert isinstance(query, Query), query

@@ -98,7 +98,7 @@ def test_other_types_are_refused_with_a_hint(type_: str, words: str) -> None:
 
 def test_domains() -> None:
     """A CHECK is the set of values that it allows; several intersect; NOT NULL is kept."""
-    stream = script().schema.the_stream("trades")
+    stream = script().schema.stream("trades")
     assert not stream["id"].nullable
     assert stream["price"].domain == ValueSet.of(Interval(1, None))
     assert stream["side"].domain.finite_ordinals(5) == ["buy", "sell"]
@@ -117,7 +117,7 @@ def test_domain_and_null() -> None:
 
 def test_names_ignore_case_and_dots_lead_inside() -> None:
     """Attributes, streams and aliases are found whatever their case; paths have dots."""
-    stream = script().schema.the_stream("TRADES")
+    stream = script().schema.stream("TRADES")
     assert stream.get("PRICE") == stream["price"]
     for text in ("CLIENT.Name = 'x'", "Trades.client.NAME = 'x'", "`client`.`name` = 'x'"):
         assert parse_where(text, stream) == parse_where("client.name = 'x'", stream)

@@ -292,9 +292,9 @@ def test_many_inequalities_are_capped() -> None:
     where = " AND ".join(f"x.a{i} <> y.a{i}" for i in range(40))
     stream = f"CREATE STREAM s ({', '.join(f'a{i} INT' for i in range(40))});"
     query, schema = bound(f"SELECT DISTINCT x.a0 FROM s x, s y WHERE {where} AND x.a0 = 1", stream)
-    begun = time.perf_counter()
+    begun = time.process_time()
     found = analyse(query, schema)
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
     assert found.bounded == "unknown"
     assert "alternatives" in found.open or "conjunctions" in found.open
 
@@ -311,15 +311,15 @@ def test_a_large_query_takes_less_than_a_second(is_distinct: bool) -> None:
     select = f"SELECT s0.a0 FROM {sources} WHERE {' AND '.join(joins + bounds)}"
     for extra, answer in ((" AND s0.a0 = 7", "no"), ("", "no")):
         query, schema = bound((distinct(select) if is_distinct else select) + extra, streams)
-        begun = time.perf_counter()
+        begun = time.process_time()
         found = analyse(query, schema)
-        assert time.perf_counter() - begun < 1
+        assert time.process_time() - begun < 1
         assert found.bounded == answer
     capped = " AND ".join(f"s5.a{i} < 99 AND s0.a{i} > 0" for i in range(8))
     query, schema = bound(f"{select} AND {capped}", streams)
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert analyse(query, schema).bounded == "yes"
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
 
 
 def test_a_witness_of_many_rows() -> None:

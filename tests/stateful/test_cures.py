@@ -67,9 +67,9 @@ def test_a_large_query_is_cured_in_seconds() -> None:
     streams = "".join(f"CREATE STREAM s{n} (a INT, b INT);" for n in range(64))
     joins = " AND ".join(f"s{n}.a < s{n + 1}.a" for n in range(63))
     sources = ", ".join(f"s{n}" for n in range(64))
-    begun = time.perf_counter()
+    begun = time.process_time()
     found(streams, f"SELECT DISTINCT s0.b FROM {sources} WHERE s0.b = 1 AND {joins}")
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_the_words_of_cures() -> None:

@@ -18,7 +18,7 @@ from headgate.stateful.analysis.synopses.memory import Memory, memory
 from headgate.stateful.analysis.synopses.plain import PlainRun
 from headgate.stateful.analysis.synopses.synopsis import Synopsis, synopses
 from headgate.stateful.analysis.verdict import verdict
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES, Family
 from tests.stateful.random_sql import Statement, statements, statements_of_cores
 from tests.stateful.running.events import events_of
@@ -259,7 +259,7 @@ def test_redundant_occurrences(select: str) -> None:
         events: list[Event] = []
         for _ in range(12):
             stream = numbers.choice("ST")
-            row = {a.name: numbers.randrange(4) for a in schema.the_stream(stream)}
+            row = {a.name: numbers.randrange(4) for a in schema.stream(stream)}
             events.append((stream, row))
             run.push(stream, row)
             assert dict(run.answer()) == dict(answer(query, schema, collected(events)))
@@ -304,14 +304,14 @@ def test_json_says_what_the_text_says() -> None:
 @pytest.mark.parametrize("shard", range(4))
 def test_oracle_the_answer_from_synopses_is_the_answer(shard: int) -> None:
     """Every random query that is bounded, on random rows, in any order, within its bound."""
-    assert _tried(statements(seed(shard), many(150)), shard) > 30
+    assert _tried(statements(seed(shard), case_count(150)), shard) > at_least(30)
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, "self-joins"])
 def test_oracle_the_answer_of_every_kind_of_core(family: str) -> None:
     """The same for the queries on which both checkers agree."""
     kind = FAMILIES.get(family, Family(self_joins=True))
-    assert _tried(statements_of_cores(kind, seed(), many(100)), 0) > 10
+    assert _tried(statements_of_cores(kind, seed(), case_count(100)), 0) > at_least(10)
 
 
 def _tried(found: Iterable[Statement], shard: int) -> int:

@@ -17,7 +17,7 @@ from headgate.schema import DecimalType, Timestamp
 from headgate.sql import render_select
 from headgate.stateful.analysis.analysis import analyse
 from headgate.stateful.analysis.witness.witness import Event, Witness, witness
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 from tests.stateful.random_sql import Statement, statements
 from tests.stateful.sql import PAPER, TABLE_1, TYPED, bound, distinct
 
@@ -34,7 +34,7 @@ class Judge:
         sources = [Source(f"table_of_{s.alias}", s.alias) for s in found.query.sources]
         self.select = render_select(replace(found.query, sources=tuple(sources)))
         for source, table in zip(found.query.sources, sources, strict=True):
-            stream = found.schema.the_stream(source.stream)
+            stream = found.schema.stream(source.stream)
             types = ("TIMESTAMP" if isinstance(a.type, Timestamp) else a.type.sql for a in stream)
             columns = ", ".join(f'"{a.name}" {t}' for a, t in zip(stream, types, strict=True))
             self.duck.execute(f"CREATE TABLE {table.stream} ({columns})")
@@ -122,11 +122,11 @@ def test_random_witnesses() -> None:
     """Of every random query that is called unbounded."""
     numbers = random.Random(seed(3))
     judged = 0
-    for statement in statements(seed(11), many(200)):
+    for statement in statements(seed(11), case_count(200)):
         shown = analyse(statement.query, statement.schema).shown
         if shown is not None and not is_beyond_duckdb(statement):
             found = witness(statement.query, statement.schema, *shown, SIZE)
             assert found is not None, statement.text
             judge(found, numbers)
             judged += 1
-    assert judged > 25
+    assert judged > at_least(25)

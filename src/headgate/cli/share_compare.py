@@ -9,16 +9,16 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from headgate.cli.output import Format, FormatOption, console, escape
+from headgate.cli.output import Format, FormatOption, escape, open_console
 from headgate.cli.share_plan import ImproveOption, NetworkArgument, RearrangeOption, make_planner
 from headgate.errors import NetworkError
 from headgate.events.json_text import as_json
 from headgate.queries import Query
 from headgate.sharing.content import Method
-from headgate.sharing.improve import total
-from headgate.sharing.network_file import Described, read_network
-from headgate.sharing.optimum import MOST, optimum
-from headgate.sharing.planner import Strategy, costs
+from headgate.sharing.improve import compute_total_cost
+from headgate.sharing.network_file import NetworkFile, read_network
+from headgate.sharing.optimum import MAX_OPTIMUM_QUERIES, compute_optimum
+from headgate.sharing.planner import Strategy, compute_costs
 
 STRATEGIES: tuple[tuple[Strategy, Method], ...] = (
     ("ship", "exact"),
@@ -28,7 +28,7 @@ STRATEGIES: tuple[tuple[Strategy, Method], ...] = (
     ("widen", "hsr"),
     ("widen", "hcr"),
 )
-BASE = "filter"  # what others are compared with
+BASE_STRATEGY = "filter"  # what others are compared with
 OPTIMUM = "optimum"
 
 MEANINGS = {
@@ -76,12 +76,12 @@ def compare(
     """
     strategy_costs = _compare_strategies(read_network(network), rounds, rearrange)
     if format is Format.json:
-        typer.echo(as_json(compared_object(strategy_costs)))
+        typer.echo(as_json(_costs_to_json(strategy_costs)))
     else:
-        show_compared(strategy_costs)
+        _print_costs(strategy_costs)
 
 
-def _compare_strategies(described: Described, rounds: int, rearrange: bool) -> list[StrategyCost]:
+def _compare_strategies(described: NetworkFile, rounds: int, rearrange: bool) -> list[StrategyCost]:
     compared: list[StrategyCost] = []
     registered: list[tuple[Query, str]] = []
     for strategy, method in STRATEGIES:
@@ -90,10 +90,14 @@ def _compare_strategies(described: Described, rounds: int, rearrange: bool) -> l
         except NetworkError as error:
             compared.append(StrategyCost(strategy, method, refused=str(error)))
             continue
-        compared.append(StrategyCost(strategy, method, *costs(planner), total(planner)))
+        compared.append(
+            StrategyCost(strategy, method, *compute_costs(planner), compute_total_cost(planner))
+        )
         registered = [(wanted.query, wanted.target) for wanted, _ in planner.registered.values()]
     if _has_optimum(registered):
-        least = optimum(described.network, described.published, registered, load=described.load)
+        least = compute_optimum(
+            described.network, described.published, registered, load=described.load
+        )
         compared.append(StrategyCost("optimum", "exact", total=least))
     return compared
 
@@ -101,10 +105,10 @@ def _compare_strategies(described: Described, rounds: int, rearrange: bool) -> l
 def _has_optimum(registered: list[tuple[Query, str]]) -> bool:
     """Are there few enough queries of each stream to find the optimum?"""
     by_stream = Counter(query.stream for query, _ in registered)
-    return bool(registered) and max(by_stream.values()) <= MOST
+    return bool(registered) and max(by_stream.values()) <= MAX_OPTIMUM_QUERIES
 
 
-def compared_object(found: list[StrategyCost]) -> dict[str, Any]:
+def _costs_to_json(found: list[StrategyCost]) -> dict[str, Any]:
     return {
         "strategies": [
             {
@@ -120,13 +124,13 @@ def compared_object(found: list[StrategyCost]) -> dict[str, Any]:
     }
 
 
-def show_compared(found: list[StrategyCost]) -> None:
+def _print_costs(found: list[StrategyCost]) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("strategy")
     for name in ("traffic", "of filter", "rows read/s", "total"):
         table.add_column(name, justify="right")
     table.add_column("")
-    base = next((one.traffic for one in found if one.strategy == BASE), 0.0)
+    base = next((one.traffic for one in found if one.strategy == BASE_STRATEGY), 0.0)
     for one in found:
         is_widened = one.strategy == "widen"
         name = f"widen, {one.method}" if is_widened else one.strategy
@@ -136,4 +140,4 @@ def show_compared(found: list[StrategyCost]) -> None:
         part = f"{one.traffic / base:.0%}" if base else ""
         known = (f"{one.traffic:,.0f}", part, f"{one.load:,.0f}") if one.is_planned else ("",) * 3
         table.add_row(name, *known, f"{one.total:,.0f}", MEANINGS[one.strategy])
-    console().print(table)
+    open_console().print(table)

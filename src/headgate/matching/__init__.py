@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from headgate.errors import UsageError, did_you_mean
 from headgate.matching.auto import AutoIndex
-from headgate.matching.filing import Filing
 from headgate.matching.matches import Matches
-from headgate.matching.protocol import Index
+from headgate.matching.protocol import Index, Placement
 from headgate.matching.scan import ScanIndex
 from headgate.queries import QuerySet
 
 KINDS = ("auto", "scan", "keyed", "be_tree", "asc")
 
-__all__ = ["KINDS", "Filing", "Index", "Matches", "ScanIndex", "build_index", "kind_of_index"]
+__all__ = ["KINDS", "Index", "Matches", "Placement", "ScanIndex", "build_index", "kind_of_index"]
 
 
 def build_index(
@@ -29,7 +28,7 @@ def build_index(
     """
     if threads is not None and threads < 1:
         raise UsageError(f"{threads} threads match nothing; ask for at least 1")
-    chosen = queries.schema.the_stream(stream)
+    chosen = queries.schema.stream(stream)
     found = kind_of_index(kind).build(chosen, queries.filters(chosen.name))
     if threads is not None:
         found.threads = threads

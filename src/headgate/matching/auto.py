@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
-from headgate.matching.filing import Filing
 from headgate.matching.matches import Matches
-from headgate.matching.protocol import Index
+from headgate.matching.protocol import Index, Placement
 from headgate.matching.scan import ScanIndex
-from headgate.predicate import IsNull, Within, atoms, columns
+from headgate.predicate import IsNull, Within, collect_columns, iter_atoms
 from headgate.queries import Query
 from headgate.schema import Stream
 
@@ -106,11 +105,11 @@ class AutoIndex:
     def _suits(self, bitmaps: AscIndex, query: Query) -> bool:
         """Is the query one for these bitmaps, which may have it already?"""
         needed = bitmaps.estimate_bytes(query)
-        self._columns |= {column.name for column in columns(query.where)}
+        self._columns |= {column.name for column in collect_columns(query.where)}
         return (
             needed is not None
             and needed <= CACHED
-            and all(isinstance(atom, Within | IsNull) for atom in atoms(query.where))
+            and all(isinstance(atom, Within | IsNull) for atom in iter_atoms(query.where))
             and len(self._columns) <= FEW_ATTRIBUTES
             and len(bitmaps) < MOST_IN_BITMAPS
         )
@@ -141,8 +140,8 @@ class AutoIndex:
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         return self._index.match_chunks(events)
 
-    def filing(self, query_id: str) -> Filing:
-        return self._index.filing(query_id)
+    def locate(self, query_id: str) -> Placement:
+        return self._index.locate(query_id)
 
     def describe(self) -> dict[str, Any]:
         return {**self._index.describe(), "chosen_because": self._because}

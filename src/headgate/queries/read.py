@@ -165,7 +165,7 @@ class Loader:
             query = self.bind(row)
         except SqlError as error:
             place = Position(file, row.line)
-            self.refuse(error.located(place), known)
+            self.refuse(error.shift_to(place), known)
         else:
             self.accept(query, Position(file, row.line))
 

@@ -15,19 +15,19 @@ import pyarrow as pa
 from headgate.predicate import Predicate, disjunction
 from headgate.queries import Query
 from headgate.schema import Stream
-from headgate.sharing.improve import improved
+from headgate.sharing.improve import improve_plan
 from headgate.sharing.network import Link, Network, Node
-from headgate.sharing.plan import members
-from headgate.sharing.planner import Planner, Published
-from headgate.sharing.sampled import Estimate, Sampled, total_of
-from headgate.sharing.splitting import Group, read, shared, split
+from headgate.sharing.plan import find_members
+from headgate.sharing.planner import Planner, PublishedStream
+from headgate.sharing.sampled import Estimate, SampledStream, sum_estimates
+from headgate.sharing.splitting import Group, compute_bytes_read, split_groups, unite_group
 
 SOURCE, JOBS = "source", "jobs"
-ROUNDS = 2
+IMPROVE_ROUNDS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class AdvisedStream:
     """A stream that one job makes of the source, and several read instead of it.
 
     `rows` is its share of the source's rows; `row_bytes` what one of them takes.
@@ -42,7 +42,7 @@ class Shared:
     @property
     def bytes(self) -> Estimate:
         """For each row of the source."""
-        return self.rows.times(self.row_bytes)
+        return self.rows.scale(self.row_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,18 @@ class Advice:
     """
 
     stream: str
-    shared: tuple[Shared, ...]
-    alone: tuple[str, ...]
+    shared: tuple[AdvisedStream, ...]
+    unshared: tuple[str, ...]
     row_bytes: float
-    before: float
-    read: Estimate
+    read_before: float
+    read_after: Estimate
     written: Estimate
 
     @property
     def saved(self) -> float:
         """The share of all reading that is no longer done, once writing is paid for."""
-        after = self.read.value + self.written.value
-        return 1 - after / self.before if self.before else 0.0
+        after = self.read_after.value + self.written.value
+        return 1 - after / self.read_before if self.read_before else 0.0
 
 
 def advise(
@@ -73,7 +73,7 @@ def advise(
     stream: Stream,
     sample: pa.Table,
     *,
-    rounds: int = ROUNDS,
+    rounds: int = IMPROVE_ROUNDS,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Advice:
     """The shared streams that save most reading, found by registering the queries one by one.
@@ -82,43 +82,45 @@ def advise(
     many `rounds` after that, all of them choose anew; then streams are split where that saves more,
     and one that saves nothing is dropped.
     """
-    sampled = Sampled(stream, 1.0, sample)
+    sampled = SampledStream(stream, 1.0, sample)
     network = Network.of([Node(SOURCE), Node(JOBS)], [Link((SOURCE, JOBS))])
-    planner = Planner(network, [Published(sampled, SOURCE)], load=sampled.width(stream.names))
+    planner = Planner(
+        network, [PublishedStream(sampled, SOURCE)], load_cost=sampled.measure_width(stream.names)
+    )
     for query in queries:
         planner.register(query, JOBS)
         progress(1)
-    (tree,) = improved(planner, rounds, progress).trees.values()
-    groups = split([list(hop.served.values()) for hop in tree.root.children], sampled)
-    return _advice(groups, sampled, [query.id for query in queries])
+    (tree,) = improve_plan(planner, rounds, progress).trees.values()
+    groups = split_groups([list(hop.served.values()) for hop in tree.root.children], sampled)
+    return _make_advice(groups, sampled, [query.id for query in queries])
 
 
-def _advice(groups: Sequence[Group], sampled: Sampled, jobs: Sequence[str]) -> Advice:
-    source = sampled.width(sampled.stream.names)
-    paying = [group for group in groups if len(group) * source > read(group, sampled)]
+def _make_advice(groups: Sequence[Group], sampled: SampledStream, jobs: Sequence[str]) -> Advice:
+    source = sampled.measure_width(sampled.stream.names)
+    paying = [group for group in groups if len(group) * source > compute_bytes_read(group, sampled)]
     paying.sort(key=len, reverse=True)
-    found = [_shared(group, sampled) for group in paying]
+    found = [_describe_group(group, sampled) for group in paying]
     sharing = {one.id for group in paying for one in group}
     alone = tuple(job for job in jobs if job not in sharing)
     of_source = (len(found) + len(alone)) * source
-    by_jobs = [each.bytes.times(len(each.jobs)) for each in found]
+    by_jobs = [each.bytes.scale(len(each.jobs)) for each in found]
     return Advice(
         sampled.stream.name,
         tuple(found),
         alone,
         source,
         len(jobs) * source,
-        total_of([Estimate(of_source, of_source, of_source), *by_jobs]),
-        total_of([each.bytes for each in found]),
+        sum_estimates([Estimate(of_source, of_source, of_source), *by_jobs]),
+        sum_estimates([each.bytes for each in found]),
     )
 
 
-def _shared(group: Group, sampled: Sampled) -> Shared:
-    content = shared(group, sampled)
-    return Shared(
-        disjunction(one.where for one in members(group, sampled)),
+def _describe_group(group: Group, sampled: SampledStream) -> AdvisedStream:
+    content = unite_group(group, sampled)
+    return AdvisedStream(
+        disjunction(one.where for one in find_members(group, sampled)),
         tuple(name for name in sampled.stream.names if name in content.columns),
         tuple(one.id for one in group),
-        sampled.rate_of(content.count),
-        sampled.width(content.columns),
+        sampled.estimate_rate(content.count),
+        sampled.measure_width(content.columns),
     )

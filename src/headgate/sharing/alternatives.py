@@ -30,14 +30,14 @@ class Alternative:
     load: float
     total: float
     refused: str = ""
-    more: int = 0
+    more_served: int = 0
 
     @property
     def stream(self) -> str:
         """The stream, by whom it serves so far."""
         if not self.serves:
             return "the source"
-        first, others = f"the stream of {self.serves[0]}", len(self.serves) - 1 + self.more
+        first, others = f"the stream of {self.serves[0]}", len(self.serves) - 1 + self.more_served
         return f"{first} and {others:,} more" if others else first
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from headgate.sharing.network import Network
 from headgate.sharing.plan import Flow, Origin, Plan
 
 
-def applications(network: Network) -> tuple[str, ...]:
+def application_names(network: Network) -> tuple[str, ...]:
     """The names of all applications, in the order of the network; "" where none is named.
 
     Raises NetworkError where some super-peers have one and others have not; thin peers do no work.
@@ -27,9 +27,9 @@ def applications(network: Network) -> tuple[str, ...]:
     return tuple(found)
 
 
-def the_application(network: Network, wanted: str | None) -> str:
+def resolve_application(network: Network, wanted: str | None) -> str:
     """The application of that name; without a name, the only one there is."""
-    known = applications(network)
+    known = application_names(network)
     if wanted is None and len(known) == 1:
         return known[0]
     names = ", ".join(known)
@@ -45,14 +45,14 @@ def the_application(network: Network, wanted: str | None) -> str:
     raise UsageError(f"no application `{wanted}` in the network; {did_you_mean(wanted, known)}")
 
 
-def entering(plan: Plan, application: str) -> tuple[Origin, ...]:
+def find_entering_streams(plan: Plan, application: str) -> tuple[Origin, ...]:
     """The streams that begin at a node of an application, in the order of their names."""
     nodes = plan.network.nodes
     here = [one for one in plan.origins.values() if nodes[one.entry].application == application]
     return tuple(sorted(here, key=lambda one: one.stream.name.lower()))
 
 
-def receiver(plan: Plan, flow: Flow) -> str | None:
+def find_receiver(plan: Plan, flow: Flow) -> str | None:
     """The application that a flow crosses to; None where it stays in its own."""
     nodes = plan.network.nodes
     start, end = nodes[flow.start].application, nodes[flow.end].application

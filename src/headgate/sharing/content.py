@@ -13,17 +13,17 @@ from functools import lru_cache
 from typing import Literal
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.implies import implied
-from headgate.implication.pair import Declared
+from headgate.implication.implies import decide_implication
+from headgate.implication.pair import Constraints
 from headgate.implication.relax import relax
-from headgate.predicate import Predicate, columns, disjunction
+from headgate.predicate import Predicate, collect_columns, disjunction
 from headgate.predicate.answer import Answer
 from headgate.schema import Stream
-from headgate.sharing.sampled import Bits, Sampled, count, union
+from headgate.sharing.sampled import Bits, SampledStream, count_bits, unite_bits
 from headgate.sharing.subscription import Subscription
 
 Method = Literal["exact", "hsr", "hcr"]
-KEPT = 200_000  # implications
+IMPLICATION_CACHE_SIZE = 200_000  # implications
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -38,17 +38,19 @@ class Content:
     count: int
     columns: frozenset[str]
     attributes: frozenset[str]
-    whole: Subscription | None
-    relaxed: Predicate | None = None
+    widest: Subscription | None
+    relaxed_condition: Predicate | None = None
 
     def is_same(self, other: Content) -> bool:
         """Have both the same rows for certain?"""
         return self is other or (
-            self.whole is not None and self.whole is other.whole and self.relaxed is other.relaxed
+            self.widest is not None
+            and self.widest is other.widest
+            and self.relaxed_condition is other.relaxed_condition
         )
 
 
-def content_of(subscription: Subscription) -> Content:
+def make_content(subscription: Subscription) -> Content:
     return Content(
         subscription.rows,
         subscription.count,
@@ -58,61 +60,63 @@ def content_of(subscription: Subscription) -> Content:
     )
 
 
-def everything(sampled: Sampled) -> Content:
+def make_full_content(sampled: SampledStream) -> Content:
     """All rows and columns of a stream."""
     names = frozenset(sampled.stream.names)
-    return Content(sampled.everything, sampled.size, names, frozenset(), None)
+    return Content(sampled.all_rows, sampled.size, names, frozenset(), None)
 
 
-def bytes_of(content: Content, sampled: Sampled) -> float:
+def compute_byte_rate(content: Content, sampled: SampledStream) -> float:
     """A second."""
-    return sampled.rate * content.count / sampled.size * sampled.width(content.columns)
+    return sampled.rate * content.count / sampled.size * sampled.measure_width(content.columns)
 
 
-def united(parts: Sequence[Content], sampled: Sampled) -> Content:
+def unite_contents(parts: Sequence[Content], sampled: SampledStream) -> Content:
     """The least content that serves all of these consumers."""
     if len(parts) == 1:
         return parts[0]
-    rows = union([part.rows for part in parts], sampled.words)
-    size = count(rows)
-    wholes = _wholes(parts, size, sampled.stream) or (None,)
-    shaped = [_shaped(parts, rows, size, whole, None) for whole in wholes]
-    return min(shaped, key=lambda content: sampled.width(content.columns))
+    rows = unite_bits([part.rows for part in parts], sampled.word_count)
+    size = count_bits(rows)
+    wholes = _find_widest(parts, size, sampled.stream) or (None,)
+    shaped = [_build_content(parts, rows, size, whole, None) for whole in wholes]
+    return min(shaped, key=lambda content: sampled.measure_width(content.columns))
 
 
-def relaxed(parts: Sequence[Content], before: Content, new: Content, sampled: Sampled) -> Content:
+def relax_content(
+    parts: Sequence[Content], before: Content, new: Content, sampled: SampledStream
+) -> Content:
     """The same by HCR: few boxes, that hold what there was before and a new part, and maybe more.
 
     A condition of too many boxes is not relaxed.
     """
     if len(parts) == 1:
         return new
-    condition = _relaxed(condition_of(new), condition_of(before), sampled.stream)
-    return _as_one_of((new, before), parts, condition, sampled)
+    condition = _relax_condition(get_condition(new), get_condition(before), sampled.stream)
+    return _reuse_rows((new, before), parts, condition, sampled)
 
 
-def narrowed(parts: Sequence[Content], before: Content, sampled: Sampled) -> Content:
+def narrow_content(parts: Sequence[Content], before: Content, sampled: SampledStream) -> Content:
     """By HCR for fewer consumers than before: relaxed anew, where that lies inside what it was.
 
     Else the condition stays, so that no link ever carries more because a query left.
     """
-    condition, old = condition_of(parts[0]), condition_of(before)
+    condition, old = get_condition(parts[0]), get_condition(before)
     for part in parts[1:]:
-        condition = _relaxed(condition_of(part), condition, sampled.stream)
+        condition = _relax_condition(get_condition(part), condition, sampled.stream)
     if condition is old or is_inside(condition, old, sampled.stream):
-        return _as_one_of(parts, parts, condition, sampled)
-    return _shaped(parts, before.rows, before.count, None, old)
+        return _reuse_rows(parts, parts, condition, sampled)
+    return _build_content(parts, before.rows, before.count, None, old)
 
 
-def _as_one_of(
-    known: Sequence[Content], parts: Sequence[Content], condition: Predicate, sampled: Sampled
+def _reuse_rows(
+    known: Sequence[Content], parts: Sequence[Content], condition: Predicate, sampled: SampledStream
 ) -> Content:
     """With the rows of one that has the same condition, where there is one."""
     for one in known:
-        if condition is condition_of(one):
-            return _shaped(parts, one.rows, one.count, one.whole, one.relaxed)
-    rows = sampled.rows_of(condition)
-    return _shaped(parts, rows, count(rows), None, condition)
+        if condition is get_condition(one):
+            return _build_content(parts, one.rows, one.count, one.widest, one.relaxed_condition)
+    rows = sampled.find_rows(condition)
+    return _build_content(parts, rows, count_bits(rows), None, condition)
 
 
 def is_inside(narrow: Predicate, wide: Predicate, stream: Stream) -> bool:
@@ -123,7 +127,7 @@ def is_inside(narrow: Predicate, wide: Predicate, stream: Stream) -> bool:
         return False
 
 
-def _relaxed(wanted: Predicate, condition: Predicate, stream: Stream) -> Predicate:
+def _relax_condition(wanted: Predicate, condition: Predicate, stream: Stream) -> Predicate:
     if wanted is condition:
         return condition
     try:
@@ -133,43 +137,43 @@ def _relaxed(wanted: Predicate, condition: Predicate, stream: Stream) -> Predica
     return condition if found.covered is Answer.YES else found.predicate
 
 
-def condition_of(content: Content) -> Predicate:
+def get_condition(content: Content) -> Predicate:
     """The condition of a content that has one: that of a subscription, or a relaxed one."""
-    if content.relaxed is not None:
-        return content.relaxed
-    assert content.whole is not None
-    return content.whole.where
+    if content.relaxed_condition is not None:
+        return content.relaxed_condition
+    assert content.widest is not None
+    return content.widest.where
 
 
-def implied_by(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
+def is_implied_by(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
     """Is every row of one certainly a row of the other? The sample is asked first."""
     if narrow is wide:
         return True
     if (narrow.rows & ~wide.rows).any():
         return False
-    return _implied(narrow, wide, stream)
+    return _is_proven_implied(narrow, wide, stream)
 
 
-@lru_cache(maxsize=KEPT)
-def _implied(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
+@lru_cache(maxsize=IMPLICATION_CACHE_SIZE)
+def _is_proven_implied(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
     p, q = narrow.where, wide.where
-    return p == q or implied(p, q, Declared.of(stream, (p, q))).answer is Answer.YES
+    return p == q or decide_implication(p, q, Constraints.of(stream, (p, q))).answer is Answer.YES
 
 
-def _wholes(parts: Sequence[Content], size: int, stream: Stream) -> list[Subscription]:
+def _find_widest(parts: Sequence[Content], size: int, stream: Stream) -> list[Subscription]:
     """Those that want all rows that any of them wants; several only where they want the same."""
-    wholes = [part.whole for part in parts if part.relaxed is None]
+    wholes = [part.widest for part in parts if part.relaxed_condition is None]
     known = list({whole.id: whole for whole in wholes if whole is not None}.values())
     if len(wholes) < len(parts) or None in wholes:
         return []
     return [
         wide
         for wide in known
-        if wide.count == size and all(implied_by(narrow, wide, stream) for narrow in known)
+        if wide.count == size and all(is_implied_by(narrow, wide, stream) for narrow in known)
     ]
 
 
-def _shaped(
+def _build_content(
     parts: Sequence[Content],
     rows: Bits,
     size: int,
@@ -182,10 +186,10 @@ def _shaped(
     for part in parts:
         names |= part.columns
         attributes |= part.attributes
-        if whole is None or part.whole is not whole or part.relaxed is not condition:
+        if whole is None or part.widest is not whole or part.relaxed_condition is not condition:
             names |= part.attributes
     if whole is not None and condition is None:
         attributes = set(whole.attributes)
     if condition is not None:
-        attributes = {column.name for column in columns(condition)}
+        attributes = {column.name for column in collect_columns(condition)}
     return Content(rows, size, frozenset(names), frozenset(attributes), whole, condition)

@@ -18,7 +18,7 @@ Names = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class SharedStream:
     """The rows for which `where` is TRUE, all where it is None, on their way over `links`.
 
     `of` is the number of the course that it is taken from; a source has none, and a tap has one
@@ -27,7 +27,7 @@ class Course:
     """
 
     number: int
-    of: int | None
+    taken_from: int | None
     is_tap: bool
     stream: str
     nodes: tuple[str, ...]
@@ -43,28 +43,28 @@ class Course:
     @property
     def bytes(self) -> Estimate:
         """A second."""
-        return self.rows.times(self.row_bytes)
+        return self.rows.scale(self.row_bytes)
 
     @property
-    def moved(self) -> float:
+    def bytes_moved(self) -> float:
         """Bytes a second, over all links."""
         return self.bytes.value * len(self.links)
 
     @property
     def is_source(self) -> bool:
-        return self.of is None
+        return self.taken_from is None
 
     @property
     def is_widened(self) -> bool:
         return len(self.members) > 1
 
 
-def courses(plan: Plan) -> tuple[Course, ...]:
+def list_shared_streams(plan: Plan) -> tuple[SharedStream, ...]:
     """The sources first, then each course after the one that it is taken from."""
-    return tuple(_Builder(plan).all())
+    return tuple(_StreamBuilder(plan).build())
 
 
-class _Builder:
+class _StreamBuilder:
     """Puts flows and deliveries into courses, by number; those of sources have no parts."""
 
     def __init__(self, plan: Plan) -> None:
@@ -73,18 +73,18 @@ class _Builder:
         self.source_of = {name: number for number, name in enumerate(plan.origins)}
         self.parts: list[list[Part]] = [[] for _ in self.origins]
         self.taken_from: list[int | None] = [None for _ in self.origins]
-        self.course_of: dict[int, int] = {}
+        self.stream_of: dict[int, int] = {}
         for flow in plan.flows:
-            self.course_of[flow.number] = self._put(flow, flow.parent)
+            self.stream_of[flow.number] = self._add_part(flow, flow.parent)
         for delivery in plan.deliveries:
-            self._put(delivery, delivery.flow)
+            self._add_part(delivery, delivery.flow)
 
-    def _put(self, part: Part, parent: int | None) -> int:
+    def _add_part(self, part: Part, parent: int | None) -> int:
         """Go on with the course that ends here with this content, or begin another."""
         if parent is None:
             before = self.source_of[part.stream]
         else:
-            before = self.course_of[parent]
+            before = self.stream_of[parent]
             flow = self.plan.flows[parent]
             if self.parts[before][-1] is flow and self._is_same(part, flow):
                 self.parts[before].append(part)
@@ -93,16 +93,16 @@ class _Builder:
         self.taken_from.append(before)
         return len(self.parts) - 1
 
-    def all(self) -> Iterator[Course]:
+    def build(self) -> Iterator[SharedStream]:
         for number, (parts, of) in enumerate(zip(self.parts, self.taken_from, strict=True)):
             if of is None:
-                yield self._source(number, self.origins[number])
+                yield self._build_source(number, self.origins[number])
             else:
-                yield self._course(number, of, parts)
+                yield self._build_stream(number, of, parts)
 
-    def _source(self, number: int, origin: Origin) -> Course:
+    def _build_source(self, number: int, origin: Origin) -> SharedStream:
         name, rate = origin.stream.name, origin.rate
-        return Course(
+        return SharedStream(
             number,
             None,
             False,
@@ -118,11 +118,11 @@ class _Builder:
             origin.row_bytes,
         )
 
-    def _course(self, number: int, of: int, parts: list[Part]) -> Course:
+    def _build_stream(self, number: int, of: int, parts: list[Part]) -> SharedStream:
         first = parts[0]
-        where, columns, members, serves = self._content(first)
+        where, columns, members, serves = self._describe_part(first)
         links = [part for part in parts if part.link is not None]
-        return Course(
+        return SharedStream(
             number,
             of,
             self.taken_from[of] is not None,
@@ -141,7 +141,7 @@ class _Builder:
             first.row_bytes,
         )
 
-    def _content(self, part: Part) -> tuple[Predicate | None, Names, Names, Names]:
+    def _describe_part(self, part: Part) -> tuple[Predicate | None, Names, Names, Names]:
         """Condition, columns, and whom they are of and for."""
         if isinstance(part, Flow):
             return part.where, part.columns, part.members, part.serves
@@ -152,4 +152,4 @@ class _Builder:
         return part.query.where, columns, (part.query.id,), (part.query.id,)
 
     def _is_same(self, part: Part, before: Flow) -> bool:
-        return not part.filtered and self._content(part)[1] == before.columns
+        return not part.is_filtered and self._describe_part(part)[1] == before.columns

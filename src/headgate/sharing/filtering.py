@@ -6,11 +6,11 @@ import pyarrow as pa
 
 from headgate.events.columns import CodedColumn, Mask, encode_column
 from headgate.matching.scan import Evaluation
-from headgate.predicate import Predicate, columns
+from headgate.predicate import Predicate, collect_columns
 from headgate.schema import Stream
 
 
-class Filterable:
+class FilterableTable:
     """A table with some attributes of a stream; each column is encoded once, when it is needed."""
 
     def __init__(self, table: pa.Table, stream: Stream) -> None:
@@ -18,12 +18,12 @@ class Filterable:
         self.stream = stream
         self._coded: dict[str, CodedColumn] = {}
 
-    def true(self, where: Predicate) -> Mask:
+    def compute_mask(self, where: Predicate) -> Mask:
         """The rows for which a condition is TRUE."""
-        coded = {column.name: self._column(column.name) for column in columns(where)}
+        coded = {column.name: self._encode_column(column.name) for column in collect_columns(where)}
         return Evaluation(coded, self.table.num_rows, set()).true(where)
 
-    def _column(self, name: str) -> CodedColumn:
+    def _encode_column(self, name: str) -> CodedColumn:
         if name not in self._coded:
             attribute = self.stream[name]
             array = self.table.column(attribute.name).combine_chunks()

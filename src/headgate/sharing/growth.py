@@ -14,51 +14,51 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from headgate.sharing.sampled import count
+from headgate.sharing.sampled import count_bits
 from headgate.sharing.subscription import Subscription
-from headgate.sharing.tree import CARRIED, READ, Tree
+from headgate.sharing.tree import COLUMN_CARRIED, COLUMN_READ, StreamTree
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
     """By hop: sample rows and bytes of a row that it lacks; and the costs of all hops up to it."""
 
-    lacks: npt.NDArray[np.int64]
-    wider: npt.NDArray[np.float64]
+    missing_rows: npt.NDArray[np.int64]
+    missing_bytes: npt.NDArray[np.float64]
     traffic: npt.NDArray[np.float64]
     load: npt.NDArray[np.float64]
 
 
-def growth(tree: Tree, wanted: Subscription, size: int) -> Growth:
+def compute_growth(tree: StreamTree, wanted: Subscription, size: int) -> Growth:
     """Costs a second: bytes times what a byte costs on each link, and rows that are read more.
 
     Of the first so many hops.
     """
-    from headgate.sharing.kernels import grown
+    from headgate.sharing.kernels import sum_growth
 
     arrays = tree.arrays
-    asked = np.zeros(len(tree.sampled.widths), np.uint8)
-    asked[tree.sampled.places(wanted.attributes)] = READ
-    asked[tree.sampled.places(wanted.outputs)] = CARRIED
+    column_use = np.zeros(len(tree.sampled.widths), np.uint8)
+    column_use[tree.sampled.get_positions(wanted.attributes)] = COLUMN_READ
+    column_use[tree.sampled.get_positions(wanted.outputs)] = COLUMN_CARRIED
     scale = tree.sampled.rate / tree.sampled.size
     return Growth(
-        *grown(
+        *sum_growth(
             arrays.rows[:size],
             arrays.count[:size],
-            arrays.has[:size],
+            arrays.column_use[:size],
             arrays.width[:size],
-            arrays.consumers[:size],
+            arrays.reader_count[:size],
             arrays.parent[:size],
             arrays.link_cost[:size],
             wanted.rows,
-            asked,
+            column_use,
             tree.sampled.widths,
             scale,
         )
     )
 
 
-def growth_by_definition(tree: Tree, wanted: Subscription) -> Growth:
+def growth_by_definition(tree: StreamTree, wanted: Subscription) -> Growth:
     """The same, hop by hop: what the kernel is tested against."""
     sampled = tree.sampled
     scale = sampled.rate / sampled.size
@@ -67,17 +67,17 @@ def growth_by_definition(tree: Tree, wanted: Subscription) -> Growth:
         at, content = hop.number, hop.content
         if hop.parent is None or hop.link is None:
             continue
-        both = count(content.rows | wanted.rows)
+        both = count_bits(content.rows | wanted.rows)
         names = content.columns | wanted.outputs
         if both > wanted.count:
             names |= wanted.attributes
         if both > content.count:
             names |= content.attributes
-        now, then = sampled.width(content.columns), sampled.width(names)
+        now, then = sampled.measure_width(content.columns), sampled.measure_width(names)
         cost = float(tree.arrays.link_cost[at])
         before = hop.parent.number
-        found.lacks[at] = both - content.count
-        found.wider[at] = then - now
+        found.missing_rows[at] = both - content.count
+        found.missing_bytes[at] = then - now
         more = scale * (both * then - content.count * now)
         found.traffic[at] = found.traffic[before] + cost * more
         read = scale * (both - content.count) * len(hop.consumers)

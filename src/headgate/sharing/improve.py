@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headgate.errors import NetworkError
-from headgate.sharing.planner import Planner, costs
+from headgate.sharing.planner import Planner, compute_costs
 
-LEAST = 1e-9  # of the cost, by which a round must be better
-ROUNDS = 5
+MIN_IMPROVEMENT = 1e-9  # of the cost, by which a round must be better
+MAX_ROUNDS = 5
 
 
-def improved(
-    planner: Planner, rounds: int = ROUNDS, progress: Callable[[int], None] = lambda _: None
+def improve_plan(
+    planner: Planner, rounds: int = MAX_ROUNDS, progress: Callable[[int], None] = lambda _: None
 ) -> Planner:
     """A planner of the same queries that costs no more; what is given stays as it is.
 
@@ -24,26 +24,26 @@ def improved(
     query that it was for. Each round takes as long as registering all queries.
     """
     for _ in range(rounds):
-        found = planner.twin()
+        found = planner.copy()
         try:
-            _choose_anew(found, progress)
+            _choose_again(found, progress)
         except NetworkError:
             break
-        if total(found) >= total(planner) * (1 - LEAST):
+        if compute_total_cost(found) >= compute_total_cost(planner) * (1 - MIN_IMPROVEMENT):
             break
         planner = found
     return planner
 
 
-def _choose_anew(planner: Planner, progress: Callable[[int], None]) -> None:
+def _choose_again(planner: Planner, progress: Callable[[int], None]) -> None:
     for query_id in list(planner.registered):
         wanted, _ = planner.registered[query_id]
-        planner.leave(query_id)
+        planner.unregister(query_id)
         planner.register(wanted.query, wanted.target)
         progress(1)
 
 
-def total(planner: Planner) -> float:
+def compute_total_cost(planner: Planner) -> float:
     """What all that flows costs a second: traffic, and load by its weight."""
-    traffic, read = costs(planner)
+    traffic, read = compute_costs(planner)
     return traffic + planner.load_cost * read

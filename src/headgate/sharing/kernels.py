@@ -14,7 +14,7 @@ BYTES = np.uint64(0x0101010101010101)
 
 
 @kernel
-def ones(word):
+def count_ones(word):
     word -= (word >> np.uint64(1)) & ODD
     word = (word & PAIRS) + ((word >> np.uint64(2)) & PAIRS)
     word = (word + (word >> np.uint64(4))) & FOURS
@@ -22,7 +22,7 @@ def ones(word):
 
 
 @kernel
-def grown(rows, count, has, width, consumers, parent, link_cost, wanted, asked, widths, scale):
+def sum_growth(rows, count, has, width, consumers, parent, link_cost, wanted, asked, widths, scale):
     """`asked` says of each attribute whether the query puts it out (1), or only reads it (2)."""
     hops, words = rows.shape
     lacks = np.zeros(hops, np.int64)
@@ -31,10 +31,10 @@ def grown(rows, count, has, width, consumers, parent, link_cost, wanted, asked, 
     load = np.zeros(hops)
     size = np.int64(0)
     for word in range(words):
-        size += ones(wanted[word])
+        size += count_ones(wanted[word])
     for hop in range(1, hops):
         for word in range(words):
-            lacks[hop] += ones(wanted[word] & ~rows[hop, word])
+            lacks[hop] += count_ones(wanted[word] & ~rows[hop, word])
         both = count[hop] + lacks[hop]
         breaks, filters = lacks[hop] > 0, both > size
         for place in range(len(asked)):

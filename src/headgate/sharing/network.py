@@ -18,7 +18,7 @@ class Node:
     """A peer; `application` names the Spark application that its work is done by."""
 
     name: str
-    thin: bool = False
+    is_thin: bool = False
     application: str = ""
 
 
@@ -57,7 +57,7 @@ class Network:
     def __post_init__(self) -> None:
         _check_links(self)
         for node in self.nodes.values():
-            if node.thin:
+            if node.is_thin:
                 _check_thin(self, node)
         _check_connected(self)
 
@@ -73,29 +73,29 @@ class Network:
 
     @cached_property
     def super_peers(self) -> tuple[str, ...]:
-        return tuple(name for name, node in self.nodes.items() if not node.thin)
+        return tuple(name for name, node in self.nodes.items() if not node.is_thin)
 
-    def node(self, name: str) -> Node:
+    def get_node(self, name: str) -> Node:
         found = self.nodes.get(name)
         if found is None:
             hint = did_you_mean(name, self.nodes)
             raise NetworkError(f"no node `{name}`; {hint}", about=name)
         return found
 
-    def host(self, name: str) -> str:
+    def get_host(self, name: str) -> str:
         """The super-peer of a thin peer; a super-peer is its own."""
-        return self.neighbours[name][0][0] if self.node(name).thin else name
+        return self.neighbours[name][0][0] if self.get_node(name).is_thin else name
 
-    def last_link(self, name: str) -> int | None:
+    def get_last_link(self, name: str) -> int | None:
         """The number of the link between a thin peer and its super-peer."""
-        return self.neighbours[name][0][1] if self.node(name).thin else None
+        return self.neighbours[name][0][1] if self.get_node(name).is_thin else None
 
 
 def _check_links(network: Network) -> None:
     known: set[frozenset[str]] = set()
     for link in network.links:
         for end in link.ends:
-            network.node(end)
+            network.get_node(end)
         if link.ends[0] == link.ends[1]:
             message = f"a link leads from `{link.ends[0]}` to itself; it joins two peers"
             raise NetworkError(message, about=link)
@@ -121,7 +121,7 @@ def _check_thin(network: Network, node: Node) -> None:
             "link, to its super-peer",
             about=node.name,
         )
-    if network.nodes[ways[0][0]].thin:
+    if network.nodes[ways[0][0]].is_thin:
         raise NetworkError(
             f"thin peer `{node.name}` is linked with thin peer `{ways[0][0]}`; it needs a "
             "super-peer",

@@ -17,28 +17,34 @@ import pyarrow as pa
 from headgate.errors import EventError, NetworkError, PipelineError, did_you_mean
 from headgate.schema import Schema, Stream
 from headgate.sharing.content import Method
-from headgate.sharing.improve import improved
+from headgate.sharing.improve import improve_plan
 from headgate.sharing.network import Link, Network, Node
-from headgate.sharing.planner import LOAD, Planner, Published, Strategy
-from headgate.sharing.query_tables import Arrival, Change, Departure, known_queries, read_changes
-from headgate.sharing.rearrange import rearranged
+from headgate.sharing.planner import DEFAULT_LOAD_COST, Planner, PublishedStream, Strategy
+from headgate.sharing.query_tables import (
+    Arrival,
+    Change,
+    Departure,
+    read_changes,
+    read_declared_queries,
+)
+from headgate.sharing.rearrange import rearrange_plan
 from headgate.sharing.sample_file import read_sample
-from headgate.sharing.sampled import Sampled
+from headgate.sharing.sampled import SampledStream
 from headgate.sharing.statistics import draw_sample
 from headgate.toml_file import Table, read_toml
 
-__all__ = ["Arrival", "Change", "Departure", "Described", "read_network"]
+__all__ = ["Arrival", "Change", "Departure", "NetworkFile", "read_network"]
 
 PAGE = "docs/sharing.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class NetworkFile:
     """What a network file says; `changes` are the queries that come and go, in their order."""
 
     path: Path
     network: Network
-    published: tuple[Published, ...]
+    published: tuple[PublishedStream, ...]
     changes: tuple[Change, ...]
     strategy: Strategy
     method: Method
@@ -66,12 +72,12 @@ class Described:
             self.published,
             strategy=strategy or self.strategy,
             method=method or self.method,
-            load=self.load,
+            load_cost=self.load,
         )
         for change in self.changes:
             progress(1)
             if isinstance(change, Departure):
-                planner.leave(change.id)
+                planner.unregister(change.id)
                 continue
             try:
                 planner.register(change.query, change.target)
@@ -79,11 +85,11 @@ class Described:
                 message = f"{self.path}:{change.line}: {error}"
                 raise NetworkError(message, about=error.about) from None
         if rearrange or self.rearrange:
-            planner = rearranged(planner)
-        return improved(planner, improve or self.improve, progress)
+            planner = rearrange_plan(planner)
+        return improve_plan(planner, improve or self.improve, progress)
 
 
-def read_network(path: str | Path) -> Described:
+def read_network(path: str | Path) -> NetworkFile:
     """What a file describes; paths in it start from where the file is.
 
     Every mistake in it is a PipelineError with its line.
@@ -91,17 +97,17 @@ def read_network(path: str | Path) -> Described:
     file = read_toml(Path(path), PAGE)
     strategy = file.choice("strategy", get_args(Strategy), "widen")
     method = file.choice("method", get_args(Method), "exact")
-    load = file.number("load", LOAD)
+    load = file.number("load", DEFAULT_LOAD_COST)
     if not (math.isfinite(load) and load >= 0):
         raise file.error("load", f"`load` is {load}", "what a row costs that is read, from 0 on")
     rearrange = file.flag("rearrange")
     improve = file.whole("improve", 0, least=0)
-    queries = known_queries(file)
-    network = _network(file)
-    published = _published(file, network, queries.schema)
+    queries = read_declared_queries(file)
+    network = _read_peers(file)
+    published = _read_streams(file, network, queries.schema)
     changes = read_changes(file, network, queries, {one.sampled.stream.name for one in published})
     file.end()
-    return Described(
+    return NetworkFile(
         Path(path),
         network,
         published,
@@ -114,13 +120,13 @@ def read_network(path: str | Path) -> Described:
     )
 
 
-def _network(file: Table) -> Network:
+def _read_peers(file: Table) -> Network:
     table = file.table("nodes", required=True)
     peers = {"super": table.texts("super"), "thin": table.texts("thin")}
     table.end()
-    applications = _applications(file.table("applications"), [*peers["super"], *peers["thin"]])
+    applications = _read_applications(file.table("applications"), [*peers["super"], *peers["thin"]])
     tables = file.elements("links")
-    links = [_link(each) for each in tables]
+    links = [_read_link(each) for each in tables]
     try:
         return Network.of(
             [
@@ -131,10 +137,10 @@ def _network(file: Table) -> Network:
             links,
         )
     except NetworkError as error:
-        raise _located(error, file, peers, tables, links) from None
+        raise _locate_error(error, file, peers, tables, links) from None
 
 
-def _located(
+def _locate_error(
     error: NetworkError,
     file: Table,
     peers: Mapping[str, Sequence[str]],
@@ -156,7 +162,7 @@ def _located(
     return file.table("nodes").at(written[-1] if written else (), error)
 
 
-def _link(table: Table) -> Link:
+def _read_link(table: Table) -> Link:
     ends = table.texts("ends")
     if len(ends) != 2:
         hint = 'a link joins two, as in ends = ["SP0", "SP1"]'
@@ -166,7 +172,7 @@ def _link(table: Table) -> Link:
     return found
 
 
-def _applications(table: Table, nodes: Sequence[str]) -> dict[str, str]:
+def _read_applications(table: Table, nodes: Sequence[str]) -> dict[str, str]:
     """The application of each peer that has one."""
     found: dict[str, str] = {}
     for application in table.keys:
@@ -181,7 +187,7 @@ def _applications(table: Table, nodes: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _published(file: Table, network: Network, schema: Schema) -> tuple[Published, ...]:
+def _read_streams(file: Table, network: Network, schema: Schema) -> tuple[PublishedStream, ...]:
     tables = file.table("streams", required=True).tables()
     if not tables:
         raise file.error("streams", "[streams] has no stream", "name one, as in [streams.orders]")
@@ -189,7 +195,7 @@ def _published(file: Table, network: Network, schema: Schema) -> tuple[Published
         if one.lower() == other.lower():
             hint = "the case of a name does not matter, so leave one of them out"
             raise tables[other].error((), f"[streams.{one}] and [streams.{other}]", hint)
-    found = tuple(_stream(name, table, network, schema) for name, table in tables.items())
+    found = tuple(_read_stream(name, table, network, schema) for name, table in tables.items())
     try:
         Planner(network, found)
     except NetworkError as error:
@@ -198,7 +204,7 @@ def _published(file: Table, network: Network, schema: Schema) -> tuple[Published
     return found
 
 
-def _stream(name: str, table: Table, network: Network, schema: Schema) -> Published:
+def _read_stream(name: str, table: Table, network: Network, schema: Schema) -> PublishedStream:
     stream = schema.get(name)
     if stream is None:
         hint = did_you_mean(name, schema.names)
@@ -210,15 +216,15 @@ def _stream(name: str, table: Table, network: Network, schema: Schema) -> Publis
     row_bytes = table.number("row_bytes") if "row_bytes" in table else None
     if row_bytes is not None and not (math.isfinite(row_bytes) and row_bytes > 0):
         raise table.error("row_bytes", f"`row_bytes` is {row_bytes}", "bytes of a row, above 0")
-    sample = _sample(stream, table)
+    sample = _read_stream_sample(stream, table)
     table.end()
     try:
-        return Published(Sampled(stream, rate, sample, row_bytes), peer)
+        return PublishedStream(SampledStream(stream, rate, sample, row_bytes), peer)
     except NetworkError as error:
         raise table.at(("rate",), error) from None
 
 
-def _sample(stream: Stream, table: Table) -> pa.Table:
+def _read_stream_sample(stream: Stream, table: Table) -> pa.Table:
     if ("sample" in table) == ("statistics" in table):
         message = f"stream {stream.name} needs either a `sample` of its rows or `statistics`"
         raise table.error("sample" if "sample" in table else (), message, "give one of the two")

@@ -17,22 +17,29 @@ import numpy.typing as npt
 
 from headgate.errors import UsageError
 from headgate.queries import Query
-from headgate.sharing.content import bytes_of, content_of, everything, united
+from headgate.sharing.content import (
+    compute_byte_rate,
+    make_content,
+    make_full_content,
+    unite_contents,
+)
 from headgate.sharing.network import Network
-from headgate.sharing.planner import LOAD, Published
-from headgate.sharing.subscription import Subscription, subscribed
+from headgate.sharing.planner import DEFAULT_LOAD_COST, PublishedStream
+from headgate.sharing.subscription import Subscription, subscribe
 
-MOST = 8  # queries of one stream: time grows with the fourth power of 2 to their number
+MAX_OPTIMUM_QUERIES = (
+    8  # queries of one stream: time grows with the fourth power of 2 to their number
+)
 
 Costs = npt.NDArray[np.float64]  # by super-peer
 
 
-def optimum(
+def compute_optimum(
     network: Network,
-    streams: Sequence[Published],
+    streams: Sequence[PublishedStream],
     queries: Sequence[tuple[Query, str]],
     *,
-    load: float = LOAD,
+    load: float = DEFAULT_LOAD_COST,
 ) -> float:
     """Traffic plus load by its weight, as a planner counts them, of the best plan that there is.
 
@@ -44,56 +51,57 @@ def optimum(
         sampled = one.sampled
         name = sampled.stream.name
         mine = [pair for pair in queries if pair[0].stream.lower() == name.lower()]
-        if len(mine) > MOST:
+        if len(mine) > MAX_OPTIMUM_QUERIES:
             raise UsageError(
-                f"{len(mine):,} queries on stream {name}; the optimum is found for up to {MOST}"
+                f"{len(mine):,} queries on stream {name}; "
+                f"the optimum is found for up to {MAX_OPTIMUM_QUERIES}"
             )
-        wanted = [subscribed(query, target, sampled) for query, target in mine]
-        fixed = [(one.peer, bytes_of(everything(sampled), sampled))]
-        fixed += [(each.target, bytes_of(content_of(each), sampled)) for each in wanted]
-        found += sum(_last(network, peer) * amount for peer, amount in fixed)
-        found += _Sets(network, one, wanted, load).least()
+        wanted = [subscribe(query, target, sampled) for query, target in mine]
+        fixed = [(one.peer, compute_byte_rate(make_full_content(sampled), sampled))]
+        fixed += [(each.target, compute_byte_rate(make_content(each), sampled)) for each in wanted]
+        found += sum(_get_last_link_cost(network, peer) * amount for peer, amount in fixed)
+        found += _SetCosts(network, one, wanted, load).compute_least()
     return found
 
 
-def _last(network: Network, peer: str) -> float:
-    number = network.last_link(peer)
+def _get_last_link_cost(network: Network, peer: str) -> float:
+    number = network.get_last_link(peer)
     return 0.0 if number is None else network.links[number].cost
 
 
 @dataclass(frozen=True)
-class _Sets:
+class _SetCosts:
     """Queries by number; a set of them is a number whose bits they are."""
 
     network: Network
-    published: Published
+    published: PublishedStream
     wanted: Sequence[Subscription]
     load: float
 
-    def least(self) -> float:
+    def compute_least(self) -> float:
         """All consumers of the source read all of its rows."""
-        entry = self.network.super_peers.index(self.network.host(self.published.peer))
+        entry = self.network.super_peers.index(self.network.get_host(self.published.peer))
         ways: dict[int, Costs] = {}
         for members in range(1, 1 << len(self.wanted)):
-            ways[members] = self._ways(members, ways)
+            ways[members] = self._price_set(members, ways)
         whole = (1 << len(self.wanted)) - 1
         read = self.load * self.published.sampled.rate
-        return float(self._divided(whole, ways, read)[entry])
+        return float(self._divide(whole, ways, read)[entry])
 
-    def _ways(self, members: int, ways: dict[int, Costs]) -> Costs:
+    def _price_set(self, members: int, ways: dict[int, Costs]) -> Costs:
         """From each node where it is made: what a set costs as one consumer of something there."""
         sampled = self.published.sampled
-        content = united([content_of(self.wanted[i]) for i in _bits(members)], sampled)
+        content = unite_contents([make_content(self.wanted[i]) for i in _bits(members)], sampled)
         read = self.load * sampled.rate * content.count / sampled.size
-        arrived = self._divided(members, ways, read)
+        arrived = self._divide(members, ways, read)
         here = np.full(len(arrived), np.inf)
         if members.bit_count() == 1:
-            host = self.network.host(self.wanted[_bits(members)[0]].target)
+            host = self.network.get_host(self.wanted[_bits(members)[0]].target)
             here[self.network.super_peers.index(host)] = 0.0
-        amount = bytes_of(content, sampled)
-        return self._over_links(here, arrived, amount, read)
+        amount = compute_byte_rate(content, sampled)
+        return self._extend_over_links(here, arrived, amount, read)
 
-    def _divided(self, members: int, ways: dict[int, Costs], read: float) -> Costs:
+    def _divide(self, members: int, ways: dict[int, Costs], read: float) -> Costs:
         """At each node where these have arrived: the best division among consumers.
 
         Each of them reads all of it.
@@ -107,7 +115,7 @@ class _Sets:
                     np.minimum(best[part], best[part ^ block] + ways[block] + read, out=best[part])
         return best[members]
 
-    def _over_links(self, here: Costs, arrived: Costs, amount: float, read: float) -> Costs:
+    def _extend_over_links(self, here: Costs, arrived: Costs, amount: float, read: float) -> Costs:
         """Dijkstra's algorithm, from wherever the set ends as a whole.
 
         `here` is its cost where it is a delivery, `arrived` what follows where a hop has brought it

@@ -13,14 +13,14 @@ from headgate.predicate import Predicate, disjunction
 from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.sharing.alternatives import Decision
-from headgate.sharing.content import content_of, implied_by
+from headgate.sharing.content import is_implied_by, make_content
 from headgate.sharing.network import Network
 from headgate.sharing.planner import Planner
-from headgate.sharing.sampled import Estimate, Sampled, total_of
+from headgate.sharing.sampled import Estimate, SampledStream, sum_estimates
 from headgate.sharing.subscription import Subscription
-from headgate.sharing.tree import Hop, Tree
+from headgate.sharing.tree import Hop, StreamTree
 
-COMPARED = 64  # conditions among which those that imply others are looked for
+MAX_COMPARED_CONDITIONS = 64  # conditions among which those that imply others are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class Flow:
     serves: tuple[str, ...]
     rows: Estimate
     row_bytes: float
-    filtered: bool
+    is_filtered: bool
 
     @property
     def bytes(self) -> Estimate:
         """A second."""
-        return self.rows.times(self.row_bytes)
+        return self.rows.scale(self.row_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,11 @@ class Delivery:
     link: int | None
     rows: Estimate
     row_bytes: float
-    filtered: bool
+    is_filtered: bool
 
     @property
     def bytes(self) -> Estimate:
-        return self.rows.times(self.row_bytes)
+        return self.rows.scale(self.row_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Plan:
             if origin.link is not None:
                 whole = origin.rate * origin.row_bytes
                 found[origin.link].append(Estimate(whole, whole, whole))
-        return tuple(map(total_of, found))
+        return tuple(map(sum_estimates, found))
 
     @property
     def cost(self) -> float:
@@ -137,7 +137,7 @@ class Plan:
         return found
 
 
-def plan_of(planner: Planner) -> Plan:
+def make_plan(planner: Planner) -> Plan:
     """What a planner has come to so far."""
     flows: list[Flow] = []
     deliveries: list[Delivery] = []
@@ -148,9 +148,9 @@ def plan_of(planner: Planner) -> Plan:
             tree.sampled.stream,
             published.peer,
             tree.root.end,
-            planner.network.last_link(published.peer),
+            planner.network.get_last_link(published.peer),
             tree.sampled.rate,
-            tree.sampled.width(tree.sampled.stream.names),
+            tree.sampled.measure_width(tree.sampled.stream.names),
         )
         numbers: dict[Hop, int | None] = {tree.root: None}
         for hop in tree:
@@ -158,9 +158,11 @@ def plan_of(planner: Planner) -> Plan:
                 before = numbers[hop.parent]
                 numbers[hop] = len(flows)
                 flows.append(
-                    _flow(hop, len(flows), None if before is None else flows[before], tree)
+                    _make_flow(hop, len(flows), None if before is None else flows[before], tree)
                 )
-            deliveries += [_delivery(one, hop, numbers[hop], planner) for one in hop.deliveries]
+            deliveries += [
+                _make_delivery(one, hop, numbers[hop], planner) for one in hop.deliveries
+            ]
     order = {query: place for place, query in enumerate(planner.registered)}
     deliveries.sort(key=lambda one: order[one.query.id])
     return Plan(
@@ -172,13 +174,13 @@ def plan_of(planner: Planner) -> Plan:
     )
 
 
-def _flow(hop: Hop, number: int, parent: Flow | None, tree: Tree) -> Flow:
+def _make_flow(hop: Hop, number: int, parent: Flow | None, tree: StreamTree) -> Flow:
     assert hop.parent is not None
     assert hop.link is not None
     sampled, content = tree.sampled, hop.content
-    is_all = content.count == sampled.size and content.whole is None and not content.attributes
-    wide = members(list(hop.served.values()), sampled)
-    where = content.relaxed or disjunction(one.where for one in wide)
+    is_all = content.count == sampled.size and content.widest is None and not content.attributes
+    wide = find_members(list(hop.served.values()), sampled)
+    where = content.relaxed_condition or disjunction(one.where for one in wide)
     goes_on = content.is_same(hop.parent.content) or (parent is not None and where == parent.where)
     return Flow(
         number,
@@ -191,34 +193,34 @@ def _flow(hop: Hop, number: int, parent: Flow | None, tree: Tree) -> Flow:
         tuple(name for name in sampled.stream.names if name in content.columns),
         tuple(one.id for one in wide),
         tuple(hop.served),
-        Estimate(*[sampled.rate] * 3) if is_all else sampled.rate_of(content.count),
-        sampled.width(content.columns),
+        Estimate(*[sampled.rate] * 3) if is_all else sampled.estimate_rate(content.count),
+        sampled.measure_width(content.columns),
         not is_all and not goes_on,
     )
 
 
-def members(served: list[Subscription], sampled: Sampled) -> list[Subscription]:
+def find_members(served: list[Subscription], sampled: SampledStream) -> list[Subscription]:
     """Those that no other one implies: of equal ones the first."""
-    if len(served) > COMPARED:
+    if len(served) > MAX_COMPARED_CONDITIONS:
         return list({one.where: one for one in reversed(served)}.values())[::-1]
     found: list[Subscription] = []
     for one in served:
-        if not any(implied_by(one, other, sampled.stream) for other in found):
-            found = [other for other in found if not implied_by(other, one, sampled.stream)]
+        if not any(is_implied_by(one, other, sampled.stream) for other in found):
+            found = [other for other in found if not is_implied_by(other, one, sampled.stream)]
             found.append(one)
     return found
 
 
-def _delivery(wanted: Subscription, hop: Hop, flow: int | None, planner: Planner) -> Delivery:
-    sampled = planner.tree_of(wanted.query.stream).sampled
+def _make_delivery(wanted: Subscription, hop: Hop, flow: int | None, planner: Planner) -> Delivery:
+    sampled = planner.get_tree(wanted.query.stream).sampled
     return Delivery(
         wanted.query,
         sampled.stream.name,
         hop.end,
         wanted.target,
         flow,
-        planner.network.last_link(wanted.target),
-        sampled.rate_of(wanted.count),
-        sampled.width(content_of(wanted).columns),
-        not content_of(wanted).is_same(hop.content),
+        planner.network.get_last_link(wanted.target),
+        sampled.estimate_rate(wanted.count),
+        sampled.measure_width(make_content(wanted).columns),
+        not make_content(wanted).is_same(hop.content),
     )

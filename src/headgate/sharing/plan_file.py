@@ -20,24 +20,26 @@ from headgate.sharing.sampled import Estimate
 from headgate.snapshot.schema_text import read_schema, schema_text
 from headgate.sql import Script, parse_where, render_predicate, render_select
 
-Told = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 
-def plan_text(plan: Plan) -> str:
+def plan_to_json(plan: Plan) -> str:
     """All of a plan but how it was come to: decisions, and what else queries carry."""
     queries = {one.query.id: one.query for one in plan.deliveries}
     told = {
         "schema": schema_text(Schema(tuple(one.stream for one in plan.origins.values()))),
-        "nodes": [[one.name, one.thin, one.application] for one in plan.network.nodes.values()],
-        "links": [[*one.ends, one.cost, _finite(one.bandwidth)] for one in plan.network.links],
-        "origins": [_of_origin(one) for one in plan.origins.values()],
-        "flows": [_of_flow(one, queries) for one in plan.flows],
-        "deliveries": [_of_delivery(one) for one in plan.deliveries],
+        "nodes": [[one.name, one.is_thin, one.application] for one in plan.network.nodes.values()],
+        "links": [
+            [*one.ends, one.cost, _finite_or_none(one.bandwidth)] for one in plan.network.links
+        ],
+        "origins": [_origin_to_json(one) for one in plan.origins.values()],
+        "flows": [_flow_to_json(one, queries) for one in plan.flows],
+        "deliveries": [_delivery_to_json(one) for one in plan.deliveries],
     }
     return json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def read_plan(text: str) -> Plan:
+def plan_from_json(text: str) -> Plan:
     """The plan that a text tells of."""
     told = json.loads(text)
     schema = read_schema(told["schema"])
@@ -46,19 +48,22 @@ def read_plan(text: str) -> Plan:
         Link((one, other), cost, math.inf if bandwidth is None else bandwidth)
         for one, other, cost, bandwidth in told["links"]
     ]
-    origins = [_origin(one, schema) for one in told["origins"]]
-    deliveries = tuple(_delivery(one, schema) for one in told["deliveries"])
+    origins = [_origin_from_json(one, schema) for one in told["origins"]]
+    deliveries = tuple(_delivery_from_json(one, schema) for one in told["deliveries"])
     queries = {one.query.id: one.query for one in deliveries}
     return Plan(
         Network.of(nodes, links),
         {one.stream.name: one for one in origins},
-        tuple(_flow(one, number, queries, schema) for number, one in enumerate(told["flows"])),
+        tuple(
+            _flow_from_json(one, number, queries, schema)
+            for number, one in enumerate(told["flows"])
+        ),
         deliveries,
         (),
     )
 
 
-def _of_origin(origin: Origin) -> Told:
+def _origin_to_json(origin: Origin) -> JsonObject:
     return {
         "stream": origin.stream.name,
         "peer": origin.peer,
@@ -69,11 +74,11 @@ def _of_origin(origin: Origin) -> Told:
     }
 
 
-def _origin(told: Told, schema: Schema) -> Origin:
-    return Origin(**{**told, "stream": schema.the_stream(told["stream"])})
+def _origin_from_json(told: JsonObject, schema: Schema) -> Origin:
+    return Origin(**{**told, "stream": schema.stream(told["stream"])})
 
 
-def _of_flow(flow: Flow, queries: Mapping[str, Query]) -> Told:
+def _flow_to_json(flow: Flow, queries: Mapping[str, Query]) -> JsonObject:
     told = {
         "parent": flow.parent,
         "stream": flow.stream,
@@ -83,23 +88,25 @@ def _of_flow(flow: Flow, queries: Mapping[str, Query]) -> Told:
         "columns": flow.columns,
         "members": flow.members,
         "serves": flow.serves,
-        "rows": _of_estimate(flow.rows),
+        "rows": _estimate_to_json(flow.rows),
         "row_bytes": flow.row_bytes,
-        "filtered": flow.filtered,
+        "filtered": flow.is_filtered,
     }
     if flow.where is None:
         return {**told, "everything": True}
-    if flow.where != _wanted(flow.members, queries):
+    if flow.where != _unite_members(flow.members, queries):
         return {**told, "relaxed": render_predicate(flow.where)}
     return told
 
 
-def _flow(told: Told, number: int, queries: Mapping[str, Query], schema: Schema) -> Flow:
+def _flow_from_json(
+    told: JsonObject, number: int, queries: Mapping[str, Query], schema: Schema
+) -> Flow:
     where: Predicate | None = None
     if "relaxed" in told:
-        where = parse_where(told["relaxed"], schema.the_stream(told["stream"]))
+        where = parse_where(told["relaxed"], schema.stream(told["stream"]))
     elif not told.get("everything"):
-        where = _wanted(told["members"], queries)
+        where = _unite_members(told["members"], queries)
     return Flow(
         number,
         told["parent"],
@@ -117,7 +124,7 @@ def _flow(told: Told, number: int, queries: Mapping[str, Query], schema: Schema)
     )
 
 
-def _of_delivery(delivery: Delivery) -> Told:
+def _delivery_to_json(delivery: Delivery) -> JsonObject:
     return {
         "query": delivery.query.id,
         "select": render_select(delivery.query),
@@ -126,15 +133,15 @@ def _of_delivery(delivery: Delivery) -> Told:
         "target": delivery.target,
         "flow": delivery.flow,
         "link": delivery.link,
-        "rows": _of_estimate(delivery.rows),
+        "rows": _estimate_to_json(delivery.rows),
         "row_bytes": delivery.row_bytes,
-        "filtered": delivery.filtered,
+        "filtered": delivery.is_filtered,
     }
 
 
-def _delivery(told: Told, schema: Schema) -> Delivery:
+def _delivery_from_json(told: JsonObject, schema: Schema) -> Delivery:
     return Delivery(
-        _query(told["query"], told["select"], schema),
+        _query_from_json(told["query"], told["select"], schema),
         told["stream"],
         told["node"],
         told["target"],
@@ -146,20 +153,20 @@ def _delivery(told: Told, schema: Schema) -> Delivery:
     )
 
 
-def _query(query_id: str, select: str, schema: Schema) -> Query:
+def _query_from_json(query_id: str, select: str, schema: Schema) -> Query:
     """The id may be one that SQL has no way to write."""
     found = Script(schema).statement(f"CREATE QUERY q AS {select}")
     assert isinstance(found, Query)
     return Query(query_id, found.sources, found.where, found.outputs)
 
 
-def _wanted(members: tuple[str, ...] | list[str], queries: Mapping[str, Query]) -> Predicate:
+def _unite_members(members: tuple[str, ...] | list[str], queries: Mapping[str, Query]) -> Predicate:
     return disjunction(queries[one].where for one in members)
 
 
-def _of_estimate(estimate: Estimate) -> list[float]:
+def _estimate_to_json(estimate: Estimate) -> list[float]:
     return [estimate.low, estimate.value, estimate.high]
 
 
-def _finite(number: float) -> float | None:
+def _finite_or_none(number: float) -> float | None:
     return number if math.isfinite(number) else None

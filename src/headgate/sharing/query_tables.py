@@ -37,18 +37,18 @@ class Departure:
 Change = Arrival | Departure
 
 
-def known_queries(file: Table) -> QuerySet:
+def read_declared_queries(file: Table) -> QuerySet:
     """The streams and queries of `files`, and those of `sql`."""
     paths = [file.located("files", text) for text in file.texts("files")]
     text = file.optional_text("sql")
     if text is None and not paths:
         hint = 'declare one in `files`, as in ["schema.sql"], or here in `sql`'
         raise file.error((), "there is no stream", hint)
-    found = _read(file, "files", paths, None)
+    found = _read_query_files(file, "files", paths, None)
     if text is None:
         return found
     script = Script(found.schema)
-    declared = _declared(script, text, file)
+    declared = _parse_sql(script, text, file)
     try:
         return QuerySet(script.schema, [*found, *declared])
     except QuerySetError as error:
@@ -59,58 +59,60 @@ def read_changes(
     file: Table, network: Network, queries: QuerySet, delivered: Collection[str]
 ) -> tuple[Change, ...]:
     """All that comes and goes, in order; a query is there at most once at a time."""
-    reader = _Reader(network, queries, delivered)
-    return tuple(change for table in file.elements("queries") for change in reader.changes(table))
+    reader = _ChangeReader(network, queries, delivered)
+    return tuple(
+        change for table in file.elements("queries") for change in reader.read_table(table)
+    )
 
 
-class _Reader:
+class _ChangeReader:
     """Reads one table after the other, and knows who is there."""
 
     def __init__(self, network: Network, queries: QuerySet, delivered: Collection[str]) -> None:
         self._network = network
         self._queries = queries
         self._delivered = delivered
-        self._there: dict[str, None] = {}  # in order
+        self._registered: dict[str, None] = {}  # in order
 
-    def changes(self, table: Table) -> Iterator[Change]:
+    def read_table(self, table: Table) -> Iterator[Change]:
         line = table.line_of(())
         if "leave" in table:
             gone = table.text("leave")
-            if gone not in self._there:
-                hint = did_you_mean(gone, self._there)
+            if gone not in self._registered:
+                hint = did_you_mean(gone, self._registered)
                 raise table.error("leave", f"query `{gone}` is not there to leave", hint)
-            del self._there[gone]
+            del self._registered[gone]
             table.end()
             yield Departure(gone, line)
             return
-        found, key = self._asked(table)
+        found, key = self._read_queries(table)
         target = table.optional_text("target")
         for query in found:
-            self._check(query, table, key)
-            self._there[query.id] = None
-            yield Arrival(query, self._target(query, target, table), line)
+            self._check_query(query, table, key)
+            self._registered[query.id] = None
+            yield Arrival(query, self._read_target(query, target, table), line)
         table.end()
 
-    def _asked(self, table: Table) -> tuple[list[Query], str]:
+    def _read_queries(self, table: Table) -> tuple[list[Query], str]:
         """The queries that a table names, and the key by which it does."""
         if "file" in table:
             path = table.place("file")
-            return list(_read(table, "file", [path], self._queries.schema)), "file"
+            return list(_read_query_files(table, "file", [path], self._queries.schema)), "file"
         name = table.text("id")
         if "sql" in table:
             text = f"CREATE QUERY {quoted(name)} AS {table.text('sql')}"
             if len(list(statements(text))) != 1:
                 hint = "give one SELECT, without CREATE QUERY before it"
                 raise table.error("sql", "`sql` holds several statements", hint)
-            return _declared(Script(self._queries.schema), text, table), "sql"
+            return _parse_sql(Script(self._queries.schema), text, table), "sql"
         if name not in self._queries:
             hint = did_you_mean(name, self._queries.ids)
             message = f"no query `{name}` is declared, and there is no `sql` here"
             raise table.error("id", message, hint)
         return [self._queries[name]], "id"
 
-    def _check(self, query: Query, table: Table, key: str) -> None:
-        if query.id in self._there:
+    def _check_query(self, query: Query, table: Table, key: str) -> None:
+        if query.id in self._registered:
             hint = "an id can come again only after it has left"
             raise table.error(key, f"query `{query.id}` is there already", hint)
         if query.kind != "filter":
@@ -121,7 +123,7 @@ class _Reader:
             message = f"nobody delivers stream {query.stream}, which query `{query.id}` reads"
             raise table.error(key, message, hint)
 
-    def _target(self, query: Query, given: str | None, table: Table) -> str:
+    def _read_target(self, query: Query, given: str | None, table: Table) -> str:
         """The target of the table, or else the one in the query's metadata."""
         target, key = given, "target"
         if target is None and query.metadata is not None:
@@ -135,7 +137,7 @@ class _Reader:
         return str(target)
 
 
-def _read(table: Table, key: str, paths: list[Path], schema: Schema | None) -> QuerySet:
+def _read_query_files(table: Table, key: str, paths: list[Path], schema: Schema | None) -> QuerySet:
     for number, path in enumerate(paths):
         if not path.is_file():
             hint = "paths start from where the network file is"
@@ -148,14 +150,14 @@ def _read(table: Table, key: str, paths: list[Path], schema: Schema | None) -> Q
         raise table.at((key,), error) from None
 
 
-def _declared(script: Script, text: str, table: Table) -> list[Query]:
+def _parse_sql(script: Script, text: str, table: Table) -> list[Query]:
     """What SQL in the file declares; a mistake in it has the line at which the SQL begins."""
     found = list(script.read(text))
     for one in found:
         if isinstance(one, Rejected):
-            raise table.at(("sql",), _without_place(one.error))
+            raise table.at(("sql",), _without_position(one.error))
     return [one for one in found if isinstance(one, Query)]
 
 
-def _without_place(error: SqlError) -> str:
+def _without_position(error: SqlError) -> str:
     return str(error).removeprefix(f"{error.position}: ")

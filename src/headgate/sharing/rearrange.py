@@ -11,7 +11,7 @@ from headgate.sharing.planner import Planner
 from headgate.sharing.subscription import Subscription
 
 
-def rearranged(planner: Planner) -> Planner:
+def rearrange_plan(planner: Planner) -> Planner:
     """A planner of the same queries, nearest to their source first, and the same for every order.
 
     Of those at the same node the one with most rows comes first. Raises NetworkError where so not
@@ -22,16 +22,16 @@ def rearranged(planner: Planner) -> Planner:
         list(planner.published.values()),
         strategy=planner.strategy,
         method=planner.method,
-        load=planner.load_cost,
+        load_cost=planner.load_cost,
     )
     wanted = [one for one, _ in planner.registered.values()]
-    for one in sorted(wanted, key=lambda one: _place(planner, one)):
+    for one in sorted(wanted, key=lambda one: _registration_key(planner, one)):
         found.register(one.query, one.target)
     return found
 
 
-def _place(planner: Planner, wanted: Subscription) -> tuple[float, str, int, str]:
-    host = planner.network.host(wanted.target)
-    entry = planner.tree_of(wanted.query.stream).root.node
-    cost = float(planner.routes.ways_to(host, 0.0).costs[entry])
+def _registration_key(planner: Planner, wanted: Subscription) -> tuple[float, str, int, str]:
+    host = planner.network.get_host(wanted.target)
+    entry = planner.get_tree(wanted.query.stream).root.node
+    cost = float(planner.routes.find_paths(host, 0.0).costs[entry])
     return cost, host, -wanted.count, wanted.id

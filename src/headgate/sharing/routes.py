@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from headgate.sharing.network import Network
 
-SLACK = 1e-9  # of a bandwidth, for rounding
+BANDWIDTH_TOLERANCE = 1e-9  # of a bandwidth, for rounding
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class ShortestPaths:
     """To one super-peer, by number: the cost of a byte and the hops from each other, and the next.
 
     A cost is infinite where there is no way; `step` and `link` are -1 there, and at the target.
@@ -26,15 +26,15 @@ class Ways:
     names: Sequence[str]
     costs: npt.NDArray[np.float64]
     hops: npt.NDArray[np.int32]
-    step: npt.NDArray[np.int32]
-    link: npt.NDArray[np.int32]
+    next_node: npt.NDArray[np.int32]
+    next_link: npt.NDArray[np.int32]
 
     def route(self, start: int) -> list[tuple[str, int]]:
         """The nodes on the way, each with the number of the link that leads to it."""
         found = []
-        while self.step[start] >= 0:
-            found.append((self.names[self.step[start]], int(self.link[start])))
-            start = self.step[start]
+        while self.next_node[start] >= 0:
+            found.append((self.names[self.next_node[start]], int(self.next_link[start])))
+            start = self.next_node[start]
         return found
 
 
@@ -45,12 +45,12 @@ class Routes:
         self.network = network
         self.used = [0.0] * len(network.links)
         self.numbers = {name: number for number, name in enumerate(network.super_peers)}
-        self._known: dict[str, Ways] = {}
+        self._cache: dict[str, ShortestPaths] = {}
         self._bounded = [
             number for number, link in enumerate(network.links) if math.isfinite(link.bandwidth)
         ]
 
-    def twin(self) -> Routes:
+    def copy(self) -> Routes:
         """The same, with a use of its own."""
         found = copy(self)
         found.used = [*self.used]
@@ -58,18 +58,18 @@ class Routes:
 
     def has_room(self, link: int, more: float) -> bool:
         bandwidth = self.network.links[link].bandwidth
-        return more <= 0 or self.used[link] + more <= bandwidth * (1 + SLACK)
+        return more <= 0 or self.used[link] + more <= bandwidth * (1 + BANDWIDTH_TOLERANCE)
 
-    def ways_to(self, target: str, more: float) -> Ways:
+    def find_paths(self, target: str, more: float) -> ShortestPaths:
         """The cheapest ways on which so many more bytes a second have room."""
         full = {link for link in self._bounded if not self.has_room(link, more)}
         if full:
-            return self._ways(target, full)
-        if target not in self._known:
-            self._known[target] = self._ways(target, full)
-        return self._known[target]
+            return self._compute_paths(target, full)
+        if target not in self._cache:
+            self._cache[target] = self._compute_paths(target, full)
+        return self._cache[target]
 
-    def _ways(self, target: str, full: set[int]) -> Ways:
+    def _compute_paths(self, target: str, full: set[int]) -> ShortestPaths:
         """Dijkstra's algorithm; of ways that cost the same, the one with fewer hops."""
         network, numbers = self.network, self.numbers
         costs = np.full(len(numbers), np.inf)
@@ -85,4 +85,4 @@ class Routes:
                 if name in numbers and way not in full and costs[numbers[name]] == np.inf:
                     more = cost + network.links[way].cost
                     heapq.heappush(ahead, (more, far + 1, numbers[name], at, way))
-        return Ways(network.super_peers, costs, hops, step, link)
+        return ShortestPaths(network.super_peers, costs, hops, step, link)

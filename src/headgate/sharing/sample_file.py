@@ -11,12 +11,15 @@ from headgate.errors import EventError
 from headgate.events.files import read_events
 from headgate.schema import Stream
 
-MOST = 10_000  # rows
-SEED = 1
+MAX_SAMPLE_ROWS = 10_000  # rows
+SAMPLE_SEED = 1
 
 
 def read_sample(
-    path: str | PathLike[str], stream: Stream, most: int = MOST, seed: int = SEED
+    path: str | PathLike[str],
+    stream: Stream,
+    max_rows: int = MAX_SAMPLE_ROWS,
+    seed: int = SAMPLE_SEED,
 ) -> pa.Table:
     """At most so many rows, each as likely as any other, and the same ones whenever it is asked.
 
@@ -24,7 +27,7 @@ def read_sample(
     """
     random = np.random.default_rng(seed)
     kept = pa.table({a.name: pa.array([], a.type.arrow) for a in stream})
-    lots = np.empty(0)
+    keys = np.empty(0)
     dead = ""
     for batch in read_events(path, stream):
         dead = dead or next((letter.reason for letter in batch.dead), "")
@@ -32,10 +35,10 @@ def read_sample(
         if not rows.num_rows:
             continue
         kept = pa.concat_tables([kept, rows.cast(kept.schema)]) if kept.num_rows else rows
-        lots = np.concatenate((lots, random.random(rows.num_rows)))
-        if len(lots) > most:
-            chosen = np.sort(np.argpartition(lots, most)[:most])
-            kept, lots = kept.take(chosen), lots[chosen]
+        keys = np.concatenate((keys, random.random(rows.num_rows)))
+        if len(keys) > max_rows:
+            chosen = np.sort(np.argpartition(keys, max_rows)[:max_rows])
+            kept, keys = kept.take(chosen), keys[chosen]
     if not kept.num_rows:
         why = f"; the first line that is none: {dead}" if dead else ""
         raise EventError(f"{path}: no event of stream {stream.name} to draw a sample from{why}")

@@ -30,13 +30,13 @@ from headgate.schema import (
     Timestamp,
     Type,
 )
-from headgate.sharing.filtering import Filterable
+from headgate.sharing.filtering import FilterableTable
 
 Bits = npt.NDArray[np.uint64]
 
-WORD = 64
-Z = 2.576  # of a normal distribution: 99 % lie within
-LENGTH = 4  # bytes by which a text says how long it is
+WORD_BITS = 64
+Z_99 = 2.576  # of a normal distribution: 99 % lie within
+LENGTH_BYTES = 4  # bytes by which a text says how long it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class Estimate:
     value: float
     high: float
 
-    def times(self, factor: float) -> Estimate:
+    def scale(self, factor: float) -> Estimate:
         return Estimate(self.low * factor, self.value * factor, self.high * factor)
 
 
-def total_of(estimates: Iterable[Estimate]) -> Estimate:
+def sum_estimates(estimates: Iterable[Estimate]) -> Estimate:
     """The sum; its ends are the sums of the ends, so it lies within even more surely."""
     every = list(estimates)
     return Estimate(
@@ -61,21 +61,21 @@ def total_of(estimates: Iterable[Estimate]) -> Estimate:
     )
 
 
-def share_of(count: int, size: int) -> Estimate:
+def estimate_share(count: int, size: int) -> Estimate:
     """The share of all rows that such a share of a sample stands for: Wilson's interval.
 
-    >>> found = share_of(50, 100)
+    >>> found = estimate_share(50, 100)
     >>> round(found.low, 3), found.value, round(found.high, 3)
     (0.375, 0.5, 0.625)
     """
-    share, weight = count / size, Z * Z / size
+    share, weight = count / size, Z_99 * Z_99 / size
     middle = (share + weight / 2) / (1 + weight)
-    spread = Z * math.sqrt(share * (1 - share) / size + weight / size / 4) / (1 + weight)
+    spread = Z_99 * math.sqrt(share * (1 - share) / size + weight / size / 4) / (1 + weight)
     low, high = max(0.0, middle - spread), min(1.0, middle + spread)
     return Estimate(0.0 if count == 0 else low, share, 1.0 if count == size else high)
 
 
-class Sampled:
+class SampledStream:
     """A stream: its attributes, rows a second, and a sample of them.
 
     `table` has a column for every attribute; `row_bytes` is what a whole row takes, if that is
@@ -100,91 +100,93 @@ class Sampled:
         self.stream = stream
         self.rate = rate
         self.size = table.num_rows
-        self.widths = _widths(stream, table, row_bytes)
-        self._rows = Filterable(table, stream)
+        self.widths = _measure_widths(stream, table, row_bytes)
+        self._rows = FilterableTable(table, stream)
         self._known_widths: dict[frozenset[str], float] = {}
 
     @property
-    def words(self) -> int:
-        return -(-self.size // WORD)
+    def word_count(self) -> int:
+        return -(-self.size // WORD_BITS)
 
     @cached_property
-    def everything(self) -> Bits:
-        return packed(np.ones(self.size, np.bool_))
+    def all_rows(self) -> Bits:
+        return pack_bits(np.ones(self.size, np.bool_))
 
-    def rows_of(self, where: Predicate) -> Bits:
+    def find_rows(self, where: Predicate) -> Bits:
         """The sample rows for which a condition is TRUE."""
-        return packed(self._rows.true(where))
+        return pack_bits(self._rows.compute_mask(where))
 
-    def rate_of(self, count: int) -> Estimate:
+    def estimate_rate(self, count: int) -> Estimate:
         """Rows a second, of which so many are in the sample."""
-        return share_of(count, self.size).times(self.rate)
+        return estimate_share(count, self.size).scale(self.rate)
 
-    def width(self, names: Collection[str]) -> float:
+    def measure_width(self, names: Collection[str]) -> float:
         """Bytes of a row with these attributes."""
         known = frozenset(names)
         if known not in self._known_widths:
-            self._known_widths[known] = float(self.widths[self.places(known)].sum())
+            self._known_widths[known] = float(self.widths[self.get_positions(known)].sum())
         return self._known_widths[known]
 
     @cached_property
     def _at(self) -> dict[str, int]:
         return {name: at for at, name in enumerate(self.stream.names)}
 
-    def places(self, names: Collection[str]) -> npt.NDArray[np.int64]:
+    def get_positions(self, names: Collection[str]) -> npt.NDArray[np.int64]:
         """The numbers of attributes in the stream."""
         return np.array(sorted(self._at[name] for name in names), np.int64)
 
 
-def packed(mask: npt.NDArray[np.bool_]) -> Bits:
+def pack_bits(mask: npt.NDArray[np.bool_]) -> Bits:
     """A mask as bits, in whole words."""
-    whole = np.zeros(-(-len(mask) // WORD) * WORD, np.bool_)
+    whole = np.zeros(-(-len(mask) // WORD_BITS) * WORD_BITS, np.bool_)
     whole[: len(mask)] = mask
     return np.packbits(whole, bitorder="little").view(np.uint64)
 
 
-def count(bits: Bits) -> int:
+def count_bits(bits: Bits) -> int:
     return int(np.bitwise_count(bits).sum())
 
 
-def union(sets: Sequence[Bits], words: int) -> Bits:
+def unite_bits(sets: Sequence[Bits], words: int) -> Bits:
     return np.bitwise_or.reduce(sets, axis=0) if sets else np.zeros(words, np.uint64)
 
 
-def value_bytes(type_: Type) -> int:
+def get_value_bytes(type_: Type) -> int:
     """What a value takes on the way, but for the letters of a text."""
     if isinstance(type_, Boolean):
         return 1
     if isinstance(type_, Integer):
         return type_.bits // 8
     if isinstance(type_, Date | String):
-        return LENGTH
+        return LENGTH_BYTES
     if isinstance(type_, Double | Timestamp):
         return 8
     assert isinstance(type_, DecimalType), type_
     return 16
 
 
-def measured_bytes(table: pa.Table, stream: Stream, names: Collection[str]) -> int:
+def measure_bytes(table: pa.Table, stream: Stream, names: Collection[str]) -> int:
     """What these attributes of rows take on the way; NULL takes what a value without letters does.
 
     >>> from headgate.schema import INT, STRING, Attribute
     >>> s = Stream("s", (Attribute("a", INT), Attribute("b", STRING)))
-    >>> measured_bytes(pa.table({"a": [1, None], "b": ["é", None]}), s, ["a", "b"])
+    >>> measure_bytes(pa.table({"a": [1, None], "b": ["é", None]}), s, ["a", "b"])
     18
     """
-    fixed = sum(value_bytes(stream[name].type) for name in names) * table.num_rows
+    fixed = sum(get_value_bytes(stream[name].type) for name in names) * table.num_rows
     texts = [name for name in names if isinstance(stream[name].type, String)]
-    return fixed + sum(_letters(table.column(name)) for name in texts)
+    return fixed + sum(_count_text_bytes(table.column(name)) for name in texts)
 
 
-def _letters(column: Any) -> int:
+def _count_text_bytes(column: Any) -> int:
     return int(pc.sum(pc.binary_length(column)).as_py() or 0)
 
 
-def _widths(stream: Stream, table: pa.Table, row_bytes: float | None) -> npt.NDArray[np.float64]:
+def _measure_widths(
+    stream: Stream, table: pa.Table, row_bytes: float | None
+) -> npt.NDArray[np.float64]:
     """Bytes of each attribute in a mean row; in the same proportions where a row is given."""
     found = np.array(
-        [measured_bytes(table, stream, [name]) / table.num_rows for name in stream.names]
+        [measure_bytes(table, stream, [name]) / table.num_rows for name in stream.names]
     )
     return found if row_bytes is None else found * (row_bytes / found.sum())

@@ -10,33 +10,35 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headgate.sharing.content import Content, content_of, united
-from headgate.sharing.sampled import Sampled, count
+from headgate.sharing.content import Content, make_content, unite_contents
+from headgate.sharing.sampled import SampledStream, count_bits
 from headgate.sharing.subscription import Subscription
 
 Group = list[Subscription]
 
 
-def split(groups: Sequence[Group], sampled: Sampled) -> list[Group]:
+def split_groups(groups: Sequence[Group], sampled: SampledStream) -> list[Group]:
     """The same jobs in groups that cost no more together."""
     ahead, found = list(groups), []
     while ahead:
         group = ahead.pop()
-        halves = halved(group) if len(group) > 1 else ()
-        if halves and sum(read(half, sampled) for half in halves) < read(group, sampled):
+        halves = halve_group(group) if len(group) > 1 else ()
+        if halves and sum(
+            compute_bytes_read(half, sampled) for half in halves
+        ) < compute_bytes_read(group, sampled):
             ahead += halves
         else:
             found.append(group)
     return found
 
 
-def halved(group: Group) -> tuple[Group, Group]:
+def halve_group(group: Group) -> tuple[Group, Group]:
     """Two groups around jobs that have little in common; the others join where they add less.
 
     Of groups that it adds the same to, it joins the one that has fewer rows.
     """
     first = max(group, key=lambda one: one.count)
-    second = max(group, key=lambda one: (one is not first, count(one.rows & ~first.rows)))
+    second = max(group, key=lambda one: (one is not first, count_bits(one.rows & ~first.rows)))
     halves: tuple[Group, Group] = [first], [second]
     rows = np.array([first.rows, second.rows])
     for one in group:
@@ -50,21 +52,21 @@ def halved(group: Group) -> tuple[Group, Group]:
     return halves
 
 
-def read(group: Group, sampled: Sampled) -> float:
+def compute_bytes_read(group: Group, sampled: SampledStream) -> float:
     """Bytes for each row of the source: one reads it and writes the stream, all read that.
 
     A job alone just reads the source.
     """
-    source = sampled.width(sampled.stream.names)
+    source = sampled.measure_width(sampled.stream.names)
     if len(group) == 1:
         return source
-    return source + (1 + len(group)) * row_share(shared(group, sampled), sampled)
+    return source + (1 + len(group)) * compute_row_bytes(unite_group(group, sampled), sampled)
 
 
-def shared(group: Group, sampled: Sampled) -> Content:
-    return united([content_of(one) for one in group], sampled)
+def unite_group(group: Group, sampled: SampledStream) -> Content:
+    return unite_contents([make_content(one) for one in group], sampled)
 
 
-def row_share(content: Content, sampled: Sampled) -> float:
+def compute_row_bytes(content: Content, sampled: SampledStream) -> float:
     """Bytes of a content for each row of the source."""
-    return content.count / sampled.size * sampled.width(content.columns)
+    return content.count / sampled.size * sampled.measure_width(content.columns)

@@ -20,30 +20,32 @@ from headgate.events.assemble import fill
 from headgate.events.check import violations
 from headgate.events.convert import python_rule
 from headgate.schema import Attribute, Boolean, Double, Interval, Stream, String, successor
-from headgate.sharing.sample_file import MOST, SEED
+from headgate.sharing.sample_file import MAX_SAMPLE_ROWS, SAMPLE_SEED
 from headgate.toml_file import Table
 
-FEW = 1_000  # values of a CHECK that are listed
+MAX_LISTED_VALUES = 1_000  # values of a CHECK that are listed
 
 Uniform = npt.NDArray[np.float64]
 
 
-def draw_sample(stream: Stream, table: Table, most: int = MOST, seed: int = SEED) -> pa.Table:
+def draw_sample(
+    stream: Stream, table: Table, row_count: int = MAX_SAMPLE_ROWS, seed: int = SAMPLE_SEED
+) -> pa.Table:
     """So many rows by a table of statistics, the same ones whenever it is asked."""
-    given = dict(_by_attribute(stream, table))
+    given = dict(_find_tables(stream, table))
     arrays = []
     for place, attribute in enumerate(stream):
         random = np.random.default_rng([seed, place])
         known = given.get(attribute.name, table.table(attribute.name))
-        array = _drawn(attribute, known, random, most)
-        share = _share_of_nulls(attribute, known)
+        array = _draw_values(attribute, known, random, row_count)
+        share = _read_null_share(attribute, known)
         known.end()
-        nulls = pa.array(random.random(most) < share)
+        nulls = pa.array(random.random(row_count) < share)
         arrays.append(pc.if_else(nulls, pa.scalar(None, array.type), array))
     return pa.Table.from_arrays(arrays, names=list(stream.names))
 
 
-def _by_attribute(stream: Stream, table: Table, prefix: str = "") -> Iterator[tuple[str, Table]]:
+def _find_tables(stream: Stream, table: Table, prefix: str = "") -> Iterator[tuple[str, Table]]:
     """The tables of attributes; a dotted name may be written as a table inside a table."""
     for key, inner in table.tables().items():
         name = prefix + key
@@ -51,25 +53,27 @@ def _by_attribute(stream: Stream, table: Table, prefix: str = "") -> Iterator[tu
         if attribute is not None:
             yield attribute.name, inner
         elif any(known.lower().startswith(f"{name}.".lower()) for known in stream.names):
-            yield from _by_attribute(stream, inner, f"{name}.")
+            yield from _find_tables(stream, inner, f"{name}.")
         else:
             hint = did_you_mean(name, stream.names)
             raise table.error(key, f"no attribute `{name}` in stream {stream.name}", hint)
 
 
-def _drawn(attribute: Attribute, known: Table, random: np.random.Generator, most: int) -> Any:
+def _draw_values(
+    attribute: Attribute, known: Table, random: np.random.Generator, row_count: int
+) -> Any:
     if "values" in known:
-        return _of_values(attribute, known, random.random(most))
+        return _draw_listed(attribute, known, random.random(row_count))
     if "letters" in known and isinstance(attribute.type, String):
         count = known.whole("letters", 0)
-        texts = random.choice(list(ascii_lowercase), (most, count))
+        texts = random.choice(list(ascii_lowercase), (row_count, count))
         return pa.array(["".join(text) for text in texts], attribute.type.arrow)
     if "min" in known or "max" in known:
-        return _between(attribute, known, random.random(most))
-    return _as_declared(attribute, known, random.random(most))
+        return _draw_between(attribute, known, random.random(row_count))
+    return _draw_from_domain(attribute, known, random.random(row_count))
 
 
-def _of_values(attribute: Attribute, known: Table, chances: Uniform) -> Any:
+def _draw_listed(attribute: Attribute, known: Table, chances: Uniform) -> Any:
     """Values by their weights; equally often where these are left out."""
     values = known.values("values")
     if not values:
@@ -86,10 +90,10 @@ def _of_values(attribute: Attribute, known: Table, chances: Uniform) -> Any:
         raise known.error("weights", "all weights are 0", "give one above 0")
     ends = np.cumsum(np.array(weights, np.float64))
     places = np.searchsorted(ends / ends[-1], chances, side="right")
-    return _read(attribute, known, "values", values).take(places)
+    return _convert_values(attribute, known, "values", values).take(places)
 
 
-def _between(attribute: Attribute, known: Table, chances: Uniform) -> Any:
+def _draw_between(attribute: Attribute, known: Table, chances: Uniform) -> Any:
     """Everything between two values equally often."""
     if isinstance(attribute.type, String | Boolean):
         key = "min" if "min" in known else "max"
@@ -100,8 +104,8 @@ def _between(attribute: Attribute, known: Table, chances: Uniform) -> Any:
     for key in ("min", "max"):
         if key not in known:
             raise known.lacks(key)
-    low = _read(attribute, known, "min", [known.value("min")])[0].as_py()
-    high = _read(attribute, known, "max", [known.value("max")])[0].as_py()
+    low = _convert_values(attribute, known, "min", [known.value("min")])[0].as_py()
+    high = _convert_values(attribute, known, "max", [known.value("max")])[0].as_py()
     if isinstance(attribute.type, Double):
         if not low <= high < math.inf or low == -math.inf:
             raise known.error("min", f"`min` is {low} and `max` {high}", "the lower one is `min`")
@@ -109,14 +113,14 @@ def _between(attribute: Attribute, known: Table, chances: Uniform) -> Any:
     interval = Interval(attribute.type.ordinal(low), successor(attribute.type.ordinal(high)))
     if interval.is_empty:
         raise known.error("min", f"`min` is {low} and `max` {high}", "the lower one is `min`")
-    return _of_ordinals(attribute, interval, chances)
+    return _draw_ordinals(attribute, interval, chances)
 
 
-def _as_declared(attribute: Attribute, known: Table, chances: Uniform) -> Any:
+def _draw_from_domain(attribute: Attribute, known: Table, chances: Uniform) -> Any:
     """All values of a CHECK equally often."""
     if isinstance(attribute.type, Boolean):
         return pa.array(chances < 0.5)
-    listed = attribute.domain.finite_ordinals(FEW)
+    listed = attribute.domain.finite_ordinals(MAX_LISTED_VALUES)
     if listed:
         values = [attribute.type.value(ordinal) for ordinal in listed]
         places = (chances * len(values)).astype(np.int64)
@@ -127,12 +131,12 @@ def _as_declared(attribute: Attribute, known: Table, chances: Uniform) -> Any:
         and not whole.infinite_ends
         and not isinstance(attribute.type, Double | String)
     ):
-        return _of_ordinals(attribute, whole, chances)
+        return _draw_ordinals(attribute, whole, chances)
     what = "how many `letters` it has" if isinstance(attribute.type, String) else "`min` and `max`"
     raise known.error((), f"nothing is said of `{attribute.name}`", f"give its `values`, or {what}")
 
 
-def _of_ordinals(attribute: Attribute, interval: Interval, chances: Uniform) -> Any:
+def _draw_ordinals(attribute: Attribute, interval: Interval, chances: Uniform) -> Any:
     low, high = interval.low, interval.high
     assert isinstance(low, int)
     assert isinstance(high, int)
@@ -143,7 +147,7 @@ def _of_ordinals(attribute: Attribute, interval: Interval, chances: Uniform) -> 
     return pa.array(values, attribute.type.arrow)
 
 
-def _read(attribute: Attribute, known: Table, key: str, values: list[Any]) -> Any:
+def _convert_values(attribute: Attribute, known: Table, key: str, values: list[Any]) -> Any:
     """Values of the file as those of the attribute; one that cannot be is an error."""
     column = fill(attribute, python_rule(attribute), values)
     wrong = [*column.unfit.items(), *violations(column.array, attribute)]
@@ -154,7 +158,7 @@ def _read(attribute: Attribute, known: Table, key: str, values: list[Any]) -> An
     return column.array
 
 
-def _share_of_nulls(attribute: Attribute, known: Table) -> float:
+def _read_null_share(attribute: Attribute, known: Table) -> float:
     share = known.number("nulls", 0.0)
     if not 0 <= share <= 1:
         raise known.error("nulls", f"`nulls` is {share}", "a share of all rows is from 0 to 1")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headgate.errors import UsageError
-from headgate.predicate import Column, Predicate, columns
+from headgate.predicate import Column, Predicate, collect_columns
 from headgate.queries import Query
-from headgate.sharing.sampled import Bits, Sampled, count
+from headgate.sharing.sampled import Bits, SampledStream, count_bits
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -35,13 +35,13 @@ class Subscription:
         return self.query.where
 
 
-def subscribed(query: Query, target: str, sampled: Sampled) -> Subscription:
+def subscribe(query: Query, target: str, sampled: SampledStream) -> Subscription:
     """Raises UsageError for what is no filter: only these are decided on each row alone."""
     if query.kind != "filter":
         raise UsageError(f"`{query.id}` is a {query.kind}; only filters can share streams")
-    rows = sampled.rows_of(query.where)
+    rows = sampled.find_rows(query.where)
     stream = sampled.stream
     names = [o.expression.name for o in query.outputs if isinstance(o.expression, Column)]
     outputs = frozenset(stream[name].name for name in names or stream.names)
-    used = frozenset(stream[column.name].name for column in columns(query.where))
-    return Subscription(query, target, rows, count(rows), outputs, used)
+    used = frozenset(stream[column.name].name for column in collect_columns(query.where))
+    return Subscription(query, target, rows, count_bits(rows), outputs, used)

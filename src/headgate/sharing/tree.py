@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.sharing.content import Content, content_of, everything
-from headgate.sharing.sampled import Sampled
+from headgate.sharing.content import Content, make_content, make_full_content
+from headgate.sharing.sampled import SampledStream
 from headgate.sharing.subscription import Subscription
 
-FIRST = 64  # hops that there is room for at first
-CARRIED, READ = 1, 2
+INITIAL_HOPS = 64  # hops that there is room for at first
+COLUMN_CARRIED, COLUMN_READ = 1, 2
 
 
 @dataclass(eq=False, slots=True)
@@ -42,14 +42,14 @@ class Hop:
 
     @property
     def consumers(self) -> list[Content]:
-        return [*(child.content for child in self.children), *map(content_of, self.deliveries)]
+        return [*(child.content for child in self.children), *map(make_content, self.deliveries)]
 
     @property
-    def readers(self) -> int:
+    def reader_count(self) -> int:
         return len(self.children) + len(self.deliveries)
 
     @property
-    def upward(self) -> Iterator[Hop]:
+    def path_to_root(self) -> Iterator[Hop]:
         """This hop and those before it, without the root."""
         hop: Hop | None = self
         while hop is not None and hop.parent is not None:
@@ -57,34 +57,34 @@ class Hop:
             hop = hop.parent
 
 
-class Tree:
+class StreamTree:
     """Hops by number: a parent's is always lower. Those that ended leave gaps, but never many.
 
     Columns of `arrays` are what `growth` reads.
     """
 
-    def __init__(self, sampled: Sampled, entry: str, node: int) -> None:
+    def __init__(self, sampled: SampledStream, entry: str, node: int) -> None:
         self.sampled = sampled
-        self.root = Hop(0, None, None, entry, node, everything(sampled))
+        self.root = Hop(0, None, None, entry, node, make_full_content(sampled))
         self.hops: list[Hop | None] = [self.root]
-        self.arrays = Arrays.of(FIRST, sampled)
-        self.arrays.put(self.root, 0.0, sampled)
+        self.arrays = HopArrays.allocate(INITIAL_HOPS, sampled)
+        self.arrays.add(self.root, 0.0, sampled)
         self._gaps = 0
 
     def __iter__(self) -> Iterator[Hop]:
         return (hop for hop in self.hops if hop is not None)
 
-    def twin(self) -> Tree:
+    def copy(self) -> StreamTree:
         """The same hops once more, which change on their own."""
-        found = Tree(self.sampled, self.root.end, self.root.node)
+        found = StreamTree(self.sampled, self.root.end, self.root.node)
         made: list[Hop | None] = []
         for hop in self.hops:
-            made.append(None if hop is None else _twin(hop, made))
-        found.hops, found.arrays, found._gaps = made, self.arrays.copied(), self._gaps
+            made.append(None if hop is None else _copy_hop(hop, made))
+        found.hops, found.arrays, found._gaps = made, self.arrays.copy(), self._gaps
         found.root = next(iter(found))
         return found
 
-    def grow(
+    def add_hop(
         self, parent: Hop, way: tuple[int, float], end: tuple[str, int], content: Content
     ) -> Hop:
         """A hop more from the end of another: by a link of a cost, to a super-peer of a number."""
@@ -92,27 +92,27 @@ class Tree:
         hop = Hop(len(self.hops), parent, link, *end, content)
         self.hops.append(hop)
         if hop.number == self.arrays.size:
-            self.arrays = self.arrays.doubled()
+            self.arrays = self.arrays.double()
         parent.children.append(hop)
-        self.arrays.put(hop, cost, self.sampled)
-        self.arrays.consumers[parent.number] = parent.readers
+        self.arrays.add(hop, cost, self.sampled)
+        self.arrays.reader_count[parent.number] = parent.reader_count
         return hop
 
-    def change(self, hop: Hop, content: Content | None = None) -> None:
+    def update_hop(self, hop: Hop, content: Content | None = None) -> None:
         """A hop has other consumers, or another content."""
         if content is not None:
             hop.content = content
         self.arrays.update(hop, self.sampled)
 
-    def end(self, hop: Hop) -> None:
+    def remove_hop(self, hop: Hop) -> None:
         """A hop that nobody needs any more."""
         assert hop.parent is not None
         hop.parent.children.remove(hop)
-        self.arrays.consumers[hop.parent.number] = hop.parent.readers
+        self.arrays.reader_count[hop.parent.number] = hop.parent.reader_count
         self.hops[hop.number] = None
         self.arrays.alive[hop.number] = False
         self._gaps += 1
-        if self._gaps > max(FIRST, len(self.hops) // 2):
+        if self._gaps > max(INITIAL_HOPS, len(self.hops) // 2):
             self._close_gaps()
 
     def _close_gaps(self) -> None:
@@ -122,13 +122,13 @@ class Tree:
         for number, hop in enumerate(self.hops):
             assert hop is not None
             hop.number = number
-        self.arrays = self.arrays.only(np.array(kept, np.int64))
+        self.arrays = self.arrays.select(np.array(kept, np.int64))
         for hop in self:
             if hop.parent is not None:
                 self.arrays.parent[hop.number] = hop.parent.number
 
 
-def _twin(hop: Hop, made: Sequence[Hop | None]) -> Hop:
+def _copy_hop(hop: Hop, made: Sequence[Hop | None]) -> Hop:
     parent = None if hop.parent is None else made[hop.parent.number]
     found = replace(
         hop, parent=parent, children=[], deliveries=[*hop.deliveries], served={**hop.served}
@@ -139,7 +139,7 @@ def _twin(hop: Hop, made: Sequence[Hop | None]) -> Hop:
 
 
 @dataclass(slots=True)
-class Arrays:
+class HopArrays:
     """Of each hop: its sample rows and their count, its columns, who reads it, and where it ends.
 
     A column is CARRIED, or READ by the filter alone: to be carried once there are more rows in it.
@@ -147,18 +147,18 @@ class Arrays:
 
     rows: npt.NDArray[np.uint64]
     count: npt.NDArray[np.int64]
-    has: npt.NDArray[np.uint8]
+    column_use: npt.NDArray[np.uint8]
     width: npt.NDArray[np.float64]
-    consumers: npt.NDArray[np.int64]
+    reader_count: npt.NDArray[np.int64]
     parent: npt.NDArray[np.int64]
     node: npt.NDArray[np.int64]
     link_cost: npt.NDArray[np.float64]
     alive: npt.NDArray[np.bool_]
 
     @staticmethod
-    def of(size: int, sampled: Sampled) -> Arrays:
-        return Arrays(
-            np.zeros((size, sampled.words), np.uint64),
+    def allocate(size: int, sampled: SampledStream) -> HopArrays:
+        return HopArrays(
+            np.zeros((size, sampled.word_count), np.uint64),
             np.zeros(size, np.int64),
             np.zeros((size, len(sampled.stream.names)), np.uint8),
             np.zeros(size),
@@ -173,7 +173,7 @@ class Arrays:
     def size(self) -> int:
         return len(self.count)
 
-    def put(self, hop: Hop, cost: float, sampled: Sampled) -> None:
+    def add(self, hop: Hop, cost: float, sampled: SampledStream) -> None:
         at = hop.number
         self.parent[at] = -1 if hop.parent is None else hop.parent.number
         self.node[at] = hop.node
@@ -181,25 +181,25 @@ class Arrays:
         self.alive[at] = True
         self.update(hop, sampled)
 
-    def update(self, hop: Hop, sampled: Sampled) -> None:
+    def update(self, hop: Hop, sampled: SampledStream) -> None:
         at, content = hop.number, hop.content
         self.rows[at] = content.rows
         self.count[at] = content.count
-        self.has[at] = 0
-        self.has[at, sampled.places(content.attributes)] = READ
-        self.has[at, sampled.places(content.columns)] = CARRIED
-        self.width[at] = sampled.width(content.columns)
-        self.consumers[at] = hop.readers
+        self.column_use[at] = 0
+        self.column_use[at, sampled.get_positions(content.attributes)] = COLUMN_READ
+        self.column_use[at, sampled.get_positions(content.columns)] = COLUMN_CARRIED
+        self.width[at] = sampled.measure_width(content.columns)
+        self.reader_count[at] = hop.reader_count
 
-    def copied(self) -> Arrays:
-        return Arrays(*(a.copy() for a in self._all))
+    def copy(self) -> HopArrays:
+        return HopArrays(*(a.copy() for a in self._all))
 
-    def doubled(self) -> Arrays:
-        return Arrays(*(np.concatenate((a, np.zeros_like(a))) for a in self._all))
+    def double(self) -> HopArrays:
+        return HopArrays(*(np.concatenate((a, np.zeros_like(a))) for a in self._all))
 
-    def only(self, kept: npt.NDArray[np.int64]) -> Arrays:
+    def select(self, kept: npt.NDArray[np.int64]) -> HopArrays:
         """These rows, and room for as many again."""
-        return Arrays(*(a[kept] for a in self._all)).doubled()
+        return HopArrays(*(a[kept] for a in self._all)).double()
 
     @property
     def _all(self) -> tuple[npt.NDArray[Any], ...]:

@@ -12,19 +12,19 @@ import pyarrow as pa
 from headgate.predicate import Column, Predicate
 from headgate.queries import Query
 from headgate.schema import Stream
-from headgate.sharing.filtering import Filterable
+from headgate.sharing.filtering import FilterableTable
 from headgate.sharing.plan import Delivery, Flow, Plan
 
 
-def walk(plan: Plan, stream: str, rows: pa.Table) -> Iterator[tuple[Flow | Delivery, pa.Table]]:
+def run_plan(plan: Plan, stream: str, rows: pa.Table) -> Iterator[tuple[Flow | Delivery, pa.Table]]:
     """Each flow of a stream with what it carries of these rows, and each delivery with its result.
 
     `rows` has a column for every attribute of the stream.
     """
-    yield from onward(plan, stream, None, rows)
+    yield from run_plan_from(plan, stream, None, rows)
 
 
-def onward(
+def run_plan_from(
     plan: Plan, stream: str, flow: int | None, rows: pa.Table, application: str | None = None
 ) -> Iterator[tuple[Flow | Delivery, pa.Table]]:
     """The same from the end of a flow on, whose rows these are.
@@ -32,20 +32,20 @@ def onward(
     With an application, as far as its nodes go: of a flow that leaves it, what it carries there.
     """
     declared = plan.origins[stream].stream
-    arrived = Filterable(rows, declared)
+    arrived = FilterableTable(rows, declared)
     flows, deliveries = plan.consumers(flow, stream)
     for delivery in deliveries:
-        own = _filtered(arrived, delivery.query.where if delivery.filtered else None)
-        yield delivery, selected(own, delivery.query, declared)
+        own = _filter_rows(arrived, delivery.query.where if delivery.is_filtered else None)
+        yield delivery, select_outputs(own, delivery.query, declared)
     for further in flows:
-        passed = _filtered(arrived, further.where if further.filtered else None)
+        passed = _filter_rows(arrived, further.where if further.is_filtered else None)
         carried = passed.select(list(further.columns))
         yield further, carried
         if application in (None, plan.network.nodes[further.end].application):
-            yield from onward(plan, stream, further.number, carried, application)
+            yield from run_plan_from(plan, stream, further.number, carried, application)
 
 
-def selected(rows: pa.Table, query: Query, stream: Stream) -> pa.Table:
+def select_outputs(rows: pa.Table, query: Query, stream: Stream) -> pa.Table:
     """The outputs of a filter, under their names."""
     if not query.outputs:
         return rows.select(list(stream.names))
@@ -56,5 +56,9 @@ def selected(rows: pa.Table, query: Query, stream: Stream) -> pa.Table:
     )
 
 
-def _filtered(arrived: Filterable, where: Predicate | None) -> pa.Table:
-    return arrived.table if where is None else arrived.table.filter(pa.array(arrived.true(where)))
+def _filter_rows(arrived: FilterableTable, where: Predicate | None) -> pa.Table:
+    return (
+        arrived.table
+        if where is None
+        else arrived.table.filter(pa.array(arrived.compute_mask(where)))
+    )

@@ -20,8 +20,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not in its stubs
 
 from headgate.errors import UsageError
-from headgate.implication.given import Condition, as_predicate
-from headgate.predicate import Predicate, columns
+from headgate.implication.given import Condition, to_predicate
+from headgate.predicate import Predicate, collect_columns
 from headgate.queries import Query, QuerySet, Source
 from headgate.schema import Attribute, Schema, Stream
 from headgate.snapshot import fingerprint, open_snapshot
@@ -55,9 +55,9 @@ def where(predicate: Condition, stream: Stream | Schema | str | None = None) -> 
         raise UsageError(f"`{predicate.id}` is no filter of rows; it is of kind {predicate.kind}")
     if isinstance(stream, str):
         stream = _declared(stream)
-    known = stream.the_stream() if isinstance(stream, Schema) else stream
+    known = stream.stream() if isinstance(stream, Schema) else stream
     if isinstance(predicate, str):
-        return Where(predicate if known is None else as_predicate(predicate, known), known)
+        return Where(predicate if known is None else to_predicate(predicate, known), known)
     return Where(predicate, known or _mentioned(predicate))
 
 
@@ -71,7 +71,7 @@ def _declared(text: str) -> Schema:
 
 def _mentioned(predicate: Predicate | Query) -> Stream:
     """A stream of the columns that are mentioned, as they were bound."""
-    used = columns(as_predicate(predicate, None))
+    used = collect_columns(to_predicate(predicate, None))
     name = predicate.stream if isinstance(predicate, Query) else NAME
     return Stream(name, tuple(Attribute(column.name, column.type) for column in used))
 
@@ -86,7 +86,7 @@ class Where:
     def __call__(self, frame: DataFrame) -> DataFrame:
         stream = self.stream or stream_of(frame, NAME)
         query = _query(self.predicate, stream)
-        names = {column.name for column in columns(query.where)}
+        names = {column.name for column in collect_columns(query.where)}
         used = [attribute for attribute in stream if attribute.name in names]
         inputs = used_columns(frame, stream, used)
         place = pack(QuerySet(Schema((stream,)), [query]))
@@ -100,7 +100,7 @@ def _query(predicate: Condition, stream: Stream) -> Query:
     """The predicate as a query, which is the form in which it travels."""
     if isinstance(predicate, Query):
         return replace(predicate, id=NAME, outputs=(), metadata=None)
-    bound = as_predicate(predicate, stream)
+    bound = to_predicate(predicate, stream)
     return Query(NAME, (Source(stream.name, stream.name),), bound)
 
 
@@ -130,4 +130,4 @@ def _kept(directory: str, _: str) -> Evaluator:
     from headgate.implication.evaluation import Evaluator
 
     queries = open_snapshot(directory).query_set()
-    return Evaluator.of(queries[NAME].where, queries.schema.the_stream())
+    return Evaluator.of(queries[NAME].where, queries.schema.stream())

@@ -22,7 +22,7 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not
 
 from headgate.errors import UsageError, did_you_mean
 from headgate.matching import Matches, build_index
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.queries import Query, QuerySet
 from headgate.schema import Attribute, Stream
 from headgate.spark.frames import listed, quoted, used_columns, warn
@@ -60,7 +60,7 @@ def route(
     if left_out:
         kinds = "joins, aggregates, DISTINCT and row windows"
         warn(f"left out: {kinds} are not routed: {listed(left_out)}")
-    used = {c.name for query in found.filters(chosen.name) for c in columns(query.where)}
+    used = {c.name for query in found.filters(chosen.name) for c in collect_columns(query.where)}
     return Route(
         chosen,
         tuple(attribute for attribute in chosen if attribute.name in used),
@@ -246,12 +246,12 @@ def pairs(piece: Matches, ids: Array, versions: Versions) -> Array:
     offsets = piece.offsets + before
     rows = np.insert(np.arange(piece.total), piece.offsets[wrong], -1)
     chosen: Any = pa.array(rows, mask=rows < 0)
-    columns = [
+    collect_columns = [
         ids.take(piece.positions).take(chosen),
         versions.of(piece.positions).take(chosen),
         _texts(len(rows), {int(offsets[w]): piece.errors[piece.first + w] for w in wrong}),
     ]
-    return _lists(offsets, pa.StructArray.from_arrays(columns, names=list(ADDED["pairs"])))
+    return _lists(offsets, pa.StructArray.from_arrays(collect_columns, names=list(ADDED["pairs"])))
 
 
 def _lists(offsets: Any, values: Array) -> Array:

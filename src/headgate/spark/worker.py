@@ -21,7 +21,7 @@ from headgate.events import EventBatch, Piece, read_piece
 from headgate.matching import Index, build_index
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.auto import FEW
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.queries import Query, query_version
 from headgate.schema import Stream
 from headgate.snapshot import Snapshot, fingerprint, open_snapshot
@@ -95,12 +95,12 @@ def load(directory: str, stream: str, kind: str, options: AscOptions | None = No
     `options` are those of an index of kind "asc".
     """
     snapshot = open_snapshot(directory)
-    chosen = snapshot.schema.the_stream(stream)
+    chosen = snapshot.schema.stream(stream)
     if kind == "keyed" or (kind == "auto" and len(snapshot) >= FEW):
         return _keyed(snapshot, chosen)
     queries = snapshot.query_set()
     filters = queries.filters(chosen.name)
-    names = {column.name for query in filters for column in columns(query.where)}
+    names = {column.name for query in filters for column in collect_columns(query.where)}
     if options is not None:
         built = _adaptive(chosen, filters, options)
     else:
@@ -112,7 +112,7 @@ def load(directory: str, stream: str, kind: str, options: AscOptions | None = No
 
 def _keyed(snapshot: Snapshot, stream: Stream) -> Loaded:
     """Straight from the arrays: a query is an object only where its version is asked for."""
-    from headgate.matching.keyed.of_snapshot import index_of_snapshot
+    from headgate.matching.keyed.from_snapshot import index_of_snapshot
 
     built = index_of_snapshot(snapshot, stream)
     built.threads = 1
@@ -134,4 +134,4 @@ def _ready(
     queries_at: Callable[[Numbers], Iterable[Query]],
 ) -> Loaded:
     used = tuple(attribute.name for attribute in stream if attribute.name in names)
-    return Loaded(built, stream.checked_on(names), used, Versions(queries_at))
+    return Loaded(built, stream.keep_checks_on(names), used, Versions(queries_at))

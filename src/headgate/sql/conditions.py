@@ -22,7 +22,7 @@ from headgate.predicate import (
     Predicate,
     Truth,
     Within,
-    comparable,
+    are_comparable,
     conjunction,
     disjunction,
     values_where,
@@ -51,7 +51,7 @@ def compare(column: Column, operator: Operator, literal: Literal, zone: str) -> 
 
 def compare_columns(left: Column, operator: Operator, right: Column) -> Predicate:
     """`left operator right`, the lesser name first, so that `a < b` and `b > a` are one atom."""
-    if not comparable(left.type, right.type):
+    if not are_comparable(left.type, right.type):
         first, second = article(left.type.sql), article(right.type.sql)
         raise ConditionError(
             f"`{left.key}` is {first} and `{right.key}` {second}; they cannot be compared"
@@ -87,7 +87,7 @@ def matches(column: Column, kind: PatternKind, text: str, escape: str = "\\") ->
     if not isinstance(column.type, String):
         raise ConditionError(f"{kind} needs a STRING; `{column.key}` is {article(column.type.sql)}")
     pattern = Pattern(kind, text, escape)
-    _ = pattern.compiled
+    _ = pattern.matcher
     return Matches(column, pattern)
 
 

@@ -11,8 +11,8 @@ from headgate.predicate import (
     Within,
     conjunction,
     disjunction,
-    holding,
     simplify,
+    to_monotone,
 )
 from headgate.predicate.tree import And, Or
 from headgate.schema import EVERYTHING, NOTHING, ValueSet
@@ -23,7 +23,7 @@ def domain_of(check: Predicate) -> ValueSet | None:
 
     NULL passes every CHECK, so only values count: `a > 0 OR a IS NULL` allows what `a > 0` does.
     """
-    held = simplify(_without_null(holding(check)), only_true=True)
+    held = simplify(_without_null(to_monotone(check)), only_true=True)
     if isinstance(held, Within):
         return held.values
     if isinstance(held, Constant):

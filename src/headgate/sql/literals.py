@@ -14,7 +14,7 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 from headgate.schema import STRING, Date, Double, Timestamp, Type, Value
-from headgate.schema.clock import parse_clock, parse_date
+from headgate.schema.clock import parse_date, parse_timestamp
 
 MAX_EXPONENT = 400
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
@@ -161,7 +161,7 @@ def _time(literal: Typed, zone: str) -> date | datetime:
     try:
         if literal.type == "DATE":
             return parse_date(literal.text.strip())
-        clock = parse_clock(literal.text.strip())
+        clock = parse_timestamp(literal.text.strip())
         local = ZoneInfo(zone)
         moment = clock if clock.tzinfo else clock.replace(tzinfo=local)
         return moment.astimezone(local)

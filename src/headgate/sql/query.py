@@ -147,4 +147,4 @@ class Query:
 def attribute_of(query: Query, column: Column, schema: Schema) -> Attribute:
     """The attribute that a column of a query stands for."""
     source = next(s for s in query.sources if column.source in ("", s.alias))
-    return schema.the_stream(source.stream)[column.name]
+    return schema.stream(source.stream)[column.name]

@@ -57,7 +57,7 @@ class Script:
             try:
                 found = self.statement(statement)
             except SqlError as error:
-                yield Rejected(error.located(self.place), _id_in(statement))
+                yield Rejected(error.shift_to(self.place), _id_in(statement))
                 continue
             if isinstance(found, Stream):
                 self.schema = self.schema.with_streams((found,))

@@ -30,12 +30,12 @@ from headgate.predicate import (
     Operator,
     Predicate,
     Truth,
-    atoms,
     conjunction,
     disjunction,
+    iter_atoms,
 )
 from headgate.predicate.atoms import MIRROR, PatternKind
-from headgate.predicate.comparison import HOLDS, order
+from headgate.predicate.comparison import OPERATOR_TESTS, compare_values
 from headgate.predicate.pattern.refused import PatternRefused
 from headgate.predicate.tree import ALL_TRUTHS, Accepted
 from headgate.schema import Boolean, DecimalType, Timestamp
@@ -115,7 +115,7 @@ class Binder:
         if isinstance(node, exp.Is | exp.Coalesce):
             return self.test(node)
         found = self.simple(node)
-        self.bound.append(tuple(atoms(found)))
+        self.bound.append(tuple(iter_atoms(found)))
         return found
 
     def simple(self, node: exp.Expr) -> Predicate:
@@ -177,8 +177,8 @@ class Binder:
             not isinstance(first, type(second)) or isinstance(first, Typed)
         ):
             raise self.error(UnsupportedSql, node, "these constants are not compared")
-        ordered = order(_plain(first), _plain(second), Timestamp())
-        return conditions.truth(HOLDS[op](ordered, 0))
+        ordered = compare_values(_plain(first), _plain(second), Timestamp())
+        return conditions.truth(OPERATOR_TESTS[op](ordered, 0))
 
     def membership(self, node: exp.In) -> Predicate:
         self.only(node, "this", "expressions")

@@ -17,7 +17,7 @@ from benchmarks.experiment import Experiment
 from benchmarks.result import Measurement
 from benchmarks.workloads import SelectionSpec
 from headgate.errors import UsageError
-from tests.scale import soaking
+from tests.scale import slow_unless_in
 
 TINY = 0.0005
 NSL_KDD = Path(__file__).parents[4] / "shared" / "data" / "nsl-kdd"
@@ -48,7 +48,7 @@ def tiny(experiment: Experiment) -> Result:
 
 
 @pytest.mark.parametrize(
-    "experiment", EVERY if soaking() else SOME, ids=lambda experiment: experiment.name
+    "experiment", slow_unless_in(SOME, EVERY), ids=lambda experiment: experiment.name
 )
 def test_runs(experiment: Experiment) -> None:
     """Every contestant gives the same matches, and every claim has a verdict."""

@@ -12,7 +12,7 @@ from benchmarks import EXPERIMENTS, Result, run, run_experiment
 from benchmarks.be_tree import BE_TREE, sweep
 from benchmarks.be_tree.contestants import AUTO, EVERYBODY, SIFT
 from benchmarks.experiment import Experiment
-from tests.scale import soaking
+from tests.scale import slow_unless_in
 
 TINY = 0.0005
 # The others differ from one of these in a parameter; a soak runs all.
@@ -41,7 +41,7 @@ def ends(experiment: Experiment) -> Result:
 
 
 @pytest.mark.parametrize(
-    "experiment", BE_TREE if soaking() else SOME, ids=lambda experiment: experiment.name
+    "experiment", slow_unless_in(SOME, BE_TREE), ids=lambda experiment: experiment.name
 )
 def test_runs(experiment: Experiment) -> None:
     """Every contestant gives the same matches, and every claim has a verdict."""

@@ -21,7 +21,7 @@ from benchmarks.implication.report import page
 from benchmarks.implication.solver import Solvers, implies_verdicts
 from headgate.errors import UsageError
 from headgate.implication.paper import exact_matching
-from tests.scale import many, soaking
+from tests.scale import case_count, slow_unless_in
 
 TINY = 0.002
 # The others differ from one of these in their data; a soak runs all.
@@ -41,7 +41,7 @@ def tiny(experiment: Experiment) -> Result:
     return run(replace(experiment, sizes=ends), repeats=1, scale=TINY, seed=1)
 
 
-@pytest.mark.parametrize("name", EVERY if soaking() else SOME)
+@pytest.mark.parametrize("name", slow_unless_in(SOME, EVERY))
 def test_runs(name: str) -> None:
     """Every contestant gives the same answers, and every claim has a verdict."""
     experiment = EXPERIMENTS[name]
@@ -90,7 +90,7 @@ def test_cases() -> None:
 )
 def test_oracle_z3(setting: Setting) -> None:
     """Both of ours give the answers of z3, and those of the paper's exact matching."""
-    pairs = setting.pairs(min(1_200, many(40)), seed=7)
+    pairs = setting.pairs(min(1_200, case_count(40)), seed=7)
     truth = Solvers(pairs).whole()
     assert exact_verdicts(pairs) == truth
     assert implies_verdicts(pairs) == truth
@@ -121,7 +121,7 @@ def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who stores too many parts, or takes too long, is left out with the reason."""
     pairs = Setting(unbounded=True).pairs(20, seed=1)
     assert not Tried.of(pairs, BFS).left_out
-    monkeypatch.setattr(exact_matching, "MOST_SIDES", 60)
+    monkeypatch.setattr(exact_matching, "MAX_STORED_SIDES", 60)
     assert "breadth-first matching stores over" in Tried.of(pairs, BFS).left_out
     monkeypatch.setattr(contestants, "LIMIT", -1.0)
     assert "for 20 pairs" in Tried.of(pairs, DFS).left_out

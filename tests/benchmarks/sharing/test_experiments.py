@@ -12,15 +12,14 @@ from benchmarks.sharing import SHARING
 from benchmarks.sharing.claims import AtMost, LessSpread, PartOf
 from benchmarks.sharing.plans import FILTER, SHARE, SHIP, WIDEN, planned
 from benchmarks.workloads import networked_queries
-from headgate.sharing.planner import costs
-from tests.scale import in_a_soak
+from headgate.sharing.planner import compute_costs
 
 LONG = ("sharing-overlap", "sharing-interests", "sharing-optimum")
 
 
 @pytest.mark.parametrize(
     "experiment",
-    [pytest.param(one, marks=in_a_soak if one.name in LONG else ()) for one in SHARING],
+    [pytest.param(one, marks=pytest.mark.slow if one.name in LONG else ()) for one in SHARING],
     ids=lambda one: one.name,
 )
 def test_runs(experiment: Experiment) -> None:
@@ -50,5 +49,5 @@ def test_claims() -> None:
 def test_order() -> None:
     """With many queries that overlap, more sharing moves less."""
     work = networked_queries(20, 100, seed=1)
-    moved = [costs(planned(work, name))[0] for name in (SHIP, FILTER, SHARE, WIDEN)]
+    moved = [compute_costs(planned(work, name))[0] for name in (SHIP, FILTER, SHARE, WIDEN)]
     assert moved == sorted(moved, reverse=True)

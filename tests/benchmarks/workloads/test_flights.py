@@ -70,7 +70,7 @@ def test_lines(tmp_path: Path, sample: pa.Table) -> None:
     """Every flight fits the schema and comes back from its line as it was."""
     file = tmp_path / "flights.jsonl"
     file.write_text("".join(f"{line}\n" for line in flight_lines(sample)))
-    stream = hg.read_queries(SCHEMA).schema.the_stream("flights")
+    stream = hg.read_queries(SCHEMA).schema.stream("flights")
     batches = list(read_events(file, stream))
     assert [letter for batch in batches for letter in batch.dead] == []
     table = pa.Table.from_batches([batch.table for batch in batches])

@@ -11,7 +11,7 @@ from benchmarks.workloads import begen
 from headgate.matching import ScanIndex
 from headgate.matching.be_tree.index import BeTreeIndex
 from headgate.matching.be_tree.kernels.cut import fit_capacity
-from headgate.matching.be_tree.kernels.expressions import are_related
+from headgate.matching.be_tree.kernels.expressions import AROUND, INSIDE, MEETS, SAME, are_related
 from headgate.matching.be_tree.kernels.nodes import (
     add_entry,
     find_middle,
@@ -21,7 +21,7 @@ from headgate.matching.be_tree.kernels.nodes import (
 )
 from headgate.matching.be_tree.options import BeTreeOptions, Evaluation, choose_capacity
 from headgate.matching.be_tree.predicates import find_hull, to_closed_intervals
-from headgate.matching.be_tree.semantics import AROUND, INSIDE, MEETS, SAME, are_related_sets
+from headgate.matching.be_tree.semantics import are_related_sets
 from headgate.matching.be_tree.values import MAX_POINT, MIN_POINT, to_point, widen
 from headgate.predicate import Within
 from headgate.schema import BIGINT, INT, Attribute, Interval, Stream, ValueSet
@@ -151,7 +151,7 @@ def test_predicates_are_counted_and_given_up(evaluation: Evaluation) -> None:
             index.remove(f"{turn} {n}")
         assert index.match([{"a": 6, "b": 9}])[0] == []
     assert index.describe()["predicates"] == 0
-    assert len(index._tree.pool) < 4_000
+    assert len(index._tree.predicates) < 4_000
 
 
 def test_beta_follows_false_candidates() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import UsageError
-from headgate.predicate import TRUE, Column, IsNull, atoms
+from headgate.predicate import TRUE, Column, IsNull, iter_atoms
 from headgate.queries import Query, Source
 from headgate.schema import INT, STRING, Attribute, Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries, encode_queries, flaw
@@ -115,7 +115,7 @@ def test_an_atom_is_stored_once_and_decoded_as_one_object() -> None:
     encoded = encode_queries(found, script.schema)
     assert len(encoded.atoms) == 2
     first, second, third = decode_queries(encoded, script.schema)
-    assert first.where is next(atoms(second.where)) is third.where
+    assert first.where is next(iter_atoms(second.where)) is third.where
 
 
 def test_atoms_of_a_generator_are_not_confused_when_their_addresses_are_reused() -> None:

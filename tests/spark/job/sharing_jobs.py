@@ -199,7 +199,7 @@ class Workshop:
 
 def rows_alone(query: Query, found: QuerySet, files: Sequence[Path]) -> Rows:
     index = hg.build_index(found, stream=query.stream)
-    stream = found.schema.the_stream(query.stream)
+    stream = found.schema.stream(query.stream)
     rows: Rows = Counter()
     for path in files:
         for batch in read_events(path, stream):

@@ -264,6 +264,7 @@ def test_types_survive(spark: SparkSession, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
     """What was stored joins what comes later; the query of another checkpoint is refused."""
     streams = Streams(tmp_path / "in", batches=2)
@@ -411,6 +412,7 @@ def test_what_is_refused(spark: SparkSession) -> None:
         spark.conf.set("spark.sql.shuffle.partitions", "2")
 
 
+@pytest.mark.slow
 def test_unbounded_queries_stop_at_their_cap(
     spark: SparkSession, streams: Streams, tmp_path: Path
 ) -> None:
@@ -461,6 +463,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_killed_python_workers_do_no_harm(spark: SparkSession, tmp_path: Path) -> None:
     """Each task whose worker dies is tried again, with the state of the batch before."""
     streams = Streams(tmp_path / "in", batches=6, rows=30)
@@ -504,6 +507,7 @@ def python_workers() -> list[int]:
     return [pid for pid in ours if listed.get(pid, (0, ""))[0] in daemons]
 
 
+@pytest.mark.slow
 def test_a_killed_driver_loses_and_repeats_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """Killed for good in the middle of a batch, it goes on, with files as Spark writes them."""
     streams = Streams(tmp_path / "in", batches=6, rows=30)

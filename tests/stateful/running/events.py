@@ -62,7 +62,7 @@ def in_some_form(stream: str, of: list[Row], schema: Schema, numbers: random.Ran
     """Rows as a list or as an Arrow table."""
     if numbers.random() < 0.5:
         return of
-    declared = schema.the_stream(stream)
+    declared = schema.stream(stream)
     return pa.table({a.name: pa.array([row[a.name] for row in of], a.type.arrow) for a in declared})
 
 
@@ -80,7 +80,7 @@ def _events(
     else:
         alias = numbers.choice(occurrences).alias if len(branch.query.sources) > 1 else ""
         found = _taking_part(statement, numbers, stream, branch, alias)
-    declared = statement.schema.the_stream(stream)
+    declared = statement.schema.stream(stream)
     for _, row in found:
         yield stream, {a.name: _hostile(a, row[a.name], numbers) for a in declared}
 
@@ -89,7 +89,7 @@ def _taking_part(
     statement: Statement, numbers: random.Random, stream: str, branch: Branch, alias: str
 ) -> Iterator[Event]:
     """A row of the values that a case leaves to an occurrence of its stream."""
-    declared = statement.schema.the_stream(stream)
+    declared = statement.schema.stream(stream)
     columns = {a.name: Column(a.name, a.type, alias) for a in declared}
     left = {name: branch.reach.get(column) for name, column in columns.items()}
     narrowed = (replace(a, domain=left[a.name] or a.domain) for a in declared)

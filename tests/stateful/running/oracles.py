@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from headgate.predicate import Compare, Row, atoms
+from headgate.predicate import Compare, Row, iter_atoms
 from headgate.queries import Aggregate, Query, Source
 from headgate.schema import DecimalType, Double, Integer, Schema, Timestamp, Type
 from headgate.sql import render_select
@@ -57,7 +57,7 @@ class Duck:
 
     def answer(self, rows: Rows) -> Found:
         for source in self.query.sources:
-            stream = self.schema.the_stream(source.stream)
+            stream = self.schema.stream(source.stream)
             seen = rows.seen_by(source)
             table = pa.table(
                 {
@@ -167,7 +167,7 @@ def is_beyond_duckdb(query: Query, text: str) -> bool:
     outputs = (o.expression for o in query.outputs)
     medians = (a for a in outputs if isinstance(a, Aggregate) and a.function == "MEDIAN")
     halved = any(a.argument and isinstance(a.argument.type, DecimalType) for a in medians)
-    compared = (a for a in atoms(query.where) if isinstance(a, Compare))
+    compared = (a for a in iter_atoms(query.where) if isinstance(a, Compare))
     widened = any(
         isinstance(c.left.type, Double) != isinstance(c.right.type, Double) for c in compared
     )

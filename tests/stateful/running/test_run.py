@@ -120,13 +120,13 @@ def test_reductions_travel() -> None:
     assert reduction.streams == ("s", "t")
     assert (reduction.attributes("s"), reduction.can_shard) == (("a",), True)
     parts = [
-        reduction.reduced("s", from_rows(rows("a", n, 3), schema.the_stream("s"))) for n in range(5)
+        reduction.reduced("s", from_rows(rows("a", n, 3), schema.stream("s"))) for n in range(5)
     ]
     run = hg.continuous(query, schema)
     merged = reduction.merged("s", parts[:3])
     assert run.take({"s": [merged, *parts[3:]]}).num_rows == 0
     given = run.take(
-        {"t": [reduction.reduced("t", from_rows(rows("d", 3, 4), schema.the_stream("t")))]}
+        {"t": [reduction.reduced("t", from_rows(rows("d", 3, 4), schema.stream("t")))]}
     )
     assert given.sort_by("a").to_pylist() == [
         {"a": 3, "multiplicity": 6},
@@ -141,7 +141,7 @@ def test_shards_never_meet() -> None:
     found: list[Any] = []
     for stream, name in (("s", "a"), ("t", "d")):
         reduced = reduction.reduced(
-            stream, from_rows(rows(name, *range(10)), schema.the_stream(stream))
+            stream, from_rows(rows(name, *range(10)), schema.stream(stream))
         )
         for shard, part in reduction.shard(stream, reduced, 3).items():
             found += runs[shard].take({stream: [part]}).column("a").to_pylist()
@@ -158,7 +158,7 @@ def test_null_is_in_one_shard() -> None:
     seen: dict[str | None, set[int]] = {}
     for _ in range(100):
         batch = [{"k": numbers.choice(["a", "b", "c", None])} for _ in range(numbers.randint(1, 5))]
-        reduced = reduction.reduced("s", from_rows(batch, schema.the_stream("s")))
+        reduced = reduction.reduced("s", from_rows(batch, schema.stream("s")))
         for shard, part in reduction.shard("s", reduced, 3).items():
             for row in hg.continuous(query, schema).take({"s": [part]}).to_pylist():
                 seen.setdefault(row["k"], set()).add(shard)
@@ -231,7 +231,7 @@ def test_an_unknown_option_is_refused(options: dict[str, Any]) -> None:
 
 def test_a_reduction_of_another_stream_or_query_is_refused() -> None:
     query, schema = read_query(JOIN, Schema())
-    reduced = Reduction(query, schema).reduced("s", from_rows([], schema.the_stream("s")))
+    reduced = Reduction(query, schema).reduced("s", from_rows([], schema.stream("s")))
     with pytest.raises(StateError, match="not a reduction of t for `query`"):
         hg.continuous(query, schema).take({"t": [reduced]})
     with pytest.raises(StateError, match="not a reduction of s for `query`"):
@@ -262,7 +262,7 @@ def test_occurrences_that_are_left_out(select: str) -> None:
     streams: dict[str, list[Row]] = {"s": [], "t": []}
     for _ in range(40):
         stream = numbers.choice("st")
-        names = schema.the_stream(stream).names
+        names = schema.stream(stream).names
         row = {name: numbers.choice((1, 2, None)) for name in names}
         streams[stream].append(row)
         if stream in run.streams:

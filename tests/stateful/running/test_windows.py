@@ -17,7 +17,7 @@ from headgate.schema import Schema
 from headgate.stateful.analysis.answer import together
 from headgate.stateful.analysis.cases.case import output_columns
 from headgate.stateful.runtime.opening import continuous
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES
 from tests.stateful.random_sql import Statement, statements, statements_of_cores
 from tests.stateful.running.client import Client
@@ -95,7 +95,7 @@ def windows_are_right(
 def test_chosen_windows(select: str) -> None:
     numbers = random.Random(seed(1))
     statement = Statement(select, *bound(select, PAPER))
-    for _ in range(many(6)):
+    for _ in range(case_count(6)):
         windows_are_right(statement, events_of(statement, numbers, 16), numbers)
 
 
@@ -104,9 +104,9 @@ def test_random_windows(of_cores: bool) -> None:
     numbers = random.Random(seed(2))
     family: Any = FAMILIES["windows"]
     found = (
-        statements_of_cores(family, seed(3), many(60))
+        statements_of_cores(family, seed(3), case_count(60))
         if of_cores
-        else statements(seed(4), many(200))
+        else statements(seed(4), case_count(200))
     )
     tried = 0
     for statement in found:
@@ -117,7 +117,7 @@ def test_random_windows(of_cores: bool) -> None:
                 continue
             windows_are_right(statement, events_of(statement, numbers, 14), numbers)
             tried += 1
-    assert tried > 10
+    assert tried > at_least(10)
 
 
 def test_complete_gives_all_groups() -> None:

@@ -25,7 +25,7 @@ from headgate.matching.asc.constructs import (
 )
 from headgate.matching.asc.kernels.evaluate import Table
 from headgate.matching.asc.kernels.fill import clear_bits, clear_rejected, set_bits
-from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching.encoding.event_columns import EventColumns
 from headgate.predicate import Column, Compare, IsNull, Matches, Within
 from headgate.predicate.conjunctions import Conjunction
 

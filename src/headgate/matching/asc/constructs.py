@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.matching.asc.kernels.fill import fill_text_rows
-from headgate.matching.keyed.code_book import WIDEST_TABLE, Regions, look_up_table
-from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.keyed.text_search import TextSearch
+from headgate.matching.encoding.code_book import WIDEST_TABLE, Regions, look_up_table
+from headgate.matching.encoding.event_columns import EventColumns
+from headgate.matching.encoding.text_search import TextSearch
 from headgate.matching.scan import compared
 from headgate.predicate import Column, Compare, Matches, Pattern
 from headgate.predicate.atoms import MIRROR, Operator

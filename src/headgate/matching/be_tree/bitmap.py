@@ -1,7 +1,8 @@
 """The bitmap of predicates: for each region of a column's values, which predicates are TRUE there.
 
-"Analysis and optimization for Boolean expression indexing", section 6.1. The paper has a row for each value of a discrete domain. No predicate tells two values of a region
-apart (`keyed.code_book`), so a row for each region is as good, for any type.
+"Analysis and optimization for Boolean expression indexing", section 6.1. The paper has a row for
+each value of a discrete domain. No predicate tells two values of a region apart
+(`encoding.code_book`), so a row for each region is as good, for any type.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from headgate.matching.be_tree.kernels.match import Bitmap, fill_rows
 from headgate.matching.be_tree.kernels.pools import PredicateArrays
 from headgate.matching.be_tree.values import MAX_POINT, MIN_POINT, fits_in_64_bits
-from headgate.matching.keyed.code_book import Regions, look_up_table
+from headgate.matching.encoding.code_book import Regions, look_up_table
 from headgate.predicate import Atom, Column, Within
 from headgate.snapshot.arrays.selection import ranges
 
@@ -54,7 +55,7 @@ class Block:
 def build_block(
     column: Column, numbers: Numbers, atoms: Sequence[Atom | None], arrays: PredicateArrays
 ) -> Block:
-    """Return the regions that predicates of a column tell apart, and the predicates in their terms."""
+    """Return the regions that predicates of a column tell apart, and where each of them holds."""
     if not fits_in_64_bits(column.type):
         return _build_block_from_cuts(column, numbers, atoms)
     first, last = arrays.first[numbers], arrays.last[numbers]

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from headgate.matching.be_tree.kernels.match import EventArrays
 from headgate.matching.be_tree.predicates import PredicatePool
 from headgate.matching.be_tree.values import to_key, to_point
-from headgate.matching.keyed.by_row import by_row
-from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.keyed.text_search import TextSearch
+from headgate.matching.encoding.event_columns import EventColumns
+from headgate.matching.encoding.kernels import group_by_row
+from headgate.matching.encoding.text_search import TextSearch
 from headgate.matching.scan import compared
 from headgate.predicate import Atom, Column, Compare, IsNull, Matches
 
@@ -62,7 +62,7 @@ class EventReader:
                 field.append(values)
         # From columns to events: `order` says where each item of an event stands in the columns.
         owners = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-        start, column_of, order = by_row(
+        start, column_of, order = group_by_row(
             len(columns), np.concatenate(rows), owners, np.arange(len(owners), dtype=np.int32)
         )
         value, code = (np.concatenate(field)[order] for field in (fields[0], fields[3]))
@@ -100,7 +100,7 @@ class EventReader:
         for column, numbers, refusing, search in self._patterns:
             here, coded = columns.present(column)
             starts, matched = search.matched(coded.ranked or [])
-            # Each distinct text is searched once; a pattern that refuses is TRUE where it is absent.
+            # Each distinct text is searched once; NOT LIKE is TRUE where its pattern is absent.
             for rank in range(len(starts) - 1):
                 truth = refusing.copy()
                 truth[matched[starts[rank] : starts[rank + 1]]] ^= True

@@ -45,7 +45,7 @@ from headgate.matching.be_tree.kernels.pools import (
 )
 from headgate.matching.be_tree.tree import BeTree
 from headgate.matching.be_tree.values import fits_in_64_bits
-from headgate.matching.filing import Filing
+from headgate.matching.protocol import Placement
 
 Path = tuple[tuple[int, int], ...]  # attributes and buckets, from the root on
 
@@ -105,16 +105,16 @@ def _height(be_tree: BeTree, b: int) -> int:
     return height
 
 
-def find_filing(be_tree: BeTree, position: int) -> Filing:
+def locate_query(be_tree: BeTree, position: int) -> Placement:
     """Return the leaf of a query, or of each of its expressions."""
     numbers = be_tree.expressions.numbers_of(position)
     if not numbers:
-        return Filing("be_tree", "never: no event can match it")
+        return Placement("be_tree", "never: no event can match it")
     leaves = sorted({int(be_tree.expressions.arrays.leaf[number]) for number in numbers})
     paths = [" → ".join(_describe_path(be_tree, b)) for b in leaves]
     if paths == ["root"]:
-        return Filing("be_tree", "at the root: every event looks at it")
-    return Filing("be_tree", "by attribute and value, from the root to a leaf", tuple(paths))
+        return Placement("be_tree", "at the root: every event looks at it")
+    return Placement("be_tree", "by attribute and value, from the root to a leaf", tuple(paths))
 
 
 def _describe_path(be_tree: BeTree, b: int) -> list[str]:

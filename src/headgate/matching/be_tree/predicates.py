@@ -171,7 +171,7 @@ class PredicatePool:
         return new
 
     def prepare(self) -> Numbers | None:
-        """Prepare to evaluate; return the new number of each old one, or None if all keep theirs."""
+        """Prepare to evaluate; return the new number of each predicate, or None if none changed."""
         self.flush()
         evaluation, new = self._options.evaluation, len(self) - self._settled
         orphans = 0
@@ -225,7 +225,7 @@ class PredicatePool:
         return new
 
     def _blocks(self, alive: Numbers) -> Iterator[tuple[int, Block]]:
-        """Yield the columns whose predicates go into the bitmap: the smallest, while there is room."""
+        """Yield the columns whose predicates go into the bitmap: the smallest that fit into it."""
         sets = alive[(self.arrays.flags[alive] & PRECOMPUTED) == 0]
         order = sets[np.argsort(self.arrays.column[sets], kind="stable")]
         bounds = np.searchsorted(self.arrays.column[order], np.arange(len(self.columns) + 1))

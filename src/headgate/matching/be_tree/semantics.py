@@ -45,7 +45,7 @@ from headgate.matching.be_tree.predicates import find_hull, to_closed_intervals
 from headgate.matching.be_tree.tree import BeTree
 from headgate.matching.be_tree.values import fits_in_64_bits, to_key
 from headgate.predicate import IsNull, Predicate, Within, push_negations
-from headgate.predicate.conjunctions import conjunctions
+from headgate.predicate.conjunctions import to_conjunctions
 from headgate.predicate.tree import And, Or, conjunction, disjunction
 from headgate.schema import Interval, Stream, ValueSet
 from headgate.schema.types import successor
@@ -83,7 +83,7 @@ def read_event(event: Predicate | str, stream: Stream, semantics: Semantics) -> 
     """Return the event as conjunctions of sets; refuse by name what else there is in it."""
     predicate = parse_where(event, stream) if isinstance(event, str) else event
     try:
-        alternatives = conjunctions(predicate)
+        alternatives = to_conjunctions(predicate)
     except ExpansionTooLarge as error:
         raise UsageError(f"{error}; as an event it must be small") from None
     if not alternatives:

@@ -184,7 +184,7 @@ def _levels(verdict: Verdict) -> Iterator[list[Case]]:
 def _standing(verdict: Verdict, case: Case, variable: int) -> tuple[int, int]:
     """Where a variable stands: its stream in FROM, and its attribute in the stream."""
     source, name = case.query.variables[variable].source, case.query.variables[variable].name
-    stream = verdict.schema.the_stream(verdict.query.sources[source].stream)
+    stream = verdict.schema.stream(verdict.query.sources[source].stream)
     return source, [attribute.name for attribute in stream].index(name)
 
 

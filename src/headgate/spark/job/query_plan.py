@@ -62,7 +62,7 @@ def asked(snapshot: Snapshot, version: int, wanted: Wanted) -> Asked:
     """What a published version asks of a job."""
     schema = snapshot.schema
     names = (wanted.routed,) if wanted.streams is None else wanted.streams
-    streams = tuple(schema.the_stream(name) for name in names)
+    streams = tuple(schema.stream(name) for name in names)
     filtered, others = _queries(snapshot)
     routed = _routed(streams, filtered, wanted.routed)
     sorted_ = _Sorted(

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from pyspark.sql import DataFrame
 
-from headgate.sharing.applications import entering
+from headgate.sharing.applications import find_entering_streams
 from headgate.spark.job.base import Life, OnBatch, OnNote
 from headgate.spark.job.batch.task import Report
 from headgate.spark.job.commit.log import BatchLog
@@ -100,7 +100,9 @@ class SharingJob(Life):
     def _works(self, number: int, version: int, stage: Path, sending: Path | None) -> list[Walking]:
         """For each source."""
         path = str(self._plans.file(version))
-        here = [one.stream.name for one in entering(loaded(path).plan, self._application)]
+        here = [
+            one.stream.name for one in find_entering_streams(loaded(path).plan, self._application)
+        ]
         streams: list[str | None] = [*here, *([] if sending is None else [None])]
         return [
             Walking(

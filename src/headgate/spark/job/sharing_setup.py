@@ -7,9 +7,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate.errors import JobError, did_you_mean
-from headgate.sharing.applications import applications, entering, the_application
+from headgate.sharing.applications import (
+    application_names,
+    find_entering_streams,
+    resolve_application,
+)
 from headgate.sharing.network_file import read_network
-from headgate.sharing.plan import Plan, plan_of
+from headgate.sharing.plan import Plan, make_plan
 from headgate.spark.job.base import OnBatch, OnNote
 from headgate.spark.job.commit.claim import check_description
 from headgate.spark.job.commit.log import BatchLog
@@ -45,8 +49,8 @@ def share(
     on_ready: OnReady,
 ) -> Result:
     """Run what one application does of a plan, until it ends."""
-    plan = plan_of(read_network(sharing.network).planner())
-    application = the_application(plan.network, sharing.application)
+    plan = make_plan(read_network(sharing.network).planner())
+    application = resolve_application(plan.network, sharing.application)
     _check_sources(pipeline, plan, application)
     for one in plan.deliveries:
         outputs = [output.name for output in one.query.outputs]
@@ -82,7 +86,7 @@ def share(
 
 def _check_sources(pipeline: Pipeline, plan: Plan, application: str) -> None:
     """The job reads just the streams that enter at its nodes."""
-    here = {one.stream.name.lower(): one for one in entering(plan, application)}
+    here = {one.stream.name.lower(): one for one in find_entering_streams(plan, application)}
     names = [source.stream for source in pipeline.sources]
     if names == [None] and len(here) == 1:
         return
@@ -121,7 +125,7 @@ def _exchange(
     pipeline: Pipeline, sharing: Sharing, plan: Plan, application: str
 ) -> Exchange | None:
     """Where there are other applications, also if nothing crosses between them now."""
-    several = len(applications(plan.network)) > 1
+    several = len(application_names(plan.network)) > 1
     if several and sharing.exchange is None:
         raise JobError(
             "the network has several applications; give [sharing] an `exchange`, a directory that "

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import HeadgateError, JobError, Unbounded
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.schema import Stream
 from headgate.snapshot.files import sync
 from headgate.spark.frames import arrow_schema
@@ -89,7 +89,7 @@ class Beside:
 
     def _frame(self, one: Standing, session: SparkSession) -> DataFrame:
         names = dict.fromkeys(source.stream for source in one.query.sources)
-        streams = [one.schema.the_stream(name) for name in names]
+        streams = [one.schema.stream(name) for name in names]
         rows = {stream.name: self._rows(one, stream, session) for stream in streams}
         try:
             return continuous(
@@ -172,7 +172,11 @@ def _used(one: Standing, stream: Stream) -> tuple[str, ...]:
     """The attributes of a stream that a query reads; one, where it only counts its rows."""
     query, schema = one.query, one.schema
     aliases = {source.alias for source in query.sources if source.stream == stream.name}
-    every = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
+    every = (
+        *collect_columns(query.where),
+        *output_columns(query, schema),
+        *argument_columns(query),
+    )
     mine = {column.name for column in every if column.source in ("", *aliases)}
     return tuple(name for name in stream.names if name in mine) or stream.names[:1]
 

@@ -166,7 +166,7 @@ def _bounded(sent: Sent, given: Mapping[str, DataFrame]) -> DataFrame:
 def _reduced(sent: Sent, name: str, frame: DataFrame) -> DataFrame:
     _, schema = sent.bound()
     used = sent.reduction().attributes(name)
-    stream = schema.the_stream(name)
+    stream = schema.stream(name)
     columns, names = selected(frame, stream, used)
     if sent.mode == "update":  # all groups are given whenever a row comes, needed or not
         occurrences = sent.reduction().needed(name)

@@ -106,7 +106,7 @@ class Reducer:
 
     def _events(self, rows: pa.Table, reduction: Reduction) -> EventBatch:
         _, schema = self.sent.bound()
-        stream = schema.the_stream(self.stream)
+        stream = schema.stream(self.stream)
         used = reduction.attributes(self.stream)
         return valid(rows, self.columns, stream, used, self.sent.invalid)
 
@@ -146,7 +146,7 @@ def valid(
 
     `columns` are attributes: `mapInArrow` cannot take columns with dots in their names.
     """
-    checked = stream.checked_on(used)
+    checked = stream.keep_checks_on(used)
     table = rows.rename_columns(list(columns))
     batch = from_table(table, checked, used_attributes(checked, used), unknown=())
     if batch.dead and invalid == "fail":

@@ -28,7 +28,7 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import Unbounded
-from headgate.predicate import And, Compare, Predicate, columns
+from headgate.predicate import And, Compare, Predicate, collect_columns
 from headgate.predicate import Column as Attribute
 from headgate.queries import Aggregate, Query, Source
 from headgate.schema import Schema
@@ -145,8 +145,12 @@ def _source(
     source: Source,
 ) -> DataFrame:
     """The valid rows of a stream, with the used attributes where SQL looks for them."""
-    stream = schema.the_stream(source.stream)
-    every = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
+    stream = schema.stream(source.stream)
+    every = (
+        *collect_columns(query.where),
+        *output_columns(query, schema),
+        *argument_columns(query),
+    )
     mine = {column.name for column in every if column.source in ("", source.alias)}
     used = tuple(a.name for a in stream if a.name in mine) or stream.names[:1]
     frame, names = selected(given[source.stream], stream, used)
@@ -180,7 +184,7 @@ class Checker:
     def check(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The valid rows, each attribute in its declared type."""
         _, schema = self.sent.bound()
-        stream = schema.the_stream(self.stream)
+        stream = schema.stream(self.stream)
         numbers = [f"c{number}" for number in range(len(self.used))]
         for rows in batches:
             events = valid(rows, self.columns, stream, self.used, self.sent.invalid)

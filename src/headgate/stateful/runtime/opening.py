@@ -69,7 +69,7 @@ def read_query(text: str, schema: Schema) -> tuple[Query, Schema]:
         place = replace(place, line=place.line - is_select)
         for found in script.read(before + statement):
             if isinstance(found, Rejected):
-                raise found.error.located(place)
+                raise found.error.shift_to(place)
             if isinstance(found, Query):
                 queries.append(replace(found, origin=Origin(before + statement, place)))
     if len(queries) != 1:

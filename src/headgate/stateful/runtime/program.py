@@ -11,7 +11,7 @@ import numpy as np
 from headgate.errors import UsageError, did_you_mean
 from headgate.events import EventBatch
 from headgate.events.batch import used_attributes
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.sql import render_schema, render_select
@@ -78,7 +78,7 @@ class Program:
         """What the query means, by the attributes that it uses, and in which form it is stored."""
         streams = []
         for name in self.streams:
-            used = used_attributes(self.schema.the_stream(name), self.attributes(name))
+            used = used_attributes(self.schema.stream(name), self.attributes(name))
             streams.append(Stream(name, used))
         return f"{FORMAT} {render_schema(Schema(tuple(streams)))}{render_select(self.query)}"
 
@@ -99,13 +99,13 @@ class Program:
     def attributes(self, stream: str) -> tuple[str, ...]:
         """The attributes of a stream that are used, in declared order."""
         every = (
-            *columns(self.query.where),
+            *collect_columns(self.query.where),
             *output_columns(self.query, self.schema),
             *argument_columns(self.query),
         )
         sources = self.occurrences(stream)
         used = {c.name for c in every if source_of(self.query, c) in sources}
-        declared = self.schema.the_stream(stream)
+        declared = self.schema.stream(stream)
         return tuple(attribute.name for attribute in declared if attribute.name in used)
 
     def reduced(self, stream: str, batch: EventBatch) -> dict[int, Weighted]:

@@ -99,7 +99,7 @@ class Run:
         """Rows arrive on a stream: an Arrow table, a DataFrame or dicts; gives the new output."""
         program = self._program
         program.check_reads(stream)
-        declared = program.schema.the_stream(stream)
+        declared = program.schema.stream(stream)
         batch = from_rows(rows, declared, columns=program.attributes(stream))
         if batch.dead and self._invalid == "fail":
             letter = batch.dead[0]

@@ -91,7 +91,7 @@ def cut_pending(tree, expressions, predicates, policy):
 
 @kernel
 def fit_capacity(count, capacity):
-    """Return the capacity of a leaf that holds so many and cannot be cut any further (Equation 9)."""
+    """Return the capacity of a leaf that holds so many and cannot be cut further (Equation 9)."""
     return max(1, -(-count // capacity)) * capacity
 
 
@@ -112,7 +112,7 @@ def has_room_to_cut(tree, b):
 
 @kernel
 def is_halvable(tree, policy, b):
-    """Return whether a bucket of a binary tree is neither halved yet nor a single point (Rule 2)."""
+    """Return whether a bucket of a binary tree is neither halved nor a single point (Rule 2)."""
     # the root has no owner, and a hashed bucket is one value
     return (
         tree.fact[b, OWNER] != NONE

@@ -345,7 +345,7 @@ def locate_late(number):
 
 @kernel
 def load_event(bits, events, scratch, bloom, e):
-    """Lay out an event's values and bits; return its Bloom filter and the mask of its attributes."""
+    """Lay out an event's values and bits; return its Bloom filter and its attributes' mask."""
     filter_, mask = np.int64(0), np.int64(0)
     at, result, passed = scratch.at, scratch.result, scratch.passed
     column, code, rows, words_of = events.column, events.code, bits.bits, bits.words

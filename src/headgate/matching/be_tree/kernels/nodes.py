@@ -304,7 +304,7 @@ def is_partitioned_by(tree, b, attribute):
 
 @kernel
 def choose_partition(tree, expressions, predicates, policy, b, e):
-    """Return the partition of a bucket that an expression goes to, and its predicate there; or NONE.
+    """Return the partition of a bucket that an expression joins, and its predicate there; or NONE.
 
     It is the one of the highest score, or now and then any (exploration, section 5.2). With ranked
     directories those of equality predicates come before all others.

@@ -3,15 +3,16 @@
 A *bucket* is a cluster node, the interval of points that it stands for, and its leaf, in one row:
 the paper pairs them one to one. A *partition* is a partition node: the attribute by which some
 expressions of a bucket were told apart. Of its buckets, one for each value with an equality
-predicate is found by hashing, and the others form a binary tree of halved intervals below `TOP_BUCKET`.
+predicate is looked up by hashing, and the others form a binary tree of halved intervals below
+`TOP_BUCKET`.
 
 A leaf is a block of `records`, written one behind the other:
 
     size of the record | position | expression | Bloom filter, if any | predicates left to check
 
-where a position p of a query with several expressions is written as −1 − p. Predicates that the
-path to the leaf has decided are left out, and rows are filled up to a multiple of four: the paper's
-two-dimensional leaf, as wide as each expression needs it.
+where a position p of a query with more than one expression is written as −1 − p. Predicates that the
+path to the leaf has decided are left out, and rows are filled up to a multiple of
+`PREDICATES_PER_STEP`: the paper's two-dimensional leaf, as wide as each expression needs it.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from headgate.jit import kernel
 
 NONE = -1
 
-# Columns of `TreeArrays.bucket`: what matching reads of a bucket, in one cache line. The interval of
-# points, its halves, where its leaf begins in `records` and how many numbers it takes there, the
-# first of its partitions, and a mask of their attributes that tells most events to pass by.
+# Columns of `TreeArrays.bucket`: what matching reads of a bucket, in one cache line. The interval
+# of points, its halves, where its leaf begins in `records` and how many numbers it takes there,
+# the first of its partitions, and a mask of their attributes that lets most events pass by.
 LOW, HIGH, LEFT, RIGHT, LEAF_BEGIN, LEAF_SIZE, FIRST_PARTITION, ATTRIBUTE_MASK = range(8)
-# Columns of `TreeArrays.fact`: what else is known of a bucket. The expressions of its leaf, how many
-# it may hold and the numbers reserved for it; the bucket that it is a half of, the partition that it
-# belongs to, its neighbours in the chain of hashed buckets, its value's key, and whether it is hashed
-# (1), a part of the binary tree (0) or free (NONE).
+# Columns of `TreeArrays.fact`: what else is known of a bucket. The expressions of its leaf, how
+# many it may hold and the numbers reserved for it; the bucket that it is a half of, the partition
+# that it belongs to, its neighbours in the chain of hashed buckets, its value's key, and whether it
+# is hashed (1), a part of the binary tree (0) or free (NONE).
 LEAF_COUNT, CAPACITY, LEAF_ROOM, PARENT, OWNER, NEXT_HASHED, PREVIOUS_HASHED, KEY, HASHED = range(9)
 # Statistics since the bucket was last judged (section 5), and the number of its partitions.
 VISITS, DISCARDED, FALSE_CANDIDATES, CHANGES, PARTITIONS = range(9, 14)
 # Columns of `TreeArrays.partition`: its attribute (NONE: free), the top of its binary tree, its
-# neighbours in the chain of its bucket's partitions, that bucket, the first of its hashed buckets, the
-# expressions below it, and the number of hashed buckets.
+# neighbours in the chain of its bucket's partitions, that bucket, the first of its hashed buckets,
+# the expressions below it, and the number of hashed buckets.
 (
     ATTRIBUTE,
     TOP_BUCKET,

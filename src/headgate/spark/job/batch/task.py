@@ -115,7 +115,7 @@ def _checked(plan: Plan) -> tuple[Stream, set[str]]:
     if plan.routed:
         used |= set(_filters(plan).used)
         kept = {attribute.name for attribute in used_attributes(plan.stream, plan.keep)}
-    return plan.stream.checked_on(used), used | kept
+    return plan.stream.keep_checks_on(used), used | kept
 
 
 def _filters(plan: Plan) -> Loaded:

@@ -88,7 +88,7 @@ def typed_rows(
     What is no valid event has been told of as a dead letter by the job that reads the same files.
     """
     types = pa.schema([(f"c{n}", stream[name].type.arrow) for n, name in enumerate(used)])
-    reader = Reader(stream.checked_on(used), used, format)
+    reader = Reader(stream.keep_checks_on(used), used, format)
     rows = names.mapInArrow(reader.read, from_arrow_schema(types))
     return rows.select(*[F.col(f"c{n}").alias(name) for n, name in enumerate(used)])
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from headgate.sharing.applications import receiver
+from headgate.sharing.applications import find_receiver
 from headgate.spark.job.commit.claim import claim_also
 from headgate.spark.job.commit.output import Span, make_directory, new_stage, place
 from headgate.spark.job.continuous_query import folder_of
@@ -78,7 +78,7 @@ class FileExchange:
         for (path, number), staged in files.items():
             found = loaded(path)
             flow = found.plan.flows[number]
-            to = receiver(found.plan, flow)
+            to = find_receiver(found.plan, flow)
             assert to is not None
             self._keep(path, found.digest)
             mine = self._root / folder_of(to, STREAMS) / self._name / self._job

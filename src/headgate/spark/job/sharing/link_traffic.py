@@ -12,7 +12,7 @@ import pyarrow as pa
 from headgate.predicate import Column
 from headgate.schema import Stream
 from headgate.sharing.plan import Delivery, Flow, Origin, Plan
-from headgate.sharing.sampled import Estimate, measured_bytes
+from headgate.sharing.sampled import Estimate, measure_bytes
 from headgate.spark.job.sharing.plans import loaded
 
 Moving = Origin | Flow | Delivery
@@ -96,7 +96,7 @@ def weighed(moving: Moving, rows: pa.Table, stream: Stream) -> Carried:
         columns = [o.expression for o in moving.query.outputs if isinstance(o.expression, Column)]
         places = {stream[column.name].name: at for at, column in enumerate(columns)}
         rows = pa.table([rows.column(at) for at in places.values()], names=list(places))
-    return Carried(rows.num_rows, measured_bytes(rows, stream, rows.column_names))
+    return Carried(rows.num_rows, measure_bytes(rows, stream, rows.column_names))
 
 
 def traffic(batch: int, carried: Mapping[Key, Carried]) -> pa.Table:
@@ -132,7 +132,7 @@ def on_links(carried: Mapping[Key, Carried]) -> dict[str, OnLink]:
     for line in _lines(carried):
         expected = None
         if line.source_rows is not None:
-            expected = line.share.times(line.source_rows * line.moving.row_bytes)
+            expected = line.share.scale(line.source_rows * line.moving.row_bytes)
         found[line.link] += OnLink(line.carried.rows, line.carried.bytes, expected)
     return dict(found)
 
@@ -179,7 +179,7 @@ def _share(moving: Moving, plan: Plan) -> Estimate:
     rate = plan.origins[_stream(moving)].rate
     if isinstance(moving, Origin) or not rate:
         return Estimate(1.0, 1.0, 1.0)
-    return moving.rows.times(1 / rate)
+    return moving.rows.scale(1 / rate)
 
 
 def _stream(moving: Moving) -> str:

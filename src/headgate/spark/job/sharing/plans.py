@@ -15,7 +15,7 @@ from pathlib import Path
 from headgate.errors import JobError
 from headgate.queries import query_version
 from headgate.sharing.plan import Plan
-from headgate.sharing.plan_file import plan_text, read_plan
+from headgate.sharing.plan_file import plan_from_json, plan_to_json
 from headgate.snapshot.files import sync
 from headgate.spark.job.commit.output import make_directory
 
@@ -29,7 +29,7 @@ class Plans:
         self._directory = directory
         make_directory(directory)
         self._files = {int(one.name.partition("-")[0]): one for one in directory.glob("[0-9]*")}
-        text = plan_text(now)
+        text = plan_to_json(now)
         self.newest = max(self._files, default=0)
         if not self._files or self._files[self.newest].stem.partition("-")[2] != digest(text):
             self.newest += 1
@@ -63,7 +63,7 @@ def loaded(path: str) -> Loaded:
     expected = Path(path).stem.rpartition("-")[2]
     if digest(text) != expected:
         raise JobError(f"{path}: was changed or damaged; bring it back")
-    plan = read_plan(text)
+    plan = plan_from_json(text)
     versions = {one.query.id: query_version(one.query) for one in plan.deliveries}
     return Loaded(expected, plan, versions)
 

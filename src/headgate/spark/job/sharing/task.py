@@ -18,9 +18,9 @@ import pyarrow as pa
 from headgate.errors import JobError
 from headgate.events import EventBatch, Piece, read_piece
 from headgate.schema import Stream
-from headgate.sharing.applications import receiver
+from headgate.sharing.applications import find_receiver
 from headgate.sharing.plan import Delivery
-from headgate.sharing.walk import onward
+from headgate.sharing.walk import run_plan_from
 from headgate.spark.job.batch.rows import dead_table
 from headgate.spark.job.batch.task import SAMPLES
 from headgate.spark.job.batch.work import read, shares_in, typed
@@ -100,7 +100,7 @@ def _arrived(pieces: Sequence[Piece]) -> Iterator[Arrived]:
         path, number = sent_as(piece.path)
         plan = loaded(path).plan
         flow = plan.flows[number]
-        stream = plan.origins[flow.stream].stream.checked_on(())
+        stream = plan.origins[flow.stream].stream.keep_checks_on(())
         for batch in read_piece(piece, stream, columns=flow.columns, batch_rows=BATCH_ROWS):
             if batch.dead:
                 raise JobError(f"{piece.path}: was changed or damaged: {batch.dead[0].reason}")
@@ -138,7 +138,7 @@ class _Walk:
     def _walk(self, path: str, flow: int | None, rows: pa.Table, found: Loaded, name: str) -> int:
         """Take rows onward; returns how many came out as results."""
         work, plan, answers = self._work, found.plan, 0
-        for moving, carried in onward(plan, name, flow, rows, work.application):
+        for moving, carried in run_plan_from(plan, name, flow, rows, work.application):
             stream = plan.origins[name].stream
             self._carried[key_of(path, moving)] += weighed(moving, carried, stream)
             if isinstance(moving, Delivery):
@@ -146,7 +146,7 @@ class _Walk:
                 query_id = moving.query.id
                 table = labelled(carried, work.batch, query_id, found.versions[query_id])
                 self._results.add(folder_of(query_id), table)
-            elif receiver(plan, moving) is not None:
+            elif find_receiver(plan, moving) is not None:
                 self._sent.add(f"{moving.number} {path}", carried)
         return answers
 

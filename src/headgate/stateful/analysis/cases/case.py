@@ -170,7 +170,7 @@ def output_columns(query: Query, schema: Schema) -> tuple[Column, ...]:
     return tuple(
         Column(attribute.name, attribute.type, source.alias if several else "")
         for source in query.sources
-        for attribute in schema.the_stream(source.stream)
+        for attribute in schema.stream(source.stream)
     )
 
 

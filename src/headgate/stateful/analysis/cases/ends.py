@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from headgate.predicate import Column, Within
-from headgate.predicate import atoms as every_atom
+from headgate.predicate import iter_atoms as every_atom
 from headgate.queries import Query, attribute_of
 from headgate.schema import Double, Interval, Schema, String, Type, ValueSet
 from headgate.stateful.analysis.cases.finite import spelt_out

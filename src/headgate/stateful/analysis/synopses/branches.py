@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from headgate.predicate import And, Atom, Column, Compare, Predicate, Row, columns, holding
+from headgate.predicate import (
+    And,
+    Atom,
+    Column,
+    Compare,
+    Predicate,
+    Row,
+    collect_columns,
+    to_monotone,
+)
 from headgate.predicate.narrowing import Narrowing
 from headgate.queries import Query, attribute_of
 from headgate.schema import (
@@ -61,12 +70,12 @@ class Branch:
         return tuple(
             atom
             for atom in self.atoms
-            if {source_of(self.query, column) for column in columns(atom)} == {source}
+            if {source_of(self.query, column) for column in collect_columns(atom)} == {source}
         )
 
     def is_asked(self, column: Column) -> bool:
         """Does a condition mention the column? Then it is not NULL, unless it must be."""
-        return any(column in columns(atom) for atom in self.atoms)
+        return any(column in collect_columns(atom) for atom in self.atoms)
 
     def accepts_null(self, column: Column) -> bool:
         """May a row in which the column is NULL take part?"""
@@ -108,11 +117,11 @@ def branches(query: Query, schema: Schema, cases: Sequence[Case]) -> tuple[Branc
 
 def filters(query: Query, source: int) -> tuple[Predicate, ...]:
     """The parts of the condition that are about one occurrence alone."""
-    held = holding(query.where)
+    held = to_monotone(query.where)
     return tuple(
         part
         for part in (held.parts if isinstance(held, And) else (held,))
-        if {source_of(query, column) for column in columns(part)} == {source}
+        if {source_of(query, column) for column in collect_columns(part)} == {source}
     )
 
 
@@ -123,7 +132,7 @@ def source_of(query: Query, column: Column) -> int:
 
 def _reach(query: Query, schema: Schema, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
     """The values that each column can have, given all conditions; None where there are none."""
-    every = {column for atom in atoms for column in columns(atom)}
+    every = {column for atom in atoms for column in collect_columns(atom)}
     domains = {column: attribute_of(query, column, schema).domain for column in every}
     narrowing = Narrowing(domains, frozenset())
     if not all(narrowing.assume(atom) for atom in atoms) or not narrowing.propagate():
@@ -141,7 +150,7 @@ def cells_of(case: Case, known: Closure, reach: Mapping[Column, ValueSet], colum
     for gap in range(len(cuts) + 1):
         low = cuts[gap - 1][1] if gap else None
         high = cuts[gap][0] if gap < len(cuts) else None
-        span = Interval(low, high).clipped(column.type)
+        span = Interval(low, high).clip(column.type)
         if not span.is_empty and known.roams[number, gap]:
             pieces += _gap(case, known, reach, number, gap, span)
         elif not span.is_empty and known.pinned[number, gap]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from headgate.predicate import Atom, Column, IsNull, Within, columns
+from headgate.predicate import Atom, Column, IsNull, Within, collect_columns
 from headgate.queries import Aggregate, Query
 from headgate.schema import NOTHING, Schema, Timestamp
 from headgate.stateful.analysis.cases.case import Case, aggregates, output_columns
@@ -109,7 +109,7 @@ class Plan:
     @cached_property
     def zone(self) -> Timestamp:
         """The type of a moment, whose zone decides when a date begins."""
-        every = (*columns(self.query.where), *output_columns(self.query, self.schema))
+        every = (*collect_columns(self.query.where), *output_columns(self.query, self.schema))
         found = (c.type for c in every if isinstance(c.type, Timestamp))
         return next(found, Timestamp())
 

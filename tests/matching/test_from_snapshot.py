@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from headgate.matching.keyed import of_snapshot
+from headgate.matching.keyed import from_snapshot
+from headgate.matching.keyed.from_snapshot import index_of_snapshot
 from headgate.matching.keyed.index import KeyedIndex
-from headgate.matching.keyed.of_snapshot import index_of_snapshot
 from headgate.matching.keyed.segment import Numbers, Segment, segment_of
 from headgate.queries import Query, QuerySet
 from headgate.schema import INT, Attribute, Schema, Stream
@@ -45,7 +45,7 @@ def test_a_base_is_filed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         filed.append(len(encoded))
         return segment_of(encoded, positions, schema)
 
-    monkeypatch.setattr(of_snapshot, "segment_of", counted)
+    monkeypatch.setattr(from_snapshot, "segment_of", counted)
     for step in range(4):
         snapshot = publish(QuerySet(schema, queries), tmp_path)
         index = index_of_snapshot(snapshot, stream)

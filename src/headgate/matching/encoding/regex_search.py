@@ -67,7 +67,7 @@ class _Part:
     def found(self, text: str) -> Iterator[int]:
         places = None if self._set is None else self._set.Match(text)
         if places is None:
-            matching = (one for one in self._regexes if one.pattern.compiled.matches(text))
+            matching = (one for one in self._regexes if one.pattern.matcher.matches(text))
         else:
             matching = (self._regexes[place] for place in places if place < len(self._regexes))
         return (number for one in matching for number in one.numbers)

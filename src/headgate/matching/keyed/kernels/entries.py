@@ -6,7 +6,7 @@ import numpy as np
 
 from headgate.jit import inlined_kernel, kernel
 from headgate.matching.keyed.arrays import NULL, TRUE
-from headgate.matching.keyed.records import MASKED, PROGRAM, PROGRAM_ONCE
+from headgate.matching.keyed.kernels.records import MASKED, PROGRAM, PROGRAM_ONCE
 from headgate.snapshot.arrays.atoms import IS_NULL, MATCHES, WITHIN
 
 FEW_INTERVALS = 8  # of a condition in a row; one of more is looked up in its program

@@ -8,10 +8,10 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.keyed.like_search import LikeSearch
-from headgate.matching.keyed.regex_search import RegexSearch
+from headgate.matching.encoding.like_search import LikeSearch
+from headgate.matching.encoding.regex_search import RegexSearch
 from headgate.predicate import Pattern
-from headgate.predicate.atoms import PatternKind, TextTest
+from headgate.predicate.atoms import PatternKind, TextMatcher
 from headgate.predicate.pattern import LikePattern, parse_like
 
 T = TypeVar("T")
@@ -32,12 +32,12 @@ class TextSearch:
     """
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
-        self._tried: list[tuple[int, TextTest]] = []
+        self._tried: list[tuple[int, TextMatcher]] = []
         self._searches: list[Search] = []
         for kind, few, prepared in _KINDS:
             mine = [(n, one) for n, one in enumerate(patterns) if one.kind == kind]
             if len(mine) <= few:
-                self._tried += ((n, one.compiled) for n, one in mine)
+                self._tried += ((n, one.matcher) for n, one in mine)
             else:
                 self._searches.append(prepared(mine))
 
@@ -71,7 +71,7 @@ def _rlike(patterns: Numbered) -> Search:
 
 def _compiled(pattern: Pattern) -> LikePattern:
     """As whoever accepted the pattern has compiled it; parsing it again takes much longer."""
-    compiled = pattern.compiled
+    compiled = pattern.matcher
     assert isinstance(compiled, LikePattern)
     return compiled
 

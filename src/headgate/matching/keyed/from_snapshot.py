@@ -13,8 +13,8 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.keyed.changes import Parts, filed
 from headgate.matching.keyed.index import KeyedIndex
+from headgate.matching.keyed.parts import Parts, filed
 from headgate.matching.keyed.segment import Numbers, Part, Segment, segment_of
 from headgate.schema import Schema, Stream
 from headgate.snapshot import Snapshot

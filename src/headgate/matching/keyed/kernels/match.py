@@ -6,8 +6,8 @@ import numpy as np
 
 from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit, prefetch
 from headgate.matching.keyed.arrays import NULL, TRUE
-from headgate.matching.keyed.grid import match_grid
-from headgate.matching.keyed.records import (
+from headgate.matching.keyed.kernels.grid import match_grid
+from headgate.matching.keyed.kernels.records import (
     HALF,
     HEAD,
     HEADER,

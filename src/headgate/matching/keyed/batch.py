@@ -11,9 +11,9 @@ from threading import local
 import numpy as np
 
 from headgate.events import EventBatch
-from headgate.matching.found import Found
-from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.keyed.segment import OUTPUT, Numbers, Part, Room
+from headgate.matching.matches import RowMatches
 
 FEWEST_ROWS, MOST_ROWS = 128, 4096  # of a block, which is one thread's work
 KNOWN = 1 << 21  # matched patterns and truths of comparisons that are held at once, about
@@ -30,7 +30,7 @@ class Block:
     positions: Numbers
 
 
-def match_parts(parts: Sequence[Part], batch: EventBatch, threads: int) -> Iterator[Found]:
+def match_parts(parts: Sequence[Part], batch: EventBatch, threads: int) -> Iterator[RowMatches]:
     """The matches of a batch, in order of rows."""
     if not parts:
         return
@@ -40,7 +40,7 @@ def match_parts(parts: Sequence[Part], batch: EventBatch, threads: int) -> Itera
         columns = EventColumns(batch.table.slice(start, size), size)
         work = _Work(parts, columns)
         for found in _match(work, threads):
-            yield Found(start + found.row, found.offsets, found.positions)
+            yield RowMatches(start + found.row, found.offsets, found.positions)
         start += size
         if work.known > KNOWN:
             step = max(1, size // 2)
@@ -55,7 +55,7 @@ def _rows_at_first(parts: Sequence[Part]) -> int:
     return min(ROWS_WITH_PATTERNS if patterns else ALL_ROWS, max(1, KNOWN // max(1, compared)))
 
 
-def _match(work: _Work, threads: int) -> Iterator[Found]:
+def _match(work: _Work, threads: int) -> Iterator[RowMatches]:
     size = min(MOST_ROWS, max(FEWEST_ROWS, -(-work.rows // (4 * threads))))
     if threads == 1 or work.rows <= size:
         for row in range(0, work.rows, MOST_ROWS):
@@ -75,7 +75,7 @@ class _Work:
         self.known = sum(len(events.matched) + events.bits.size for _, events in prepared)
         self._own = local()
 
-    def pieces(self, row: int, stop: int) -> Iterator[Found]:
+    def pieces(self, row: int, stop: int) -> Iterator[RowMatches]:
         """The matches of these rows, in as many pieces as there is room for."""
         while row < stop:
             block = self._begun(row, stop)
@@ -84,7 +84,7 @@ class _Work:
                 yield found
             row = block.stop
 
-    def first(self, row: int, stop: int) -> Found:
+    def first(self, row: int, stop: int) -> RowMatches:
         """The first of these pieces."""
         return next(self.pieces(row, stop))
 
@@ -96,12 +96,12 @@ class _Work:
             stop = row + len(found[0]) - 1
         return Block(row, stop, *found)
 
-    def _continued(self, block: Block) -> tuple[Found, Block]:
+    def _continued(self, block: Block) -> tuple[RowMatches, Block]:
         """The first matches of a block, and the rest of it."""
         part, events = self.largest
         others = block.offsets, block.positions
         offsets, positions = part.matched(events, block.row, block.stop, self._rooms()[-1], others)
-        found = Found(block.row, offsets, positions)
+        found = RowMatches(block.row, offsets, positions)
         rest = block.offsets[len(offsets) - 1 :]
         return found, Block(found.end, block.stop, rest, block.positions)
 
@@ -113,14 +113,14 @@ class _Work:
         return rooms
 
 
-def _on_threads(work: _Work, size: int, threads: int) -> Iterator[Found]:
+def _on_threads(work: _Work, size: int, threads: int) -> Iterator[RowMatches]:
     """Blocks of rows are taken by threads, a piece of each; few pieces are held at once.
 
     Blocks grow to `size` rows as long as there is room for the matches of twice as many.
     """
     most, size = size, FEWEST_ROWS
     waiting: deque[tuple[int, int]] = deque([(0, work.rows)])  # from row to row
-    started: deque[tuple[int, Future[Found]]] = deque()
+    started: deque[tuple[int, Future[RowMatches]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         while waiting or started:
             while waiting and len(started) <= threads:

@@ -20,9 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.events.columns import CodedColumn
-from headgate.matching.keyed.by_row import by_row
-from headgate.matching.keyed.event_columns import EventColumns, Rows
-from headgate.matching.keyed.look_up import looked_up
+from headgate.matching.encoding.event_columns import EventColumns, Rows
+from headgate.matching.encoding.kernels import group_by_row, look_up
 from headgate.predicate import Column
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedAtoms
@@ -57,7 +56,7 @@ class Regions:
         """The code of each value that is its own ordinal."""
         if self.table is None:
             return (np.searchsorted(self.cuts, ordinals, side="right") + 1).astype(np.int32)
-        found: Codes = looked_up(ordinals, int(self.cuts[0]) - 1, self.table)
+        found: Codes = look_up(ordinals, int(self.cuts[0]) - 1, self.table)
         return found
 
     def _of_ranks(self, values: CodedColumn) -> Codes:
@@ -84,7 +83,7 @@ class CodeBook:
             start = np.arange(len(columns) + 1) * len(parts)
             column = np.tile(np.arange(len(parts), dtype=np.int32), len(columns))
             return start, column, np.stack(codes, axis=1).ravel()
-        found: tuple[Rows, Codes, Codes] = by_row(
+        found: tuple[Rows, Codes, Codes] = group_by_row(
             len(columns),
             np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in parts)]),
             np.repeat(np.arange(len(parts), dtype=np.int32), sizes),

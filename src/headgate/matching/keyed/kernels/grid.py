@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit
-from headgate.matching.keyed.entries import row_of_atom
+from headgate.matching.keyed.kernels.entries import row_of_atom
 
 BLOCK = 128  # words that are ANDed before the next
 TOGETHER = 4  # rows that are ANDed in one pass
