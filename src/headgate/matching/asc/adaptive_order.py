@@ -1,5 +1,4 @@
-"""The order of one index: up to date with its queries, found anew when events change, or taken from
-another index."""
+"""Keep the order of an index up to date: with its queries, its events, or another index."""
 
 from __future__ import annotations
 
@@ -22,17 +21,21 @@ from headgate.matching.asc.order import (
 )
 from headgate.matching.asc.statistics import MAX_SAMPLE_EVENTS, Statistics
 
-CHECK_EVENTS, MIN_SAVING = 300, 0.05  # events, and the least share of the cost that they must save
-MAX_CHANGED_SHARE = 0.1  # of the conjunctions have changed: time for another order
+CHECK_EVENTS = 300  # on which another order is compared with the present one
+MIN_SAVING = 0.05  # the share of the cost that another order must save
+MAX_CHANGED_SHARE = 0.1  # of the conjunctions; if more have changed, the order is found anew
 
 
 class AdaptiveOrder:
-    """Writes new queries into the bitmaps before it looks at them; not safe for threads."""
+    """The order of evaluation of some bitmaps, which adapts to queries and events.
+
+    It writes new queries into the bitmaps before it looks at them. Not safe for threads.
+    """
 
     def __init__(self, bitmaps: Bitmaps, options: AscOptions) -> None:
         self.order = EvaluationOrder(())
         self.monitor = Monitor(options)
-        self.is_led = False  # does somebody else find the order?
+        self.is_led = False  # does another index find the order?
         self._bitmaps = bitmaps
         self._options = options
         self._names: list[str] = []  # of constructs, when all was settled last
@@ -41,7 +44,7 @@ class AdaptiveOrder:
         self._changes = 0  # queries that came or went since the order was found
 
     def note_change(self) -> None:
-        """A query has come or gone."""
+        """Note that a query has come or gone."""
         self._changes += 1
         self._settled = False
 
@@ -58,15 +61,17 @@ class AdaptiveOrder:
             order = find_order(bitmaps, sample, self._options, thorough=False)
         elif bitmaps.epoch != self._epoch:
             self.monitor.reset_sample()
-            order = self._in_order(before, self.order.cover)
+            order = self._order_by_names(before, self.order.cover)
         else:
             order = self.order.adjust_to(*find_used_constructs(bitmaps))
-        names = [subject.name for subject in bitmaps.constructs]
+        names = [construct.name for construct in bitmaps.constructs]
         self.order, self._names, self._epoch, self._settled = order, names, bitmaps.epoch, True
 
-    def _in_order(self, names: Sequence[str], cover: int) -> EvaluationOrder:
-        """The constructs of these names, as far as there are any, and then all others."""
-        numbers = {subject.name: number for number, subject in enumerate(self._bitmaps.constructs)}
+    def _order_by_names(self, names: Sequence[str], cover: int) -> EvaluationOrder:
+        """Return the constructs of these names, as far as there are any, and then all others."""
+        numbers = {
+            construct.name: number for number, construct in enumerate(self._bitmaps.constructs)
+        }
         known = [name in numbers for name in names]
         sequence = tuple(numbers[name] for name in names if name in numbers)
         return EvaluationOrder(sequence, sum(known[:cover])).adjust_to(
@@ -78,54 +83,59 @@ class AdaptiveOrder:
         monitor = self.monitor
         if self.is_led or not monitor.is_over:
             return
-        why = monitor.reason(queries_changed=self._changes > MAX_CHANGED_SHARE * len(self._bitmaps))
+        why = monitor.find_reason(
+            queries_changed=self._changes > MAX_CHANGED_SHARE * len(self._bitmaps)
+        )
         if why is None and monitor.is_check_due:
-            why = self._better_order(monitor.sample[:CHECK_EVENTS])
+            why = self._compare_with_new(monitor.sample[:CHECK_EVENTS])
         if why is not None:
             sample, thorough = monitor.sample, monitor.is_thorough
             self.order = find_order(self._bitmaps, sample, self._options, thorough=thorough)
             self._changes = 0
         monitor.end_period(why)
 
-    def _better_order(self, sample: Sample) -> str | None:
-        """Whether an order that is found in a moment costs less than the present one: what drops
-        events later on in an order can become better without anybody noticing."""
+    def _compare_with_new(self, sample: Sample) -> str | None:
+        """Return a reason if an order that is found quickly costs less than the present one.
+
+        A construct late in the order may have become better without a change in what is counted.
+        """
         quick = find_order(self._bitmaps, sample, self._options, thorough=False)
-        now, then = (measure_cost(self._bitmaps, one, sample) for one in (self.order, quick))
+        now = measure_cost(self._bitmaps, self.order, sample)
+        then = measure_cost(self._bitmaps, quick, sample)
         if now - then < max(self._options.threshold, MIN_SAVING) * now:
             return None
         costs = f"{then / len(sample):.3g} constructs for an event, not {now / len(sample):.3g}"
         return f"another order takes {costs}"
 
     def follow(self, order: dict[str, Any] | None) -> None:
-        """From now on leave it to others to find the order, and take what one has `published`.
+        """Leave it to another index to find the order, and take what that one publishes.
 
-        None leaves the order as it is. Counts and samples are kept for `statistics`.
+        None leaves the order as it is. Counts and samples are kept for `take_statistics`.
         """
         self.settle()
         self.is_led = True
         if order is not None:
-            self.order = self._taken(order)
+            self.order = self._read_order(order)
 
     def resume(self, order: dict[str, Any]) -> None:
         """Take the order that another index has published, and go on from there."""
         self.settle()
-        self.order, self._changes = self._taken(order), 0
+        self.order, self._changes = self._read_order(order), 0
         if order["fingerprint"] == self._bitmaps.fingerprint:
             self.monitor.resume(order["monitor"])
 
-    def _taken(self, order: dict[str, Any]) -> EvaluationOrder:
-        """By the names of constructs; with arrows only if both have the same regions."""
-        found = self._in_order(order["sequence"], order["cover"])
+    def _read_order(self, order: dict[str, Any]) -> EvaluationOrder:
+        """Read a published order by names; with arrows only if both have the same regions."""
+        named = self._order_by_names(order["sequence"], order["cover"])
         if order["fingerprint"] != self._bitmaps.fingerprint:
-            return found
+            return named
         rows, targets = order["arrows"]
         arrows = np.full(self._bitmaps.rows, -1, np.int16)
         arrows[rows] = targets
-        return replace(found, arrows=arrows)
+        return replace(named, arrows=arrows)
 
     def publish(self) -> dict[str, Any]:
-        """The order as it is now, for other indexes over the same queries, and for a file."""
+        """Return the order as it is now, for other indexes with these queries, and for a file."""
         self.settle()
         rows = np.flatnonzero(self.order.arrows >= 0)
         return {
@@ -137,7 +147,7 @@ class AdaptiveOrder:
         }
 
     def take_statistics(self) -> Statistics:
-        """What was counted and sampled since the last time."""
+        """Return what was counted and sampled since the last call."""
         self.settle()
         tally, sample = self.monitor.take_statistics()
         step = -(-len(sample) // MAX_SAMPLE_EVENTS) or 1
@@ -146,7 +156,7 @@ class AdaptiveOrder:
         return Statistics(self._bitmaps.fingerprint, tally, sample[::step])
 
     def learn(self, statistics: Statistics) -> bool:
-        """Take what other indexes have counted, as if it were one's own; is the order another?"""
+        """Add what other indexes have counted; return whether that led to another order."""
         self.settle()
         if statistics.fingerprint != self._bitmaps.fingerprint:
             return False

@@ -1,7 +1,8 @@
-"""What a construct is about: the values of a column, or how two columns compare.
+"""Attribute selection constructs: the values of a column, the comparison of two, or text patterns.
 
-Values between two neighbouring constants are one region, as in `code_book`; the paper's 2m + 1
-regions, without those that no query tells apart from their neighbour, and one for NULL.
+A construct gives each event a row of the bitmaps. Values between two neighbouring constants are one
+region, as in `encoding.code_book`: the paper's 2m + 1 regions, without those that no query tells
+apart from their neighbour, and one for NULL.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Numbers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Intervals = list[tuple[int, int]]  # of codes, both ends included
 
-# Of two columns: 0 one is NULL, 1 the left one is less, 2 they are equal, 3 it is greater.
+# Codes of two columns: 0 if one is NULL, 1 if the left one is less, 2 equal, 3 greater.
 _ACCEPTED_CODES: dict[Operator, Intervals] = {
     "<": [(1, 1)],
     "<=": [(1, 2)],
@@ -58,13 +59,14 @@ class ValueConstruct:
         return self.column.name
 
     def split(self, sets: Sequence[ValueSet], new_row: Callable[[int], int]) -> None:
-        """Cut regions where membership in sets changes; `new_row(old)` makes a row like another."""
-        asked = np.array(sorted({cut for one in sets for cut in one.cuts}), self.cuts.dtype)
-        places = self._below(asked)
-        known = np.zeros(len(asked), np.bool_)
+        """Cut regions where membership in sets changes; `new_row(old)` makes a copy of a row."""
+        wanted = {cut for values in sets for cut in values.cuts}
+        cuts = np.array(sorted(wanted), self.cuts.dtype)
+        places = self._count_below(cuts)
+        known = np.zeros(len(cuts), np.bool_)
         inside = places > 0
-        known[inside] = self.cuts[places[inside] - 1] == asked[inside]
-        fresh, places = asked[~known], places[~known]
+        known[inside] = self.cuts[places[inside] - 1] == cuts[inside]
+        fresh, places = cuts[~known], places[~known]
         if not len(fresh):
             return
         rows = [new_row(int(self.rows[place + 1])) for place in places.tolist()]
@@ -72,41 +74,45 @@ class ValueConstruct:
         self.cuts = np.insert(self.cuts, places, fresh)
         self._regions, self._read = None, 0
 
-    def _below(self, ordinals: npt.NDArray[Any]) -> Numbers:
-        """How many cuts are not above each ordinal."""
+    def _count_below(self, ordinals: npt.NDArray[Any]) -> Numbers:
+        """Return how many cuts are not above each ordinal."""
         return np.searchsorted(self.cuts, ordinals, side="right")
 
     def find_regions(self, sets: Sequence[ValueSet]) -> list[Intervals]:
-        """The regions of each set of values, all of whose cuts are known."""
-        flat = np.array([cut for one in sets for cut in one.cuts], self.cuts.dtype)
-        places, found = iter((self._below(flat) + 1).tolist()), []
-        for one in sets:
-            ends = [1] if one.starts_inside else []
-            ends += islice(places, len(one.cuts))
+        """Return the regions of each set of values, all of whose cuts are known."""
+        flat = np.array([cut for values in sets for cut in values.cuts], self.cuts.dtype)
+        places, regions = iter((self._count_below(flat) + 1).tolist()), []
+        for values in sets:
+            ends = [1] if values.starts_inside else []
+            ends += islice(places, len(values.cuts))
             if len(ends) % 2:
                 ends.append(len(self.rows))
-            found.append([(low, high - 1) for low, high in zip(ends[::2], ends[1::2], strict=True)])
-        return found
+            pairs = zip(ends[::2], ends[1::2], strict=True)
+            regions.append([(low, high - 1) for low, high in pairs])
+        return regions
 
     def read_rows(self, columns: EventColumns) -> Codes:
-        """The row of each event of a batch."""
-        regions = self._known_regions(len(columns))
+        """Return the row of each event of a batch."""
+        regions = self._choose_regions(len(columns))
         plain = columns.plain(self.column) if regions.table is not None else None
         if plain is not None:
             return regions.of_numbers(plain)
         present, coded = columns.present(self.column)
-        found = regions.codes(coded)
+        present_rows = regions.codes(coded)
         if regions.table is None:
-            found = self.rows[found]
+            present_rows = self.rows[present_rows]
         if len(present) == len(columns):
-            return found
+            return present_rows
         rows = np.full(len(columns), self.rows[0], np.int32)
-        rows[present] = found
+        rows[present] = present_rows
         return rows
 
-    def _known_regions(self, values: int) -> Regions:
-        """How codes are found. A table of all integers, which then gives the rows at once, is made
-        only if the cuts have stayed for as many values as it has entries."""
+    def _choose_regions(self, values: int) -> Regions:
+        """Return how values become codes.
+
+        A table of all integers, which then gives the rows at once, is made only if the cuts have
+        stayed for as many values as it has entries.
+        """
         numbers, before = self.cuts.dtype == np.int64, self._read
         self._read += values
         if self._regions is None:
@@ -121,7 +127,7 @@ class ValueConstruct:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairConstruct:
-    """Two columns of a row, compared."""
+    """The comparison of two columns of a row."""
 
     left: Column
     right: Column
@@ -132,7 +138,7 @@ class PairConstruct:
         return f"{self.left.name} : {self.right.name}"
 
     def read_rows(self, columns: EventColumns) -> Codes:
-        """The row of each event of a batch."""
+        """Return the row of each event of a batch."""
         left, right = columns.whole(self.left), columns.whole(self.right)
         less = compared(Compare(self.left, "<", self.right), left, right)
         equal = compared(Compare(self.left, "=", self.right), left, right)
@@ -144,7 +150,7 @@ class PairConstruct:
 
 
 def order_sides(atom: Compare) -> tuple[Column, Column, Intervals]:
-    """The columns of a comparison in the order of their names, and what it accepts of them."""
+    """Return the columns of a comparison in the order of their names, and the codes it accepts."""
     if atom.left.name <= atom.right.name:
         return atom.left, atom.right, _ACCEPTED_CODES[atom.operator]
     return atom.right, atom.left, _ACCEPTED_CODES[MIRROR[atom.operator]]
@@ -169,45 +175,44 @@ class _Texts(NamedTuple):
 
 
 class _Prepared(NamedTuple):
-    """What a batch needs to know: which slots ask for a pattern, which need one to match, and how
-    many each needs."""
+    """What is known of the patterns of a construct, ready to evaluate a batch."""
 
     search: TextSearch
     uses: _Uses
-    needed: npt.NDArray[np.int64]
-    asking: Bits
-    needing: Bits
+    needed: npt.NDArray[np.int64]  # by slot: the patterns that must match
+    using: Bits  # the slots with a pattern, matching or not
+    needing: Bits  # the slots with a pattern that must match
 
 
 @dataclass(slots=True, eq=False)
 class TextConstruct:
-    """The patterns on a column, by the slot that asks for them."""
+    """The patterns on a column, by slot; it has no regions, and makes a row for each text."""
 
     column: Column
-    asked: dict[int, list[Matches]] = field(default_factory=dict)
-    _known: _Prepared | None = None
+    patterns: dict[int, list[Matches]] = field(default_factory=dict)
+    _prepared: _Prepared | None = None
 
     @property
     def name(self) -> str:
         return f"{self.column.name} LIKE"
 
     def add(self, slot: int, atom: Matches) -> None:
-        self.asked.setdefault(slot, []).append(atom)
-        self._known = None
+        self.patterns.setdefault(slot, []).append(atom)
+        self._prepared = None
 
     def drop(self, slot: int) -> None:
-        if self.asked.pop(slot, None) is not None:
-            self._known = None
+        if self.patterns.pop(slot, None) is not None:
+            self._prepared = None
 
     def count_texts(self, columns: EventColumns) -> int:
-        """How many distinct texts a batch has."""
+        """Return how many distinct texts a batch has."""
         return len(columns.present(self.column)[1].ranked or ())
 
     def read_rows(self, columns: EventColumns, bits: Bits, first: int, alive: Bits) -> Codes:
-        """The row of each event of a batch, in rows from `first` on: that of NULL, then texts."""
-        prepared = self._prepared(len(alive))
+        """Write a row for NULL and each text, from `first` on; return the row of each event."""
+        prepared = self._prepare(len(alive))
         present, coded = columns.present(self.column)
-        bits[first, : len(alive)] = alive & ~prepared.asking
+        bits[first, : len(alive)] = alive & ~prepared.using
         silent = alive & ~prepared.needing
         texts = _Texts(*prepared.search.matched(coded.ranked or []))
         uses, needed = prepared.uses, prepared.needed
@@ -216,18 +221,18 @@ class TextConstruct:
         rows[present] = coded.codes + (first + 1)
         return rows
 
-    def _prepared(self, words: int) -> _Prepared:
-        if self._known is None or len(self._known.asking) != words:
+    def _prepare(self, words: int) -> _Prepared:
+        if self._prepared is None or len(self._prepared.using) != words:
             users: dict[Pattern, list[tuple[int, bool]]] = {}
             needed = np.zeros(64 * words, np.int64)
-            asking = np.zeros(64 * words, np.bool_)
-            for slot, atoms in self.asked.items():
-                asking[slot] = True
+            using = np.zeros(64 * words, np.bool_)
+            for slot, atoms in self.patterns.items():
+                using[slot] = True
                 needed[slot] = sum(not atom.negated for atom in atoms)
                 for atom in atoms:
                     users.setdefault(atom.pattern, []).append((slot, atom.negated))
             flat = [use for uses in users.values() for use in uses]
-            self._known = _Prepared(
+            self._prepared = _Prepared(
                 TextSearch(list(users)),
                 _Uses(
                     np.cumsum([0, *map(len, users.values())], dtype=np.int64),
@@ -235,7 +240,7 @@ class TextConstruct:
                     np.array([refuses for _, refuses in flat], np.bool_),
                 ),
                 needed,
-                np.packbits(asking, bitorder="little").view(np.uint64),
+                np.packbits(using, bitorder="little").view(np.uint64),
                 np.packbits(needed > 0, bitorder="little").view(np.uint64),
             )
-        return self._known
+        return self._prepared

@@ -1,7 +1,15 @@
-"""What is watched of the events of a period, and remembered of the periods before.
+"""Watch the events of a period, and decide whether the order should be found anew after it.
 
-The first order has seen no events, so it is replaced soon, by one that is found in a moment; and
-that after a first whole period, by one that takes its time.
+"Adaptive two-level optimization for selection predicates of multiple continuous queries", section
+5.2. After each period λ the dropping ratio is compared with that of the period in which the order
+was new (Equation 5). The first order has seen no events, so it is replaced soon, by one that is
+found quickly; and that after a first whole period, by one that takes its time.
+
+Deviations: whether all constructs together drop an event does not depend on their order, so the
+dropping ratio would not show that another order has become better: if more constructs are evaluated
+for an event than in the best period since, that is a reason too. A change must be more than chance
+would have it, and a ratio that was 0 has no relative one. And a period in which events have changed
+holds events from before and after, so one that leads to a new order is followed by another.
 """
 
 from __future__ import annotations
@@ -25,18 +33,27 @@ from headgate.matching.asc.kernels.evaluate import (
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Sample
 
+MIN_STANDARD_ERRORS = 4.0  # that a measure must change by, or it may be chance
+MIN_CHANGE = 0.001  # of all events: less is not worth another order
+FIRST_PERIOD = 1_000  # events before the first order that has seen any
+MAX_HISTORY = 1_000  # periods that are remembered
+PERIODS_PER_CHECK = 10  # after which a better order is looked for in any case
+
+Tally = npt.NDArray[np.int64]
+
 
 class EventSample:
-    """About one of n events by the rows that it is in; when there are twice as many as asked for,
-    half of them go. Drawn with replacement, so that an event may be in it twice.
+    """A sample of the events of a period, however many will come.
 
-    Which ones is left to chance, since streams have rhythms: every fiftieth may be of one device.
+    It has about one of n events, by the rows that it is in; when there are more than twice as many
+    as wanted, half of them go. Drawn with replacement, so that an event may be in it twice; and at
+    random, since streams have rhythms: every fiftieth event may come from one device.
 
-    >>> some = Sampled()
+    >>> sample = EventSample()
     >>> for start in range(0, 1000, 10):
-    ...     some.add(np.arange(start, start + 10, dtype=np.int32).reshape(1, 10), most=100)
-    >>> found = some.events(most=100).ravel()
-    >>> len(found), bool((np.diff(found) >= 0).all())
+    ...     sample.add(np.arange(start, start + 10, dtype=np.int32).reshape(1, 10), most=100)
+    >>> events = sample.events(most=100).ravel()
+    >>> len(events), bool((np.diff(events) >= 0).all())
     (100, True)
     """
 
@@ -47,7 +64,7 @@ class EventSample:
         self._random = np.random.default_rng(seed)
 
     def add(self, rows: Sample, most: int) -> None:
-        """Take some of a batch; `rows` has a row for each construct."""
+        """Add some events of a batch; `rows` has a row for each construct."""
         events = rows.shape[1]
         if self._share < 1:
             count = int(self._share * events + self._random.random())
@@ -57,49 +74,46 @@ class EventSample:
             self.keep(np.ascontiguousarray(rows.T), most)
 
     def keep(self, events: Sample, most: int) -> None:
-        """Take all of these events."""
+        """Add all of these events, which have a row each."""
         if self._pieces and self._pieces[0].shape[1] != events.shape[1]:
             self._pieces, self._count = [], 0
         if len(events):
             self._pieces.append(events)
             self._count += len(events)
         while self._count > 2 * most:
-            together = self._together()
-            half = np.sort(self._random.permutation(len(together))[: len(together) // 2])
-            self._pieces = [together[half]]
+            joined = self._join_pieces()
+            half = np.sort(self._random.permutation(len(joined))[: len(joined) // 2])
+            self._pieces = [joined[half]]
             self._count = len(half)
             self._share /= 2
 
     def events(self, most: int) -> Sample:
-        """By event and construct, in the order in which they came; up to so many of them."""
+        """Return up to so many events, by event and construct, in the order in which they came."""
         if not self._pieces:
             return np.empty((0, 0), np.int32)
-        found = self._together()
-        chosen = np.arange(min(most, len(found))) * len(found) // max(1, min(most, len(found)))
-        return np.ascontiguousarray(found[chosen])
+        events = self._join_pieces()
+        count = min(most, len(events))
+        chosen = np.arange(count) * len(events) // max(1, count)
+        return np.ascontiguousarray(events[chosen])
 
     @property
     def constructs(self) -> int:
         return self._pieces[0].shape[1] if self._pieces else 0
 
-    def _together(self) -> Sample:
+    def _join_pieces(self) -> Sample:
         return self._pieces[0] if len(self._pieces) == 1 else np.concatenate(self._pieces)
 
     def __len__(self) -> int:
         return self._count
 
 
-MIN_STANDARD_ERRORS = 4.0  # standard errors
-MIN_CHANGE = 0.001  # of all events: less is not worth another order
-
-
 @dataclass(slots=True)
 class Trigger:
-    """Says why the order should be found anew after a period, if it should.
+    """A comparison of periods, which says why the order should be found anew, if it should.
 
     >>> trigger = Trigger(threshold=0.1)
     >>> periods = (0.6, 4.0), (0.62, 4.1), (0.3, 6.0)
-    >>> [trigger.reason(dropping, cost, events=10_000) for dropping, cost in periods]
+    >>> [trigger.find_reason(dropping, cost, events=10_000) for dropping, cost in periods]
     [None, None, 'the dropping ratio went from 0.6 to 0.3']
     """
 
@@ -110,18 +124,20 @@ class Trigger:
     _before: float | None = None  # the dropping ratio of the period before
 
     def find_reason(self, dropping: float, cost: float, events: int) -> str | None:
-        found = self._reason(dropping, cost, events)
+        """Return why the order should be found anew after a period of so many events, or None."""
+        reason = self._compare(dropping, cost, events)
         before, self._before = self._before, dropping
-        if found is not None:  # and a second time only if events still change
+        if reason is not None:
+            # the next period gives a reason too; the one after it only if events still change
             again = _has_changed(before, dropping, self.threshold, events)
             self._unsettled = not self._unsettled or again
             self.dropping = None
         elif self.dropping is None:
             self.dropping, self.cost = dropping, cost
         self.cost = min(self.cost, cost)
-        return found
+        return reason
 
-    def _reason(self, dropping: float, cost: float, events: int) -> str | None:
+    def _compare(self, dropping: float, cost: float, events: int) -> str | None:
         if self.threshold == 0:
             return "a period is over"
         if self._unsettled:
@@ -140,7 +156,7 @@ class Trigger:
 
 
 def _has_changed(before: float | None, now: float, threshold: float, events: int) -> bool:
-    """Equation 5, unless it may well be chance. Of what was 0 there is no relative change."""
+    """Return whether a ratio has changed by Equation 5, and more than chance would have it."""
     if before is None:
         return False
     middle = (before + now) / 2
@@ -148,16 +164,9 @@ def _has_changed(before: float | None, now: float, threshold: float, events: int
     return abs(now - before) >= max(threshold * before, chance, MIN_CHANGE)
 
 
-FIRST_PERIOD = 1_000  # events before the first order that has seen any
-MAX_HISTORY = 1_000  # periods
-PERIODS_PER_CHECK = 10  # periods, after which another order is looked for in any case
-
-Tally = npt.NDArray[np.int64]
-
-
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What was counted over some events, and why the order was found anew then, if it was."""
+    """What was counted over some events, and why the order was found anew after them, if it was."""
 
     until: int  # how many events had come
     events: int
@@ -168,7 +177,7 @@ class Period:
 
     @classmethod
     def from_tally(cls, tally: Tally, before: int, rearranged: str | None = None) -> Period:
-        """What was counted, after so many events."""
+        """Return the period of a tally, which began after so many events."""
         counted = tally.tolist()
         events, followed = max(1, counted[EVENTS]), max(1, counted[FOLLOWED])
         return cls(
@@ -182,7 +191,7 @@ class Period:
 
 
 class Monitor:
-    """Counts and samples the events of a period, and says when it is over and what follows."""
+    """The counts and the sample of a period, and the history of the periods before."""
 
     def __init__(self, options: AscOptions) -> None:
         self.options = options
@@ -194,7 +203,7 @@ class Monitor:
         self.reset()
 
     def reset(self) -> None:
-        """What was learned means nothing any more."""
+        """Forget what was learned, since all constructs are new."""
         self._trigger = Trigger(self.options.threshold)
         self._orders = 0  # that have seen events
         self._begin_period()
@@ -204,9 +213,9 @@ class Monitor:
         self.reset_sample()
 
     def reset_sample(self) -> None:
-        """Begin to sample anew, since rows or events have become others."""
+        """Begin a new sample, since rows or events are others now."""
         share = 1.0 if self.options.monitored else min(1.0, 2 * self.options.sample / self.period)
-        self._sampled = EventSample(share)
+        self._sample = EventSample(share)
 
     @property
     def period(self) -> int:
@@ -215,7 +224,7 @@ class Monitor:
 
     @property
     def remaining(self) -> int:
-        """How many events this period still takes."""
+        """How many events are left of this period."""
         return max(1, self.period - int(self.tally[EVENTS]))
 
     @property
@@ -224,43 +233,44 @@ class Monitor:
 
     @property
     def is_check_due(self) -> bool:
-        """Is it time to look for a better order, though nothing seems to have changed?"""
+        """Whether it is time to look for a better order, though nothing seems to have changed."""
         settled = self._orders > 1 or not self.options.lookahead
         if self.options.sequence == "fixed":
             return False
-        return settled and bool(len(self._sampled)) and self._periods % PERIODS_PER_CHECK == 0
+        return settled and bool(len(self._sample)) and self._periods % PERIODS_PER_CHECK == 0
 
     @property
     def is_thorough(self) -> bool:
-        """Is there time to look ahead for the next order, and something to gain?"""
+        """Whether there is time to look ahead for the next order, and something to gain."""
         return self._orders > 0 and bool(self.tally[DROPPED])
 
     def add_batch(self, rows: Sample) -> None:
-        """Take some of a batch into the sample; a row for each construct."""
-        self._sampled.add(rows, self._room_for(len(rows)))
+        """Add some events of a batch to the sample; `rows` has a row for each construct."""
+        self._sample.add(rows, self._sample_size(len(rows)))
 
     def add_events(self, events: Sample) -> None:
-        """Take all of these events into the sample; a row for each of them."""
-        self._sampled.keep(events, self._room_for(events.shape[1]))
+        """Add all of these events to the sample; they have a row each."""
+        self._sample.keep(events, self._sample_size(events.shape[1]))
 
-    def _room_for(self, constructs: int) -> int:
-        own = (self.options.monitored or 0) * max(1, constructs - 1)
-        return own or self.options.sample
+    def _sample_size(self, constructs: int) -> int:
+        """Return the size of a sample: τ events for each step of a sequence, or as chosen."""
+        monitored = (self.options.monitored or 0) * max(1, constructs - 1)
+        return monitored or self.options.sample
 
     @property
     def sample(self) -> Sample:
         """Some events of this period."""
-        return self._sampled.events(self._room_for(self._sampled.constructs))
+        return self._sample.events(self._sample_size(self._sample.constructs))
 
     def take_statistics(self) -> tuple[Tally, Sample]:
-        """What was counted and sampled since the last time, which is then forgotten."""
-        found = self.tally, self.sample
+        """Return what was counted and sampled since the last call, and begin anew."""
+        tally, sample = self.tally, self.sample
         self._begin_period()
-        return found
+        return tally, sample
 
-    def reason(self, *, queries_changed: bool) -> str | None:
-        """Why the order should be found anew now that a period is over, if it should."""
-        if self.options.sequence == "fixed" or not len(self._sampled):
+    def find_reason(self, *, queries_changed: bool) -> str | None:
+        """Return why the order should be found anew now that a period is over, or None."""
+        if self.options.sequence == "fixed" or not len(self._sample):
             return None
         if self._orders == 0:
             return "the first events came"
@@ -284,12 +294,12 @@ class Monitor:
         self._begin_period()
 
     def state(self) -> dict[str, Any]:
-        """What is compared with, for who goes on."""
+        """Return what later periods are compared with, for an index that goes on from here."""
         trigger = self._trigger
         return {"orders": self._orders, "dropping": trigger.dropping, "cost": trigger.cost}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on where another has stopped."""
+        """Go on from the state of another index."""
         self._orders = int(state["orders"])
         self._trigger.dropping, self._trigger.cost = state["dropping"], state["cost"]
 

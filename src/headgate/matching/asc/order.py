@@ -1,4 +1,8 @@
-"""The order in which constructs are evaluated, and how one is found from a sample of events."""
+"""The order in which constructs are evaluated, and how to find one from a sample of events.
+
+"Adaptive two-level optimization for selection predicates of multiple continuous queries", section
+4.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from headgate.matching.asc.kernels.sequences import (
 )
 from headgate.matching.asc.options import AscOptions
 
-RANDOM_SAMPLE_EVENTS = 500  # events by which the first order is found, before any has come
+RANDOM_SAMPLE_EVENTS = 500  # by which the first order is found, before any event has come
 MIN_WORK, MAX_WORK = 1 << 24, 1 << 30  # words that may be looked at to find an order
 MIN_LOOKAHEAD_EVENTS = 100  # events that looking ahead needs
 
@@ -34,8 +38,10 @@ Sample = npt.NDArray[np.int32]  # by event and construct: the row that the event
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluationOrder:
-    """The macro-sequence by the numbers of constructs, the first `cover` of which cover all queries
-    but those that ask for text patterns alone; and the micro-arrow of each row, −1 for none."""
+    """A macro-sequence of constructs, by number, and the micro-arrow of each row, −1 for none.
+
+    The first `cover` constructs cover all queries but those with nothing but text patterns.
+    """
 
     sequence: tuple[int, ...]
     cover: int = 0
@@ -43,6 +49,7 @@ class EvaluationOrder:
 
     @property
     def packed(self) -> PackedOrder:
+        """The order as kernels read it: arrows lead to places in the sequence."""
         sequence = np.array(self.sequence, np.int64)
         if not self.arrow_count:
             return PackedOrder(sequence, self.arrows[:0])
@@ -56,7 +63,7 @@ class EvaluationOrder:
         return int((self.arrows >= 0).sum())
 
     def adjust_to(self, plain: Numbers, of_texts: Numbers) -> EvaluationOrder:
-        """The same for other constructs: those that are new come last."""
+        """Return the same order for other constructs: those that are new come last."""
         now = {*plain.tolist(), *of_texts.tolist()}
         if now == {*self.sequence}:
             return self
@@ -68,7 +75,7 @@ class EvaluationOrder:
 
 
 def find_used_constructs(bitmaps: Bitmaps) -> tuple[Numbers, Numbers]:
-    """The constructs that some query uses: those of values and pairs, and those of patterns."""
+    """Return the constructs that some query uses: of values and pairs, and of text patterns."""
     used = np.flatnonzero(bitmaps.usage.any(axis=1))
     of_texts = np.array([isinstance(bitmaps.constructs[n], TextConstruct) for n in used], np.bool_)
     return used[~of_texts], used[of_texts]
@@ -77,7 +84,7 @@ def find_used_constructs(bitmaps: Bitmaps) -> tuple[Numbers, Numbers]:
 def find_order(
     bitmaps: Bitmaps, sample: Sample, options: AscOptions, *, thorough: bool
 ) -> EvaluationOrder:
-    """The sequence by the events of a sample, as the options have it.
+    """Return the best order for the events of a sample, as the options have it.
 
     Looking ahead takes time; one that is not `thorough` is then a macro-sequence, step by step.
     Constructs of patterns have no regions to learn about, and come last: to make their rows takes
@@ -88,12 +95,14 @@ def find_order(
     plain, of_texts = find_used_constructs(bitmaps)
     if not len(plain):
         return EvaluationOrder(tuple(of_texts.tolist()))
+    # A sequence by the paper, on as many events as the time allows.
     counted = np.bitwise_or.reduce(bitmaps.usage[plain], axis=0, initial=0)
     work = min(MAX_WORK, max(MIN_WORK, 4 * options.period * len(plain) * bitmaps.words))
     sample = _thin(sample, len(plain) ** 2 * bitmaps.words, work)
     begin, end = _split_periods(len(sample), len(plain), options.monitored)
     monitored = MonitoredSample(bitmaps.bits, bitmaps.usage, counted, sample, begin, end)
-    sequence, cover, alone = find_macro_sequence(monitored, plain)
+    sequence, cover, selectivity = find_macro_sequence(monitored, plain)
+    # Then a better one by looking ahead, which takes longer for each event.
     ahead = options.lookahead and thorough
     if ahead:
         sample = _thin(sample, len(plain) ** 3 * bitmaps.words, work)
@@ -105,14 +114,14 @@ def find_order(
         cover = _measure_cover(monitored, sequence)
     arrows = np.empty(0, np.int16)
     if options.sequence == "hybrid" and ahead == options.lookahead:
-        arrows = find_arrows(monitored, sequence, cover, alone, options.fewest, ahead)
+        arrows = find_arrows(monitored, sequence, cover, selectivity, options.fewest, ahead)
     return EvaluationOrder((*sequence.tolist(), *of_texts.tolist()), cover, arrows)
 
 
 def measure_cost(bitmaps: Bitmaps, order: EvaluationOrder, sample: Sample) -> int:
-    """How many constructs the events of a sample evaluate, those of patterns left out."""
+    """Return how many constructs the events of a sample evaluate, without those of patterns."""
     plain = find_used_constructs(bitmaps)[0]
-    table, way = bitmaps.table(), order.adjust_to(plain, plain[:0]).packed
+    table, packed = bitmaps.table(), order.adjust_to(plain, plain[:0]).packed
     at, words = np.ascontiguousarray(sample.T), max(1, bitmaps.words)
     tally, seen = np.zeros(TALLY_SIZE, np.int64), np.full(64 * words, -1, np.int64)
     most = len(bitmaps) + len(table.always)
@@ -120,26 +129,28 @@ def measure_cost(bitmaps: Bitmaps, order: EvaluationOrder, sample: Sample) -> in
     row = 0
     while row < len(sample):
         row = evaluate_events(
-            table, at, row, len(sample), way, words, most, seen, out, offsets, tally
+            table, at, row, len(sample), packed, words, most, seen, out, offsets, tally
         )
     return int(tally[EVALUATED])
 
 
 def _thin(sample: Sample, each: int, most: int) -> Sample:
-    """So few of the events that a search which does so much for each stays within its bound: about
-    what it takes to evaluate a few periods, and a fraction of a second."""
+    """Return as many of the events as a search can take, which looks at `each` words per event.
+
+    It may look at `most` words: what it takes to evaluate a few periods, a fraction of a second.
+    """
     step = max(1, -(-len(sample) * each // most))
     return np.ascontiguousarray(sample[::step])
 
 
 def _measure_cover(monitored: MonitoredSample, sequence: Numbers) -> int:
-    """How many constructs at the beginning of a sequence cover all queries that count."""
+    """Return how many constructs at the beginning of a sequence cover all queries that count."""
     covered = np.bitwise_or.accumulate(monitored.usage[sequence], axis=0)
     return 1 + int(np.argmax(((monitored.counted & ~covered) == 0).all(axis=1)))
 
 
 def _split_periods(events: int, constructs: int, monitored: int | None) -> tuple[Numbers, Numbers]:
-    """Which events of a sample each step looks at; the last step has only one construct left."""
+    """Return where the events of each step begin and end; the last has only one construct left."""
     begin = np.zeros(max(1, constructs), np.int64)
     if monitored is None:
         return begin, np.full(len(begin), events)
@@ -149,11 +160,11 @@ def _split_periods(events: int, constructs: int, monitored: int | None) -> tuple
 
 
 def draw_random_sample(bitmaps: Bitmaps, seed: int = 0) -> Sample:
-    """Events in regions by chance, as if all regions of a construct were equally likely."""
+    """Return events in random regions, as if all regions of a construct were equally likely."""
     random = np.random.default_rng(seed)
     sample = np.zeros((RANDOM_SAMPLE_EVENTS, len(bitmaps.constructs)), np.int32)
     for number in find_used_constructs(bitmaps)[0].tolist():
-        subject = bitmaps.constructs[number]
-        assert not isinstance(subject, TextConstruct)
-        sample[:, number] = random.choice(subject.rows[1:], RANDOM_SAMPLE_EVENTS)
+        construct = bitmaps.constructs[number]
+        assert not isinstance(construct, TextConstruct)
+        sample[:, number] = random.choice(construct.rows[1:], RANDOM_SAMPLE_EVENTS)
     return sample

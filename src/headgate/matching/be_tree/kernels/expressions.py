@@ -86,6 +86,7 @@ def are_related(low, high, event_low, event_high, kind):
 @kernel
 def is_inside(low, high, outer_low, outer_high):
     """Return whether each interval lies inside one of the outer union."""
+    # both ascend, so the outer interval that may hold the next one is never an earlier one
     j = 0
     for i in range(len(low)):
         while j < len(outer_low) and outer_high[j] < low[i]:

@@ -10,8 +10,8 @@ A leaf is a block of `records`, written one behind the other:
 
     size of the record | position | expression | Bloom filter, if any | predicates left to check
 
-where a position p of a query with more than one expression is written as −1 − p. Predicates that the
-path to the leaf has decided are left out, and rows are filled up to a multiple of
+where a position p of a query with more than one expression is written as −1 − p. Predicates that
+the path to the leaf has decided are left out, and rows are filled up to a multiple of
 `PREDICATES_PER_STEP`: the paper's two-dimensional leaf, as wide as each expression needs it.
 """
 
