@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from headgate.matching.keyed import from_snapshot
-from headgate.matching.keyed.from_snapshot import index_of_snapshot
+from headgate.matching.keyed.from_snapshot import build_from_snapshot
 from headgate.matching.keyed.index import KeyedIndex
 from headgate.matching.keyed.segment import Numbers, Segment, segment_of
 from headgate.queries import Query, QuerySet
@@ -27,7 +27,7 @@ def test_schemas_do_not_mix(tmp_path: Path, swapped: bool) -> None:
         queries = [query(stream, f"q{n}", f"{names[0]} = {n}") for n in range(10)]
         root = tmp_path / names[0]
         publish(QuerySet(Schema((stream,)), queries), root)
-        index = index_of_snapshot(current(root), stream)
+        index = build_from_snapshot(current(root), stream)
         assert lists(index.match([{"x": 3, "y": 7}])) == [["q3" if names[0] == "x" else "q7"]]
 
 
@@ -48,7 +48,7 @@ def test_a_base_is_filed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(from_snapshot, "segment_of", counted)
     for step in range(4):
         snapshot = publish(QuerySet(schema, queries), tmp_path)
-        index = index_of_snapshot(snapshot, stream)
+        index = build_from_snapshot(snapshot, stream)
         expected = KeyedIndex.build(stream, queries)
         assert lists(index.match(rows)) == lists(expected.match(rows))
         assert [q.id for q in index.queries_at(index.match(rows).positions[:5])]

@@ -68,7 +68,7 @@ def test_an_order_survives_an_interruption(monkeypatch: pytest.MonkeyPatch) -> N
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("headgate.matching.asc.adaptive_order.used_constructs", interrupted)
+        patch.setattr("headgate.matching.asc.adaptive_order.find_used_constructs", interrupted)
         with pytest.raises(KeyboardInterrupt):
             index.match([{"c": 1}])
     assert lists(index.match([{"c": 1}, {"a": 1, "b": 1}])) == [["z"], []]

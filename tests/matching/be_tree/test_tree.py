@@ -240,8 +240,8 @@ def test_batches_are_cut_whenever_the_tree_was_empty() -> None:
 
 def test_what_comes_between_two_chunks_is_not_matched(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch is matched against the queries that were there; a new attribute is no error."""
-    monkeypatch.setattr("headgate.matching.be_tree.index.ROWS", 4)
-    monkeypatch.setattr("headgate.matching.be_tree.index.FEWER_ROWS", 4)
+    monkeypatch.setattr("headgate.matching.be_tree.index.MAX_ROWS", 4)
+    monkeypatch.setattr("headgate.matching.be_tree.index.MAX_PRECOMPUTED_ROWS", 4)
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
     index = BeTreeIndex.build(stream, numbered(["a = 1"], stream))
     chunks = index.match_chunks([{"a": 1, "b": 2}] * 12)

@@ -15,7 +15,7 @@ from headgate.implication.evaluation.standard import Mask, StandardFilter, Vecto
 from headgate.implication.evaluation.trees import LibraryTreeFilter, TreeFilter
 from headgate.implication.given import Condition, resolve_stream, to_predicate
 from headgate.jit import warn_before_compiling
-from headgate.matching import Index, kind_of_index
+from headgate.matching import Index, get_index_class
 from headgate.predicate import Box, Predicate, collect_columns, to_dnf
 from headgate.predicate.dnf import read_plain_boxes
 from headgate.queries import Query, Source
@@ -98,8 +98,8 @@ class Evaluator:
         used = tuple(name for name in stream.names if name in names)
         boxes = None if method == "index" else _boxes(predicate)
         if boxes is None:
-            query = Query("predicate", (Source(stream.name, stream.name),), predicate)
-            index = kind_of_index("auto").build(stream, [query])
+            query = Query("predicate", (Source(stream, stream.name),), predicate)
+            index = get_index_class("auto").build(stream, [query])
             index.threads = 1
             return Evaluator(stream, used, "index", True, IndexFilter(index))
         if method == "auto":

@@ -30,7 +30,7 @@ _bases: OrderedDict[tuple[str, str, str], Segment] = OrderedDict()
 _lock = Lock()
 
 
-def index_of_snapshot(snapshot: Snapshot, stream: Stream) -> KeyedIndex:
+def build_from_snapshot(snapshot: Snapshot, stream: Stream) -> KeyedIndex:
     """The filters on a stream, at the positions that they have among these in the set."""
     stored = [s.queries for s in snapshot.segments if not isinstance(s, Tombstones)]
     wanted = [_filters(queries, snapshot.schema, stream) for queries in stored]
@@ -48,7 +48,7 @@ def index_of_snapshot(snapshot: Snapshot, stream: Stream) -> KeyedIndex:
 def _filters(queries: EncodedQueries, schema: Schema, stream: Stream) -> npt.NDArray[np.bool_]:
     """By query: is it a filter on the stream?"""
     frames = frames_from(queries.frames, schema)
-    found = [frame.kind == "filter" and frame.stream == stream.name for frame in frames]
+    found = [frame.kind == "filter" and frame.stream_name == stream.name for frame in frames]
     return np.array(found, np.bool_)[queries.frame]
 
 

@@ -35,7 +35,7 @@ class KeyedIndex(BaseIndex):
     >>> from headgate.sql import parse_where
     >>> from headgate.queries import Source
     >>> s = Stream("s", (Attribute("a", INT),))
-    >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
+    >>> big = Query("big", (Source(s, "s"),), parse_where("a > 10", s))
     >>> index = KeyedIndex.build(s, [big])
     >>> index.match([{"a": 11}, {"a": 3}, {"a": None}]).ids().to_pylist()
     [['big'], [], []]
@@ -68,7 +68,7 @@ class KeyedIndex(BaseIndex):
         return index
 
     @classmethod
-    def taking_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
+    def take_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
         """An index in which positions are given out already, some of them to these queries."""
         index = cls(stream)
         index._ids = list(ids)

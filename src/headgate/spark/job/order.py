@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from headgate.matching.asc.statistics import Statistics
 
 Order = dict[str, Any]
-"""What `AscIndex.published` gives, and `follow` takes."""
+"""What `AscIndex.publish` returns, and `follow` takes."""
 
 
 @dataclass(frozen=True, slots=True)
