@@ -305,7 +305,7 @@ def test_unknown_options_are_refused() -> None:
         {"directory": "hash"},
         {"capacity": 0},
         {"capacity": 10**30},
-        {"fewest": None},
+        {"min_size": None},
         {"alpha": 2.0},
         {"alpha": "x"},
         {"exploit": None},

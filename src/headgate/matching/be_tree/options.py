@@ -137,9 +137,9 @@ def choose_capacity(
 
     (µs an event by capacity, BEGen, uniform; `python -m benchmarks be-tree-capacity` measures it.)
 
-    >>> capacity_for(7, 1_000_000, 0, 0), capacity_for("table", 100, 2_000, 30_000)
+    >>> choose_capacity(7, 1_000_000, 0, 0), choose_capacity("table", 100, 2_000, 30_000)
     (7, 160)
-    >>> capacity_for(None, 1_000, 0, 0), capacity_for(None, 1_000_000, 0, 0)
+    >>> choose_capacity(None, 1_000, 0, 0), choose_capacity(None, 1_000_000, 0, 0)
     (20, 400)
     """
     if isinstance(chosen, int):

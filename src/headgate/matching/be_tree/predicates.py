@@ -321,7 +321,7 @@ def _only_column(atom: Any) -> Column:
 def to_closed_intervals(values: ValueSet) -> list[tuple[int, int]]:
     """Return the intervals of ordinals that fit into 64 bits, both ends included.
 
-    >>> closed(ValueSet((3, 6, 9), False)) == [(3, 5), (9, MOST)]
+    >>> to_closed_intervals(ValueSet((3, 6, 9), False)) == [(3, 5), (9, MAX_POINT)]
     True
     """
     ends = [MIN_POINT, *values.cuts] if values.starts_inside else list(values.cuts)

@@ -27,7 +27,7 @@ def fits_in_64_bits(type_: Type) -> bool:
 def to_point(ordinal: Ordinal) -> int:
     """Return the point of an ordinal.
 
-    >>> point_of(7), point_of(10**30) == MOST, point_of("ab") < point_of("b")
+    >>> to_point(7), to_point(10**30) == MAX_POINT, to_point("ab") < to_point("b")
     (7, True, True)
     """
     if isinstance(ordinal, str):
@@ -51,7 +51,7 @@ def widen(low: int, high: int, least: int, most: int) -> tuple[int, int]:
     Each time it grows, what lies below an attribute is inserted anew, so it grows seldom. A domain
     of which nothing is known yet is the point `MAX_POINT` alone.
 
-    >>> widened(10, 19, 5, 12), widened(10, 19, 12, 100), widened(MOST, MOST, 5, 7)
+    >>> widen(10, 19, 5, 12), widen(10, 19, 12, 100), widen(MAX_POINT, MAX_POINT, 5, 7)
     ((0, 19), (10, 100), (5, 7))
     """
     if low == MAX_POINT:
