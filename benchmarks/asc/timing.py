@@ -21,8 +21,8 @@ from benchmarks.asc.contestants import (
     timed,
 )
 from benchmarks.asc.workloads import Draw, Make, Selections, d1, d2, large
-from benchmarks.claims import Alike, Faster
-from benchmarks.experiment import Contestant, Experiment, Fact, Round
+from benchmarks.harness.claims import Alike, Faster
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Round
 from headgate.matching import get_index_class
 
 SCAN, KEYED, BE_TREE, AUTO = "scan", "keyed", "be_tree", "auto"

@@ -85,7 +85,7 @@ def small_parts() -> Iterator[Gate]:
 
 
 def filtering(query_id: str, where: Predicate) -> Query:
-    return Query(query_id, (Source(STREAM.name, STREAM.name),), where)
+    return Query(query_id, (Source(STREAM, STREAM.name),), where)
 
 
 READER = WhereReader(STREAM)
@@ -280,7 +280,7 @@ COUNT = 250
 
 
 def number_query(query_id: str, where: str) -> Query:
-    return Query(query_id, (Source("numbers", "numbers"),), parse_where(where, NUMBERS))
+    return Query(query_id, (Source(NUMBERS, "numbers"),), parse_where(where, NUMBERS))
 
 
 def states() -> list[tuple[set[str], int]]:

@@ -130,7 +130,7 @@ def reader() -> WhereReader:
 
 
 def queries(pairs: Sequence[Pair]) -> list[Query]:
-    sources = (Source(STREAM.name, STREAM.name),)
+    sources = (Source(STREAM, STREAM.name),)
     return [Query(f"q{n}", sources, reader().read(pair.ours)) for n, pair in enumerate(pairs)]
 
 

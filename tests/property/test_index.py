@@ -33,7 +33,7 @@ def events() -> pa.Table:
 
 
 def query(name: str, where: Predicate) -> Query:
-    return Query(name, (Source(STREAM.name, STREAM.name),), where)
+    return Query(name, (Source(STREAM, STREAM.name),), where)
 
 
 def matrix(matches: Matches, queries: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:

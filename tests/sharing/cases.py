@@ -86,7 +86,7 @@ def query(random: Random, name: str) -> Query:
     names = random.sample(random.choice((FEW, STREAM.names)), random.choice((1, 2, 4)))
     outputs = [Output(f"o{i}", Column(n, STREAM[n].type)) for i, n in enumerate(names)]
     chosen = tuple(outputs) if random.random() < 0.9 else ()
-    return Query(name, (Source(STREAM.name, STREAM.name),), parse_where(text, STREAM), chosen)
+    return Query(name, (Source(STREAM, STREAM.name),), parse_where(text, STREAM), chosen)
 
 
 def planner(

@@ -139,7 +139,7 @@ def test_every_key(folder: Path) -> None:
 
 
 def test_what_is_left_out(folder: Path) -> None:
-    """As docs/sharing.md has it; one super-peer alone is a network."""
+    """As docs/how-to/share-streams.md has it; one super-peer alone is a network."""
     found = described(
         folder,
         'files = ["schema.sql"]\n[nodes]\nsuper = ["A"]\n'
@@ -219,7 +219,11 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
         ("west = [", 'east = ["A"]\nwest = [', "11: `A` is in applications `east` and `west`"),
         ('west = ["A"', 'west = ["X"', "10: no node `X`; there are"),
         ("rate = 100", "rate = -1", "21: the rate of stream s is -1.0; rows a second, from 0 on"),
-        ("rate = 100\n", "", "19: [streams.S] has no `rate`; docs/sharing.md tells its meaning"),
+        (
+            "rate = 100\n",
+            "",
+            "19: [streams.S] has no `rate`; docs/how-to/share-streams.md",
+        ),
         ("row_bytes = 40", "row_bytes = 0", "22: `row_bytes` is 0.0; bytes of a row, above 0"),
         ('peer = "p"', 'peer = "P"', "20: no node `P`; did you mean `p`?"),
         ("[streams.S]", "[streams.x]", "19: no stream `x` is declared; there are `s`, `t`"),
@@ -250,7 +254,11 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
         ('id = "declared"', 'id = "counted"', "37: query `counted` is no filter: aggregate; only"),
         ('id = "declared"', 'id = "unheard"', "37: nobody delivers stream idle, which query"),
         ('target = "q"', 'target = "qq"', "35: no node `qq`, which query `inline` is for; did"),
-        ('target = "A"\n', "", "41: [[queries]] has no `target`; docs/sharing.md tells its"),
+        (
+            'target = "A"\n',
+            "",
+            "41: [[queries]] has no `target`; docs/how-to/share-streams.md",
+        ),
         ('leave = "inline"', 'leave = "here"', "40: query `here` is not there to leave; there"),
         ('leave = "inline"', "leave = 3", "40: `leave` is 3; give a text"),
         ("WHERE flag", "WHERE flog", "44: no attribute `flog` in stream t; did you mean `flag`?"),
@@ -281,7 +289,7 @@ def test_mistakes(folder: Path, old: str, new: str, said: str) -> None:
 
 def test_no_streams(folder: Path) -> None:
     text = 'files = ["schema.sql"]\n[nodes]\nsuper = ["A"]\n'
-    with pytest.raises(PipelineError, match=r"there is no \[streams\]; docs/sharing.md shows one"):
+    with pytest.raises(PipelineError, match=r"there is no \[streams\]; docs/how-to/share"):
         described(folder, text)
     with pytest.raises(PipelineError, match=r":4: \[streams\] has no stream; name one"):
         described(folder, text + "[streams]")

@@ -32,12 +32,12 @@ UNBOUNDED = [
 
 
 def found(streams: str, select: str) -> tuple[Cure, ...]:
-    query, schema = bound(select, streams)
-    analysis = analyse(query, schema)
+    query = bound(select, streams)
+    analysis = analyse(query)
     assert analysis.bounded != "yes"
     assert analysis.case is not None
     assert analysis.fault is not None
-    return cures(query, schema, analysis.case, analysis.fault)
+    return cures(query, analysis.case, analysis.fault)
 
 
 @pytest.mark.parametrize(("streams", "select"), UNBOUNDED)
@@ -46,8 +46,8 @@ def test_every_cure_cures(streams: str, select: str) -> None:
     every = found(streams, select)
     assert every
     for cure in every:
-        query, schema = bound(cure.sql, streams)
-        analysis = analyse(query, schema)
+        query = bound(cure.sql, streams)
+        analysis = analyse(query)
         assert analysis.bounded == "yes", cure
         assert not analysis.is_contradiction
         assert render_query(query) == render_query(cure.query).replace(cure.query.id, "q", 1)

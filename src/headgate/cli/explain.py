@@ -83,14 +83,14 @@ def explain(
         print_load_errors(found.report)
     query = None if id is None else found[id]
     chosen = _choose_stream(query, found.schema, stream)
-    row = None if query is None or event is None else _parse_event(query, found.schema, event)
+    row = None if query is None or event is None else _parse_event(query, event)
     is_held = query is None or query.kind == "filter"
     if tree and not is_held:
         raise UsageError(f"`{id}` is no filter on one stream, so no tree holds it")
     held = build_index(found, kind, stream=chosen) if is_held else None
     placement = held.locate(query.id) if query and held else None
     order = held.describe()["order"] if held and placement and placement.index == "asc" else None
-    explanation = explained(query, found.schema, row, placement) if query else None
+    explanation = explained(query, row, placement) if query else None
     if format is Format.json:
         told = explanation.as_json() if explanation else {}
         told |= {"order": order} if order else {}
@@ -118,17 +118,17 @@ def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> st
     """The stream whose queries are indexed: that of the query, or the one that was named."""
     if query is None:
         return schema.stream(named).name
-    read = [source.stream for source in query.sources]
+    read = [source.stream.name for source in query.sources]
     if named is not None and schema.stream(named).name not in read:
         raise UsageError(f"`{query.id}` reads {' and '.join(read)}, not {named}")
-    return query.stream
+    return query.stream_name
 
 
-def _parse_event(query: Query, schema: Schema, event: str) -> Row:
+def _parse_event(query: Query, event: str) -> Row:
     """The event as typed values, under the names that the query uses."""
     if len(query.sources) > 1:
         raise UsageError(f"`{query.id}` joins streams; one event does not decide it")
-    stream = schema.stream(query.stream)
+    stream = query.sources[0].stream
     _warn_of_unknown_keys(event, stream)
     used = [column.name for column in collect_columns(query.where)]
     text = event.encode(errors="replace")

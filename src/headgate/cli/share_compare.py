@@ -104,7 +104,7 @@ def _compare_strategies(described: NetworkFile, rounds: int, rearrange: bool) ->
 
 def _has_optimum(registered: list[tuple[Query, str]]) -> bool:
     """Are there few enough queries of each stream to find the optimum?"""
-    by_stream = Counter(query.stream for query, _ in registered)
+    by_stream = Counter(query.stream_name for query, _ in registered)
     return bool(registered) and max(by_stream.values()) <= MAX_OPTIMUM_QUERIES
 
 

@@ -1,6 +1,6 @@
 """A network in a TOML file: its peers and links, the streams, and the queries as they come and go.
 
-`docs/sharing.md` has the meaning of each key.
+`docs/how-to/share-streams.md` has the meaning of each key.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from headgate.toml_file import Table, read_toml
 
 __all__ = ["Arrival", "Change", "Departure", "NetworkFile", "read_network"]
 
-PAGE = "docs/sharing.md"
+PAGE = "docs/how-to/share-streams.md"
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def compute_optimum(
     for one in streams:
         sampled = one.sampled
         name = sampled.stream.name
-        mine = [pair for pair in queries if pair[0].stream.lower() == name.lower()]
+        mine = [pair for pair in queries if pair[0].stream_name.lower() == name.lower()]
         if len(mine) > MAX_OPTIMUM_QUERIES:
             raise UsageError(
                 f"{len(mine):,} queries on stream {name}; "

@@ -212,7 +212,7 @@ def find_members(served: list[Subscription], sampled: SampledStream) -> list[Sub
 
 
 def _make_delivery(wanted: Subscription, hop: Hop, flow: int | None, planner: Planner) -> Delivery:
-    sampled = planner.get_tree(wanted.query.stream).sampled
+    sampled = planner.get_tree(wanted.query.stream_name).sampled
     return Delivery(
         wanted.query,
         sampled.stream.name,

@@ -155,7 +155,7 @@ def _delivery_from_json(told: JsonObject, schema: Schema) -> Delivery:
 
 def _query_from_json(query_id: str, select: str, schema: Schema) -> Query:
     """The id may be one that SQL has no way to write."""
-    found = Script(schema).statement(f"CREATE QUERY q AS {select}")
+    found = Script(schema).read_statement(f"CREATE QUERY q AS {select}")
     assert isinstance(found, Query)
     return Query(query_id, found.sources, found.where, found.outputs)
 

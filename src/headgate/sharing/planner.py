@@ -100,7 +100,7 @@ class Planner:
         """A query whose rows a peer wants; raises NetworkError where no way has room for them."""
         if query.id in self.registered:
             raise UsageError(f"query `{query.id}` is registered already")
-        tree = self.get_tree(query.stream)
+        tree = self.get_tree(query.stream_name)
         self.network.get_node(target)
         wanted = subscribe(query, target, tree.sampled)
         search = self._make_search(tree, wanted)
@@ -130,7 +130,7 @@ class Planner:
             raise UsageError(f"query `{query_id}` is not registered; {hint}")
         wanted, hop = self.registered.pop(query_id)
         del self.decisions[query_id]
-        tree = self.get_tree(wanted.query.stream)
+        tree = self.get_tree(wanted.query.stream_name)
         hop.deliveries.remove(wanted)
         tree.update_hop(hop)
         last = self.network.get_last_link(wanted.target)

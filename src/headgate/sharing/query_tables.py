@@ -118,9 +118,9 @@ class _ChangeReader:
         if query.kind != "filter":
             hint = "only filters can share streams, as they decide on each row alone"
             raise table.error(key, f"query `{query.id}` is no filter: {query.kind}", hint)
-        if query.stream not in self._delivered:
-            hint = f"say which peer does, in [streams.{query.stream}]"
-            message = f"nobody delivers stream {query.stream}, which query `{query.id}` reads"
+        if query.stream_name not in self._delivered:
+            hint = f"say which peer does, in [streams.{query.stream_name}]"
+            message = f"nobody delivers stream {query.stream_name}, which query `{query.id}` reads"
             raise table.error(key, message, hint)
 
     def _read_target(self, query: Query, given: str | None, table: Table) -> str:

@@ -32,6 +32,6 @@ def rearrange_plan(planner: Planner) -> Planner:
 
 def _registration_key(planner: Planner, wanted: Subscription) -> tuple[float, str, int, str]:
     host = planner.network.get_host(wanted.target)
-    entry = planner.get_tree(wanted.query.stream).root.node
+    entry = planner.get_tree(wanted.query.stream_name).root.node
     cost = float(planner.routes.find_paths(host, 0.0).costs[entry])
     return cost, host, -wanted.count, wanted.id

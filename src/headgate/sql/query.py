@@ -16,6 +16,7 @@ from headgate.schema import (
     DeclaredAggregate,
     Double,
     Schema,
+    Stream,
     Type,
 )
 
@@ -23,16 +24,28 @@ AggregateFunction = Literal["COUNT", "SUM", "MIN", "MAX", "AVG", "MEDIAN"]
 Kind = Literal["filter", "window", "distinct", "join", "aggregate"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """A stream in FROM, under the alias by which the query calls it.
 
-    Where `rows` is given, only the last so many rows count.
+    Where `rows` is given, only the last so many rows count. All queries of a set share the objects
+    of its streams, so that a million filters hold one. Sources compare by the name of the stream:
+    to compare every attribute of it for each query would take longer than to load them.
     """
 
-    stream: str
+    stream: Stream
     alias: str
     rows: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Source) and (self.stream.name, self.alias, self.rows) == (
+            other.stream.name,
+            other.alias,
+            other.rows,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.stream.name, self.alias, self.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +152,25 @@ class Query:
         return "filter" if self.sources[0].rows is None else "window"
 
     @property
-    def stream(self) -> str:
-        """The stream of the first source; the only one for a filter."""
-        return self.sources[0].stream
+    def stream_name(self) -> str:
+        """The name of the first source's stream; the only one for a filter."""
+        return self.sources[0].stream.name
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """The streams that the query reads, each once, in the order of FROM."""
+        by_name = {source.stream.name: source.stream for source in self.sources}
+        return tuple(by_name.values())
+
+    @property
+    def schema(self) -> Schema:
+        """The streams and the declared aggregates that the query uses."""
+        used = (o.expression for o in self.outputs if isinstance(o.expression, Aggregate))
+        declared = dict.fromkeys(a.declared for a in used if a.declared is not None)
+        return Schema(self.streams, tuple(declared))
 
 
-def attribute_of(query: Query, column: Column, schema: Schema) -> Attribute:
-    """The attribute that a column of a query stands for."""
+def attribute_of(query: Query, column: Column) -> Attribute:
+    """Return the attribute that a column of a query stands for."""
     source = next(s for s in query.sources if column.source in ("", s.alias))
-    return schema.stream(source.stream)[column.name]
+    return source.stream[column.name]

@@ -35,9 +35,9 @@ from headgate.schema import (
     ValueSet,
     successor,
 )
+from headgate.sql.lexer import RESERVED, TYPED
 from headgate.sql.query import Aggregate, Output, Query, Source
 from headgate.sql.scope import zone_of
-from headgate.sql.words import RESERVED, TYPED
 
 MAX_LISTED = 100_000
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -124,9 +124,9 @@ def render_select(query: Query) -> str:
 
 def render_source(source: Source) -> str:
     """A stream as it stands in FROM."""
-    stream = name(source.stream)
+    stream = name(source.stream.name)
     read = stream if source.rows is None else f"last_rows({stream}, {source.rows})"
-    return read if source.alias == source.stream else f"{read} AS {name(source.alias)}"
+    return read if source.alias == source.stream.name else f"{read} AS {name(source.alias)}"
 
 
 def _output(output: Output) -> str:

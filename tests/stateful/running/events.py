@@ -44,7 +44,7 @@ def events_of(
     near = tuple(numbers.choices(statement.near, k=numbers.choice((2, 3, 5))))
     wanted = replace(statement, near=near)
     streams = streams_of(statement.query) if streams is None else streams
-    branches = plan_to_run(statement.query, statement.schema).branches
+    branches = plan_to_run(statement.query).branches
     return [next(_events(wanted, numbers, numbers.choice(streams), branches)) for _ in range(count)]
 
 
@@ -67,14 +67,16 @@ def in_some_form(stream: str, of: list[Row], schema: Schema, numbers: random.Ran
 
 
 def streams_of(query: Query) -> list[str]:
-    return list(dict.fromkeys(source.stream for source in query.sources))
+    return list(dict.fromkeys(source.stream.name for source in query.sources))
 
 
 def _events(
     statement: Statement, numbers: random.Random, stream: str, branches: Sequence[Branch]
 ) -> Iterator[Event]:
     branch = numbers.choice(branches) if branches and numbers.random() < 0.9 else None
-    occurrences = [] if branch is None else [s for s in branch.query.sources if s.stream == stream]
+    occurrences = (
+        [] if branch is None else [s for s in branch.query.sources if s.stream.name == stream]
+    )
     if branch is None or not occurrences:
         found = rows(statement, numbers, [stream], 1)
     else:

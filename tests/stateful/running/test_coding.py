@@ -103,9 +103,7 @@ def test_the_cells_of_random_queries() -> None:
     numbers = random.Random(seed(13))
     kinds: set[tuple[str, bool]] = set()
     for statement in statements(seed(17), case_count(250)):
-        plan = plan_of(
-            statement.query, statement.schema, analyse(statement.query, statement.schema).cases
-        )
+        plan = plan_of(statement.query, analyse(statement.query).cases)
         for _, stores in plan.stores:
             for store in stores:
                 for column in store.columns:

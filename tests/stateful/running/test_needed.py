@@ -8,7 +8,7 @@ from headgate.errors import UsageError
 from headgate.events import from_rows
 from headgate.predicate import Row
 from headgate.queries import Query
-from headgate.schema import Schema, Stream
+from headgate.schema import Stream
 from headgate.stateful.analysis.analysis import analyse
 from headgate.stateful.runtime.needed import needed
 from headgate.stateful.runtime.program import Program, program_of
@@ -22,7 +22,7 @@ def test_rows_that_are_not_needed_reduce_to_nothing() -> None:
     numbers = random.Random(seed(61))
     skipped = taken = 0
     for statement in statements(seed(62), case_count(150)):
-        program = runnable(statement.query, statement.schema)
+        program = runnable(statement.query)
         if program is None:
             continue
         near = events_of(statement, numbers, 10)
@@ -38,11 +38,11 @@ def test_rows_that_are_not_needed_reduce_to_nothing() -> None:
     assert taken > at_least(100)
 
 
-def runnable(query: Query, schema: Schema) -> Program | None:
-    if query.kind == "filter" or has_windows(query) or analyse(query, schema).bounded != "yes":
+def runnable(query: Query) -> Program | None:
+    if query.kind == "filter" or has_windows(query) or analyse(query).bounded != "yes":
         return None
     try:
-        return program_of(query, schema)
+        return program_of(query)
     except UsageError:
         return None
 

@@ -81,7 +81,7 @@ class Trial:
             "mode": numbers.choice(("update", "update", "complete")),
             "expand": numbers.random() < 0.3,
         }
-        self.reduction = Reduction(self.query, self.schema)
+        self.reduction = Reduction(self.query)
         self.rows = Rows(self.schema)
         self.run, self.fed = self.new_run(), self.new_run()
         is_split = self.reduction.can_shard and self.options["mode"] == "update"
@@ -89,7 +89,7 @@ class Trial:
         self.clients = [Client(self.query, **self.options) for _ in range(3 if is_split else 2)]
 
     def new_run(self) -> Run:
-        return Run(self.query, self.schema, **self.options)
+        return Run(self.query, **self.options)
 
     def begin(self, expected: Found) -> None:
         for client in self.clients:
@@ -198,7 +198,7 @@ def test_the_definition_over_every_prefix(shard: int) -> None:
         of = trial(statement, numbers)
         if of is not None:
             events = events_of(statement, numbers, 12)
-            judged(of, events, partial(defined, of.query, of.schema), rounded=False)
+            judged(of, events, partial(defined, of.query), rounded=False)
             tried += 1
     assert tried > at_least(25)
 
@@ -218,9 +218,9 @@ def test_random_cores_over_every_prefix(family: Family) -> None:
 def test_types_over_every_prefix(select: str) -> None:
     """Wide decimals, whole numbers that no double is, days of a zone, and texts."""
     numbers = random.Random(seed(11))
-    query, schema = bound(select, TYPED)
-    statement = Statement(select, query, schema)
+    query = bound(select, TYPED)
+    statement = Statement(select, query, query.schema)
     for _ in range(case_count(4)):
         of = Trial(statement, numbers)
         events = events_of(statement, numbers, 14)
-        judged(of, events, partial(defined, query, schema), rounded=False)
+        judged(of, events, partial(defined, query), rounded=False)

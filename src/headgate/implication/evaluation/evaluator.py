@@ -98,7 +98,7 @@ class Evaluator:
         used = tuple(name for name in stream.names if name in names)
         boxes = None if method == "index" else _boxes(predicate)
         if boxes is None:
-            query = Query("predicate", (Source(stream.name, stream.name),), predicate)
+            query = Query("predicate", (Source(stream, stream.name),), predicate)
             index = get_index_class("auto").build(stream, [query])
             index.threads = 1
             return Evaluator(stream, used, "index", True, IndexFilter(index))

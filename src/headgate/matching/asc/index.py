@@ -56,7 +56,7 @@ class AscIndex(BaseIndex):
     >>> from headgate.queries import Source
     >>> from headgate.sql import parse_where
     >>> s = Stream("s", (Attribute("a", INT),))
-    >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
+    >>> big = Query("big", (Source(s, "s"),), parse_where("a > 10", s))
     >>> index = AscIndex.build(s, [big])
     >>> index.match([{"a": 11}, {"a": 3}, {"a": None}]).ids().to_pylist()
     [['big'], [], []]

@@ -50,7 +50,7 @@ def build_from_snapshot(snapshot: Snapshot, stream: Stream) -> KeyedIndex:
 def _find_filters(queries: EncodedQueries, schema: Schema, stream: Stream) -> npt.NDArray[np.bool_]:
     """Return, by query, whether it is a filter on the stream."""
     frames = frames_from(queries.frames, schema)
-    by_frame = [frame.kind == "filter" and frame.stream == stream.name for frame in frames]
+    by_frame = [frame.kind == "filter" and frame.stream_name == stream.name for frame in frames]
     return np.array(by_frame, np.bool_)[queries.frame]
 
 

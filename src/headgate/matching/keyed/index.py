@@ -40,7 +40,7 @@ class KeyedIndex(BaseIndex):
     >>> from headgate.sql import parse_where
     >>> from headgate.queries import Source
     >>> s = Stream("s", (Attribute("a", INT),))
-    >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
+    >>> big = Query("big", (Source(s, "s"),), parse_where("a > 10", s))
     >>> index = KeyedIndex.build(s, [big])
     >>> index.match([{"a": 11}, {"a": 3}, {"a": None}]).ids().to_pylist()
     [['big'], [], []]

@@ -124,7 +124,7 @@ class _Sorted:
     def add(self, query: Query, standing: Standing) -> None:
         if self.chosen is not None and query.id not in self.chosen:
             return
-        missing = [source.stream for source in query.sources if source.stream not in self.read]
+        missing = [s.stream.name for s in query.sources if s.stream.name not in self.read]
         windows = any(source.rows is not None for source in query.sources)
         if self.chosen is not None and (missing or windows):
             why = f"reads {missing[0]}, which this job does not" if missing else "has a row window"

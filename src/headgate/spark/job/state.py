@@ -124,7 +124,7 @@ class Runs:
         return found
 
     def _begun(self, one: Standing) -> Run:
-        run = Run(one.query, one.schema, mode=self._mode, expand=self._expand)
+        run = Run(one.query, mode=self._mode, expand=self._expand)
         state = self._before.get((one.id, one.definition))
         if state is not None:
             try:

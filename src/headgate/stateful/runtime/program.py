@@ -46,9 +46,9 @@ class Program:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.query, self.schema = plan.query, plan.schema
+        self.query, self.schema = plan.query, plan.query.schema
         self.sources = self.query.sources
-        self.streams = tuple(dict.fromkeys(source.stream for source in self.sources))
+        self.streams = tuple(dict.fromkeys(source.stream.name for source in self.sources))
         self.remembered = [Remembered(plan, part) for part in remembered_parts(plan)]
         self.bucketings: list[Bucketing] = [
             Chosen(store, plan.zone) if part.distinct else Counted(store)
@@ -89,7 +89,7 @@ class Program:
 
     def occurrences(self, stream: str) -> list[int]:
         named = stream.lower()
-        return [n for n, source in enumerate(self.sources) if source.stream.lower() == named]
+        return [n for n, source in enumerate(self.sources) if source.stream.name.lower() == named]
 
     def check_reads(self, stream: str) -> None:
         if not self.occurrences(stream):
@@ -100,7 +100,7 @@ class Program:
         """The attributes of a stream that are used, in declared order."""
         every = (
             *collect_columns(self.query.where),
-            *output_columns(self.query, self.schema),
+            *output_columns(self.query),
             *argument_columns(self.query),
         )
         sources = self.occurrences(stream)
@@ -164,14 +164,15 @@ def _ties(query: Query, branch: Branch) -> Sequence[Tie]:
     ]
 
 
-def program_of(query: Query, schema: Schema) -> Program:
+def program_of(query: Query) -> Program:
     """The program of a bounded query; a UsageError where it has none.
 
     Everybody gets one of their own, since it remembers the cells of values that it has seen.
     """
-    return Program(_plan(query, schema))
+    return Program(_plan(query, query.schema))
 
 
 @lru_cache(maxsize=1_000)
-def _plan(query: Query, schema: Schema) -> Plan:
-    return plan_to_run(query, schema)
+def _plan(query: Query, _: Schema) -> Plan:
+    # equal queries may read streams that are declared differently, so the schema is part of the key
+    return plan_to_run(query)

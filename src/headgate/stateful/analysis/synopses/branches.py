@@ -24,7 +24,6 @@ from headgate.queries import Query, attribute_of
 from headgate.schema import (
     Interval,
     Ordinal,
-    Schema,
     Type,
     ValueSet,
 )
@@ -52,7 +51,6 @@ class Branch:
     """A satisfiable alternative of the condition: its atoms, its case, and what follows."""
 
     query: Query
-    schema: Schema
     atoms: Alternative
     case: Case
     known: Closure
@@ -79,7 +77,7 @@ class Branch:
 
     def accepts_null(self, column: Column) -> bool:
         """May a row in which the column is NULL take part?"""
-        nullable = attribute_of(self.query, column, self.schema).nullable
+        nullable = attribute_of(self.query, column).nullable
         return nullable and (column in self.case.nulls or not self.is_asked(column))
 
     def accepts_values(self, column: Column) -> bool:
@@ -105,11 +103,11 @@ class Branch:
         return self.cells(column).cell(column.type.ordinal(value))
 
 
-def branches(query: Query, schema: Schema, cases: Sequence[Case]) -> tuple[Branch, ...]:
+def branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
     """The cases of an analysis, with what follows from them; without those that are never TRUE."""
-    reached = [(case, _reach(query, schema, case.atoms)) for case in cases]
+    reached = [(case, _reach(query, case.atoms)) for case in cases]
     return tuple(
-        Branch(query, schema, case.atoms, case, close(case.query), reach)
+        Branch(query, case.atoms, case, close(case.query), reach)
         for case, reach in reached
         if reach is not None
     )
@@ -130,10 +128,10 @@ def source_of(query: Query, column: Column) -> int:
     return next(n for n, s in enumerate(query.sources) if column.source in ("", s.alias))
 
 
-def _reach(query: Query, schema: Schema, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
+def _reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
     """The values that each column can have, given all conditions; None where there are none."""
     every = {column for atom in atoms for column in collect_columns(atom)}
-    domains = {column: attribute_of(query, column, schema).domain for column in every}
+    domains = {column: attribute_of(query, column).domain for column in every}
     narrowing = Narrowing(domains, frozenset())
     if not all(narrowing.assume(atom) for atom in atoms) or not narrowing.propagate():
         return None
