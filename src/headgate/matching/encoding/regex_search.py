@@ -39,7 +39,7 @@ class _Regex:
 class RegexSearch:
     """A search for the RLIKE patterns that match a text, each under the numbers given for it.
 
-    Guarantee: exactly those of which `pattern.compiled.matches` says so; as there, half of a
+    Guarantee: exactly those of which `pattern.matcher.matches` says so; as there, half of a
     surrogate pair in a text is an error. Patterns that are large together are divided among
     automata, each of which passes over the text once.
 

@@ -23,7 +23,7 @@ NumberedPatterns = list[tuple[int, Pattern]]
 class TextSearch:
     """A search for the patterns that match a text; a pattern's number is its place in the list.
 
-    Guarantee: exactly those of which `pattern.compiled.matches` says so, in ascending order.
+    Guarantee: exactly those of which `pattern.matcher.matches` says so, in ascending order.
 
     >>> patterns = [Pattern("ILIKE", "%É%"), Pattern("RLIKE", "^[a-c]"), Pattern("LIKE", "b%")]
     >>> starts, numbers = TextSearch(patterns).match(["bé", "É", "x"])
@@ -71,9 +71,9 @@ def _prepare_rlike(patterns: NumberedPatterns) -> Search:
 
 def _parsed_like(pattern: Pattern) -> LikePattern:
     """Return a LIKE pattern as the binder has parsed it; parsing again takes much longer."""
-    compiled = pattern.matcher
-    assert isinstance(compiled, LikePattern)
-    return compiled
+    matcher = pattern.matcher
+    assert isinstance(matcher, LikePattern)
+    return matcher
 
 
 def _group(numbered: Iterable[tuple[int, T]]) -> dict[T, list[int]]:
