@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.workloads.conjunctions import bound_queries
-from benchmarks.workloads.flights import flights
 from benchmarks.workloads.selection_ranges import SelectionSpec, selection_usage
 from benchmarks.workloads.selections import SELECTION_SETS
+from examples.flights.prepare import read_flights
 from headgate.errors import UsageError
 from headgate.queries import Query
 from headgate.schema import DOUBLE, INT, STRING, Attribute, Stream, Type
@@ -133,15 +133,15 @@ def _literal(value: Any) -> str:
 
 def _clause(columns: list[_Column], matching: float, random: Random) -> str:
     """Of so many attempts the first that few enough rows satisfy, or else that the fewest do."""
-    least, found = 1.0, list[_Range]()
+    least, ranges = 1.0, list[_Range]()
     for _ in range(ATTEMPTS):
         drawn = _drawn(columns, matching, random)
         share = float(np.mean(np.all([part.holds() for part in drawn], axis=0)))
         if share <= least:
-            least, found = share, drawn
+            least, ranges = share, drawn
         if least <= MOST:
             break
-    return " AND ".join(part.predicate(random.random() < 0.5) for part in found)
+    return " AND ".join(part.predicate(random.random() < 0.5) for part in ranges)
 
 
 def _drawn(columns: list[_Column], matching: float, random: Random) -> list[_Range]:
@@ -250,7 +250,7 @@ def connection_selections(directory: str | PathLike[str], *, seed: int) -> RealS
 
 def flight_selections(count: int | None = None, *, seed: int) -> RealSelections:
     """50 queries on 15 attributes of all flights, or of `count` that are spread over the year."""
-    table = flights(count).select(FLIGHT_ATTRIBUTES)
+    table = read_flights(count).select(FLIGHT_ATTRIBUTES)
     types = (STRING if pa.types.is_string(field.type) else INT for field in table.schema)
     stream = Stream("flights", tuple(map(Attribute, FLIGHT_ATTRIBUTES, types)))
     return _selections(stream, table, FLIGHT_ATTRIBUTES, seed)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from headgate.matching.be_tree.kernels.match import Bitmap, fill_rows
 from headgate.matching.be_tree.kernels.pools import PredicateArrays
 from headgate.matching.be_tree.values import MAX_POINT, MIN_POINT, fits_in_64_bits
-from headgate.matching.encoding.code_book import Regions, look_up_table
+from headgate.matching.encoding.code_book import Regions, build_look_up_table
 from headgate.predicate import Atom, Column, Within
 from headgate.snapshot.arrays.selection import ranges
 
@@ -67,7 +67,9 @@ def build_block(
     greatest = len(cuts) + 1
     low_code = np.where(low == MIN_POINT, 1, np.searchsorted(cuts, low) + 2)
     high_code = np.where(high == MAX_POINT, greatest, np.searchsorted(cuts, high, side="right") + 1)
-    return Block(Regions(column, cuts, look_up_table(cuts)), numbers, owner, low_code, high_code)
+    return Block(
+        Regions(column, cuts, build_look_up_table(cuts)), numbers, owner, low_code, high_code
+    )
 
 
 def _build_block_from_cuts(column: Column, numbers: Numbers, atoms: Sequence[Atom | None]) -> Block:

@@ -17,7 +17,7 @@ from headgate.matching.be_tree.values import to_key, to_point
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.encoding.kernels import group_by_row
 from headgate.matching.encoding.text_search import TextSearch
-from headgate.matching.scan import compared
+from headgate.matching.scan import compare_columns
 from headgate.predicate import Atom, Column, Compare, IsNull, Matches
 
 Numbers = npt.NDArray[np.int64]
@@ -95,11 +95,11 @@ class EventReader:
             yield _pair_with(np.flatnonzero(absent), number)
         for number, atom in self._compared:
             assert isinstance(atom, Compare)
-            truth = compared(atom, columns.whole(atom.left), columns.whole(atom.right))
+            truth = compare_columns(atom, columns.whole(atom.left), columns.whole(atom.right))
             yield _pair_with(np.flatnonzero(truth), number)
         for column, numbers, refusing, search in self._patterns:
             here, coded = columns.present(column)
-            starts, matched = search.matched(coded.ranked or [])
+            starts, matched = search.match(coded.ranked or [])
             # Each distinct text is searched once; NOT LIKE is TRUE where its pattern is absent.
             for rank in range(len(starts) - 1):
                 truth = refusing.copy()

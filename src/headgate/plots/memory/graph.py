@@ -14,7 +14,7 @@ from headgate.errors import ExpansionTooLarge, UsageError
 from headgate.plots.memory.limits import Constant, limits
 from headgate.predicate import IsNull, Within
 from headgate.predicate.answer import Answer
-from headgate.sql import Places, places, render_predicate
+from headgate.sql import Places, find_places, render_predicate
 from headgate.stateful.analysis.blame import written_path
 from headgate.stateful.analysis.cases.alternatives import coarse, fine
 from headgate.stateful.analysis.cases.case import Case, aggregates, case_of
@@ -115,7 +115,7 @@ def predicate_graph(verdict: Verdict) -> PredicateGraph:
     )
     edges = {_edge(c, place, is_guilty=c in guilty_edges) for c in core.comparisons}
     headline, sentence = _told(verdict)
-    found = places(query)
+    found = find_places(query)
     alternative = f"Alternative {number} of {count} of its condition." if count > 1 else ""
     nulls = (render_predicate(IsNull(column)) for column in shown.nulls)
     return PredicateGraph(

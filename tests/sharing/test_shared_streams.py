@@ -17,10 +17,11 @@ from headgate.plots.network.lanes import (
     choose_colours,
     make_lanes,
 )
-from headgate.sharing.courses import list_shared_streams
+from headgate.sharing.decisions import Strategy
 from headgate.sharing.plan import Plan, make_plan
-from headgate.sharing.planner import Planner, PublishedStream, Strategy
-from headgate.sharing.sampled import SampledStream
+from headgate.sharing.planner import Planner
+from headgate.sharing.sampled_stream import PublishedStream, SampledStream
+from headgate.sharing.shared_streams import list_shared_streams
 
 
 def planned(strategy: Strategy, queries: int = 40) -> Plan:

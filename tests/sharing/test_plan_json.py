@@ -9,18 +9,17 @@ import pyarrow as pa
 import pytest
 
 from headgate.errors import NetworkError, UsageError
-from headgate.sharing.applications import (
+from headgate.sharing.decisions import Method, Strategy
+from headgate.sharing.network import Link, Network, Node
+from headgate.sharing.plan import Delivery, Plan, make_plan
+from headgate.sharing.plan_execution import (
     application_names,
     find_entering_streams,
     find_receiver,
     resolve_application,
+    run_plan,
 )
-from headgate.sharing.content import Method
-from headgate.sharing.network import Link, Network, Node
-from headgate.sharing.plan import Delivery, Plan, make_plan
-from headgate.sharing.plan_file import plan_from_json, plan_to_json
-from headgate.sharing.planner import Strategy
-from headgate.sharing.walk import run_plan, run_plan_from
+from headgate.sharing.plan_json import plan_from_json, plan_to_json
 from tests.boundaries import STREAM
 from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, planner, rows, steps
@@ -73,7 +72,9 @@ def together(plan: Plan, table: pa.Table) -> dict[str, pa.Table]:
     ]
     while waiting:
         application, flow, arrived = waiting.pop()
-        for one, carried in run_plan_from(plan, STREAM.name, flow, arrived, application):
+        for one, carried in run_plan(
+            plan, STREAM.name, arrived, flow=flow, application=application
+        ):
             if isinstance(one, Delivery):
                 assert plan.network.nodes[one.node].application == application
                 assert one.query.id not in given
@@ -86,11 +87,13 @@ def together(plan: Plan, table: pa.Table) -> dict[str, pa.Table]:
 def test_which_application_is_meant() -> None:
     unnamed = Network.of([Node("A"), Node("P", is_thin=True)], [Link(("A", "P"))])
     assert resolve_application(unnamed, None) == ""
-    with pytest.raises(UsageError, match="no application `x`: the nodes of the network have none"):
+    with pytest.raises(
+        UsageError, match="no application `x`: the network file names no applications"
+    ):
         resolve_application(unnamed, "x")
     two = Network.of([Node("A", application="x"), Node("B", application="y")], [Link(("A", "B"))])
     assert resolve_application(two, "y") == "y"
-    with pytest.raises(UsageError, match="say which of them this is"):
+    with pytest.raises(UsageError, match="say which of them to run"):
         resolve_application(two, None)
     with pytest.raises(UsageError, match="no application `z` in the network"):
         resolve_application(two, "z")

@@ -1,7 +1,7 @@
 """A plan as people see it: streams that keep their content over several links.
 
-A course begins at a source, or where a filter takes it out of another course, and goes on as long
-as nothing more is left out.
+A shared stream begins at a source, or where a filter takes it out of another one, and goes on as
+long as nothing more is filtered out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from headgate.predicate import Column, Predicate
 from headgate.sharing.plan import Delivery, Flow, Origin, Plan
-from headgate.sharing.sampled import Estimate
+from headgate.sharing.sampled_stream import Estimate
 
 Part = Flow | Delivery
 Names = tuple[str, ...]
@@ -19,11 +19,26 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class SharedStream:
-    """The rows for which `where` is TRUE, all where it is None, on their way over `links`.
+    """The rows for which `where` is TRUE, or all where it is None, on their way over `links`.
 
-    `of` is the number of the course that it is taken from; a source has none, and a tap has one
-    that is no source. `members` are the queries whose conditions make it, several where it was
-    widened; `serves` are all that get rows by it, and `results` those that need no other filter.
+    Attributes
+    ----------
+    number, taken_from
+        Its number, and that of the stream that it is filtered out of; None for a source.
+    is_tap
+        Whether it is taken out of another shared stream, not out of a source.
+    stream
+        The name of the declared stream.
+    nodes, links
+        The nodes on its way, and the numbers of the links between them.
+    where, columns
+        What it carries.
+    members
+        The queries whose conditions make it; more than one where it was widened.
+    serves, results
+        All queries that get rows by it, and those that need no other filter.
+    rows, row_bytes
+        Rows per second, and the bytes of a row.
     """
 
     number: int
@@ -42,30 +57,51 @@ class SharedStream:
 
     @property
     def bytes(self) -> Estimate:
-        """A second."""
+        """Bytes per second."""
         return self.rows.scale(self.row_bytes)
 
     @property
     def bytes_moved(self) -> float:
-        """Bytes a second, over all links."""
+        """Bytes per second, added up over all links."""
         return self.bytes.value * len(self.links)
 
     @property
     def is_source(self) -> bool:
+        """Whether it is a declared stream as it enters."""
         return self.taken_from is None
 
     @property
     def is_widened(self) -> bool:
+        """Whether it holds the rows of more than one query."""
         return len(self.members) > 1
 
 
 def list_shared_streams(plan: Plan) -> tuple[SharedStream, ...]:
-    """The sources first, then each course after the one that it is taken from."""
+    """Return the streams of a plan: sources first, then each after the one that it is taken from.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+
+    Returns
+    -------
+    tuple of SharedStream
+        The streams, numbered by position.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> file = hg.sharing.read_network("examples/sky/network.toml")
+    >>> plan = hg.sharing.make_plan(hg.sharing.plan_network(file))
+    >>> [(stream.nodes, stream.members) for stream in hg.sharing.list_shared_streams(plan)][1]
+    (('SP4', 'SP5', 'SP1'), ('vela', 'vela_north'))
+    """
     return tuple(_StreamBuilder(plan).build())
 
 
 class _StreamBuilder:
-    """Puts flows and deliveries into courses, by number; those of sources have no parts."""
+    """Joins flows and deliveries into streams, by number; those of sources have no parts."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -80,7 +116,7 @@ class _StreamBuilder:
             self._add_part(delivery, delivery.flow)
 
     def _add_part(self, part: Part, parent: int | None) -> int:
-        """Go on with the course that ends here with this content, or begin another."""
+        """Extend the stream that ends here with this content, or begin one; return its number."""
         if parent is None:
             before = self.source_of[part.stream]
         else:
@@ -94,6 +130,7 @@ class _StreamBuilder:
         return len(self.parts) - 1
 
     def build(self) -> Iterator[SharedStream]:
+        """Yield all streams by number."""
         for number, (parts, of) in enumerate(zip(self.parts, self.taken_from, strict=True)):
             if of is None:
                 yield self._build_source(number, self.origins[number])
@@ -142,7 +179,7 @@ class _StreamBuilder:
         )
 
     def _describe_part(self, part: Part) -> tuple[Predicate | None, Names, Names, Names]:
-        """Condition, columns, and whom they are of and for."""
+        """Return condition, columns, members and served queries of a flow or delivery."""
         if isinstance(part, Flow):
             return part.where, part.columns, part.members, part.serves
         stream = self.plan.origins[part.stream].stream

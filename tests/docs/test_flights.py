@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import headgate as hg
-from benchmarks.workloads import flight_lines, flight_queries, flights
+from examples.flights.prepare import format_lines, generate_queries, read_flights
 from headgate.events import read_events
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "flights"
@@ -25,23 +25,23 @@ COUNT = 2_000
 
 @pytest.fixture(scope="module")
 def sample() -> pa.Table:
-    return flights(5_000)
+    return read_flights(5_000)
 
 
 def generated(directory: Path, count: int = COUNT) -> Path:
     file = directory / "generated.jsonl"
     with file.open("w") as lines:
-        for id, where in flight_queries(count, seed=1):
+        for id, where in generate_queries(count, seed=1):
             lines.write(json.dumps({"id": id, "stream": "flights", "where": where}) + "\n")
     return file
 
 
 def test_seed() -> None:
     """The same seed gives the same queries, and a longer run begins with the shorter one."""
-    first = list(flight_queries(500, seed=5))
-    assert first == list(flight_queries(500, seed=5))
-    assert first == list(islice(flight_queries(COUNT, seed=5), 500))
-    assert first != list(flight_queries(500, seed=6))
+    first = list(generate_queries(500, seed=5))
+    assert first == list(generate_queries(500, seed=5))
+    assert first == list(islice(generate_queries(COUNT, seed=5), 500))
+    assert first != list(generate_queries(500, seed=6))
 
 
 def test_every_query_can_match(tmp_path: Path) -> None:
@@ -62,14 +62,14 @@ def test_selectivity(tmp_path: Path, sample: pa.Table) -> None:
 def test_readable_queries() -> None:
     """Over the whole year all readable queries match, but for the two that should not."""
     queries = hg.read_queries(SCHEMA, READABLE)
-    matched = set(hg.build_index(queries).match(flights()).ids().flatten().to_pylist())
+    matched = set(hg.build_index(queries).match(read_flights()).ids().flatten().to_pylist())
     assert set(queries.ids) - matched == {"lost_a_day", "night_curfew"}
 
 
 def test_lines(tmp_path: Path, sample: pa.Table) -> None:
     """Every flight fits the schema and comes back from its line as it was."""
     file = tmp_path / "flights.jsonl"
-    file.write_text("".join(f"{line}\n" for line in flight_lines(sample)))
+    file.write_text("".join(f"{line}\n" for line in format_lines(sample)))
     stream = hg.read_queries(SCHEMA).schema.stream("flights")
     batches = list(read_events(file, stream))
     assert [letter for batch in batches for letter in batch.dead] == []
@@ -79,12 +79,12 @@ def test_lines(tmp_path: Path, sample: pa.Table) -> None:
 
 def test_flights() -> None:
     """All flights of the year are there, in order; a smaller number is spread over the months."""
-    year = flights()
+    year = read_flights()
     assert year.num_rows == 336_776
     assert year["dep_time"].null_count == 8_255
     assert year.sort_by("time_hour").equals(year)
     assert year["time_hour"][0].as_py() == datetime(2013, 1, 1, 10, tzinfo=UTC)
-    few = flights(120)
+    few = read_flights(120)
     assert few.num_rows == 120
     assert set(few["month"].to_pylist()) == set(range(1, 13))
 

@@ -1,7 +1,7 @@
-"""A plan as a text of JSON, which is read back as it was: to be kept, and sent with what it plans.
+"""A plan as JSON text, to be stored and sent along with the rows that it routes.
 
-Streams and conditions are SQL in it. What a flow wants is told by the queries that it is for; only
-a condition that was relaxed is written out.
+Streams and conditions are SQL in it. The condition of a flow follows from the queries that it is
+for; only a relaxed condition is written out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.plan import Delivery, Flow, Origin, Plan
-from headgate.sharing.sampled import Estimate
+from headgate.sharing.sampled_stream import Estimate
 from headgate.snapshot.schema_text import read_schema, schema_text
 from headgate.sql import Script, parse_where, render_predicate, render_select
 
@@ -24,9 +24,9 @@ JsonObject = Mapping[str, Any]
 
 
 def plan_to_json(plan: Plan) -> str:
-    """All of a plan but how it was come to: decisions, and what else queries carry."""
+    """Write a plan without its decisions and the metadata of its queries."""
     queries = {one.query.id: one.query for one in plan.deliveries}
-    told = {
+    fields = {
         "schema": schema_text(Schema(tuple(one.stream for one in plan.origins.values()))),
         "nodes": [[one.name, one.is_thin, one.application] for one in plan.network.nodes.values()],
         "links": [
@@ -36,27 +36,27 @@ def plan_to_json(plan: Plan) -> str:
         "flows": [_flow_to_json(one, queries) for one in plan.flows],
         "deliveries": [_delivery_to_json(one) for one in plan.deliveries],
     }
-    return json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def plan_from_json(text: str) -> Plan:
-    """The plan that a text tells of."""
-    told = json.loads(text)
-    schema = read_schema(told["schema"])
-    nodes = [Node(*one) for one in told["nodes"]]
+    """Read a plan back from its text."""
+    fields = json.loads(text)
+    schema = read_schema(fields["schema"])
+    nodes = [Node(*one) for one in fields["nodes"]]
     links = [
         Link((one, other), cost, math.inf if bandwidth is None else bandwidth)
-        for one, other, cost, bandwidth in told["links"]
+        for one, other, cost, bandwidth in fields["links"]
     ]
-    origins = [_origin_from_json(one, schema) for one in told["origins"]]
-    deliveries = tuple(_delivery_from_json(one, schema) for one in told["deliveries"])
+    origins = [_origin_from_json(one, schema) for one in fields["origins"]]
+    deliveries = tuple(_delivery_from_json(one, schema) for one in fields["deliveries"])
     queries = {one.query.id: one.query for one in deliveries}
     return Plan(
         Network.of(nodes, links),
         {one.stream.name: one for one in origins},
         tuple(
             _flow_from_json(one, number, queries, schema)
-            for number, one in enumerate(told["flows"])
+            for number, one in enumerate(fields["flows"])
         ),
         deliveries,
         (),
@@ -74,12 +74,12 @@ def _origin_to_json(origin: Origin) -> JsonObject:
     }
 
 
-def _origin_from_json(told: JsonObject, schema: Schema) -> Origin:
-    return Origin(**{**told, "stream": schema.stream(told["stream"])})
+def _origin_from_json(fields: JsonObject, schema: Schema) -> Origin:
+    return Origin(**{**fields, "stream": schema.stream(fields["stream"])})
 
 
 def _flow_to_json(flow: Flow, queries: Mapping[str, Query]) -> JsonObject:
-    told = {
+    fields = {
         "parent": flow.parent,
         "stream": flow.stream,
         "link": flow.link,
@@ -93,34 +93,34 @@ def _flow_to_json(flow: Flow, queries: Mapping[str, Query]) -> JsonObject:
         "filtered": flow.is_filtered,
     }
     if flow.where is None:
-        return {**told, "everything": True}
+        return {**fields, "everything": True}
     if flow.where != _unite_members(flow.members, queries):
-        return {**told, "relaxed": render_predicate(flow.where)}
-    return told
+        return {**fields, "relaxed": render_predicate(flow.where)}
+    return fields
 
 
 def _flow_from_json(
-    told: JsonObject, number: int, queries: Mapping[str, Query], schema: Schema
+    fields: JsonObject, number: int, queries: Mapping[str, Query], schema: Schema
 ) -> Flow:
     where: Predicate | None = None
-    if "relaxed" in told:
-        where = parse_where(told["relaxed"], schema.stream(told["stream"]))
-    elif not told.get("everything"):
-        where = _unite_members(told["members"], queries)
+    if "relaxed" in fields:
+        where = parse_where(fields["relaxed"], schema.stream(fields["stream"]))
+    elif not fields.get("everything"):
+        where = _unite_members(fields["members"], queries)
     return Flow(
         number,
-        told["parent"],
-        told["stream"],
-        told["link"],
-        told["start"],
-        told["end"],
+        fields["parent"],
+        fields["stream"],
+        fields["link"],
+        fields["start"],
+        fields["end"],
         where,
-        tuple(told["columns"]),
-        tuple(told["members"]),
-        tuple(told["serves"]),
-        Estimate(*told["rows"]),
-        told["row_bytes"],
-        told["filtered"],
+        tuple(fields["columns"]),
+        tuple(fields["members"]),
+        tuple(fields["serves"]),
+        Estimate(*fields["rows"]),
+        fields["row_bytes"],
+        fields["filtered"],
     )
 
 
@@ -139,25 +139,25 @@ def _delivery_to_json(delivery: Delivery) -> JsonObject:
     }
 
 
-def _delivery_from_json(told: JsonObject, schema: Schema) -> Delivery:
+def _delivery_from_json(fields: JsonObject, schema: Schema) -> Delivery:
     return Delivery(
-        _query_from_json(told["query"], told["select"], schema),
-        told["stream"],
-        told["node"],
-        told["target"],
-        told["flow"],
-        told["link"],
-        Estimate(*told["rows"]),
-        told["row_bytes"],
-        told["filtered"],
+        _query_from_json(fields["query"], fields["select"], schema),
+        fields["stream"],
+        fields["node"],
+        fields["target"],
+        fields["flow"],
+        fields["link"],
+        Estimate(*fields["rows"]),
+        fields["row_bytes"],
+        fields["filtered"],
     )
 
 
 def _query_from_json(query_id: str, select: str, schema: Schema) -> Query:
-    """The id may be one that SQL has no way to write."""
-    found = Script(schema).read_statement(f"CREATE QUERY q AS {select}")
-    assert isinstance(found, Query)
-    return Query(query_id, found.sources, found.where, found.outputs)
+    """Read a query; its id may be one that SQL cannot write."""
+    query = Script(schema).read_statement(f"CREATE QUERY q AS {select}")
+    assert isinstance(query, Query)
+    return Query(query_id, query.sources, query.where, query.outputs)
 
 
 def _unite_members(members: tuple[str, ...] | list[str], queries: Mapping[str, Query]) -> Predicate:
