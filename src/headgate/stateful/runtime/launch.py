@@ -11,7 +11,7 @@ from headgate.sql import Rejected, Script
 from headgate.sql.lexer import statements, tokens
 from headgate.stateful.runtime.admission import has_windows
 from headgate.stateful.runtime.running_query import Invalid, Mode, Run
-from headgate.stateful.runtime.windows import WindowedRun
+from headgate.stateful.runtime.windowed_query import WindowedRun
 
 _NAME = "query"
 
