@@ -42,7 +42,7 @@ from headgate.schema import (
     Type,
     Value,
 )
-from headgate.sql import literal
+from headgate.sql import render_literal
 
 # Attributes of every type with very many values, whose i-th value is known as text and as array.
 #
@@ -318,7 +318,7 @@ def _listed(clause: _Clause, attribute: MixedAttribute, size: int) -> Leaf:
     ranks: dict[int, None] = {}
     while len(ranks) < size:
         ranks[clause.dice.whole(0, attribute.values.count - 1)] = None
-    listed = ", ".join(literal(attribute.values.at(rank)) for rank in ranks)
+    listed = ", ".join(render_literal(attribute.values.at(rank)) for rank in ranks)
     if size == 1:
         return _pair(attribute.name, "=", listed)
     return Leaf(f"{attribute.name} IN ({listed})", f"{attribute.name} NOT IN ({listed})")
@@ -329,15 +329,15 @@ def _ranged(clause: _Clause, attribute: MixedAttribute, size: int) -> Leaf:
     name, total, at = attribute.name, attribute.values.count, attribute.values.at
     kind = clause.dice.whole(0, 5)
     if kind == 0:
-        return _pair(name, "<", literal(at(size)))
+        return _pair(name, "<", render_literal(at(size)))
     if kind == 1:
-        return _pair(name, "<=", literal(at(size - 1)))
+        return _pair(name, "<=", render_literal(at(size - 1)))
     if kind == 2:
-        return _pair(name, ">=", literal(at(total - size)))
+        return _pair(name, ">=", render_literal(at(total - size)))
     if kind == 3:
-        return _pair(name, ">", literal(at(total - size - 1)))
+        return _pair(name, ">", render_literal(at(total - size - 1)))
     start = clause.dice.whole(0, total - size)
-    ends = f"{literal(at(start))} AND {literal(at(start + size - 1))}"
+    ends = f"{render_literal(at(start))} AND {render_literal(at(start + size - 1))}"
     return Leaf(f"{name} BETWEEN {ends}", f"{name} NOT BETWEEN {ends}")
 
 

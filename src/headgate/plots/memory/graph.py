@@ -15,7 +15,7 @@ from headgate.errors import ExpansionTooLarge, UsageError
 from headgate.predicate import Column, IsNull, Within
 from headgate.predicate.answer import Answer
 from headgate.schema import Boolean, Interval, Ordinal, Type, ValueSet, successor
-from headgate.sql import Places, literal, places, render_predicate
+from headgate.sql import Places, find_places, render_literal, render_predicate
 from headgate.stateful.analysis.cases.alternatives import coarse, fine
 from headgate.stateful.analysis.cases.case import Case, aggregates, case_of
 from headgate.stateful.analysis.diagnosis import written_path
@@ -116,7 +116,7 @@ def predicate_graph(verdict: Verdict) -> PredicateGraph:
     )
     edges = {_edge(c, place, is_guilty=c in guilty_edges) for c in core.comparisons}
     headline, sentence = _told(verdict)
-    found = places(query)
+    found = find_places(query)
     alternative = f"Alternative {number} of {count} of its condition." if count > 1 else ""
     nulls = (render_predicate(IsNull(column)) for column in shown.nulls)
     return PredicateGraph(
@@ -282,7 +282,7 @@ def _rendered(interval: Interval, type_: Type) -> Constant:
 
 
 def _constant(type_: Type, ordinal: Ordinal | None) -> str:
-    return _bare(literal(type_.value(ordinal)))
+    return _bare(render_literal(type_.value(ordinal)))
 
 
 def _bare(constant: str) -> str:

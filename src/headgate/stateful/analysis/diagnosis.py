@@ -9,7 +9,7 @@ from typing import Any
 from headgate.predicate import Column, Compare
 from headgate.queries import Aggregate, Query
 from headgate.sql import render_predicate
-from headgate.sql.places import Place, Places, places
+from headgate.sql.places import Place, Places, find_places
 from headgate.stateful.analysis.cases.case import Case
 from headgate.stateful.analysis.faults import Fault
 from headgate.stateful.analysis.theory.checker import Join
@@ -53,7 +53,7 @@ def blame(query: Query, case: Case, fault: Fault) -> Blame:
     for join in violation.joins:
         columns += [case.columns[join.left], case.columns[join.right]]
     compares = list(dict.fromkeys(c for path in joins for c in path))
-    found = places(query)
+    found = find_places(query)
     stream = query.sources[violation.source].alias
     return Blame(
         fault.theorem,

@@ -27,7 +27,7 @@ from headgate.predicate import (
 )
 from headgate.predicate.atoms import MIRROR
 from headgate.predicate.narrowing import prefix_range
-from headgate.queries import Aggregate, Query, attribute_of
+from headgate.queries import Aggregate, Query, find_attribute
 from headgate.schema import (
     EVERYTHING,
     Type,
@@ -207,7 +207,7 @@ def _collected(query: Query, atoms: Alternative) -> _Collected | None:
     def narrow(column: Column, values: ValueSet) -> None:
         known = sets.get(column)
         if known is None:
-            known = attribute_of(query, column).domain
+            known = find_attribute(query, column).domain
         sets[column] = known.intersection(values)
 
     for atom in atoms:
@@ -231,13 +231,13 @@ def _collected(query: Query, atoms: Alternative) -> _Collected | None:
             narrow(atom.column, texts)
             unseen += [] if exact else [atom]
     for column in (*output_columns(query), *argument_columns(query)):
-        if column not in sets and attribute_of(query, column).domain.is_empty:
+        if column not in sets and find_attribute(query, column).domain.is_empty:
             nulls.add(column)
         if column not in nulls:
             narrow(column, EVERYTHING)
     if any(values.is_empty for values in sets.values()) or any(c in sets for c in nulls):
         return None
-    if not all(attribute_of(query, column).nullable for column in nulls):
+    if not all(find_attribute(query, column).nullable for column in nulls):
         return None
     return _Collected(sets, tuple(comparisons), frozenset(nulls), tuple(unseen))
 

@@ -17,7 +17,7 @@ from headgate.predicate import (
     collect_columns,
 )
 from headgate.predicate.narrowing import Narrowing
-from headgate.queries import Query, attribute_of
+from headgate.queries import Query, find_attribute
 from headgate.schema import (
     Interval,
     Ordinal,
@@ -74,7 +74,7 @@ class Branch:
 
     def accepts_null(self, column: Column) -> bool:
         """May a row in which the column is NULL take part?"""
-        nullable = attribute_of(self.query, column).nullable
+        nullable = find_attribute(self.query, column).nullable
         return nullable and (column in self.case.nulls or not self.is_asked(column))
 
     def accepts_values(self, column: Column) -> bool:
@@ -113,7 +113,7 @@ def branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
 def _reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
     """The values that each column can have, given all conditions; None where there are none."""
     every = {column for atom in atoms for column in collect_columns(atom)}
-    domains = {column: attribute_of(query, column).domain for column in every}
+    domains = {column: find_attribute(query, column).domain for column in every}
     narrowing = Narrowing(domains, frozenset())
     if not all(narrowing.assume(atom) for atom in atoms) or not narrowing.propagate():
         return None

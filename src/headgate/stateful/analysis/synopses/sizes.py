@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headgate.predicate import Column
-from headgate.queries import attribute_of
+from headgate.queries import find_attribute
 from headgate.schema import Boolean, Date, DecimalType, Double, Integer, String, Type
 from headgate.stateful.analysis.cases.case import source_of
 from headgate.stateful.analysis.synopses.cells import Cells
@@ -82,7 +82,7 @@ class Lengths:
             return None
         stream = self.plan.query.sources[source_of(self.plan.query, column)].stream.name
         of = [b for b in self.plan.branches if b.accepts_values(column)]
-        attribute = attribute_of(self.plan.query, column)
+        attribute = find_attribute(self.plan.query, column)
         cells = [b.cells(column) for b in of] or [Cells(column.type, attribute.domain, ())]
         longest = [each.longest() for each in cells]
         found = [length for length in longest if length is not None]
