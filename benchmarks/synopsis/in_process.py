@@ -78,8 +78,8 @@ def _run() -> Push:
     run = Run(CASES[0].query())
 
     def push(stream: str, table: pa.Table) -> dict[int, int]:
-        found = run.push(stream, table)
-        return dict(sorted(zip(*(c.to_pylist() for c in found.columns), strict=True)))
+        results = run.push(stream, table)
+        return dict(sorted(zip(*(c.to_pylist() for c in results.columns), strict=True)))
 
     return push
 
@@ -91,9 +91,9 @@ def _by_hand() -> Push:
         values = table.column(0).to_numpy()
         kept = values[(values >= LOW) & (values <= HIGH)]
         new = np.bincount(kept, minlength=HIGH + 1)
-        found = new * counts["T" if stream == "S" else "S"]
+        results = new * counts["T" if stream == "S" else "S"]
         counts[stream] += new
-        return {int(value): int(found[value]) for value in np.flatnonzero(found)}
+        return {int(value): int(results[value]) for value in np.flatnonzero(results)}
 
     return push
 
