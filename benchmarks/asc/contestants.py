@@ -71,7 +71,7 @@ def adaptive(work: Selections, **options: Any) -> Build:
         from headgate.matching.asc.index import AscIndex
         from headgate.matching.asc.options import AscOptions
 
-        index = AscIndex.of(work.stream, work.queries, AscOptions(**options))
+        index = AscIndex.build(work.stream, work.queries, AscOptions(**options))
         index.threads = 1
         return index
 
@@ -84,11 +84,11 @@ def in_order(work: Selections, sequence: tuple[int, ...], **options: Any) -> Bui
     def build() -> Matching:
         from headgate.matching.asc.index import AscIndex
         from headgate.matching.asc.options import AscOptions
-        from headgate.matching.asc.order import Order
+        from headgate.matching.asc.order import EvaluationOrder
 
         fixed = AscOptions(sequence="fixed", **options)
-        index = AscIndex.of(work.stream, work.queries, fixed)
-        index.threads, index.order = 1, Order(sequence)
+        index = AscIndex.build(work.stream, work.queries, fixed)
+        index.threads, index.order = 1, EvaluationOrder(sequence)
         return index
 
     return build

@@ -24,7 +24,7 @@ from headgate.matching.keyed.kernels.match import match
 from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.testing import check_index
-from tests.matching.ways import found_by
+from tests.matching.ways import forced_way
 
 Workload = tuple[Stream, list[Query], pa.Table]
 
@@ -60,7 +60,7 @@ def ranges() -> Workload:
 def same_as_scan(workload: Workload, way: str) -> tuple[int, Counter[str]]:
     """The matches, and where the queries are; with several parts and removed queries too."""
     stream, queries, events = workload
-    with found_by(way):
+    with forced_way(way):
         index, scan = KeyedIndex.build(stream, queries[:-40]), ScanIndex.build(stream, queries)
         index.match(events)
         for late in queries[-40:]:
@@ -79,7 +79,7 @@ def bitmaps_same_as_scan(workload: Workload) -> int:
     """In an order that is found anew all the time."""
     stream, queries, events = workload
     options = AscOptions(period=20, threshold=0, fewest=1, sample=20)
-    index, scan = AscIndex.of(stream, queries, options), ScanIndex.build(stream, queries)
+    index, scan = AscIndex.build(stream, queries, options), ScanIndex.build(stream, queries)
     index.match(events)
     found, expected = index.match(events).in_order(), scan.match(events)
     assert found.offsets.tolist() == expected.offsets.tolist()
