@@ -251,9 +251,8 @@ class Bitmaps:
                 construct.add(slot, atom)
             return
         accepted = _find_accepted(construct, [atom for _, atom in atoms])
-        flat = np.array([ends for intervals in accepted for ends in intervals], np.int64).reshape(
-            -1, 2
-        )
+        ends = [interval for intervals in accepted for interval in intervals]
+        low, high = np.array(ends, np.int64).reshape(-1, 2).T.copy()
         start = np.cumsum([0, *map(len, accepted)], dtype=np.int64)
         clear_rejected(self.bits, construct.rows, slots, start, low, high)
 

@@ -18,8 +18,8 @@ event's attributes; here all six are exact, as those two look at every partition
 implication: `a = 1` is in the containment of `a < 5 AND b = 2`, though it does not imply it.
 
 With OR, a query or an event has more than one conjunction. Stabbing and symmetric matching ask for
-one pair of them. Containment asks for every conjunction of the query, and enclosure for every one of
-the event; the other side must be a single one, as a union may cover what none of its parts does.
+one pair of them. Containment asks for every conjunction of the query, and enclosure for every one
+of the event; the other side must be a single one, as a union may cover what none of its parts does.
 """
 
 from __future__ import annotations
