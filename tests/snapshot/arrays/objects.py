@@ -135,7 +135,7 @@ def predicates(sources: tuple[Source, ...]) -> st.SearchStrategy[Predicate]:
 def queries(draw: Any) -> Query:
     """Filters, projections, joins and aggregates, under any id and with any metadata."""
     sources = draw(st.sampled_from(ALONE + JOINED))
-    stream = SCHEMA.stream(sources[-1].stream)
+    stream = sources[-1].stream
     alias = sources[-1].alias if len(sources) > 1 else ""
     listed = tuple(Column(a.name, a.type, alias) for a in stream.attributes[:2])
     keys = tuple(Output(f"out {number}", column) for number, column in enumerate(listed))

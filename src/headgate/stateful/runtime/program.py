@@ -169,7 +169,7 @@ def program_of(query: Query) -> Program:
 
     Everybody gets one of their own, since it remembers the cells of values that it has seen.
     """
-    return Program(_plan(query))
+    return Program(_plan(query, query.schema))
 
 
 @lru_cache(maxsize=1_000)

@@ -21,7 +21,7 @@ def check_runs(query: Query) -> Verdict:
         raise UsageError(
             f"`{query.id}` is a filter, which remembers nothing; match it by an index or by route"
         )
-    found = _verdict(query)
+    found = _verdict(query, query.schema)
     if found.bounded is not Answer.YES:
         raise Unbounded(refusal(found), found)
     declared = [a.function for a in aggregates(query) if a.declared is not None]
