@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.workloads.conjunctions import refuses
-from benchmarks.workloads.integer_events import Offsets
+from benchmarks.workloads.integer_events import Offsets, refuses
 from headgate.errors import UsageError
 
 # The reference for events that are expressions: every predicate of every query is looked at.

@@ -15,7 +15,8 @@ import pyarrow as pa
 from benchmarks.be_tree.contestants import AUTO, Kind
 from benchmarks.harness.experiment import Claim, Contestant, Experiment, Fact, Round, Unit
 from benchmarks.workloads import Conjunctions
-from benchmarks.workloads.conjunctions import bound_queries, refuses
+from benchmarks.workloads.conjunctions import bound_queries
+from benchmarks.workloads.integer_events import refuses
 from headgate.errors import HeadgateError, shorten
 from headgate.matching import Index
 from headgate.schema import Schema, Stream

@@ -16,8 +16,9 @@ import sqlglot.tokenizer_core
 from benchmarks.harness.machine import peak_megabytes
 from benchmarks.harness.worker import Commands
 from headgate.queries import QuerySet, read_queries
-from headgate.sql import Scope, fast, render_predicate
-from headgate.sql.where import parse_condition
+from headgate.sql import Scope, render_predicate
+from headgate.sql.binder import parse_condition
+from headgate.sql.fast_path import FastPath
 
 
 def headgate_reads(schema: str, sample: str, rules: str) -> Commands:
@@ -35,7 +36,8 @@ def headgate_reads(schema: str, sample: str, rules: str) -> Commands:
 
     def fast_percent() -> float:
         scope, texts = _sample(schema, sample)
-        return 100 * sum(fast.condition(text, scope) is not None for text in texts) / len(texts)
+        fast_path = FastPath(scope)
+        return 100 * sum(fast_path.parse(text) is not None for text in texts) / len(texts)
 
     return {
         "run": run,
@@ -47,7 +49,7 @@ def headgate_reads(schema: str, sample: str, rules: str) -> Commands:
 
 
 def sqlglot_parses(schema: str, sample: str) -> Commands:
-    """`sqlglot.parse_one` on each text of the sample; its answer is bound by `sql.where`."""
+    """`sqlglot.parse_one` on each text of the sample; its answer is bound by `sql.binder`."""
     scope, texts = _sample(schema, sample)
 
     def run() -> None:

@@ -31,7 +31,7 @@ from benchmarks.sharing.traffic import (
 from headgate.queries import Query
 from headgate.sharing.optimum import MAX_OPTIMUM_QUERIES, compute_optimum
 from headgate.sharing.planner import Planner, compute_costs
-from headgate.sharing.rearrange import rearrange_plan
+from headgate.sharing.planning import rearrange_plan
 
 ORDERED = 20
 REARRANGED = "widen, then rearranged"

@@ -15,9 +15,9 @@ from benchmarks.harness.claims import AtSizes, PartOf
 from benchmarks.harness.experiment import Contestant, Experiment, Look, Prepare, Round, Unit
 from benchmarks.workloads import READINGS, SOURCE, NetworkedQueries, networked_queries
 from headgate.queries import Query
-from headgate.sharing.content import Method
-from headgate.sharing.planner import Planner, PublishedStream, Strategy, compute_costs
-from headgate.sharing.sampled import SampledStream
+from headgate.sharing.decisions import Method, Strategy
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.sampled_stream import PublishedStream, SampledStream
 
 # The strategies that are compared, and the plan that each comes to.
 

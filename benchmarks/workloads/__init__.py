@@ -13,20 +13,18 @@
 | `disjunctions`    | ORs of random boxes on few values, as in the stream-sharing paper            |
 | `pattern_rules`   | twenty text patterns each, as rules have that look for attacks in logs       |
 | `mixed`           | ANDs, ORs and NOTs of everything that WHERE has                              |
-| `flights`         | what people might want to know about flights, with real flights              |
 | `real_selections` | fifty that describe some rows of real data, as in the ASC paper              |
 | `networks`        | boxes that overlap by so much, wanted by the peers of a random network       |
 
-`rules`, `q_grams`, `disjunctions`, `flights` and the two selections leave it to chance, more or
+`rules`, `q_grams`, `disjunctions` and the two selections leave it to chance, more or
 less, how often an event matches; all others come with events that match as often as was asked for.
 """
 
 from benchmarks.workloads.begen import begen, begen_of_names
 from benchmarks.workloads.boxes import Boxes, box_events, boxes, covering_boxes
-from benchmarks.workloads.city_names import city_names, city_texts
+from benchmarks.workloads.city_names import list_city_texts
 from benchmarks.workloads.conjunctions import Conjunctions
 from benchmarks.workloads.disjunctions import DisjunctionSpec, disjunctions, in_one_space
-from benchmarks.workloads.flights import flight_lines, flight_queries, flights
 from benchmarks.workloads.integer_events import IntegerEvents
 from benchmarks.workloads.mixed import Mixed, mixed, mixed_events
 from benchmarks.workloads.networks import READINGS, SOURCE, NetworkedQueries, networked_queries
@@ -67,17 +65,13 @@ __all__ = [
     "begen_of_names",
     "box_events",
     "boxes",
-    "city_names",
-    "city_texts",
     "connection_selections",
     "covering_boxes",
     "disjunctions",
-    "flight_lines",
-    "flight_queries",
     "flight_selections",
-    "flights",
     "gram_events",
     "in_one_space",
+    "list_city_texts",
     "mixed",
     "mixed_events",
     "networked_queries",

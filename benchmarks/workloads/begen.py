@@ -32,19 +32,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.workloads.conjunctions import (
-    ABOVE,
-    AT_LEAST,
-    AT_MOST,
-    BELOW,
-    BETWEEN,
-    IN,
-    NOT_IN,
-    UNEQUAL,
-    Conjunctions,
-    Listed,
-    refuses,
-)
+from benchmarks.workloads.conjunctions import Conjunctions, Listed
 from benchmarks.workloads.derivation import (
     Bases,
     Derived,
@@ -55,9 +43,23 @@ from benchmarks.workloads.derivation import (
     events_of,
     joined,
 )
-from benchmarks.workloads.integer_events import ABSENT, IntegerEvents, Numbers, integer_stream
-from benchmarks.workloads.letters import LETTERS
+from benchmarks.workloads.integer_events import (
+    ABOVE,
+    ABSENT,
+    AT_LEAST,
+    AT_MOST,
+    BELOW,
+    BETWEEN,
+    IN,
+    NOT_IN,
+    UNEQUAL,
+    IntegerEvents,
+    Numbers,
+    integer_stream,
+    refuses,
+)
 from benchmarks.workloads.q_grams import PAIRS, Indices, gram_events, gram_stream
+from examples.city_names.find import LETTERS
 from headgate.errors import UsageError
 
 Level = Literal["ranges", "minimum", "low", "medium", "high"]

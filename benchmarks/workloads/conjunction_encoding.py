@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.workloads.conjunctions import Mask, from_below, has_list, refuses, to_above
+from benchmarks.workloads.integer_events import Mask, from_below, has_list, refuses, to_above
 from headgate.predicate import TRUE
 from headgate.queries import Query, Source
 from headgate.snapshot.arrays import EncodedAtoms, EncodedQueries, Texts, Trees, encode_queries

@@ -8,17 +8,20 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.workloads.conjunctions import (
+from benchmarks.workloads.integer_events import (
+    ABSENT,
     BETWEEN,
     EQUAL,
     IN,
     UNEQUAL,
     Codes,
+    IntegerEvents,
+    Numbers,
+    Offsets,
     from_below,
     has_list,
     to_above,
 )
-from benchmarks.workloads.integer_events import ABSENT, IntegerEvents, Numbers, Offsets
 
 # Base expressions: `a = v` for some attributes, drawn uniformly or by Zipf's law.
 

@@ -14,8 +14,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.workloads.conjunctions import AT_LEAST, AT_MOST, BETWEEN, Conjunctions, Listed
-from benchmarks.workloads.integer_events import IntegerEvents, Numbers, integer_stream
+from benchmarks.workloads.conjunctions import Conjunctions, Listed
+from benchmarks.workloads.integer_events import (
+    AT_LEAST,
+    AT_MOST,
+    BETWEEN,
+    IntegerEvents,
+    Numbers,
+    integer_stream,
+)
 
 EVENNESS = 4.0  # of the widths in a query; the larger, the more alike
 

@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.workloads.conjunctions import bound_queries
-from benchmarks.workloads.flights import flights
 from benchmarks.workloads.selection_ranges import SelectionSpec, selection_usage
 from benchmarks.workloads.selections import SELECTION_SETS
+from examples.flights.prepare import read_flights
 from headgate.errors import UsageError
 from headgate.queries import Query
 from headgate.schema import DOUBLE, INT, STRING, Attribute, Stream, Type
@@ -250,7 +250,7 @@ def connection_selections(directory: str | PathLike[str], *, seed: int) -> RealS
 
 def flight_selections(count: int | None = None, *, seed: int) -> RealSelections:
     """50 queries on 15 attributes of all flights, or of `count` that are spread over the year."""
-    table = flights(count).select(FLIGHT_ATTRIBUTES)
+    table = read_flights(count).select(FLIGHT_ATTRIBUTES)
     types = (STRING if pa.types.is_string(field.type) else INT for field in table.schema)
     stream = Stream("flights", tuple(map(Attribute, FLIGHT_ATTRIBUTES, types)))
     return _selections(stream, table, FLIGHT_ATTRIBUTES, seed)

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.workloads.conjunctions import (
+from benchmarks.workloads.conjunctions import Conjunctions
+from benchmarks.workloads.integer_events import (
     ABOVE,
     AT_LEAST,
     AT_MOST,
@@ -23,12 +24,11 @@ from benchmarks.workloads.conjunctions import (
     BETWEEN,
     EQUAL,
     Codes,
-    Conjunctions,
     Mask,
+    Numbers,
     from_below,
     to_above,
 )
-from benchmarks.workloads.integer_events import Numbers
 from headgate.errors import UsageError
 
 # Which query of a set has a predicate on which attribute, with exact totals.

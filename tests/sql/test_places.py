@@ -11,7 +11,7 @@ from headgate.predicate import Column, iter_atoms
 from headgate.queries import Query
 from headgate.schema import INT, Schema
 from headgate.sql import Places, Scope, Script, places, render_predicate
-from headgate.sql.where import parse_condition
+from headgate.sql.binder import parse_condition
 from tests.boundaries import STREAM
 from tests.scale import case_count, seed
 from tests.statements import Statements

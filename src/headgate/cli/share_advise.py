@@ -28,7 +28,7 @@ from headgate.predicate.answer import Answer
 from headgate.queries import satisfiable_query
 from headgate.sharing.advice import IMPROVE_ROUNDS, Advice
 from headgate.sharing.advice import advise as advised
-from headgate.sharing.sample_file import read_sample
+from headgate.sharing.samples import read_sample
 from headgate.sql import render_predicate
 
 MAX_SHOWN_STREAMS = 20  # streams

@@ -34,6 +34,16 @@ from headgate.predicate.tree import ALL_TRUTHS
 from headgate.schema import EVERYTHING, NOTHING, String, ValueSet
 from headgate.sql.literals import Literal, article, constant
 
+OPERATORS: dict[str, Operator] = {
+    "<": "<",
+    "<=": "<=",
+    "=": "=",
+    "==": "=",
+    "<>": "<>",
+    "!=": "<>",
+    ">=": ">=",
+    ">": ">",
+}
 _REFLEXIVE: frozenset[Operator] = frozenset(("=", "<=", ">="))
 
 

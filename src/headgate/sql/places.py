@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from headgate.errors import Position
 from headgate.predicate import Atom, Column
-from headgate.sql.grammar import Extent
+from headgate.sql.cursor import Extent
 from headgate.sql.query import Origin, Query
 from headgate.sql.select import bind_query
 
@@ -53,19 +53,17 @@ def places(query: Query) -> Places:
     if origin is None:
         return Places()
     bound = bind_query(origin.text, query.schema)
-    written, again = bound.written, bound.query
     place = _finder(origin)
-    tests = zip(bound.tests, written.tests, strict=True)
     groups: dict[Column, Place] = {}
-    for column, at in zip(bound.groups, written.groups, strict=True):
-        groups.setdefault(column, place(at))
-    outputs = zip(again.outputs, written.outputs, strict=True)
-    sources = zip(again.sources, written.sources, strict=True)
+    for column, extent in bound.groups:
+        groups.setdefault(column, place(extent))
+    outputs = zip(bound.query.outputs, bound.outputs, strict=True)
+    sources = zip(bound.query.sources, bound.sources, strict=True)
     return Places(
-        tuple((atom, place(at)) for atoms, at in tests for atom in atoms),
-        {output.name: place(at) for output, at in outputs},
+        tuple((atom, place(test.extent)) for test in bound.tests for atom in test.atoms),
+        {output.name: place(extent) for output, extent in outputs},
         groups,
-        {source.alias: place(at) for source, at in sources},
+        {source.alias: place(extent) for source, extent in sources},
     )
 
 

@@ -35,9 +35,9 @@ from headgate.schema import (
     ValueSet,
     successor,
 )
+from headgate.sql.lexer import RESERVED, TYPED
 from headgate.sql.query import Aggregate, Output, Query, Source
 from headgate.sql.scope import zone_of
-from headgate.sql.words import RESERVED, TYPED
 
 MAX_LISTED = 100_000
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -9,7 +9,6 @@ from functools import cached_property
 from headgate.errors import did_you_mean
 from headgate.predicate import Column
 from headgate.schema import Stream, Timestamp
-from headgate.sql.plain_atoms import PlainColumn
 
 
 class NameProblem(ValueError):
@@ -26,8 +25,6 @@ class Scope:
 
     sources: tuple[tuple[str, Stream], ...]
     known: dict[str, Column] = field(default_factory=dict, repr=False)
-    unquoted: dict[str, Column] = field(default_factory=dict, repr=False)  # what `fast` has seen
-    plain: dict[str, PlainColumn | None] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of(stream: Stream) -> Scope:

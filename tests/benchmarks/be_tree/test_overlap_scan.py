@@ -9,7 +9,7 @@ import pytest
 from benchmarks.be_tree.expressions import OverlapScan
 from benchmarks.workloads import Conjunctions, begen
 from benchmarks.workloads.begen import EXPRESSIVENESS, Level, event_expressions
-from benchmarks.workloads.conjunctions import OPERATORS
+from benchmarks.workloads.integer_events import OPERATORS
 from headgate.errors import UsageError
 
 LEVELS: list[Level] = list(EXPRESSIVENESS)

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.workloads import begen
 from benchmarks.workloads.begen import event_expressions
-from benchmarks.workloads.conjunctions import BETWEEN, EQUAL
+from benchmarks.workloads.integer_events import BETWEEN, EQUAL
 
 
 def test_ranges() -> None:
