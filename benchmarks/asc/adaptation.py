@@ -120,13 +120,13 @@ def traces(draws: tuple[Draw, Draw], scale: float, seed: int) -> dict[str, Trace
         for mu in THRESHOLDS
     }
     built[OURS] = adaptive(work, sequence="hybrid", period=period, threshold=0.1)
-    found = {name: _traced(build(), whole) for name, build in built.items()}
+    traced = {name: _traced(build(), whole) for name, build in built.items()}
     first, second = (_traced(in_order(work, fixed_orders(part).best)(), whole) for part in parts)
     of_each = [
         (second if number // SLICES % 2 else first).evaluated[number]
         for number in range(SLICES * PARTS)
     ]
-    return {**found, FIRST: first, BEST: Trace(of_each, first.matches, 0)}
+    return {**traced, FIRST: first, BEST: Trace(of_each, first.matches, 0)}
 
 
 def _traced(index: Any, events: pa.Table) -> Trace:
@@ -144,7 +144,7 @@ def in_turns(name: str, what: str, draws: tuple[Draw, Draw]) -> Experiment:
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         number = SIZES.index(size)
-        found = traces(draws, scale, seed)
+        traced = traces(draws, scale, seed)
 
         def contestant(name: str, trace: Trace) -> Contestant:
             return Contestant(
@@ -155,9 +155,9 @@ def in_turns(name: str, what: str, draws: tuple[Draw, Draw]) -> Experiment:
             )
 
         facts: dict[str, Fact] = {
-            f"{name}, orders found": trace.orders for name, trace in found.items() if "μ" in name
+            f"{name}, orders found": trace.orders for name, trace in traced.items() if "μ" in name
         }
-        contestants = tuple(contestant(*item) for item in found.items())
+        contestants = tuple(contestant(*item) for item in traced.items())
         yield Round(round(size * scale), contestants, lambda: facts)
 
     return Experiment(

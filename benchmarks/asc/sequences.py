@@ -61,10 +61,10 @@ def counting(work: Selections, size: int, shown: str, scale: float) -> Round:
         counted(name, build, work.events, heard)
         for name, build in orders(work, fixed, period(scale)).items()
     )
-    return Round(size, contestants, lambda: told(shown, fixed, heard))
+    return Round(size, contestants, lambda: report_facts(shown, fixed, heard))
 
 
-def told(shown: str, fixed: Fixed, heard: Mapping[str, Passed]) -> dict[str, Fact]:
+def report_facts(shown: str, fixed: Fixed, heard: Mapping[str, Passed]) -> dict[str, Fact]:
     """What else is known of the events and the orders."""
     hybrid = heard[HYBRID]
     return {

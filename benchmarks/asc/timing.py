@@ -70,7 +70,7 @@ def time_of_an_event(name: str, what: str, draw: Draw) -> Experiment:
             timed(SCAN, plain(work, SCAN), scanned, f"{scanned.num_rows:,} events"),
             *(timed(name, build, work.events, "", SETTLED) for name, build in built.items()),
         )
-        yield Round(len(work.queries), contestants, lambda: _told(work, fixed))
+        yield Round(len(work.queries), contestants, lambda: _report_facts(work, fixed))
 
     return Experiment(
         name=f"asc-{name}",
@@ -91,7 +91,7 @@ def time_of_an_event(name: str, what: str, draw: Draw) -> Experiment:
     )
 
 
-def _told(work: Selections, fixed: Fixed) -> dict[str, Fact]:
+def _report_facts(work: Selections, fixed: Fixed) -> dict[str, Fact]:
     matches = get_index_class(KEYED).build(work.stream, work.queries).match(work.events)
     dropped = float(np.mean(np.diff(matches.offsets) == 0))
     return {
@@ -111,8 +111,8 @@ def _monitoring(_: int, scale: float, seed: int) -> Iterator[Round]:
         def build() -> Matching:
             index: Any = in_order(work, learned.order.sequence, **options)()
             index.order = learned.order
-            found: Matching = index
-            return found
+            matcher: Matching = index
+            return matcher
 
         return build
 

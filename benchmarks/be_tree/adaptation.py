@@ -170,8 +170,8 @@ def by_id(name: str, index: Index, events: pa.Table) -> Contestant:
     """Compared by ids, because positions depend on what came before."""
 
     def answer() -> Answer:
-        found = index.match(events.slice(0, COMPARED))
-        return tuple(tuple(sorted(found[event])) for event in range(len(found)))
+        matches = index.match(events.slice(0, COMPARED))
+        return tuple(tuple(sorted(matches[event])) for event in range(len(matches)))
 
     def run() -> int:
         return sum(chunk.total for chunk in index.match_chunks(events))

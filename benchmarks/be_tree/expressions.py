@@ -18,7 +18,7 @@ from benchmarks.workloads import Conjunctions
 from benchmarks.workloads.begen import event_expressions
 
 if TYPE_CHECKING:
-    from benchmarks.matching.matchers import Found
+    from benchmarks.matching.matchers import FoundRows
 
 import numpy as np
 import numpy.typing as npt
@@ -52,35 +52,37 @@ class OverlapScan:
 
     def match(self, events: Conjunctions) -> tuple[Offsets, npt.NDArray[np.int64]]:
         """Offsets and queries, as in `Matches`."""
-        found = [np.empty(0, np.int64)]
+        matches = [np.empty(0, np.int64)]
         accepted = np.zeros(len(events.stream.attributes), np.uint64)
         theirs = masks(events)
         for start, stop in zip(events.offsets[:-1], events.offsets[1:], strict=True):
             attributes = events.attribute[start:stop]
             accepted[attributes] = theirs[start:stop]
             meets = (self._masks & accepted[self._queries.attribute]) != 0
-            found.append(np.flatnonzero(np.logical_and.reduceat(meets, self._queries.offsets[:-1])))
+            matches.append(
+                np.flatnonzero(np.logical_and.reduceat(meets, self._queries.offsets[:-1]))
+            )
             accepted[attributes] = 0
-        return np.cumsum([len(part) for part in found]), np.concatenate(found)
+        return np.cumsum([len(part) for part in matches]), np.concatenate(matches)
 
 
 def masks(queries: Conjunctions) -> Masks:
     """The values that each predicate accepts."""
     if queries.cardinality > WIDEST:
         raise UsageError(f"{queries.cardinality:,} values of an attribute; {WIDEST} is the most")
-    found = _below(queries.high + 1) ^ _below(queries.low)
+    masks = _below(queries.high + 1) ^ _below(queries.low)
     if len(queries.listed.predicate):
         bits = np.uint64(1) << queries.listed.values.astype(np.uint64)
         lists = np.bitwise_or.reduceat(bits, queries.listed.offsets[:-1])
-        found[queries.listed.predicate] = lists
+        masks[queries.listed.predicate] = lists
     everything = _below(np.array(queries.cardinality))
-    return np.where(refuses(queries.operator), everything & ~found, found)
+    return np.where(refuses(queries.operator), everything & ~masks, masks)
 
 
 def _below(value: npt.NDArray[np.int32] | npt.NDArray[np.int64]) -> Masks:
     """All values below one."""
-    found: Masks = (np.uint64(1) << value.astype(np.uint64)) - np.uint64(1)
-    return found
+    masks: Masks = (np.uint64(1) << value.astype(np.uint64)) - np.uint64(1)
+    return masks
 
 
 EVENTS, FEWEST = 500, 50
@@ -127,35 +129,35 @@ def experiment(
     )
 
 
-def _contestant(name: str, work: int, run: Callable[[], Found]) -> Contestant:
+def _contestant(name: str, work: int, run: Callable[[], FoundRows]) -> Contestant:
     from benchmarks.matching.matchers import answers
 
     return Contestant(name, work, answer=lambda: answers([run()]), run=run)
 
 
-def by_be_tree(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]:
+def by_be_tree(queries: Conjunctions, events: Conjunctions) -> Callable[[], FoundRows]:
     index = GENERIC.build(queries.stream, queries.encoded())
     predicates = [query.where for query in events.queries()]
 
-    def run() -> Found:
-        found = index.match_expressions(predicates, semantics=SEMANTICS)  # type: ignore[attr-defined]
-        return found.offsets, found.positions
+    def run() -> FoundRows:
+        matches = index.match_expressions(predicates, semantics=SEMANTICS)  # type: ignore[attr-defined]
+        return matches.offsets, matches.positions
 
     return run
 
 
-def propagation(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]:
+def propagation(queries: Conjunctions, events: Conjunctions) -> Callable[[], FoundRows]:
     index = PROPAGATION.build(queries.stream, queries.encoded())
     predicates = [query.where for query in events.queries()]
 
-    def run() -> Found:
-        found = index.match_ranges(predicates)  # type: ignore[attr-defined]
-        return found.offsets, found.positions
+    def run() -> FoundRows:
+        matches = index.match_ranges(predicates)  # type: ignore[attr-defined]
+        return matches.offsets, matches.positions
 
     return run
 
 
-def scan(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]:
+def scan(queries: Conjunctions, events: Conjunctions) -> Callable[[], FoundRows]:
     index = OverlapScan(queries)
     return lambda: index.match(events)
 

@@ -34,7 +34,7 @@ def enumerated(queries: Conjunctions) -> int:
     >>> [enumerated(begen(1_000, cardinality=n, seed=1)) // 1_000 for n in (10, 100, 10_000)]
     [28, 72, 88]
     """
-    found = int(np.diff(queries.listed.offsets).sum())
+    entries = int(np.diff(queries.listed.offsets).sum())
     plain = np.ones(len(queries.attribute), np.bool_)
     plain[queries.listed.predicate] = False
     plain &= ~refuses(queries.operator)
@@ -46,8 +46,8 @@ def enumerated(queries: Conjunctions) -> int:
         low, after = queries.low[own], queries.high[own] + 1
         cuts = np.unique(np.concatenate((low, after)))
         regions = np.searchsorted(cuts, after) - np.searchsorted(cuts, low)
-        found += int(regions[plain[own]].sum())
-    return found
+        entries += int(regions[plain[own]].sum())
+    return entries
 
 
 QUERIES = 50_000  # where their number is not what varies
@@ -98,9 +98,9 @@ class Sweep:
         queries = self.make(size, count, seed)
         events = queries.events(event_count(scale), seed=seed + 1).table()
         shown = count if self.queries is None else size
-        indexes, told_of = built(self.kinds, queries)
+        indexes, build_facts = built(self.kinds, queries)
         contestants = tuple(matching(kind, index, events) for kind, index in indexes)
-        facts = {f"{name} at {shown:,}, {what}": told for (name, what), told in told_of.items()}
+        facts = {f"{name} at {shown:,}, {what}": fact for (name, what), fact in build_facts.items()}
         facts[f"µs at {shown:,} to read and encode an event, in all figures"] = reading(
             queries.stream, events
         )
@@ -122,24 +122,24 @@ def built(
     """The indexes; and how long they took to build, or why they were left out: they cannot express
     a query, or would not fit."""
     indexes: list[tuple[Kind, Index]] = []
-    told: dict[tuple[str, str], Fact] = {}
+    facts: dict[tuple[str, str], Fact] = {}
     encoded = queries.encoded()
     entries = enumerated(queries)
     for kind in kinds:
         if kind.enumerates and entries > MOST_ENTRIES:
-            told[kind.name, "left out"] = f"its lists would have {entries:,} entries"
+            facts[kind.name, "left out"] = f"its lists would have {entries:,} entries"
             continue
         started = time.perf_counter()
         try:
             index = kind.build(queries.stream, encoded)
         except HeadgateError as error:
-            told[kind.name, "left out"] = shorten(str(error), 120)
+            facts[kind.name, "left out"] = shorten(str(error), 120)
         else:
             index.threads = 1
             indexes.append((kind, index))
             seconds = time.perf_counter() - started
-            told[kind.name, "seconds to build from arrays"] = round(seconds, 2)
-    return indexes, told
+            facts[kind.name, "seconds to build from arrays"] = round(seconds, 2)
+    return indexes, facts
 
 
 def matching(kind: Kind, index: Index, events: pa.Table) -> Contestant:

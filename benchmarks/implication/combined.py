@@ -49,11 +49,11 @@ Rows = npt.NDArray[np.float64]
 def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     count = max(FEWEST, round(ROWS * scale))
     shares = selected(seed, count)
-    contestants = tuple(counted(name, found[size - 1]) for name, found in shares.items())
-    yield Round(size, contestants, lambda: _told(size, scale, seed))
+    contestants = tuple(counted(name, share[size - 1]) for name, share in shares.items())
+    yield Round(size, contestants, lambda: _report_facts(size, scale, seed))
 
 
-def _told(size: int, scale: float, seed: int) -> dict[str, Fact]:
+def _report_facts(size: int, scale: float, seed: int) -> dict[str, Fact]:
     """Of further draws, once."""
     if size != STEPS[-1]:
         return {}
@@ -76,19 +76,19 @@ def selected(seed: int, count: int) -> dict[str, list[float]]:
     stream = disjunctions(1, theirs, seed=2 * seed + 1)
     space, (query_boxes, (stream_boxes,)) = in_one_space(ours.stream, queries, stream)
     rows = np.random.default_rng(seed).uniform(0, 100, (count, ours.dimensions))
-    found: dict[str, list[float]] = {}
+    shares: dict[str, list[float]] = {}
     for way in WAYS:
         boxes = stream_boxes
         for query in query_boxes:
             ready = Ready(space, query, boxes, way)
             ready.match()
             boxes = ready.stream.boxes()
-            found.setdefault(way.name, []).append(share(space, boxes, rows))
+            shares.setdefault(way.name, []).append(share(space, boxes, rows))
     boxes = stream_boxes
     for query in query_boxes:
         boxes = match_exact(query, boxes).boxes
-        found.setdefault(EXACT, []).append(share(space, boxes, rows))
-    return found
+        shares.setdefault(EXACT, []).append(share(space, boxes, rows))
+    return shares
 
 
 def share(space: Space, boxes: Boxes, rows: Rows) -> float:
@@ -143,11 +143,11 @@ MIN_PAIRS = 20
 def _prepare_pairs(size: int, scale: float, seed: int) -> Iterator[Round]:
     pairs = SETTING.pairs(max(MIN_PAIRS, round(ALL_PAIRS * scale)), seed=1_000 * seed + size)
     truth = exact_verdicts(pairs)
-    found = {way.name: Turns(pairs, way).run() for way in (DFS, HCR, HSR)}
-    found[EXACT] = truth
+    answers = {way.name: Turns(pairs, way).run() for way in (DFS, HCR, HSR)}
+    answers[EXACT] = truth
     contestants = tuple(
         counted(name, sum(verdicts), verdicts if name == DFS.name else holds_of(verdicts, truth))
-        for name, verdicts in found.items()
+        for name, verdicts in answers.items()
     )
     yield Round(size, contestants)
 

@@ -146,9 +146,9 @@ def counted(name: str, count: float, answer: tuple[object, ...] = ()) -> Contest
     return Contestant(name, 1, answer=lambda: answer, run=lambda: count)
 
 
-def holds_of(found: Iterable[bool], truth: Verdicts) -> Verdicts:
+def holds_of(answers: Iterable[bool], truth: Verdicts) -> Verdicts:
     """The truth, unless something was found that is not true."""
-    return tuple(one or true for one, true in zip(found, truth, strict=True))
+    return tuple(one or true for one, true in zip(answers, truth, strict=True))
 
 
 def exact_verdicts(pairs: Pairs) -> Verdicts:

@@ -69,14 +69,14 @@ class Boxed:
     overlap: int = 50
 
     def predicate(self, seed: int) -> tuple[Stream, Predicate]:
-        found = covering_boxes(
+        boxes = covering_boxes(
             self.boxes,
             attributes=self.dimensions,
             selectivity=self.selectivity / 100,
             overlap=self.overlap / 100,
             seed=seed,
         )
-        return found.stream, disjunction(query.where for query in found.queries())
+        return boxes.stream, disjunction(query.where for query in boxes.queries())
 
     def rows(self, count: int, seed: int) -> pa.Table:
         return box_events(count, attributes=self.dimensions, seed=seed + 1)
@@ -313,10 +313,10 @@ def worst(count: int) -> list[list[Side]]:
 
 
 def random_mean(count: int, rows: int, seed: int) -> float:
-    found = list(covering_boxes(count, attributes=DIMENSIONS, seed=seed).ranges())
+    boxes = list(covering_boxes(count, attributes=DIMENSIONS, seed=seed).ranges())
     table = Boxed(dimensions=DIMENSIONS).rows(rows, seed)
     columns = [np.asarray(column).tolist() for column in table.columns]
-    return mean(comparisons(found, row) for row in zip(*columns, strict=True))
+    return mean(comparisons(boxes, row) for row in zip(*columns, strict=True))
 
 
 @contextmanager

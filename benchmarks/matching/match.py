@@ -84,14 +84,14 @@ def ranges(count: int, events: int, seed: int) -> Workload:
 
 
 def boxes(count: int, events: int, seed: int) -> Workload:
-    found = covering_boxes(count, seed=seed)
-    table = box_events(events, attributes=len(found.stream.attributes), seed=seed + 1)
-    return of_queries(found.stream, found.queries(), table)
+    rules = covering_boxes(count, seed=seed)
+    table = box_events(events, attributes=len(rules.stream.attributes), seed=seed + 1)
+    return of_queries(rules.stream, rules.queries(), table)
 
 
 def patterns(count: int, events: int, seed: int) -> Workload:
-    found = pattern_rules(count, seed=seed)
-    return of_queries(found.stream, found.queries(), found.events(events, seed=seed + 1))
+    rules = pattern_rules(count, seed=seed)
+    return of_queries(rules.stream, rules.queries(), rules.events(events, seed=seed + 1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,7 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         }
         in_process = {"NumPy": numpy_loop(rules, events), "DuckDB": joined}
         contestants = [
-            *(_on_spark(name, pairs, found) for name, found in on_spark.items()),
+            *(_on_spark(name, pairs, frame_of_rules) for name, frame_of_rules in on_spark.items()),
             *(_in_process(name, pairs, run) for name, run in in_process.items()),
         ]
         try:

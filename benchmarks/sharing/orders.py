@@ -94,9 +94,9 @@ TIMES = Unit("times the least cost", "cost", 1.0, counted=True)
 @cache
 def least(queries: int, seed: int) -> float:
     work = workload(SMALL, queries, seed=seed)
-    found = planned(work, WIDEN)
-    best = compute_optimum(work.network, list(found.published.values()), work.queries)
-    return best - _fixed(found)
+    planner = planned(work, WIDEN)
+    best = compute_optimum(work.network, list(planner.published.values()), work.queries)
+    return best - _fixed(planner)
 
 
 def above_fixed(planner: Planner) -> float:
@@ -119,8 +119,8 @@ def _prepare_distance(size: int, scale: float, seed: int) -> Iterator[Round]:  #
         def run() -> float:
             number = next(seeds)
             work = workload(SMALL, size, seed=number)
-            found = planned(work, WIDEN if name == REARRANGED else name)
-            reached = above_fixed(rearrange_plan(found) if name == REARRANGED else found)
+            planner = planned(work, WIDEN if name == REARRANGED else name)
+            reached = above_fixed(rearrange_plan(planner) if name == REARRANGED else planner)
             return reached / least(size, number)
 
         return Contestant(name, 1, answer=lambda: (size,), run=run)

@@ -49,10 +49,10 @@ def planned(
     work: NetworkedQueries, name: str, queries: Sequence[tuple[Query, str]] | None = None
 ) -> Planner:
     """With all queries registered, in the order of the workload or in another."""
-    found = empty(work, name)
+    planner = empty(work, name)
     for query, target in work.queries if queries is None else queries:
-        found.register(query, target)
-    return found
+        planner.register(query, target)
+    return planner
 
 
 QUERIES = 500

@@ -218,8 +218,8 @@ def _hits(query: Conjunctions, columns: Numbers) -> int:
     for place, predicate in enumerate(query.listed.predicate.tolist()):
         start, stop = query.listed.offsets[place : place + 2]
         named[predicate] = np.isin(values[predicate], query.listed.values[start:stop])
-    found = (named ^ refuses(query.operator)[:, None]) & (values != ABSENT)
-    return int(found.all(axis=0).sum())
+    matches = (named ^ refuses(query.operator)[:, None]) & (values != ABSENT)
+    return int(matches.all(axis=0).sum())
 
 
 def _offsets(sizes: npt.NDArray[np.int64] | npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
@@ -250,17 +250,17 @@ def event_expressions(
     events = queries.events(count, seed=seed)
     rules = Rules(queries.cardinality, equality, range_size, (BETWEEN,))
     random = np.random.default_rng([seed, 2])
-    found = derive(np.diff(events.offsets), events.attribute, events.value, rules, random)
+    derived = derive(np.diff(events.offsets), events.attribute, events.value, rules, random)
     nothing = np.empty(0, np.int64)
     return Conjunctions(
         stream=queries.stream,
         cardinality=queries.cardinality,
         offsets=events.offsets,
-        attribute=found.attribute,
-        operator=found.operator,
-        low=found.low,
-        high=found.high,
-        listed=Listed(nothing, np.zeros(1, np.int64), found.values),
+        attribute=derived.attribute,
+        operator=derived.operator,
+        low=derived.low,
+        high=derived.high,
+        listed=Listed(nothing, np.zeros(1, np.int64), derived.values),
         draw_events=queries.draw_events,
     )
 
@@ -304,12 +304,12 @@ def begen_of_names(
     if len(enough) == 0:
         raise UsageError(f"no name has {attributes} different pairs of letters; ask for fewer")
     random = np.random.default_rng([seed, 0])
-    found = _OfNames(shape, space, rules, random, events, enough).run(count, matching)
+    queries = _OfNames(shape, space, rules, random, events, enough).run(count, matching)
 
     def draw(count: int, random: Random) -> IntegerEvents:
-        return replace(found.draw_events(count, random), stream=gram_stream())
+        return replace(queries.draw_events(count, random), stream=gram_stream())
 
-    return replace(found, stream=gram_stream(), draw_events=draw)
+    return replace(queries, stream=gram_stream(), draw_events=draw)
 
 
 @dataclass(frozen=True)
@@ -321,8 +321,8 @@ class _OfNames(Generator):
 
     def bases(self, count: int) -> Bases:
         """Different names, as long as there are enough of them."""
-        several = -(-count // len(self.enough))
-        chosen = self.random.permuted(np.tile(self.enough, several))[:count]
+        rounds = -(-count // len(self.enough))
+        chosen = self.random.permuted(np.tile(self.enough, rounds))[:count]
         attribute = np.empty((count, self.shape.base), np.int32)
         value = np.empty_like(attribute)
         for row, name in enumerate(chosen.tolist()):

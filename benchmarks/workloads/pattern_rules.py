@@ -25,7 +25,7 @@ from benchmarks.workloads.conjunctions import bound_queries
 from benchmarks.workloads.dice import Dice, weighted
 from headgate.queries import Query
 from headgate.schema import STRING, Attribute, Stream
-from headgate.sql import literal
+from headgate.sql import render_literal
 
 # Text conditions as rules of log detection have them, each with a text that satisfies it.
 #
@@ -92,26 +92,26 @@ def floating(column: str, needle: str, dice: Dice) -> Condition:
 
 
 def _contains(column: str, needle: str, _: Dice) -> Condition:
-    return Condition(f"{column} LIKE {literal(f'%{escaped(needle)}%')}", needle)
+    return Condition(f"{column} LIKE {render_literal(f'%{escaped(needle)}%')}", needle)
 
 
 def _starts(column: str, needle: str, _: Dice) -> Condition:
-    return Condition(f"{column} LIKE {literal(f'{escaped(needle)}%')}", needle, "start")
+    return Condition(f"{column} LIKE {render_literal(f'{escaped(needle)}%')}", needle, "start")
 
 
 def _ends(column: str, needle: str, dice: Dice) -> Condition:
     name = needle + dice.one_of((".exe", ".dll", ".ps1", ""))
-    return Condition(f"{column} LIKE {literal(f'%{escaped(name)}')}", name, "end")
+    return Condition(f"{column} LIKE {render_literal(f'%{escaped(name)}')}", name, "end")
 
 
 def _ignores_case(column: str, needle: str, _: Dice) -> Condition:
-    return Condition(f"{column} ILIKE {literal(f'%{escaped(needle)}%')}", needle.upper())
+    return Condition(f"{column} ILIKE {render_literal(f'%{escaped(needle)}%')}", needle.upper())
 
 
 def _two_pieces(column: str, needle: str, dice: Dice) -> Condition:
     second = dice.one_of(COMMON)
     pattern = f"%{escaped(needle)}%{second}%"
-    return Condition(f"{column} LIKE {literal(pattern)}", f"{needle} {second}")
+    return Condition(f"{column} LIKE {render_literal(pattern)}", f"{needle} {second}")
 
 
 def _regex(column: str, needle: str, dice: Dice) -> Condition:
@@ -123,7 +123,7 @@ def _regex(column: str, needle: str, dice: Dice) -> Condition:
             (f"(?i){plain}\\.(exe|dll|ps1)", f"{plain.title()}.DLL"),
         )
     )
-    return Condition(f"{column} RLIKE {literal(pattern)}", text)
+    return Condition(f"{column} RLIKE {render_literal(pattern)}", text)
 
 
 def escaped(text: str) -> str:
@@ -275,8 +275,8 @@ def _any(conditions: list[Condition]) -> str:
 
 def _on_channel(channel: str, dice: Dice) -> str:
     if dice.chance(0.7):
-        return f"channel = {literal(channel)}"
-    return f"channel IN ({literal(channel)}, {literal(dice.one_of(CHANNELS))})"
+        return f"channel = {render_literal(channel)}"
+    return f"channel IN ({render_literal(channel)}, {render_literal(dice.one_of(CHANNELS))})"
 
 
 def _plant(text: str, conditions: tuple[Condition, ...], dice: Dice) -> str:

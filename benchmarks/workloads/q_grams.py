@@ -89,11 +89,11 @@ def gram_events(names: Sequence[str]) -> IntegerEvents:
     >>> events.offsets.tolist(), [events.stream.names[i] for i in events.attribute]
     ([0, 2, 2], ['g_om', 'g_ro'])
     """
-    found = _grams_of([normalise(name) for name in names])
-    places, first = np.unique(found.name * PAIRS + found.pair, return_index=True)
+    grams = _grams_of([normalise(name) for name in names])
+    places, first = np.unique(grams.name * PAIRS + grams.pair, return_index=True)
     counts = np.bincount(places // PAIRS, minlength=len(names))
     attribute = (places % PAIRS).astype(np.int32)
-    return IntegerEvents(gram_stream(), _offsets(counts), attribute, found.letter[first])
+    return IntegerEvents(gram_stream(), _offsets(counts), attribute, grams.letter[first])
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +132,9 @@ def _grams_of(texts: Sequence[str]) -> _Grams:
     return _Grams(name[at], pair, codes[at + GRAM_LENGTH - 1].astype(np.int32))
 
 
-def _predicates(found: _Grams) -> _Predicates:
+def _predicates(grams: _Grams) -> _Predicates:
     size = len(LETTERS)
-    distinct = np.unique((found.name * PAIRS + found.pair) * size + found.letter)
+    distinct = np.unique((grams.name * PAIRS + grams.pair) * size + grams.letter)
     places, counts = np.unique(distinct // size, return_counts=True)
     letters = (distinct % size).astype(np.int32)
     return _Predicates(places // PAIRS, places % PAIRS, counts, letters)

@@ -133,15 +133,15 @@ def _literal(value: Any) -> str:
 
 def _clause(columns: list[_Column], matching: float, random: Random) -> str:
     """Of so many attempts the first that few enough rows satisfy, or else that the fewest do."""
-    least, found = 1.0, list[_Range]()
+    least, ranges = 1.0, list[_Range]()
     for _ in range(ATTEMPTS):
         drawn = _drawn(columns, matching, random)
         share = float(np.mean(np.all([part.holds() for part in drawn], axis=0)))
         if share <= least:
-            least, found = share, drawn
+            least, ranges = share, drawn
         if least <= MOST:
             break
-    return " AND ".join(part.predicate(random.random() < 0.5) for part in found)
+    return " AND ".join(part.predicate(random.random() < 0.5) for part in ranges)
 
 
 def _drawn(columns: list[_Column], matching: float, random: Random) -> list[_Range]:

@@ -155,35 +155,35 @@ class _Space:
         return IntegerEvents.from_dense(random.integers(0, self.cardinality, shape, np.int32))
 
 
-def _deviating(spec: SelectionSpec, asked: float, space: _Space, random: Random) -> Conjunctions:
+def _deviating(spec: SelectionSpec, target: float, space: _Space, random: Random) -> Conjunctions:
     """The first attempt that comes near enough to the deviation asked for."""
     reached = []
     for _ in range(ATTEMPTS):
         ranges = spread_ranges(spec, space.cardinality, LAYOUTS, random)
-        found = space.conjunctions(ranges, _gathered(asked, ranges, space))
-        reached.append(region_deviation(found))
-        if abs(reached[-1] - asked) <= TOLERANCE:
-            return found
-    nearest = min(reached, key=lambda deviation: abs(deviation - asked))
+        queries = space.conjunctions(ranges, _gathered(target, ranges, space))
+        reached.append(region_deviation(queries))
+        if abs(reached[-1] - target) <= TOLERANCE:
+            return queries
+    nearest = min(reached, key=lambda deviation: abs(deviation - target))
     raise UsageError(
-        f"a standard deviation of {asked} is out of reach for {spec.predicates} predicates on "
+        f"a standard deviation of {target} is out of reach for {spec.predicates} predicates on "
         f"{spec.attributes} attributes; the nearest found was {nearest:.3f}"
     )
 
 
-def _gathered(asked: float, ranges: Ranges, space: _Space) -> float:
+def _gathered(target: float, ranges: Ranges, space: _Space) -> float:
     """How far the ranges must move for a deviation next to what was asked for, by halving."""
 
     def deviation(gathered: float) -> float:
         return region_deviation(space.conjunctions(ranges, gathered))
 
     low, high = 0.0, 2.0
-    found = {end: deviation(end) for end in (low, high)}
+    deviations = {end: deviation(end) for end in (low, high)}
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        found[middle] = deviation(middle)
-        low, high = (middle, high) if found[middle] < asked else (low, middle)
-    return min(found, key=lambda gathered: abs(found[gathered] - asked))
+        deviations[middle] = deviation(middle)
+        low, high = (middle, high) if deviations[middle] < target else (low, middle)
+    return min(deviations, key=lambda gathered: abs(deviations[gathered] - target))
 
 
 def _check(spec: SelectionSpec, attributes: int, cardinality: int) -> None:

@@ -15,7 +15,13 @@ from benchmarks.harness.report import render_page
 from benchmarks.implication import IMPLICATION, contestants
 from benchmarks.implication.combined import BY_EM, BY_HCR, BY_HSR, selected
 from benchmarks.implication.contestants import BFS, DFS, Tried, exact_verdicts, holds_of
-from benchmarks.implication.growth import COMPARED, Sizes, cut_by_all, never_found, worst_compared
+from benchmarks.implication.growth import (
+    COMPARED,
+    Sizes,
+    count_worst_comparisons,
+    cut_by_all,
+    never_covered,
+)
 from benchmarks.implication.pairs import Setting
 from benchmarks.implication.solver import Solvers, implies_verdicts
 from headgate.errors import UsageError
@@ -64,14 +70,14 @@ def test_worst_cases_of_heuristics(sizes: Sizes) -> None:
     """A query that nothing holds takes just as many comparisons as the bounds say."""
     for way, bound in COMPARED.items():
         if not way.is_exact:
-            assert worst_compared(way, sizes) == bound(sizes)
+            assert count_worst_comparisons(way, sizes) == bound(sizes)
 
 
 def test_cases() -> None:
     """Slabs and a last box cover the query together, and small boxes do not."""
     from headgate.implication.exact.matching import match_exact
 
-    for case, covered in ((cut_by_all, True), (never_found, False)):
+    for case, covered in ((cut_by_all, True), (never_covered, False)):
         _, query, stream = case(Sizes())
         assert match_exact(query, stream).covered is covered
 
