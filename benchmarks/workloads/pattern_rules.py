@@ -21,11 +21,11 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.workloads.conjunctions import bound_queries
-from benchmarks.workloads.dice import Dice, weighted
+from benchmarks.workloads.conjunctions import bind_queries
+from benchmarks.workloads.dice import Dice, repeat_by_weight
 from headgate.queries import Query
 from headgate.schema import STRING, Attribute, Stream
-from headgate.sql import literal
+from headgate.sql import render_literal
 
 # Text conditions as rules of log detection have them, each with a text that satisfies it.
 #
@@ -92,26 +92,26 @@ def floating(column: str, needle: str, dice: Dice) -> Condition:
 
 
 def _contains(column: str, needle: str, _: Dice) -> Condition:
-    return Condition(f"{column} LIKE {literal(f'%{escaped(needle)}%')}", needle)
+    return Condition(f"{column} LIKE {render_literal(f'%{escaped(needle)}%')}", needle)
 
 
 def _starts(column: str, needle: str, _: Dice) -> Condition:
-    return Condition(f"{column} LIKE {literal(f'{escaped(needle)}%')}", needle, "start")
+    return Condition(f"{column} LIKE {render_literal(f'{escaped(needle)}%')}", needle, "start")
 
 
 def _ends(column: str, needle: str, dice: Dice) -> Condition:
     name = needle + dice.one_of((".exe", ".dll", ".ps1", ""))
-    return Condition(f"{column} LIKE {literal(f'%{escaped(name)}')}", name, "end")
+    return Condition(f"{column} LIKE {render_literal(f'%{escaped(name)}')}", name, "end")
 
 
 def _ignores_case(column: str, needle: str, _: Dice) -> Condition:
-    return Condition(f"{column} ILIKE {literal(f'%{escaped(needle)}%')}", needle.upper())
+    return Condition(f"{column} ILIKE {render_literal(f'%{escaped(needle)}%')}", needle.upper())
 
 
 def _two_pieces(column: str, needle: str, dice: Dice) -> Condition:
     second = dice.one_of(COMMON)
     pattern = f"%{escaped(needle)}%{second}%"
-    return Condition(f"{column} LIKE {literal(pattern)}", f"{needle} {second}")
+    return Condition(f"{column} LIKE {render_literal(pattern)}", f"{needle} {second}")
 
 
 def _regex(column: str, needle: str, dice: Dice) -> Condition:
@@ -123,7 +123,7 @@ def _regex(column: str, needle: str, dice: Dice) -> Condition:
             (f"(?i){plain}\\.(exe|dll|ps1)", f"{plain.title()}.DLL"),
         )
     )
-    return Condition(f"{column} RLIKE {literal(pattern)}", text)
+    return Condition(f"{column} RLIKE {render_literal(pattern)}", text)
 
 
 def escaped(text: str) -> str:
@@ -136,10 +136,10 @@ def escaped(text: str) -> str:
 
 
 _Kind = Callable[[str, str, Dice], Condition]
-_FLOATING: tuple[_Kind, ...] = weighted(
+_FLOATING: tuple[_Kind, ...] = repeat_by_weight(
     {_contains: 14, _ignores_case: 3, _two_pieces: 1, _regex: 1}
 )
-_ANCHORED: tuple[_Kind, ...] = (*_FLOATING, *weighted({_starts: 2, _ends: 4}))
+_ANCHORED: tuple[_Kind, ...] = (*_FLOATING, *repeat_by_weight({_starts: 2, _ends: 4}))
 
 
 TEXTS = ("process", "parent", "command_line", "path")
@@ -150,7 +150,7 @@ MISSING = 0.05  # of the usual events have no parent
 STEADY = 0.5  # of the rules name a channel
 EXCLUDING = 0.3  # of the rules have an AND NOT
 COMMONPLACE = 0.3  # of the groups but the first may have common needles
-GROUPS = weighted({2: 3, 3: 2, 4: 1})
+GROUPS = repeat_by_weight({2: 3, 3: 2, 4: 1})
 
 Planted = dict[str, tuple[Condition, ...]]
 
@@ -179,7 +179,7 @@ class PatternRules:
 
     def queries(self) -> list[Query]:
         """Each rule as a query, with the ids rule0, rule1, …"""
-        return bound_queries(self.stream, self.where_clauses(), "rule")
+        return bind_queries(self.stream, self.where_clauses(), "rule")
 
     def events(
         self, count: int, *, matching: float = 0.1, length: int = 200, seed: int
@@ -208,14 +208,14 @@ class PatternRules:
         return row
 
 
-def pattern_rules(
+def generate_pattern_rules(
     count: int, *, atoms: int = 20, needles: int | None = None, seed: int
 ) -> PatternRules:
     """`count` rules of about `atoms` conditions each, over so many rare needles.
 
     There are five needles to a rule unless told otherwise, so each occurs about four times.
 
-    >>> print(next(pattern_rules(1, atoms=4, seed=5).where_clauses()))
+    >>> print(next(generate_pattern_rules(1, atoms=4, seed=5).where_clauses()))
     (process LIKE '%haxodasa2%' OR process LIKE 'bozoro4%') AND
     (path LIKE '%bozoro4%' OR path LIKE '%vipahubo4.dll' OR path LIKE '%xabataba4.dll')
     """
@@ -275,8 +275,8 @@ def _any(conditions: list[Condition]) -> str:
 
 def _on_channel(channel: str, dice: Dice) -> str:
     if dice.chance(0.7):
-        return f"channel = {literal(channel)}"
-    return f"channel IN ({literal(channel)}, {literal(dice.one_of(CHANNELS))})"
+        return f"channel = {render_literal(channel)}"
+    return f"channel IN ({render_literal(channel)}, {render_literal(dice.one_of(CHANNELS))})"
 
 
 def _plant(text: str, conditions: tuple[Condition, ...], dice: Dice) -> str:

@@ -27,7 +27,7 @@ from headgate.predicate import (
     iter_atoms,
 )
 from headgate.predicate.candidates import list_pattern_examples, values_within_bound
-from headgate.queries import Query, attribute_of
+from headgate.queries import Query, find_attribute
 from headgate.schema import Attribute, Interval, Ordinal, String, Value
 from headgate.schema.values import precedes
 
@@ -64,7 +64,7 @@ class _FlipSearch:
         self.query = query
         self.row = row
         self.columns = collect_columns(query.where)
-        self.attributes = {c: attribute_of(query, c) for c in self.columns}
+        self.attributes = {c: find_attribute(query, c) for c in self.columns}
         self.matched = evaluate(query.where, row) is True
         self.mentions: dict[Column, list[Atom]] = {column: [] for column in self.columns}
         size = 0

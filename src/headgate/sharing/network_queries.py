@@ -13,7 +13,7 @@ from headgate.queries import Query, QuerySet, read_queries
 from headgate.schema import Schema
 from headgate.sharing.network import Network
 from headgate.sql import Rejected, Script
-from headgate.sql import name as quoted
+from headgate.sql import render_name as quoted
 from headgate.sql.lexer import statements
 
 

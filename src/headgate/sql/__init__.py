@@ -7,11 +7,11 @@ conditions much faster, and declines all others. `render` writes everything back
 where the parts of a query stand.
 """
 
-from headgate.sql.places import Place, Places, places
+from headgate.sql.places import Place, Places, find_places
 from headgate.sql.render import (
-    literal,
-    name,
     render_aggregate,
+    render_literal,
+    render_name,
     render_predicate,
     render_query,
     render_schema,
@@ -31,11 +31,11 @@ __all__ = [
     "Scope",
     "Script",
     "WhereReader",
-    "literal",
-    "name",
+    "find_places",
     "parse_where",
-    "places",
     "render_aggregate",
+    "render_literal",
+    "render_name",
     "render_predicate",
     "render_query",
     "render_schema",

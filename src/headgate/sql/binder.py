@@ -55,16 +55,16 @@ from headgate.sql.literals import (
     LiteralError,
     Number,
     Typed,
-    article,
     check_literal,
-    constant,
-    special_double,
+    evaluate_literal,
+    parse_special_double,
     unescape,
+    with_article,
 )
 from headgate.sql.parser import parse_condition_tree
 from headgate.sql.scope import NameProblem, Scope
 
-MAX_TESTS = 8
+MAX_TRUTH_TESTS = 8
 
 _PATTERNS: dict[str, PatternKind] = {
     "LIKE": "LIKE",
@@ -105,6 +105,13 @@ class Operand(NamedTuple):
     extent: Extent
 
 
+class LiteralOperand(NamedTuple):
+    """A literal, and where it stands."""
+
+    value: Literal
+    extent: Extent
+
+
 @dataclass(slots=True)
 class WrittenTest:
     """A test as it stands in the text, from its first NOT on, and its atoms in the predicate."""
@@ -138,21 +145,21 @@ class Binder:
     def bind(self, node: Node) -> Predicate:
         """Return the predicate of a whole condition."""
         try:
-            return self.condition(node)
+            return self.bind_condition(node)
         except RecursionError:
             raise TooLarge("the expression nests too deeply", text=self.cursor.text) from None
 
     # Conditions. OR holds ANDs, AND and NOT hold terms, so that a tree has one reading.
 
-    def condition(self, node: Node) -> Predicate:
+    def bind_condition(self, node: Node) -> Predicate:
         """Bind anything that is TRUE, FALSE or NULL."""
         if isinstance(node, exp.Or):
-            return self.chain(node, "OR", self.condition, disjunction)
+            return self.bind_chain(node, "OR", self.bind_condition, disjunction)
         if isinstance(node, exp.And):
-            return self.chain(node, "AND", self.term, conjunction)
-        return self.term(node)
+            return self.bind_chain(node, "AND", self.bind_term, conjunction)
+        return self.bind_term(node)
 
-    def chain(
+    def bind_chain(
         self,
         node: exp.Expr,
         word: str,
@@ -171,45 +178,46 @@ class Binder:
             bound.append(bind(part))
         return join(bound)
 
-    def term(self, node: Node) -> Predicate:
+    def bind_term(self, node: Node) -> Predicate:
         """Bind a condition in parentheses, a negation, or a test."""
         if isinstance(node, exp.Paren):
-            return self.parenthesized(node)
+            return self.bind_parenthesized(node)
         if isinstance(node, exp.Not):
-            return self.negation(node)
+            return self.bind_negation(node)
         if isinstance(node, exp.Alias):
-            self.condition(node.this)  # `(a = 1 b)`, where sqlglot takes b for a name
-            raise self.cursor.unexpected(TEST_ENDS)
+            self.bind_condition(node.this)  # `(a = 1 b)`, where sqlglot takes b for a name
+            raise self.cursor.refuse_token(TEST_ENDS)
         start = self.cursor.place
         if isinstance(node, exp.Is):
-            return self.is_test(node, negated=False)
+            return self.bind_is(node, negated=False)
         if isinstance(node, exp.Anonymous) and self.cursor.peek() == COALESCE:
-            return self.coalesce(node)
-        return self.noted(self.test(node, negated=False), start)
+            return self.bind_coalesce(node)
+        return self.note_test(self.bind_test(node, negated=False), start)
 
-    def noted(self, predicate: Predicate, start: int) -> Predicate:
+    def note_test(self, predicate: Predicate, start: int) -> Predicate:
         """Note a test that reaches from a place to here."""
         self.tests.append(WrittenTest(tuple(iter_atoms(predicate)), self.cursor.extent(start)))
         return predicate
 
-    def parenthesized(self, node: exp.Paren) -> Predicate:
+    def bind_parenthesized(self, node: exp.Paren) -> Predicate:
+        """Bind a condition in parentheses."""
         if self.cursor.peek() != "(":
             # sqlglot sets parentheses of its own where a second test follows a first
-            self.condition(node.this)
-            raise self.cursor.unexpected(TEST_ENDS)
+            self.bind_condition(node.this)
+            raise self.cursor.refuse_token(TEST_ENDS)
         self.cursor.place += 1
-        inner = self.condition(node.this)
+        inner = self.bind_condition(node.this)
         self.cursor.expect(")")
         return inner
 
-    def negation(self, node: exp.Not) -> Predicate:
+    def bind_negation(self, node: exp.Not) -> Predicate:
         """Bind `NOT a`, `! a`, and `a NOT IN (…)`, which have the same tree."""
         start = self.cursor.place
         if not self.cursor.accept("NOT", "!"):
             if isinstance(node.this, exp.Is):
-                return self.is_test(node.this, negated=True)
-            return self.noted(self.test(node.this, negated=True), start)
-        negated = conditions.negation(self.term(node.this))
+                return self.bind_is(node.this, negated=True)
+            return self.note_test(self.bind_test(node.this, negated=True), start)
+        negated = conditions.negate(self.bind_term(node.this))
         # a NOT before a test belongs to it, also where parentheses stand between
         if isinstance(negated, Atom):
             self.tests[-1].atoms = (negated,)
@@ -217,47 +225,51 @@ class Binder:
             self.tests[-1].extent = self.cursor.extent(start)
         return negated
 
-    def test(self, node: Node, negated: bool) -> Predicate:
+    def bind_test(self, node: Node, negated: bool) -> Predicate:
         """Bind a condition without conditions in it."""
         if isinstance(node, exp.In):
-            return self.membership(node, negated)
+            return self.bind_membership(node, negated)
         if isinstance(node, exp.Between):
-            return self.between(node, negated)
+            return self.bind_between(node, negated)
         if isinstance(node, _PATTERN):
-            return self.pattern(node, negated)
+            return self.bind_pattern(node, negated)
         if negated:
-            raise self.refusal(node, "a condition")
-        return self.comparison(node) if isinstance(node, _COMPARISON) else self.truth(node)
+            raise self.refuse_node(node, "a condition")
+        return (
+            self.bind_comparison(node) if isinstance(node, _COMPARISON) else self.bind_truth(node)
+        )
 
     # Tests
 
-    def truth(self, node: Node) -> Predicate:
+    def bind_truth(self, node: Node) -> Predicate:
         """Bind a BOOLEAN attribute or literal that stands as a condition."""
-        value, extent = self.operand(node, "a condition")
+        value, extent = self.bind_operand(node, "a condition")
         if value is None or isinstance(value, bool):
-            return conditions.truth(value)
+            return conditions.build_constant(value)
         if self.cursor.peek() not in _CONDITION_ENDS:
-            raise self.cursor.unexpected(TEST_ENDS)
+            raise self.cursor.refuse_token(TEST_ENDS)
         if isinstance(value, Column):
-            return self.is_true(value, extent)
+            return self.bind_flag(value, extent)
         message = "a literal is not a condition"
-        raise self.cursor.error(TypeMismatch, message, extent=extent)
+        raise self.cursor.make_error(TypeMismatch, message, extent=extent)
 
-    def is_true(self, column: Column, extent: Extent) -> Predicate:
+    def bind_flag(self, column: Column, extent: Extent) -> Predicate:
+        """Bind a BOOLEAN column as the condition that it is TRUE."""
         if not isinstance(column.type, Boolean):
-            message = f"`{column.key}` is {article(column.type.sql)}, not a condition"
+            message = f"`{column.key}` is {with_article(column.type.sql)}, not a condition"
             hint = "compare it with something"
-            raise self.cursor.error(TypeMismatch, message, hint, extent=extent)
-        return conditions.is_true(column)
+            raise self.cursor.make_error(TypeMismatch, message, hint, extent=extent)
+        return conditions.build_flag(column)
 
-    def comparison(self, node: exp.Expr) -> Predicate:
+    def bind_comparison(self, node: exp.Expr) -> Predicate:
+        """Bind `a < b`, with columns or literals on both sides."""
         start = self.cursor.place
-        left = self.tested(node.this)
+        left = self.bind_first_operand(node.this)
         operator = OPERATORS.get(self.cursor.peek())
         if operator is None:
-            raise self.cursor.unexpected(TEST_ENDS)
+            raise self.cursor.refuse_token(TEST_ENDS)
         self.cursor.place += 1
-        right = self.operand(node.args.get("expression"), "a value")
+        right = self.bind_operand(node.args.get("expression"), "a value")
         return self.compare(left, operator, right, self.cursor.extent(start))
 
     def compare(self, left: Operand, op: Operator, right: Operand, extent: Extent) -> Predicate:
@@ -269,253 +281,259 @@ class Binder:
             assert not isinstance(other, Column)
             return self.compare_constants(column, op, other, extent)
         if isinstance(other, Column):
-            return self.at(extent, lambda: conditions.compare_columns(column, op, other))
-        return self.at(right.extent, lambda: conditions.compare(column, op, other, self.scope.zone))
+            build = partial(conditions.build_column_comparison, column, op, other)
+            return self.build_at(extent, build)
+        build = partial(conditions.build_comparison, column, op, other, self.scope.zone)
+        return self.build_at(right.extent, build)
 
     def compare_constants(
         self, first: Literal, op: Operator, second: Literal, extent: Extent
     ) -> Predicate:
         """Bind `1 = 1`, which generated SQL is fond of."""
         if first is None or second is None:
-            return conditions.truth(None)
+            return conditions.build_constant(None)
         if not (isinstance(first, Number) and isinstance(second, Number)) and (
             not isinstance(first, type(second)) or isinstance(first, Typed)
         ):
             message = "these constants are not compared"
-            raise self.cursor.error(UnsupportedSql, message, extent=extent)
-        return conditions.truth(
+            raise self.cursor.make_error(UnsupportedSql, message, extent=extent)
+        return conditions.build_constant(
             OPERATOR_TESTS[op](compare_values(_plain(first), _plain(second), Timestamp()), 0)
         )
 
-    def membership(self, node: exp.In, negated: bool) -> Predicate:
+    def bind_membership(self, node: exp.In, negated: bool) -> Predicate:
         """Bind `a [NOT] IN (1, 2)`."""
         cursor = self.cursor
-        column = self.tested_attribute(node.this)
+        column = self.bind_first_attribute(node.this)
         self.expect_test("IN", negated)
         cursor.expect("(")
         if cursor.peek() == "SELECT":
-            raise cursor.unsupported("IN with a subquery is not supported")
-        items = [self.constant()]
+            raise cursor.refuse("IN with a subquery is not supported")
+        items = [self.read_constant()]
         while cursor.accept(","):
-            items.append(self.constant())
+            items.append(self.read_constant())
         cursor.expect(")")
+        build = partial(conditions.build_membership, column, zone=self.scope.zone)
         try:
-            within = conditions.within(column, (item.value for item in items), self.scope.zone)  # type: ignore[misc]
+            membership = build([item.value for item in items])
         except LiteralError:
             for item in items:
-                one = (item.value,)
-                self.at(item.extent, partial(conditions.within, column, one, self.scope.zone))  # type: ignore[arg-type]
+                self.build_at(item.extent, partial(build, [item.value]))
             raise
-        return conditions.negation(within) if negated else within
+        return conditions.negate(membership) if negated else membership
 
-    def constant(self) -> Operand:
-        literal = self.literal()
+    def read_constant(self) -> LiteralOperand:
+        """Read the literal that has to stand here."""
+        literal = self.read_literal()
         if literal is None:
-            raise self.cursor.unexpected("a constant")
+            raise self.cursor.refuse_token("a constant")
         return literal
 
-    def between(self, node: exp.Between, negated: bool) -> Predicate:
+    def bind_between(self, node: exp.Between, negated: bool) -> Predicate:
         """Bind `a [NOT] BETWEEN b AND c`, with columns or literals in all places."""
         start = self.cursor.place
-        value = self.tested(node.this)
+        value = self.bind_first_operand(node.this)
         self.expect_test("BETWEEN", negated)
-        low = self.operand(node.args.get("low"), "a value")
+        low = self.bind_operand(node.args.get("low"), "a value")
         self.cursor.expect("AND")
-        high = self.operand(node.args.get("high"), "a value")
+        high = self.bind_operand(node.args.get("high"), "a value")
         extent = self.cursor.extent(start)
-        ends = low.value, high.value
-        column = value.value
-        if isinstance(column, Column) and not any(isinstance(end, Column) for end in ends):
-            self.compare(value, ">=", low, extent)  # so that an error has its place
-            between = partial(conditions.between, column, *ends, self.scope.zone)  # type: ignore[arg-type]
-            bound = self.at(high.extent, between)
+        bound = self.compare(value, ">=", low, extent)
+        column, first, last = value.value, low.value, high.value
+        if not isinstance(column, Column) or isinstance(first, Column) or isinstance(last, Column):
+            bound = conjunction((bound, self.compare(value, "<=", high, extent)))
         else:
-            first = self.compare(value, ">=", low, extent)
-            bound = conjunction((first, self.compare(value, "<=", high, extent)))
-        return conditions.negation(bound) if negated else bound
+            # one set of values; what was compared has told whether the lower end fits
+            build = partial(conditions.build_between, column, first, last, self.scope.zone)
+            bound = self.build_at(high.extent, build)
+        return conditions.negate(bound) if negated else bound
 
-    def pattern(self, node: exp.Expr, negated: bool) -> Predicate:
+    def bind_pattern(self, node: exp.Expr, negated: bool) -> Predicate:
         """Bind `a [NOT] LIKE 'x%' [ESCAPE '|']`, ILIKE and RLIKE."""
         start = self.cursor.place
         like: Any = node.this if isinstance(node, exp.Escape) else node
         if not isinstance(like, _PATTERN):
-            raise self.refusal(node, "a condition")
-        column = self.tested_attribute(like.this)
+            raise self.refuse_node(node, "a condition")
+        column = self.bind_first_attribute(like.this)
         negated = negated or bool(like.args.get("negate"))
         if negated:
             self.cursor.expect("NOT")
         kind = _PATTERNS.get(self.cursor.peek())
         if kind is None:
-            raise self.cursor.unexpected(TEST_ENDS)
+            raise self.cursor.refuse_token(TEST_ENDS)
         self.cursor.place += 1
-        text = self.operand(like.args.get("expression"), "a pattern")
+        text = self.bind_operand(like.args.get("expression"), "a pattern")
         escape = "\\"
         if kind != "RLIKE" and self.cursor.accept("ESCAPE"):
-            character = self.constant().value
+            character = self.read_constant().value
             if not isinstance(character, str) or len(character) != 1:
                 message, extent = "ESCAPE takes a single character", self.cursor.extent(start)
-                raise self.cursor.error(InvalidPattern, message, extent=extent)
+                raise self.cursor.make_error(InvalidPattern, message, extent=extent)
             escape = character
-        matches = self.matches(column, kind, text, escape)
-        return conditions.negation(matches) if negated else matches
+        matches = self.bind_match(column, kind, text, escape)
+        return conditions.negate(matches) if negated else matches
 
-    def matches(self, column: Column, kind: PatternKind, text: Operand, escape: str) -> Predicate:
+    def bind_match(
+        self, column: Column, kind: PatternKind, text: Operand, escape: str
+    ) -> Predicate:
+        """Bind a match with a pattern, which must be a string."""
         value = text.value
         if isinstance(value, Column):
             message = f"{kind} needs a string pattern, not an attribute"
-            raise self.cursor.error(UnsupportedSql, message, extent=text.extent)
+            raise self.cursor.make_error(UnsupportedSql, message, extent=text.extent)
         if value is None:
-            return conditions.truth(None)
+            return conditions.build_constant(None)
         if not isinstance(value, str):
             message = f"{kind} needs a string pattern"
-            raise self.cursor.error(TypeMismatch, message, extent=text.extent)
-        return self.at(text.extent, lambda: conditions.matches(column, kind, value, escape))
+            raise self.cursor.make_error(TypeMismatch, message, extent=text.extent)
+        build = partial(conditions.build_match, column, kind, value, escape)
+        return self.build_at(text.extent, build)
 
     def expect_test(self, word: str, negated: bool) -> None:
         """Step over the word of a test and the NOT before it."""
         if negated:
             self.cursor.expect("NOT")
         if self.cursor.peek() != word:
-            raise self.cursor.unexpected(TEST_ENDS)
+            raise self.cursor.refuse_token(TEST_ENDS)
         self.cursor.place += 1
 
     # Tests of conditions
 
-    def is_test(self, node: exp.Is, negated: bool) -> Predicate:
+    def bind_is(self, node: exp.Is, negated: bool) -> Predicate:
         """Bind `a IS [NOT] NULL`, and IS [NOT] TRUE, FALSE or NULL of a condition."""
         start, cursor = self.cursor.place, self.cursor
         column = None
         if isinstance(_unwrap(node.this), _NAME):
-            column, extent = self.operand(node.this, "a condition")
+            column, extent = self.bind_operand(node.this, "a condition")
         elif isinstance(node.this, _CONDITION):
-            self.tested(node.this)
+            self.bind_first_operand(node.this)
         else:
-            inner = self.nested(node.this)
+            inner = self.bind_nested(node.this)
         ahead = 2 if negated else 1
         word = cursor.peek(ahead)
         if cursor.peek() != "IS" or word not in _TRUTHS or (negated and cursor.peek(1) != "NOT"):
-            raise cursor.unexpected(TEST_ENDS)
+            raise cursor.refuse_token(TEST_ENDS)
         cursor.place += ahead
         cursor.place += 1
         if isinstance(column, Column):
             if word == "NULL":
-                return self.noted(IsNull(column, negated), start)
-            inner = self.noted(self.is_true(column, extent), start)
+                return self.note_test(IsNull(column, negated), start)
+            inner = self.note_test(self.bind_flag(column, extent), start)
         elif _is_single_value(node.this):
             self.tests[-1].extent = cursor.extent(start)
         truth = Truth(inner, frozenset({_TRUTHS[word]}))
-        return conditions.negation(truth) if negated else truth
+        return conditions.negate(truth) if negated else truth
 
-    def coalesce(self, node: exp.Anonymous) -> Predicate:
+    def bind_coalesce(self, node: exp.Anonymous) -> Predicate:
         """Bind COALESCE(condition, TRUE or FALSE)."""
         start, cursor = self.cursor.place, self.cursor
         cursor.place += 1
         cursor.expect("(")
-        inner = self.nested(node.expressions[0] if node.expressions else None)
+        inner = self.bind_nested(node.expressions[0] if node.expressions else None)
         cursor.expect(",")
         default = cursor.peek()
         if default not in _TRUTHS:
-            raise cursor.unsupported("only TRUE, FALSE or NULL can stand here")
+            raise cursor.refuse("only TRUE, FALSE or NULL can stand here")
         cursor.place += 1
         cursor.expect(")")
         if default == "NULL":
             message, extent = "COALESCE(…, NULL) does nothing", cursor.extent(start)
-            raise cursor.error(UnsupportedSql, message, extent=extent)
+            raise cursor.make_error(UnsupportedSql, message, extent=extent)
         accepted: Accepted = frozenset({True, None} if default == "TRUE" else {True})
         return Truth(inner, accepted & ALL_TRUTHS)
 
-    def nested(self, node: Node) -> Predicate:
+    def bind_nested(self, node: Node) -> Predicate:
         """Bind the condition inside a truth test, which may not nest deeply."""
         self.depth += 1
-        if self.depth > MAX_TESTS:
+        if self.depth > MAX_TRUTH_TESTS:
             message = "truth tests of conditions nest too deeply"
-            raise self.cursor.error(TooLarge, message, f"at most {MAX_TESTS} levels")
-        inner = self.condition(node)
+            raise self.cursor.make_error(TooLarge, message, f"at most {MAX_TRUTH_TESTS} levels")
+        inner = self.bind_condition(node)
         self.depth -= 1
         return inner
 
     # Operands
 
-    def operand(self, node: Node, what: str) -> Operand:
+    def bind_operand(self, node: Node, what: str) -> Operand:
         """Bind a column or a literal, maybe in parentheses."""
         cursor = self.cursor
         if isinstance(node, exp.Paren) and cursor.peek() == "(":
             cursor.place += 1
             start = cursor.place
             if isinstance(_unwrap(node.this), (*_CONDITION, exp.Alias)):
-                self.condition(node.this)
+                self.bind_condition(node.this)
                 message, hint = "a condition is not compared with a value", "write (…) IS TRUE"
                 extent = cursor.extent(start)
-                raise cursor.error(UnsupportedSql, message, hint, extent=extent)
-            inner = self.operand(node.this, "a condition")
+                raise cursor.make_error(UnsupportedSql, message, hint, extent=extent)
+            inner = self.bind_operand(node.this, "a condition")
             cursor.expect(")")
             return inner
         if isinstance(node, _NAME):
             start = cursor.place
-            return Operand(self.column(what), cursor.extent(start))
-        literal = self.literal() if isinstance(node, _LITERAL) else None
+            return Operand(self.bind_column(what), cursor.extent(start))
+        literal = self.read_literal() if isinstance(node, _LITERAL) else None
         if literal is None:
-            raise self.refusal(node, what)
-        return literal
+            raise self.refuse_node(node, what)
+        return Operand(*literal)
 
-    def tested(self, node: Node) -> Operand:
+    def bind_first_operand(self, node: Node) -> Operand:
         """Bind the operand that a test begins with."""
         if isinstance(node, exp.Paren) and self.cursor.peek() != "(":
-            self.parenthesized(node)
+            self.bind_parenthesized(node)
         if not isinstance(node, _CONDITION):
-            return self.operand(node, "a condition")
+            return self.bind_operand(node, "a condition")
         # a second test behind a first, which is read to its end
         first: Any = node
         while isinstance(first.args.get("this"), _CONDITION):
             first = first.this
-        self.term(first)
-        raise self.cursor.unexpected(TEST_ENDS)
+        self.bind_term(first)
+        raise self.cursor.refuse_token(TEST_ENDS)
 
-    def tested_attribute(self, node: Node) -> Column:
+    def bind_first_attribute(self, node: Node) -> Column:
         """Bind the attribute that a test begins with."""
-        value, extent = self.tested(node)
+        value, extent = self.bind_first_operand(node)
         if not isinstance(value, Column):
             message = "an attribute is expected here"
-            raise self.cursor.error(UnsupportedSql, message, extent=extent)
+            raise self.cursor.make_error(UnsupportedSql, message, extent=extent)
         return value
 
-    def column(self, what: str) -> Column:
+    def bind_column(self, what: str) -> Column:
         """Bind the attribute whose name stands here."""
         start = self.cursor.place
         parts = self.cursor.read_name(what)
         if self.cursor.peek() == "(":
-            raise self.cursor.unexpected_call()
+            raise self.cursor.refuse_call()
         extent = self.cursor.extent(start)
         try:
-            return self.scope.column(parts)
+            return self.scope.resolve(parts)
         except NameProblem as problem:
             message, hint = str(problem), problem.hint
-            raise self.cursor.error(UnknownName, message, hint, extent=extent) from None
+            raise self.cursor.make_error(UnknownName, message, hint, extent=extent) from None
 
-    def literal(self) -> Operand | None:
-        """Bind the literal that begins here, if one does; its tokens say which."""
+    def read_literal(self) -> LiteralOperand | None:
+        """Read the literal that begins here, if one does; its tokens say which."""
         cursor, start = self.cursor, self.cursor.place
         word, kind = cursor.peek(), cursor.kind()
         value: Literal
         if kind == "number":
-            value = self.number()
+            value = self.read_number()
         elif word in SIGNS:
             while cursor.accept("-", "+"):
                 pass
             if cursor.kind() != "number":
-                raise cursor.unexpected("a number")
+                raise cursor.refuse_token("a number")
             signs = cursor.words[start : cursor.place]
-            value = self.number()
+            value = self.read_number()
             if signs.count("-") % 2:
                 value = Number("-" + value.text) if isinstance(value, Number) else -value
         elif kind == "string":
-            value = self.string()
+            value = self.read_string()
         elif word in TYPED and cursor.kind(1) == "string":
             cursor.place += 1
             start = cursor.place  # an error is in the string
-            value = Typed(word, self.string())
+            value = Typed(word, self.read_string())
         elif word == "CAST" and cursor.peek(1) == "(":
-            value = self.cast()
+            value = self.read_cast()
         elif kind == "word" and word in _TRUTHS:
             cursor.place += 1
             value = _TRUTHS[word]
@@ -525,11 +543,11 @@ class Binder:
         try:
             check_literal(value)
         except LiteralError as problem:
-            raise cursor.error(TypeMismatch, str(problem), extent=extent) from None
-        return Operand(value, extent)
+            raise cursor.make_error(TypeMismatch, str(problem), extent=extent) from None
+        return LiteralOperand(value, extent)
 
-    def number(self) -> Number | float:
-        """Bind 10, 1.5e3, 10L, 1.5D or 1.5BD."""
+    def read_number(self) -> Number | float:
+        """Read 10, 1.5e3, 10L, 1.5D or 1.5BD."""
         token = self.cursor.tokens[self.cursor.place]
         match = _NUMBER.fullmatch(token.text)
         assert match is not None
@@ -539,38 +557,38 @@ class Binder:
             return Number(text)
         if suffix != "D" or not math.isfinite(float(text)):
             message = f"a literal of type {_SUFFIXES[suffix]} is not supported"
-            raise self.cursor.unsupported(message)
+            raise self.cursor.refuse(message)
         self.cursor.place += 1
         return float(text)
 
-    def string(self) -> str:
-        """Bind a string literal, from how it is written."""
+    def read_string(self) -> str:
+        """Read a string literal, from how it is written."""
         try:
             text = unescape(self.cursor.tokens[self.cursor.place].text)
         except LiteralError as problem:
-            raise self.cursor.error(TypeMismatch, str(problem)) from None
+            raise self.cursor.make_error(TypeMismatch, str(problem)) from None
         self.cursor.place += 1
         return text
 
-    def cast(self) -> float:
-        """Bind CAST('NaN' AS DOUBLE), and the infinities."""
+    def read_cast(self) -> float:
+        """Read CAST('NaN' AS DOUBLE), and the infinities."""
         cursor, start = self.cursor, self.cursor.place
         cursor.place += 2
         if cursor.kind() != "string":
-            raise cursor.unsupported("CAST of anything but a string is not supported")
-        value = special_double(self.string())
+            raise cursor.refuse("CAST of anything but a string is not supported")
+        value = parse_special_double(self.read_string())
         cursor.expect("AS")
         if not cursor.accept("DOUBLE"):
-            raise cursor.unsupported(_NO_CAST, _WRITE_LITERAL)
+            raise cursor.refuse(_NO_CAST, _WRITE_LITERAL)
         cursor.expect(")")
         if value is None:
             extent = cursor.extent(start)
-            raise cursor.error(UnsupportedSql, _NO_CAST, _WRITE_LITERAL, extent=extent)
+            raise cursor.make_error(UnsupportedSql, _NO_CAST, _WRITE_LITERAL, extent=extent)
         return value
 
     # Errors
 
-    def refusal(self, node: Node, what: str, then: str = TEST_ENDS) -> SqlError:
+    def refuse_node(self, node: Node, what: str, then: str = TEST_ENDS) -> SqlError:
         """Return the error for a node that is not in the language.
 
         It stands at the first token that does not belong: `a + 1` is read up to the plus.
@@ -578,39 +596,40 @@ class Binder:
         cursor = self.cursor
         if cursor.peek() == "(" and cursor.peek(1) == "SELECT":
             cursor.place += 1
-            return cursor.unsupported("a subquery is not supported")
+            return cursor.refuse("a subquery is not supported")
         leftmost: Any = node
         while isinstance(leftmost, _LEFT_FIRST) and leftmost.args.get("this"):
             leftmost = leftmost.this
         if leftmost is not node and isinstance(leftmost, _OPERAND):
-            self.operand(leftmost, what)
-            return self.refusal_behind(then)
+            self.bind_operand(leftmost, what)
+            return self.refuse_rest(then)
         if isinstance(node, exp.Tuple) and cursor.accept("("):
             cursor.skip_value()
-            return cursor.unexpected(")")
+            return cursor.refuse_token(")")
         if isinstance(node, exp.Anonymous) and cursor.peek() == COALESCE:
             message, hint = "a condition is not compared with a value", "write (…) IS TRUE"
-            return cursor.unsupported(message, hint)
+            return cursor.refuse(message, hint)
         if cursor.skip_value():
-            return self.refusal_behind(then)
-        return cursor.missing(what)
+            return self.refuse_rest(then)
+        return cursor.refuse_operand(what)
 
-    def refusal_behind(self, then: str) -> SqlError:
+    def refuse_rest(self, then: str) -> SqlError:
         """Return the error for what stands behind an operand."""
         cursor = self.cursor
         if cursor.peek() == "(" and cursor.tokens[cursor.place - 1].kind in ("word", "quoted"):
-            return cursor.unexpected_call()
-        return cursor.unexpected(then)
+            return cursor.refuse_call()
+        return cursor.refuse_token(then)
 
-    def at(self, extent: Extent, build: Callable[[], Predicate]) -> Predicate:
+    def build_at(self, extent: Extent, build: Callable[[], Predicate]) -> Predicate:
         """Build a condition; what is wrong with it is wrong at this piece of the text."""
         try:
             return build()
         except PatternRefused as refused:
             message = f"the pattern is refused: {refused.reason}"
-            raise self.cursor.error(InvalidPattern, message, extent=extent, topic=message) from None
+            error = self.cursor.make_error(InvalidPattern, message, extent=extent, topic=message)
+            raise error from None
         except (LiteralError, ConditionError) as problem:
-            raise self.cursor.error(TypeMismatch, str(problem), extent=extent) from None
+            raise self.cursor.make_error(TypeMismatch, str(problem), extent=extent) from None
 
 
 def _unwrap(node: Node) -> Node:
@@ -635,5 +654,5 @@ def _is_single_test(node: Node) -> bool:
 def _plain(literal: Number | Typed | str | bool | float) -> Any:
     """Return a literal as a Python value that `compare_values` can compare."""
     if isinstance(literal, Number):
-        return constant(literal, DecimalType(38, 0), "UTC")
+        return evaluate_literal(literal, DecimalType(38, 0), "UTC")
     return literal

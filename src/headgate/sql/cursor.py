@@ -31,8 +31,8 @@ from headgate.sql.functions import Clause, may_be_called, refuse_call
 from headgate.sql.lexer import RESERVED, TYPED, Token, check_tokens
 
 MAX_DEPTH = 100
-MAX_PARTS = 32
-MAX_CHAIN = 10  # tests in a row; from the second on the walk refuses them
+MAX_NAME_PARTS = 32
+MAX_CHAINED_TESTS = 10  # tests in a row; from the second on the walk refuses them
 COMPARISONS = frozenset(("=", "==", "<>", "!=", "<", "<=", ">", ">="))
 SIGNS = frozenset(("-", "+"))
 _PREFIXES = SIGNS | {"NOT", "!"}
@@ -97,21 +97,21 @@ class Cursor:
             parts = parts + 1 if word == "." else parts if last == "." else 1
             if prefixes > MAX_DEPTH or len(opened) > MAX_DEPTH:
                 hint = f"at most {MAX_DEPTH} levels"
-                raise self.error(TooLarge, "the expression nests too deeply", hint)
-            if parts > MAX_PARTS:
-                raise self.error(TooLarge, f"a name has more than {MAX_PARTS} parts")
+                raise self.make_error(TooLarge, "the expression nests too deeply", hint)
+            if parts > MAX_NAME_PARTS:
+                raise self.make_error(TooLarge, f"a name has more than {MAX_NAME_PARTS} parts")
             if word == "(":
                 opened.append((place, tests, in_between))
                 tests, in_between = 0, False
             elif word == ")":
                 if not opened:
                     message = "a parenthesis is closed that was never opened"
-                    raise self.error(SqlSyntaxError, message)
+                    raise self.make_error(SqlSyntaxError, message)
                 start, tests, in_between = opened.pop()
                 self.closing[start] = place
             elif word == ";":
                 message = "one condition or statement is expected, and here is a second"
-                raise self.unsupported(message)
+                raise self.refuse(message)
             elif word in _SEPARATORS or (word == "AND" and not in_between):
                 tests, in_between = 0, False
             elif word == "AND":
@@ -119,12 +119,12 @@ class Cursor:
             elif word in _TESTS:
                 tests += 1
                 in_between = word == "BETWEEN"
-                if tests > MAX_CHAIN:
-                    raise self.error(SqlSyntaxError, f"{TEST_ENDS} is expected here")
+                if tests > MAX_CHAINED_TESTS:
+                    raise self.make_error(SqlSyntaxError, f"{TEST_ENDS} is expected here")
             last = word
         if opened:
             self.place = opened[-1][0]
-            raise self.error(SqlSyntaxError, "a parenthesis is opened and never closed")
+            raise self.make_error(SqlSyntaxError, "a parenthesis is opened and never closed")
         self.words += ("", "", "")  # so that `peek` looks ahead without a check
         self.place = 0
 
@@ -156,13 +156,13 @@ class Cursor:
     def expect(self, word: str) -> None:
         """Step over this word; raise where it does not stand here."""
         if self.words[self.place] != word:
-            raise self.unexpected(word)
+            raise self.refuse_token(word)
         self.place += 1
 
     def expect_end(self, expected: str = TEST_ENDS) -> None:
         """Raise unless all tokens have been read."""
         if self.place < len(self.tokens):
-            raise self.unexpected(expected)
+            raise self.refuse_token(expected)
 
     def extent(self, start: int) -> Extent:
         """Return the offsets from the token at a place to the one before this."""
@@ -183,14 +183,14 @@ class Cursor:
         parts = self.read_name(what)
         if len(parts) > 1:
             message = "a plain name is expected here"
-            raise self.error(UnsupportedSql, message, extent=self.extent(start))
+            raise self.make_error(UnsupportedSql, message, extent=self.extent(start))
         return parts[0]
 
     def read_name_part(self, what: str) -> str:
         """Step over one part of a name and return it."""
         kind = self.kind()
         if kind != "quoted" and (kind != "word" or self.peek() in RESERVED):
-            raise self.missing(what)
+            raise self.refuse_operand(what)
         self.place += 1
         return self.tokens[self.place - 1].name
 
@@ -218,35 +218,35 @@ class Cursor:
 
     # Errors
 
-    def missing(self, what: str) -> SqlError:
+    def refuse_operand(self, what: str) -> SqlError:
         """Return the error for a place where a name or a value has to stand."""
         word = self.peek()
-        if self.kind() == "word" and word in RESERVED and not self._calls(self.place):
+        if self.kind() == "word" and word in RESERVED and not self._is_refused_call(self.place):
             hint = _HINTS.get(word, _IN_BACKTICKS)
             message = f"{what} is expected here, not {word}"
-            return self.error(SqlSyntaxError, message, hint)
-        return self.unexpected(what)
+            return self.make_error(SqlSyntaxError, message, hint)
+        return self.refuse_token(what)
 
-    def unexpected(self, what: str, hint: str = "") -> SqlError:
+    def refuse_token(self, what: str, hint: str = "") -> SqlError:
         """Return the error that says what is expected here, and what stands here instead."""
         word = self.peek()
-        if self._calls(self.place):
+        if self._is_refused_call(self.place):
             self.place += 1
-            return self.unexpected_call()
+            return self.refuse_call()
         if word in _UNSUPPORTED:
             written = f"{word} BY" if word in ("ORDER", "SORT") else word
-            return self.unsupported(f"{written} is not supported", _HINTS.get(word, ""))
+            return self.refuse(f"{written} is not supported", _HINTS.get(word, ""))
         if word in _ARITHMETIC:
-            return self.unsupported(f"arithmetic with {word} is not supported")
+            return self.refuse(f"arithmetic with {word} is not supported")
         if word == "<=>":
-            return self.unsupported("<=> is not supported", _HINTS[word])
+            return self.refuse("<=> is not supported", _HINTS[word])
         if word == "IS" and "DISTINCT" in self.words[self.place + 1 : self.place + 3]:
             self.place += 1 if self.peek(1) == "DISTINCT" else 2
-            return self.unsupported("IS DISTINCT FROM is not supported")
+            return self.refuse("IS DISTINCT FROM is not supported")
         if what == TEST_ENDS:
             what = self._find_missing()
         where = "at the end" if self.kind() == "end" else "here"
-        return self.error(SqlSyntaxError, f"{what} is expected {where}", hint)
+        return self.make_error(SqlSyntaxError, f"{what} is expected {where}", hint)
 
     def _find_missing(self) -> str:
         """Go on to where a test breaks off that sqlglot made nothing of; return what is missing."""
@@ -263,15 +263,15 @@ class Cursor:
         nested = any(start < self.place < end for start, end in self.closing.items())
         return "AND, OR or )" if nested else TEST_ENDS
 
-    def unexpected_call(self) -> SqlError:
+    def refuse_call(self) -> SqlError:
         """Return the error for a parenthesis that makes the name before it a function."""
         name = self.tokens[self.place - 1]
         dotted = self.words[self.place - 2] == "."
         if dotted and may_be_called(name, self.clause, self.declared):
-            return self.unsupported("a function has a plain name")
+            return self.refuse("a function has a plain name")
         return refuse_call(self.text, name, self.clause, self.declared)
 
-    def _calls(self, place: int) -> bool:
+    def _is_refused_call(self, place: int) -> bool:
         """Is the token at a place a name before a parenthesis that may not stand there?"""
         if not 0 <= place < len(self.tokens) or self.words[place + 1] != "(":
             return False
@@ -280,11 +280,11 @@ class Cursor:
             return False
         return not may_be_called(name, self.clause, self.declared)
 
-    def unsupported(self, message: str, hint: str = "") -> SqlError:
+    def refuse(self, message: str, hint: str = "") -> SqlError:
         """Return the error for SQL that is outside the language."""
-        return self.error(UnsupportedSql, message, hint)
+        return self.make_error(UnsupportedSql, message, hint)
 
-    def error(
+    def make_error(
         self,
         kind: type[SqlError],
         message: str,

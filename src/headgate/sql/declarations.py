@@ -42,7 +42,7 @@ from headgate.schema import (
 from headgate.sql.binder import Binder
 from headgate.sql.cursor import Cursor
 from headgate.sql.functions import AGGREGATES
-from headgate.sql.literals import article
+from headgate.sql.literals import with_article
 from headgate.sql.parser import parse_condition_tree
 from headgate.sql.scope import Scope
 
@@ -86,25 +86,25 @@ class Declarations:
     schema: Schema
     zone: str
 
-    def stream(self, text: str) -> Stream:
+    def read_stream(self, text: str) -> Stream:
         """Read CREATE STREAM name (attribute TYPE [NOT NULL] [CHECK (…)] [COMMENT '…'], …)."""
-        cursor = _cursor(text)
+        cursor = _start_cursor(text)
         name = cursor.read_plain_name("a name for the stream")
         if self.schema.get(name) is not None:
             message = f"stream {name} is declared twice"
-            raise cursor.error(UnsupportedSql, message, extent=cursor.extent(2))
+            raise cursor.make_error(UnsupportedSql, message, extent=cursor.extent(2))
         cursor.expect("(")
         attributes: dict[str, Attribute] = {}
         while not attributes or cursor.accept(","):
-            attribute = self.attribute(cursor, attributes)
+            attribute = self.read_attribute(cursor, attributes)
             attributes[attribute.name.lower()] = attribute
         cursor.expect(")")
         cursor.expect_end("the end")
         return Stream(name, tuple(attributes.values()))
 
-    def aggregate(self, text: str) -> DeclaredAggregate:
+    def read_aggregate(self, text: str) -> DeclaredAggregate:
         """Read CREATE AGGREGATE name (TYPE) RETURNS TYPE category [DUPLICATE …]."""
-        cursor = _cursor(text)
+        cursor = _start_cursor(text)
         name = cursor.read_name_part("a name for the aggregate")
         problem = ""
         if name.upper() in AGGREGATES:
@@ -113,47 +113,47 @@ class Declarations:
             problem = f"aggregate {name} is declared twice"
         if problem:
             hint = "give yours another name"
-            raise cursor.error(UnsupportedSql, problem, hint, extent=cursor.extent(2))
+            raise cursor.make_error(UnsupportedSql, problem, hint, extent=cursor.extent(2))
         cursor.expect("(")
-        argument = self.type(cursor)
+        argument = self.read_type(cursor)
         if cursor.peek() == ",":
-            raise cursor.unsupported("an aggregate takes one argument")
+            raise cursor.refuse("an aggregate takes one argument")
         cursor.expect(")")
         cursor.expect("RETURNS")
-        result = self.type(cursor)
+        result = self.read_type(cursor)
         category = _CATEGORIES.get(cursor.peek())
         if category is None:
             hint = "HOLISTIC promises nothing"
-            raise cursor.unexpected("DISTRIBUTIVE, ALGEBRAIC or HOLISTIC", hint)
+            raise cursor.refuse_token("DISTRIBUTIVE, ALGEBRAIC or HOLISTIC", hint)
         cursor.place += 1
         sensitive = True
         if cursor.accept("DUPLICATE"):
             sensitive = cursor.accept("SENSITIVE")
             if not sensitive and not cursor.accept("INSENSITIVE"):
-                raise cursor.unexpected("SENSITIVE or INSENSITIVE")
+                raise cursor.refuse_token("SENSITIVE or INSENSITIVE")
         cursor.expect_end("the end")
         return DeclaredAggregate(name, argument, result, category, sensitive)
 
-    def attribute(self, cursor: Cursor, known: dict[str, Attribute]) -> Attribute:
+    def read_attribute(self, cursor: Cursor, known: dict[str, Attribute]) -> Attribute:
         """Read `name TYPE` and the constraints behind it."""
         start = cursor.place
         name = ".".join(cursor.read_name("an attribute with a type"))
         if name.lower() in known:
             message = f"attribute `{name}` is declared twice"
-            raise cursor.error(UnsupportedSql, message, extent=cursor.extent(start))
-        attribute = Attribute(name, self.type(cursor))
+            raise cursor.make_error(UnsupportedSql, message, extent=cursor.extent(start))
+        attribute = Attribute(name, self.read_type(cursor))
         while cursor.peek() not in (",", ")"):
-            attribute = self.constrain(cursor, attribute)
+            attribute = self.read_constraint(cursor, attribute)
         return attribute
 
-    def type(self, cursor: Cursor) -> Type:
+    def read_type(self, cursor: Cursor) -> Type:
         """Read a type and its parameters."""
         name = cursor.peek()
         if name not in _TYPES and name not in _DECIMAL and name != "TIMESTAMP":
             if cursor.kind() != "word":
-                raise cursor.unexpected("a type")
+                raise cursor.refuse_token("a type")
             hint = _NEAREST.get(name, f"the types are {_ALL_TYPES}")
-            raise cursor.unsupported(f"type {name} is not supported", hint)
+            raise cursor.refuse(f"type {name} is not supported", hint)
         cursor.place += 1
         start = cursor.place + 1  # of the parameters
         parameters: list[str] = []
@@ -161,7 +161,7 @@ class Declarations:
             while not parameters or cursor.accept(","):
                 parameters.append(cursor.peek())
                 if not cursor.accept_kind("number"):
-                    raise cursor.unexpected("a number")
+                    raise cursor.refuse_token("a number")
             extent = cursor.extent(start)
             cursor.expect(")")
         if name in _DECIMAL:
@@ -170,27 +170,27 @@ class Declarations:
                 return decimal
             message = f"DECIMAL({', '.join(shorten(p, 20) for p in parameters)}) does not exist"
             hint = "DECIMAL(p, s) has 1 to 38 digits, s of them behind the point"
-            raise cursor.error(TypeMismatch, message, hint, extent=extent)
+            raise cursor.make_error(TypeMismatch, message, hint, extent=extent)
         if parameters:
-            message = f"{article(name)} takes no parameters"
-            raise cursor.error(TypeMismatch, message, extent=extent)
+            message = f"{with_article(name)} takes no parameters"
+            raise cursor.make_error(TypeMismatch, message, extent=extent)
         return Timestamp(self.zone) if name == "TIMESTAMP" else _TYPES[name]
 
-    def constrain(self, cursor: Cursor, attribute: Attribute) -> Attribute:
+    def read_constraint(self, cursor: Cursor, attribute: Attribute) -> Attribute:
         """Read NOT NULL, CHECK or COMMENT, and return the attribute with it."""
         if cursor.accept("NOT"):
             cursor.expect("NULL")
             return Attribute(attribute.name, attribute.type, attribute.domain, nullable=False)
         if cursor.accept("CHECK"):
-            domain = attribute.domain.intersection(self.check(cursor, attribute))
+            domain = attribute.domain.intersection(self.read_check(cursor, attribute))
             return Attribute(attribute.name, attribute.type, domain, attribute.nullable)
         if not cursor.accept("COMMENT"):
-            raise cursor.unexpected("NOT NULL, CHECK or the next attribute")
+            raise cursor.refuse_token("NOT NULL, CHECK or the next attribute")
         if not cursor.accept_kind("string"):
-            raise cursor.unexpected("a string")
+            raise cursor.refuse_token("a string")
         return attribute
 
-    def check(self, cursor: Cursor, attribute: Attribute) -> ValueSet:
+    def read_check(self, cursor: Cursor, attribute: Attribute) -> ValueSet:
         """Read `(condition)`, and return the values that it leaves to the attribute."""
         opened = cursor.place
         cursor.expect("(")
@@ -198,7 +198,7 @@ class Declarations:
         tree = parse_condition_tree(cursor.tokens[cursor.place : cursor.closing[opened]])
         binder = Binder(cursor, Scope.of(Stream("…", (attribute,))))
         try:
-            domain = domain_of(binder.bind(tree))
+            domain = find_domain(binder.bind(tree))
         except UnknownName as error:
             message = f"the CHECK of `{attribute.name}` speaks of that attribute only"
             raise UnknownName(message, text=error.text, position=error.position) from None
@@ -206,13 +206,13 @@ class Declarations:
             message = f"this CHECK does not limit `{attribute.name}` to a set of values"
             hint = "compare it with constants, or list its values with IN"
             extent = cursor.extent(opened + 1)
-            raise cursor.error(UnsupportedSql, message, hint, extent=extent)
+            raise cursor.make_error(UnsupportedSql, message, hint, extent=extent)
         cursor.expect(")")
         cursor.clause = "declaration"
         return domain
 
 
-def _cursor(text: str) -> Cursor:
+def _start_cursor(text: str) -> Cursor:
     """Return a cursor behind the two words that say what is declared."""
     cursor = Cursor(text)
     cursor.place, cursor.clause = 2, "declaration"
@@ -229,7 +229,7 @@ def _decimal(parameters: list[str]) -> DecimalType | None:
     return DecimalType(precision, scale)
 
 
-def domain_of(check: Predicate) -> ValueSet | None:
+def find_domain(check: Predicate) -> ValueSet | None:
     """Return the non-NULL values for which a CHECK is TRUE; None if no set says it.
 
     NULL passes every CHECK, so only values count: `a > 0 OR a IS NULL` allows what `a > 0` does.

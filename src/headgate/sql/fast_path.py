@@ -164,8 +164,8 @@ class FastPath:
         name, written, literal, other = match.groups()
         column, operator = self._column(name), OPERATORS[written]
         if literal is not None:
-            return conditions.compare(column, operator, _literal(literal), self.scope.zone)
-        return conditions.compare_columns(column, operator, self._column(other))
+            return conditions.build_comparison(column, operator, _literal(literal), self.scope.zone)
+        return conditions.build_column_comparison(column, operator, self._column(other))
 
     def _set_test(self, text: str) -> Predicate | None:
         """Return the predicate of IS NULL, IN, BETWEEN or LIKE."""
@@ -178,18 +178,18 @@ class FastPath:
             return IsNull(column, negated is not None)
         literals = [_literal(literal) for literal in _LITERALS.findall(rest)]
         if kind.upper() == "IN":
-            predicate = conditions.within(column, literals, zone)
+            predicate = conditions.build_membership(column, literals, zone)
         elif kind.upper() == "BETWEEN":
-            predicate = conditions.between(column, literals[0], literals[1], zone)
+            predicate = conditions.build_between(column, literals[0], literals[1], zone)
         else:
             assert isinstance(literals[0], str)
-            predicate = conditions.matches(column, "LIKE", literals[0])
-        return conditions.negation(predicate) if negated else predicate
+            predicate = conditions.build_match(column, "LIKE", literals[0])
+        return conditions.negate(predicate) if negated else predicate
 
     def _flag(self, text: str) -> Predicate | None:
         """Return the predicate of a BOOLEAN attribute that stands as a condition."""
         column = self._column(text)
-        return conditions.is_true(column) if isinstance(column.type, Boolean) else None
+        return conditions.build_flag(column) if isinstance(column.type, Boolean) else None
 
     def _column(self, name: str) -> Column:
         column = self._columns.get(name)
@@ -197,7 +197,7 @@ class FastPath:
             parts = name.split(".")
             if any(part.upper() in _NO_NAMES for part in parts):
                 raise NameProblem(f"`{name}` is a word of the language", "")
-            column = self._columns[name] = self.scope.column(parts)
+            column = self._columns[name] = self.scope.resolve(parts)
         return column
 
 
@@ -226,7 +226,7 @@ class _Group:
             return False
         if self.negations:
             for _ in range(self.negations):
-                part = conditions.negation(part)
+                part = conditions.negate(part)
             self.negations = 0
         self.conjuncts.append(part)
         self.expects_operand = False

@@ -36,8 +36,8 @@ class Places:
     sources: Mapping[str, Place] = field(default_factory=dict)
 
 
-def places(query: Query) -> Places:
-    """The places that the query's origin tells, which is read again.
+def find_places(query: Query) -> Places:
+    """Return where the parts of a query stand, by reading its statement again.
 
     >>> from headgate.sql import Script
     >>> from headgate.schema import Schema
@@ -45,7 +45,7 @@ def places(query: Query) -> Places:
     >>> _, query = script.read('''CREATE STREAM s (a INT);
     ... CREATE QUERY q AS SELECT DISTINCT a
     ... FROM last_rows(s, 9) WHERE a > 3''', "x.sql")
-    >>> place = places(query).sources["s"]
+    >>> place = find_places(query).sources["s"]
     >>> place.text, str(place.position)
     ('last_rows(s, 9)', 'x.sql:3:6')
     """
@@ -53,7 +53,7 @@ def places(query: Query) -> Places:
     if origin is None:
         return Places()
     bound = bind_query(origin.text, query.schema)
-    place = _finder(origin)
+    place = _make_locator(origin)
     groups: dict[Column, Place] = {}
     for column, extent in bound.groups:
         groups.setdefault(column, place(extent))
@@ -67,10 +67,10 @@ def places(query: Query) -> Places:
     )
 
 
-def _finder(origin: Origin) -> Callable[[Extent], Place]:
-    """From offsets to places, with the lines counted once: there may be thousands of tests."""
+def _make_locator(origin: Origin) -> Callable[[Extent], Place]:
+    """Return a function from offsets to places; lines are counted once for thousands of tests."""
     text = origin.text
-    lines = [0, *(found.end() for found in re.finditer("\n", text))]
+    lines = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def place(extent: Extent) -> Place:
         start, end = extent

@@ -122,10 +122,35 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A standing query. No outputs means all columns (`SELECT *`).
+    """A standing query: every name resolved, every expression typed.
 
-    `metadata` is JSON text that belongs to whoever registered the query. A query has an `origin`
-    where a statement was read and is no filter: a million filters do not carry their texts.
+    Parameters
+    ----------
+    id
+        The name of the query, unique in its set.
+    sources
+        The streams of FROM, each under its alias.
+    where
+        The condition; TRUE where the query has none.
+    outputs
+        The select list. None means all columns (`SELECT *`).
+    distinct
+        Whether equal rows are given once.
+    group_by
+        The columns of GROUP BY, each once.
+    metadata
+        JSON text that belongs to whoever registered the query.
+    origin
+        The statement that the query was read from, unless it is a filter: a million filters do not
+        carry their texts.
+
+    Examples
+    --------
+    >>> from headgate.sql import Script
+    >>> text = "CREATE STREAM s (a INT); CREATE QUERY q AS SELECT COUNT(*) FROM s WHERE a > 3"
+    >>> _, query = Script(Schema()).read(text)
+    >>> query.id, query.kind, query.stream_name
+    ('q', 'aggregate', 's')
     """
 
     id: str
@@ -139,7 +164,7 @@ class Query:
 
     @property
     def kind(self) -> Kind:
-        """A filter decides on each event alone; the others need to remember.
+        """What the query needs: a filter decides on each event alone, the others have state.
 
         A window is a selection from the last rows of one stream.
         """
@@ -170,7 +195,7 @@ class Query:
         return Schema(self.streams, tuple(declared))
 
 
-def attribute_of(query: Query, column: Column) -> Attribute:
+def find_attribute(query: Query, column: Column) -> Attribute:
     """Return the attribute that a column of a query stands for."""
     source = next(s for s in query.sources if column.source in ("", s.alias))
     return source.stream[column.name]

@@ -22,7 +22,7 @@ from headgate.schema import Schema, Stream
 from headgate.sql.binder import Binder, Node, WrittenTest
 from headgate.sql.cursor import TEST_ENDS, Cursor, Extent
 from headgate.sql.functions import AGGREGATES, LAST_ROWS
-from headgate.sql.literals import article
+from headgate.sql.literals import with_article
 from headgate.sql.parser import parse_select_tree
 from headgate.sql.query import Aggregate, Output, Query, Source
 from headgate.sql.scope import Scope
@@ -55,7 +55,7 @@ def bind_query(text: str, schema: Schema) -> BoundQuery:
     name = cursor.read_plain_name("a name for the query")
     cursor.expect("AS")
     if cursor.peek() != "SELECT":
-        raise cursor.unexpected("SELECT")
+        raise cursor.refuse_token("SELECT")
     return _Select(Binder(cursor, Scope(())), schema).bind(name)
 
 
@@ -76,7 +76,7 @@ class _Select:
         cursor, binder = self.cursor, self.binder
         select, from_ = cursor.place, self.find_from()
         cursor.place = from_ + 1
-        binder.scope = self.scope()
+        binder.scope = self.bind_from()
         behind = cursor.place
         tree: Any = parse_select_tree(cursor.tokens[select : from_ + 1], cursor.tokens[behind:])
         while isinstance(tree, exp.SetOperation):
@@ -84,11 +84,11 @@ class _Select:
         parts = tree.args if isinstance(tree, exp.Select) else {}
         cursor.place, cursor.clause = select + 1, "SELECT"
         distinct = cursor.accept("DISTINCT")
-        outputs = self.outputs(parts.get("expressions") or [])
+        outputs = self.bind_outputs(parts.get("expressions") or [])
         cursor.expect("FROM")
         cursor.place, cursor.clause = behind, "condition"
-        where = self.where(parts.get("where"))
-        self.group_by(parts.get("group"))
+        where = self.bind_where(parts.get("where"))
+        self.bind_group_by(parts.get("group"))
         cursor.expect_end()
         group_by = tuple(dict.fromkeys(column for column, _ in self.groups))
         self.check_grouping(outputs, group_by)
@@ -113,37 +113,37 @@ class _Select:
             cursor.read_alias()
             if not cursor.accept(","):
                 break
-        raise cursor.unexpected("FROM")
+        raise cursor.refuse_token("FROM")
 
-    def scope(self) -> Scope:
+    def bind_from(self) -> Scope:
         """Bind the streams of FROM, and return them by alias."""
         self.cursor.clause = "FROM"
         streams: dict[str, tuple[str, Stream]] = {}
         while True:
             if len(streams) == MAX_SOURCES:
-                raise self.cursor.error(TooLarge, f"there are more than {MAX_SOURCES} streams")
+                raise self.cursor.make_error(TooLarge, f"there are more than {MAX_SOURCES} streams")
             start = self.cursor.place
-            source, extent = self.source()
+            source, extent = self.bind_source()
             self.sources.append(source)
             self.source_extents.append(self.cursor.extent(start))
             if source.alias.lower() in streams:
                 message = f"`{source.alias}` stands twice in FROM"
                 hint = "give each its own alias: FROM s AS x, s AS y"
-                raise self.cursor.error(UnsupportedSql, message, hint, extent=extent)
+                raise self.cursor.make_error(UnsupportedSql, message, hint, extent=extent)
             streams[source.alias.lower()] = (source.alias, source.stream)
             if not self.cursor.accept(","):
                 return Scope(tuple(streams.values()))
 
-    def source(self) -> tuple[Source, Extent]:
+    def bind_source(self) -> tuple[Source, Extent]:
         """Bind `stream [AS alias]` or `last_rows(stream, count) [AS alias]`."""
         cursor = self.cursor
         if cursor.accept("("):
-            raise cursor.unsupported("a subquery is not supported")
+            raise cursor.refuse("a subquery is not supported")
         windowed = cursor.peek(1) == "("
         if windowed:
             if cursor.tokens[cursor.place].name.lower() != LAST_ROWS:
                 cursor.place += 1
-                raise cursor.unexpected_call()
+                raise cursor.refuse_call()
             cursor.place += 2
         start = cursor.place
         name = cursor.read_plain_name("a stream")
@@ -151,46 +151,46 @@ class _Select:
         stream = self.schema.get(name)
         if stream is None:
             hint = did_you_mean(name, self.schema.names)
-            raise cursor.error(UnknownName, f"no stream `{name}`", hint, extent=extent)
+            raise cursor.make_error(UnknownName, f"no stream `{name}`", hint, extent=extent)
         rows = None
         if windowed:
             if not cursor.accept(","):
                 message = f"{LAST_ROWS} takes a stream and a count"
-                raise cursor.error(SqlSyntaxError, message, _HOW_LAST_ROWS)
-            rows = self.row_count()
+                raise cursor.make_error(SqlSyntaxError, message, _HOW_LAST_ROWS)
+            rows = self.read_row_count()
             cursor.expect(")")
         return Source(stream, cursor.read_alias() or stream.name, rows), extent
 
-    def row_count(self) -> int:
+    def read_row_count(self) -> int:
         whole = _WHOLE.fullmatch(self.cursor.peek())
         rows = int(whole[0]) if whole else 0
         if not 1 <= rows <= MAX_ROWS:
             message = f"the count of {LAST_ROWS} is a whole number from 1 to {MAX_ROWS:,}"
-            raise self.cursor.error(TypeMismatch, message, _HOW_LAST_ROWS)
+            raise self.cursor.make_error(TypeMismatch, message, _HOW_LAST_ROWS)
         self.cursor.place += 1
         return rows
 
     # The other clauses
 
-    def outputs(self, items: list[exp.Expr]) -> tuple[Output, ...]:
+    def bind_outputs(self, items: list[exp.Expr]) -> tuple[Output, ...]:
         """Bind the select list; nothing for `*`."""
         if self.cursor.accept("*"):
             return ()
         outputs: list[Output] = []
         names: set[str] = set()
-        for item in self.listed(items, _OUTPUT):
+        for item in self.iter_items(items, _OUTPUT):
             start = self.cursor.place
-            output = self.output(item)
+            output = self.bind_output(item)
             extent = self.cursor.extent(start)
             if output.name.lower() in names:
                 message, hint = f"two columns `{output.name}`", "rename one with AS"
-                raise self.cursor.error(UnsupportedSql, message, hint, extent=extent)
+                raise self.cursor.make_error(UnsupportedSql, message, hint, extent=extent)
             names.add(output.name.lower())
             outputs.append(output)
             self.output_extents.append(extent)
         return tuple(outputs)
 
-    def listed(self, items: list[exp.Expr], what: str) -> Iterator[Node]:
+    def iter_items(self, items: list[exp.Expr], what: str) -> Iterator[Node]:
         """Yield the nodes of a list, and step over the commas between them."""
         yield items[0] if items else None
         for item in items[1:]:
@@ -198,41 +198,41 @@ class _Select:
                 return
             yield item
         if self.cursor.accept(","):
-            raise self.cursor.missing(what)  # sqlglot drops a comma that nothing follows
+            raise self.cursor.refuse_operand(what)  # sqlglot drops a comma that nothing follows
 
-    def output(self, item: Node) -> Output:
+    def bind_output(self, item: Node) -> Output:
         """Bind `attribute [AS name]` or `aggregate(…) [AS name]`."""
         node = item.this if isinstance(item, exp.Alias) else item
         expression: Column | Aggregate
         if isinstance(node, exp.Anonymous):
-            expression = self.aggregate(node)
+            expression = self.bind_aggregate(node)
             name = _default_name(expression)
         else:
-            expression = self.attribute(node, _OUTPUT, "FROM")
+            expression = self.bind_attribute(node, _OUTPUT, "FROM")
             name = expression.name
         return Output(self.cursor.read_alias() or name, expression)
 
-    def attribute(self, node: Node, what: str, then: str) -> Column:
+    def bind_attribute(self, node: Node, what: str, then: str) -> Column:
         """Bind an attribute by its name, without parentheses."""
         if not isinstance(node, exp.Column | exp.Dot):
-            raise self.binder.refusal(node, what, then)
-        return self.binder.column(what)
+            raise self.binder.refuse_node(node, what, then)
+        return self.binder.bind_column(what)
 
-    def aggregate(self, node: exp.Anonymous) -> Aggregate:
+    def bind_aggregate(self, node: exp.Anonymous) -> Aggregate:
         """Bind a call of a built-in aggregate or of one that the user declared."""
         cursor = self.cursor
         token = cursor.tokens[cursor.place]
         declared = self.schema.aggregate(token.name)
         if token.kind not in ("word", "quoted"):
-            raise cursor.missing(_OUTPUT)
+            raise cursor.refuse_operand(_OUTPUT)
         cursor.place += 1
         if declared is None and (token.kind == "quoted" or token.word not in AGGREGATES):
-            raise cursor.unexpected_call()
+            raise cursor.refuse_call()
         cursor.expect("(")
         if cursor.peek() == "*":
             if declared is not None or token.word != "COUNT":
                 hint = "`*` goes with COUNT; name an attribute"
-                raise cursor.unsupported(f"{token.text}(*) is not supported", hint)
+                raise cursor.refuse(f"{token.text}(*) is not supported", hint)
             cursor.place += 1
             cursor.expect(")")
             return Aggregate("COUNT")
@@ -241,34 +241,36 @@ class _Select:
         if isinstance(argument, exp.Distinct):
             argument = argument.expressions[0] if argument.expressions else None
         start = cursor.place
-        column = self.attribute(argument, "an attribute", ")")
+        column = self.bind_attribute(argument, "an attribute", ")")
         extent = cursor.extent(start)
         cursor.expect(")")
         if declared is not None:
             if column.type.family != declared.argument.family:
-                takes, given = article(declared.argument.sql), article(column.type.sql)
+                takes, given = with_article(declared.argument.sql), with_article(column.type.sql)
                 message = f"{declared.name} takes {takes}; `{column.key}` is {given}"
-                raise cursor.error(TypeMismatch, message, extent=extent)
+                raise cursor.make_error(TypeMismatch, message, extent=extent)
             return Aggregate(declared.name, column, distinct, declared)
         function = token.word
         if function in ("SUM", "AVG", "MEDIAN") and not column.type.numeric:
-            message = f"{function} needs a number; `{column.key}` is {article(column.type.sql)}"
-            raise cursor.error(TypeMismatch, message, extent=extent)
+            message = (
+                f"{function} needs a number; `{column.key}` is {with_article(column.type.sql)}"
+            )
+            raise cursor.make_error(TypeMismatch, message, extent=extent)
         # MIN and MAX are the same with DISTINCT
         return Aggregate(function, column, distinct and function not in ("MIN", "MAX"))
 
-    def where(self, node: exp.Where | None) -> Predicate:
+    def bind_where(self, node: exp.Where | None) -> Predicate:
         if not self.cursor.accept("WHERE"):
             return TRUE
         return self.binder.bind(node.this if node is not None else None)
 
-    def group_by(self, node: exp.Group | None) -> None:
+    def bind_group_by(self, node: exp.Group | None) -> None:
         if not self.cursor.accept("GROUP"):
             return
         self.cursor.expect("BY")
-        for item in self.listed(node.expressions if node is not None else [], "an attribute"):
+        for item in self.iter_items(node.expressions if node is not None else [], "an attribute"):
             start = self.cursor.place
-            column = self.attribute(item, "an attribute", TEST_ENDS)
+            column = self.bind_attribute(item, "an attribute", TEST_ENDS)
             self.groups.append((column, self.cursor.extent(start)))
 
     def check_grouping(self, outputs: tuple[Output, ...], group_by: tuple[Column, ...]) -> None:
@@ -277,12 +279,12 @@ class _Select:
             return
         if not outputs:
             message = "`*` does not go with GROUP BY"
-            raise self.cursor.error(UnsupportedSql, message, extent=self.groups[0][1])
+            raise self.cursor.make_error(UnsupportedSql, message, extent=self.groups[0][1])
         for output, extent in zip(outputs, self.output_extents, strict=True):
             if isinstance(output.expression, Column) and output.expression not in group_by:
                 message = f"`{output.expression.key}` is neither grouped nor aggregated"
                 hint = "add it to GROUP BY"
-                raise self.cursor.error(UnsupportedSql, message, hint, extent=extent)
+                raise self.cursor.make_error(UnsupportedSql, message, hint, extent=extent)
 
 
 def _default_name(aggregate: Aggregate) -> str:

@@ -78,9 +78,9 @@ class Script:
         words = [token for token, _ in zip(tokens(text), range(2), strict=False)]
         kind = " ".join(token.word for token in words)
         if kind == "CREATE STREAM":
-            return Declarations(self.schema, self.zone).stream(text)
+            return Declarations(self.schema, self.zone).read_stream(text)
         if kind == "CREATE AGGREGATE":
-            return Declarations(self.schema, self.zone).aggregate(text)
+            return Declarations(self.schema, self.zone).read_aggregate(text)
         if kind == "CREATE QUERY":
             return bind_query(text, self.schema).query
         if kind == "SET TIME":

@@ -204,7 +204,7 @@ def _queries(snapshot: Snapshot) -> tuple[set[str], list[Query]]:
         frames = frames_from(queries.frames, snapshot.schema)
         is_filter = np.array([frame.kind == "filter" for frame in frames], np.bool_)
         used = queries.frame[places]
-        filtered.update(frames[number].stream for number in np.unique(used[is_filter[used]]))
+        filtered.update(frames[number].stream_name for number in np.unique(used[is_filter[used]]))
         own = ~is_filter[used]
         decoded = decode_queries(selected(queries, places[own], snapshot.schema), snapshot.schema)
         others += zip(ranks[own].tolist(), decoded, strict=True)

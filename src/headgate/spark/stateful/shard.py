@@ -29,7 +29,7 @@ from headgate.sql import Script
 
 if TYPE_CHECKING:
     from headgate.stateful.runtime.reduction import Reduction
-    from headgate.stateful.runtime.run import Run
+    from headgate.stateful.runtime.running_query import Run
 
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
@@ -62,7 +62,7 @@ class Sent:
         return _reduction(self.schema, self.query)
 
     def begin(self) -> Run:
-        from headgate.stateful.runtime.run import Run
+        from headgate.stateful.runtime.running_query import Run
 
         return Run(self.bound(), mode=self.mode, expand=self.expand)
 

@@ -34,10 +34,10 @@ from headgate.queries import Aggregate, Query, Source
 from headgate.spark.frames import warn
 from headgate.spark.stateful.continuous_query import selected, use_rocks_db
 from headgate.spark.stateful.shard import Sent, valid
-from headgate.sql import name, render_predicate
-from headgate.sql.render import dotted
+from headgate.sql import render_name, render_predicate
+from headgate.sql.render import render_path
 from headgate.stateful.analysis.cases.case import aggregates, argument_columns, output_columns
-from headgate.stateful.runtime.outputs import MULTIPLICITY, output_names
+from headgate.stateful.runtime.output_rows import MULTIPLICITY, output_names
 
 
 def unbounded(
@@ -195,8 +195,8 @@ def _expression(expression: Attribute | Aggregate) -> Column:
 
 
 def _path(column: Attribute) -> str:
-    source = f"{name(column.source)}." if column.source else ""
-    return f"{source}{dotted(column.name)}"
+    source = f"{render_name(column.source)}." if column.source else ""
+    return f"{source}{render_path(column.name)}"
 
 
 def capped(frame: DataFrame, query: str, most_state_rows: int) -> DataFrame:
