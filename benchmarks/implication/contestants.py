@@ -103,8 +103,8 @@ def exact_verdicts(pairs: Pairs) -> Verdicts:
 
 
 def hcr_verdicts(pairs: Pairs) -> Verdicts:
-    """By the kernel itself: `match_hcr` brings query boxes into order first, which they are."""
-    from headgate.implication.exact.growth import grow_boxes
+    """By the kernel itself: the query boxes are in the order that `match_hcr_compiled` makes."""
+    from benchmarks.implication.kernels import grow_boxes
 
     starts, stops = pairs.space.positions
     counts = pairs.space.counts

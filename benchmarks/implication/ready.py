@@ -6,17 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from headgate.implication.paper.complex_relaxation import match_hcr
-from headgate.implication.paper.exact_matching import (
+from headgate.implication.paper.heuristics import match_hcr, match_hsr
+from headgate.implication.paper.matching import Method
+from headgate.implication.paper.splitting import (
     match_em,
     split_breadth_first,
     split_depth_first,
     split_mixed,
 )
-from headgate.implication.paper.matching import Method
-from headgate.implication.paper.part import ComparisonCounter, to_parts
-from headgate.implication.paper.simple_relaxation import match_hsr
 from headgate.implication.paper.stream_predicate import StreamPredicate
+from headgate.implication.parts import ComparisonCounter, to_parts
 from headgate.implication.space import Boxes, Space
 
 MATCHERS: dict[Method, Callable[..., bool]] = {

@@ -15,7 +15,7 @@ from benchmarks.rivals.static import Events
 from headgate.errors import UsageError
 from headgate.matching.encoding.code_book import CodeBook, Regions
 from headgate.predicate import Predicate, Within
-from headgate.predicate.conjunctions import Conjunction, to_conjunctions
+from headgate.predicate.normal_form import Conjunction, to_conjunctions
 from headgate.schema import ValueSet
 
 

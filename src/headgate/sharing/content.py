@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Literal
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.implies import decide_implication
+from headgate.implication.decision import decide_implication
 from headgate.implication.pair import Constraints
-from headgate.implication.relax import relax
+from headgate.implication.relaxation import relax
 from headgate.predicate import Predicate, collect_columns, disjunction
 from headgate.predicate.answer import Answer
 from headgate.schema import Stream

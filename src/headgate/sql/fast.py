@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 
 from headgate.predicate import Column, IsNull, Operator, Predicate, conjunction, disjunction
-from headgate.predicate.pattern.refused import PatternRefused
+from headgate.predicate.pattern.errors import PatternRefused
 from headgate.schema import Boolean
 from headgate.sql import conditions
 from headgate.sql.conditions import ConditionError

@@ -23,7 +23,7 @@ from headgate.matching.asc.subjects import Intervals, PairOf, ValuesOf, sides
 from headgate.matching.asc.texts import TextsOf
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.predicate import Column, Compare, IsNull, Matches, Within
-from headgate.predicate.conjunctions import Conjunction
+from headgate.predicate.normal_form import Conjunction
 
 LINE = 8  # words of a cache line
 LARGE_PAGE, ASKED = 1 << 18, 1 << 19  # in words

@@ -7,7 +7,7 @@ from typing import Any
 
 from headgate.matching.asc.subjects import sides
 from headgate.predicate import Compare, Matches, Within
-from headgate.predicate.conjunctions import Conjunction
+from headgate.predicate.normal_form import Conjunction
 
 OTHERS = ("null", "below", "equal", "above")  # rows of a construct beside those of cuts, at most
 

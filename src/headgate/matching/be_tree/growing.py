@@ -52,7 +52,7 @@ from headgate.matching.be_tree.kernels.pools import (
 from headgate.matching.be_tree.options import BeTreeOptions
 from headgate.matching.be_tree.predicates import PredicatePool, grow_array
 from headgate.matching.protocol import Placement
-from headgate.predicate.conjunctions import Conjunction
+from headgate.predicate.normal_form import Conjunction
 from headgate.schema import Stream
 from headgate.snapshot.arrays.selection import ranges
 

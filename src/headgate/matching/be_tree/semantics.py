@@ -36,7 +36,7 @@ from headgate.matching.be_tree.kernels.expressions import Event, leads_to, relat
 from headgate.matching.be_tree.kernels.pools import LIVE
 from headgate.matching.be_tree.predicates import closed, hull
 from headgate.predicate import Predicate, Within
-from headgate.predicate.conjunctions import to_conjunctions
+from headgate.predicate.normal_form import to_conjunctions
 from headgate.schema import Stream, ValueSet
 from headgate.sql import parse_where
 

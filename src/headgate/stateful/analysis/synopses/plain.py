@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from headgate.predicate import Column, Row, evaluate
-from headgate.predicate.evaluate import evaluate_atom
+from headgate.predicate.evaluation import evaluate_atom
 from headgate.queries import Aggregate, Query
 from headgate.schema import Schema
 from headgate.stateful.analysis.answer import Answer, NotComputable

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from headgate.predicate import Column, Row
-from headgate.predicate.evaluate import evaluate_atom
+from headgate.predicate.evaluation import evaluate_atom
 from headgate.schema import Timestamp
 from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell
 from headgate.stateful.analysis.synopses.extremes import Ends, Frontier, ends
