@@ -3,10 +3,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MINUTES ?= 60
+DEVELOPED_ON := 4.2.0# of Spark: the newest for which the connectors exist
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-slow test-spark coverage lint types imports demo bench bench-be-tree bench-asc bench-implication bench-synopsis bench-sharing soak fix constraints clean
+.PHONY: help setup test test-slow test-spark coverage lint types imports docs demo bench soak fix update clean
 
 help: ## list the everyday commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -49,40 +50,18 @@ imports: $(READY) ## import-linter: data flows one way
 
 FLIGHTS := examples/flights
 
+docs: $(READY) ## build the documentation site into docs/_build/html; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
 demo: $(READY) ## stream a year of flights through Spark against 10,000 standing queries
 	$(BIN)/python $(FLIGHTS)/prepare.py
 	@rm -rf $(FLIGHTS)/data/output
 	$(BIN)/headgate run $(FLIGHTS)/pipeline.toml --format table
 
-bench: $(READY) ## the benchmarks: tables, JSON and plots in bench-results/
-	$(BIN)/python -m benchmarks load
-	$(BIN)/python -m benchmarks scan
-	$(BIN)/python -m benchmarks route
-	$(BIN)/python -m benchmarks match
-	for one in zipf rare boxes ranges patterns updates; do $(BIN)/python -m benchmarks match-$$one; done
+NAME ?= matching
 
-bench-be-tree: $(READY) ## the experiments of the BE-Tree paper, at a fifth of their size, as a page
-	for one in $$($(BIN)/python -m benchmarks.be_tree.report --names); do \
-		$(BIN)/python -m benchmarks $$one --scale 0.2 || exit 1; done
-	$(BIN)/python -m benchmarks.be_tree.report bench-results > bench-results/be-tree.md
-
-bench-asc: $(READY) ## the experiments of the ASC paper, as a page
-	for one in $$($(BIN)/python -m benchmarks.asc.report --names); do \
-		$(BIN)/python -m benchmarks $$one || exit 1; done
-	$(BIN)/python -m benchmarks.asc.report bench-results > bench-results/asc.md
-
-bench-implication: $(READY) ## the experiments of the stream-sharing paper, as a page
-	for one in $$($(BIN)/python -m benchmarks.implication.report --names); do \
-		$(BIN)/python -m benchmarks $$one || exit 1; done
-	$(BIN)/python -m benchmarks.implication.report bench-results > bench-results/implication.md
-
-bench-synopsis: $(READY) ## bounded queries beside Spark's own join: state, and events a second
-	for one in synopsis-process synopsis-q3 synopsis-batches synopsis-count synopsis-q4 synopsis-q6 synopsis-q7 \
-		synopsis-sum synopsis-max synopsis; do $(BIN)/python -m benchmarks $$one || exit 1; done
-
-bench-sharing: $(READY) ## what streams move in random networks, by strategy; planning at scale
-	for one in queries overlap interests orders optimum scale; do \
-		$(BIN)/python -m benchmarks sharing-$$one || exit 1; done
+bench: $(READY) ## experiments: make bench NAME=asc; tables, JSON and plots in bench-results/
+	$(BIN)/python -m benchmarks $(NAME)
 
 soak: $(READY) ## random cases from new seeds for as long as you say: make soak MINUTES=60
 	$(BIN)/python -m tests.soak --minutes $(MINUTES)
@@ -91,8 +70,12 @@ fix: $(READY) ## format and mend what ruff can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-constraints: $(READY) ## pin what is installed now
+update: ## pin the newest of everything, once a month: then make test test-slow, and commit
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' 'pyspark==$(DEVELOPED_ON)'
 	$(BIN)/python -m pip freeze --exclude-editable | grep -v ' @ ' > constraints.txt
+	@touch $(READY)
 
 clean: ## forget the virtual environment and all caches
 	rm -rf $(VENV) $(VENV)-spark-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -25,8 +25,8 @@ from benchmarks.asc.contestants import (
 )
 from benchmarks.asc.sequences import period
 from benchmarks.asc.workloads import Selections, d1, synthetic
-from benchmarks.claims import Trend
-from benchmarks.experiment import Contestant, Experiment, Fact, Look, Round, Unit
+from benchmarks.harness.claims import Trend
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Look, Round, Unit
 from benchmarks.workloads import SELECTION_SETS
 
 HUNDREDTHS = (5, 10, 15, 20, 25, 30, 35, 40)
@@ -42,11 +42,11 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     spec = replace(SELECTION_SETS["Q4"], deviation=size / 100)
     works = [synthetic(spec, d1, TUPLES)(scale, seed + number) for number in range(SETS)]
     built = [orders(work, fixed_orders(work, scale), period(scale)) for work in works]
-    found = {name: _together(name, works, built) for name in COMPARED}
+    passed = {name: _together(name, works, built) for name in COMPARED}
     answers = {name: agreed(built[0][name], works[0].events) for name in COMPARED}
 
     def contestants(prefix: str, macro: str, hybrid: str) -> Iterator[Contestant]:
-        ours, base = found[hybrid], found[macro]
+        ours, base = passed[hybrid], passed[macro]
         yield Contestant(
             f"{prefix}{COST}",
             base.evaluated,
@@ -59,7 +59,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         *contestants("", MACRO, HYBRID),
         *contestants(AHEAD, AHEAD_MACRO, AHEAD_HYBRID),
     )
-    yield Round(size, everybody, lambda: _told(size, found))
+    yield Round(size, everybody, lambda: _report_facts(size, passed))
 
 
 def _together(
@@ -75,9 +75,9 @@ def _together(
     )
 
 
-def _told(size: int, found: Mapping[str, Passed]) -> dict[str, Fact]:
-    costs = ", ".join(f"{name} {one.evaluated / one.events:.3f}" for name, one in found.items())
-    dropping = found[MACRO].dropped / found[MACRO].events
+def _report_facts(size: int, passed: Mapping[str, Passed]) -> dict[str, Fact]:
+    costs = ", ".join(f"{name} {one.evaluated / one.events:.3f}" for name, one in passed.items())
+    dropping = passed[MACRO].dropped / passed[MACRO].events
     return {
         f"at {size / 100:.2f}, ASCs per event": costs,
         f"at {size / 100:.2f}, share of events that match nothing": round(dropping, 3),

@@ -38,8 +38,8 @@ from benchmarks.asc.workloads import (
     large,
     synthetic,
 )
-from benchmarks.claims import Faster, Near, Order, Trend
-from benchmarks.experiment import Claim, Experiment, Fact, Look, Round
+from benchmarks.harness.claims import Faster, Near, Order, Trend
+from benchmarks.harness.experiment import Claim, Experiment, Fact, Look, Round
 from benchmarks.workloads import SELECTION_SETS
 
 NEAR = 5.0  # percent: what we take "approximate" to mean
@@ -61,10 +61,10 @@ def counting(work: Selections, size: int, shown: str, scale: float) -> Round:
         counted(name, build, work.events, heard)
         for name, build in orders(work, fixed, period(scale)).items()
     )
-    return Round(size, contestants, lambda: told(shown, fixed, heard))
+    return Round(size, contestants, lambda: report_facts(shown, fixed, heard))
 
 
-def told(shown: str, fixed: Fixed, heard: Mapping[str, Passed]) -> dict[str, Fact]:
+def report_facts(shown: str, fixed: Fixed, heard: Mapping[str, Passed]) -> dict[str, Fact]:
     """What else is known of the events and the orders."""
     hybrid = heard[HYBRID]
     return {

@@ -15,8 +15,8 @@ from benchmarks.be_tree.contestants import AUTO, Kind, be_tree
 from benchmarks.be_tree.macro import order
 from benchmarks.be_tree.sweep import COMPARED, PER_EVENT, event_count, scaled
 from benchmarks.be_tree.workloads import ZIPF, synthetic
-from benchmarks.claims import Growth
-from benchmarks.experiment import Answer, Contestant, Experiment, Fact, Round
+from benchmarks.harness.claims import Growth
+from benchmarks.harness.experiment import Answer, Contestant, Experiment, Fact, Round
 from benchmarks.workloads import Conjunctions, IntegerEvents
 from headgate.matching import Index
 from headgate.queries import Query
@@ -170,8 +170,8 @@ def by_id(name: str, index: Index, events: pa.Table) -> Contestant:
     """Compared by ids, because positions depend on what came before."""
 
     def answer() -> Answer:
-        found = index.match(events.slice(0, COMPARED))
-        return tuple(tuple(sorted(found[event])) for event in range(len(found)))
+        matches = index.match(events.slice(0, COMPARED))
+        return tuple(tuple(sorted(matches[event])) for event in range(len(matches)))
 
     def run() -> int:
         return sum(chunk.total for chunk in index.match_chunks(events))

@@ -9,16 +9,70 @@ heuristic finds covered must be so.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from benchmarks.experiment import Contestant, Unit
+from benchmarks.harness.experiment import Contestant, Unit
 from benchmarks.implication.pairs import Pairs
-from benchmarks.implication.ready import Ready, Way
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.space import Boxes
+from headgate.implication.paper.heuristics import match_hcr, match_hsr
+from headgate.implication.paper.matching import Method
+from headgate.implication.paper.splitting import (
+    match_em,
+    split_breadth_first,
+    split_depth_first,
+    split_mixed,
+)
+from headgate.implication.paper.stream_predicate import StreamPredicate
+from headgate.implication.parts import ComparisonCounter, to_parts
+from headgate.implication.space import Boxes, Space
+
+# A pair of predicates made ready for one of the paper's methods, to be matched once.
+
+MATCHERS: dict[Method, Callable[..., bool]] = {
+    "hsr": match_hsr,
+    "hcr": match_hcr,
+    "em-bfs": partial(match_em, strategy=split_breadth_first),
+    "em-dfs": partial(match_em, strategy=split_depth_first),
+    "em-mix": partial(match_em, strategy=split_mixed),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A method of the paper, with or without the quick check and an index."""
+
+    method: Method
+    index: str | None = None
+    quick_check: bool = True
+
+    @property
+    def name(self) -> str:
+        checked = "+QC" if self.quick_check else ""
+        return f"{self.method.upper()}{checked}" + (f", {self.index}" if self.index else "")
+
+    @property
+    def is_exact(self) -> bool:
+        return self.method.startswith("em")
+
+
+class Ready:
+    """The boxes in order of volume, their sides in order of length, and the index, are there."""
+
+    def __init__(self, space: Space, query: Boxes, stream: Boxes, way: Way) -> None:
+        self.tally = ComparisonCounter()
+        self.stream = StreamPredicate(space, stream, way.index)
+        self._way = way
+        self._query = to_parts(space.sort_by_volume(query))
+
+    def match(self) -> bool:
+        """Does the stream cover the query? Relaxes it, where it does not."""
+        run = MATCHERS[self._way.method]
+        return run(self.stream, self._query, self.tally, check_first=self._way.quick_check)
+
 
 PER_PAIR = Unit("ms of the processor per pair", "cost", 1e3)
 EXACT, COMPILED_HCR = "our exact method, compiled", "HCR, compiled"
@@ -91,9 +145,9 @@ def counted(name: str, count: float, answer: tuple[object, ...] = ()) -> Contest
     return Contestant(name, 1, answer=lambda: answer, run=lambda: count)
 
 
-def holds_of(found: Iterable[bool], truth: Verdicts) -> Verdicts:
+def holds_of(answers: Iterable[bool], truth: Verdicts) -> Verdicts:
     """The truth, unless something was found that is not true."""
-    return tuple(one or true for one, true in zip(found, truth, strict=True))
+    return tuple(one or true for one, true in zip(answers, truth, strict=True))
 
 
 def exact_verdicts(pairs: Pairs) -> Verdicts:

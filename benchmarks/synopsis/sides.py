@@ -7,15 +7,87 @@ drops rows, so there it only joins, and whoever wants the groups must add up its
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from threading import Semaphore
+from types import TracebackType
+from typing import Any, Self
 
-from benchmarks.experiment import Answer
+from benchmarks.harness.experiment import Answer
 from benchmarks.synopsis.cases import Case
-from benchmarks.synopsis.paced import Paced
-from headgate.errors import UsageError
+from headgate.errors import HeadgateError, UsageError
+
+# A streaming query that takes a batch whenever it is told to, and waits between them.
+
+LOOK = 0.5  # seconds after which to look whether it still lives
+
+
+def nowhere(rows: Any) -> None:
+    """Compute a batch, and drop it."""
+    rows.write.format("noop").mode("overwrite").save()
+
+
+class Paced:
+    """A batch has been taken when its state is committed and the next one waits at the gate."""
+
+    def __init__(self, frame: Any, take: Callable[[Any], object] = nowhere) -> None:
+        self._take = take
+        self._open, self._here = Semaphore(0), Semaphore(0)
+        self._ends = False
+        self.batches = 0
+        self.checkpoint = Path(tempfile.mkdtemp(prefix="headgate-bench-"))
+        writer = frame.writeStream.option("checkpointLocation", str(self.checkpoint))
+        self._query = writer.foreachBatch(self._batch).start()
+        self._wait(float("inf"))
+
+    def _batch(self, rows: Any, _: int) -> None:
+        self._here.release()
+        self._open.acquire()
+        if not self._ends:
+            self._take(rows)
+
+    def advance(self, batches: int = 1, *, seconds: float = float("inf")) -> bool:
+        """Take so many batches, unless that takes longer; says whether all were taken."""
+        until = time.monotonic() + seconds
+        for _ in range(batches):
+            self._open.release()
+            if not self._wait(until):
+                return False
+            self.batches += 1
+        return True
+
+    def _wait(self, until: float) -> bool:
+        while not self._here.acquire(timeout=LOOK):
+            if self._query.exception() is not None:
+                raise HeadgateError(f"a streaming query ended: {self._query.exception()}")
+            if time.monotonic() > until:
+                return False
+        return True
+
+    @property
+    def operators(self) -> list[dict[str, Any]]:
+        """What Spark says of its state after the last batch."""
+        return list(self._query.lastProgress["stateOperators"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._ends = True
+        self._open.release(1_000)
+        self._query.stop()
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+
 
 OURS, THEIRS = "Headgate", "Spark's join"
 CHECKED = 3  # batches of which the answers are compared
@@ -35,10 +107,10 @@ def session() -> Iterator[Any]:
         from headgate.spark.session.session import open_session
     except ImportError as error:
         raise UsageError(f"this experiment runs on Spark; {error}") from None
-    found = SparkSession.getActiveSession() or open_session(
+    session = SparkSession.getActiveSession() or open_session(
         settings={"spark.driver.memory": MEMORY}
     )
-    yield found.newSession()
+    yield session.newSession()
 
 
 def source(spark: Any, case: Case, stream: str, rows: int, seed: int) -> Any:
@@ -52,9 +124,8 @@ def ours(spark: Any, case: Case, rows: int, seed: int) -> Any:
 
     apart = spark.newSession()  # it chooses another state store, which Spark's join need not have
     apart.conf.set(PARTITIONS, 1)
-    query, schema = case.query()
     streams = {name: source(apart, case, name, rows, seed) for name in "ST"}
-    return continuous(query, streams, schema, expand=True)
+    return continuous(case.query(), streams, expand=True)
 
 
 def theirs(spark: Any, case: Case, rows: int, seed: int) -> Any:
@@ -65,8 +136,8 @@ def theirs(spark: Any, case: Case, rows: int, seed: int) -> Any:
     s, t = (source(apart, case, name, rows, seed) for name in "ST")
     key = "TRUE" if case.has_equality else "key_S = key_T"
     joined = s.join(t, F.expr(f"{key} AND {case.where}"))
-    found = joined.selectExpr(*(case.joined or case.outputs).split(", "))
-    return found.dropDuplicates() if case.distinct else found
+    results = joined.selectExpr(*(case.joined or case.outputs).split(", "))
+    return results.dropDuplicates() if case.distinct else results
 
 
 SIDES: dict[str, Side] = {OURS: ours, THEIRS: theirs}
@@ -77,22 +148,22 @@ def differences(spark: Any, case: Case, side: str, seed: int) -> Answer:
 
     What is right, Spark says of the same rows at rest.
     """
-    found: list[Any] = []
+    rows: list[Any] = []
     with Paced(
-        SIDES[side](spark, case, CHECKED_ROWS, seed), lambda new: found.extend(new.collect())
+        SIDES[side](spark, case, CHECKED_ROWS, seed), lambda new: rows.extend(new.collect())
     ) as live:
         live.advance(CHECKED)
     for name in "ST":
-        rows = spark.range(CHECKED * CHECKED_ROWS).toDF("value")
-        rows.selectExpr(*case.columns(name, seed)).createOrReplaceTempView(name)
+        numbers = spark.range(CHECKED * CHECKED_ROWS).toDF("value")
+        numbers.selectExpr(*case.columns(name, seed)).createOrReplaceTempView(name)
     right = Counter(map(tuple, spark.sql(case.select).collect()))
     if side == THEIRS and case.group:
         columns = case.joined.split(", ")
-        spark.createDataFrame(found, columns).createOrReplaceTempView("joined")
-        found = spark.sql(case.of_joined).collect()
+        spark.createDataFrame(rows, columns).createOrReplaceTempView("joined")
+        rows = spark.sql(case.of_joined).collect()
     elif case.group:
         groups = len(case.group.split(", "))
-        found = list({tuple(row)[:groups]: row for row in found}.values())
-    given = Counter(map(tuple, found))
+        rows = list({tuple(row)[:groups]: row for row in rows}.values())
+    given = Counter(map(tuple, rows))
     assert right, f"nothing to compare for {case.name}"
     return (right - given).total(), (given - right).total()

@@ -110,8 +110,8 @@ def _mentioned(count: int, spec: DisjunctionSpec, random: Random) -> npt.NDArray
     if not spec.unbounded:
         return np.ones(shape, np.bool_)
     subset = random.integers(1, 1 << spec.dimensions, (*shape[:2], 1))
-    found: npt.NDArray[np.bool_] = (subset >> np.arange(spec.dimensions) & 1).astype(np.bool_)
-    return found
+    mentioned: npt.NDArray[np.bool_] = (subset >> np.arange(spec.dimensions) & 1).astype(np.bool_)
+    return mentioned
 
 
 def _drawn(predicate: Predicate) -> list[Box]:
@@ -121,14 +121,14 @@ def _drawn(predicate: Predicate) -> list[Box]:
 
 
 def in_one_space(
-    stream: Stream, *several: tuple[Predicate, ...]
+    stream: Stream, *workloads: tuple[Predicate, ...]
 ) -> tuple[Space, list[list[Boxes]]]:
     """One space for all predicates of several workloads, and in it the boxes of each.
 
     The boxes of a predicate are those that were drawn, although some of them could be merged, in
     order of volume, the largest first.
     """
-    unions = [[_drawn(predicate) for predicate in predicates] for predicates in several]
+    unions = [[_drawn(predicate) for predicate in predicates] for predicates in workloads]
     space = Space.of(
         (box for predicates in unions for boxes in predicates for box in boxes),
         required=[Column(a.name, a.type) for a in stream if not a.nullable],

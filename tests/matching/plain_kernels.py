@@ -16,7 +16,7 @@ from headgate.matching.keyed.kernels.match import match
 from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.testing import check_index
-from tests.matching.ways import found_by
+from tests.matching.ways import forced_way
 
 Workload = tuple[Stream, list[Query], pa.Table]
 
@@ -50,7 +50,7 @@ def ranges() -> Workload:
 def same_as_scan(workload: Workload, way: str) -> tuple[int, Counter[str]]:
     """The matches, and where the queries are; with several parts and removed queries too."""
     stream, queries, events = workload
-    with found_by(way):
+    with forced_way(way):
         index, scan = KeyedIndex.build(stream, queries[:-40]), ScanIndex.build(stream, queries)
         index.match(events)
         for late in queries[-40:]:

@@ -8,9 +8,10 @@ from random import Random
 import pytest
 
 from headgate.matching.keyed import from_snapshot
-from headgate.matching.keyed.from_snapshot import index_of_snapshot
+from headgate.matching.keyed.from_snapshot import build_from_snapshot
 from headgate.matching.keyed.index import KeyedIndex
-from headgate.matching.keyed.segment import Numbers, Segment, segment_of
+from headgate.matching.keyed.segment import Segment, build_segment
+from headgate.matching.matches import Numbers
 from headgate.queries import Query, QuerySet
 from headgate.schema import INT, Attribute, Schema, Stream
 from headgate.snapshot import current, publish
@@ -27,7 +28,7 @@ def test_schemas_do_not_mix(tmp_path: Path, swapped: bool) -> None:
         queries = [query(stream, f"q{n}", f"{names[0]} = {n}") for n in range(10)]
         root = tmp_path / names[0]
         publish(QuerySet(Schema((stream,)), queries), root)
-        index = index_of_snapshot(current(root), stream)
+        index = build_from_snapshot(current(root), stream)
         assert lists(index.match([{"x": 3, "y": 7}])) == [["q3" if names[0] == "x" else "q7"]]
 
 
@@ -43,12 +44,12 @@ def test_a_base_is_filed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     def counted(encoded: EncodedQueries, positions: Numbers, schema: Schema) -> Segment:
         filed.append(len(encoded))
-        return segment_of(encoded, positions, schema)
+        return build_segment(encoded, positions, schema)
 
-    monkeypatch.setattr(from_snapshot, "segment_of", counted)
+    monkeypatch.setattr(from_snapshot, "build_segment", counted)
     for step in range(4):
         snapshot = publish(QuerySet(schema, queries), tmp_path)
-        index = index_of_snapshot(snapshot, stream)
+        index = build_from_snapshot(snapshot, stream)
         expected = KeyedIndex.build(stream, queries)
         assert lists(index.match(rows)) == lists(expected.match(rows))
         assert [q.id for q in index.queries_at(index.match(rows).positions[:5])]

@@ -30,7 +30,7 @@ from headgate.errors import QuerySetError
 from headgate.matching import Index, ScanIndex
 from headgate.matching.keyed import index as keyed_index
 from headgate.matching.keyed import parts
-from headgate.matching.keyed.from_snapshot import index_of_snapshot
+from headgate.matching.keyed.from_snapshot import build_from_snapshot
 from headgate.matching.keyed.index import KeyedIndex
 from headgate.predicate import Predicate
 from headgate.queries import Query, QuerySet, Source
@@ -57,26 +57,26 @@ class Gate:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.open, self.reached, self.passed = Event(), Event(), 0
         self.open.set()
-        put_together: Callable[..., Any] = parts.put_together
+        merge: Callable[..., Any] = parts.merge_parts
 
         def waits(*arguments: Any) -> Any:
             self.reached.set()
             assert self.open.wait(60), "a rebuild was never let through"
             self.passed += 1
             self.reached.clear()
-            return put_together(*arguments)
+            return merge(*arguments)
 
-        patch.setattr(keyed_index, "put_together", waits)
+        patch.setattr(keyed_index, "merge_parts", waits)
 
 
 @contextmanager
 def small_parts() -> Iterator[Gate]:
     """Parts are merged, and put together in the background, after very few changes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "LARGE", LARGE)
-        patch.setattr(parts, "SWALLOWED", SWALLOWED)
-        patch.setattr(parts, "STALE", STALE)
-        patch.setattr(parts, "FEWEST_STALE", STALE * LARGE)
+        patch.setattr(parts, "MAX_MERGED_AT_ONCE", LARGE)
+        patch.setattr(parts, "MAX_MERGE_RATIO", SWALLOWED)
+        patch.setattr(parts, "STALE_SHARE", STALE)
+        patch.setattr(parts, "MIN_STALE", STALE * LARGE)
         gate = Gate(patch)
         try:
             yield gate
@@ -85,7 +85,7 @@ def small_parts() -> Iterator[Gate]:
 
 
 def filtering(query_id: str, where: Predicate) -> Query:
-    return Query(query_id, (Source(STREAM.name, STREAM.name),), where)
+    return Query(query_id, (Source(STREAM, STREAM.name),), where)
 
 
 READER = WhereReader(STREAM)
@@ -234,7 +234,7 @@ class LockStep(RuleBasedStateMachine):
         if how == "arrays":
             self.keyed = KeyedIndex.from_encoded(STREAM, encode_queries(queries, SCHEMA))
         elif how == "snapshot":
-            self.keyed = index_of_snapshot(snapshot, STREAM)
+            self.keyed = build_from_snapshot(snapshot, STREAM)
             self.seen["steps reloaded"] += len(snapshot.segments) > 1
 
     @invariant()
@@ -280,7 +280,7 @@ COUNT = 250
 
 
 def number_query(query_id: str, where: str) -> Query:
-    return Query(query_id, (Source("numbers", "numbers"),), parse_where(where, NUMBERS))
+    return Query(query_id, (Source(NUMBERS, "numbers"),), parse_where(where, NUMBERS))
 
 
 def states() -> list[tuple[set[str], int]]:
@@ -402,7 +402,7 @@ def test_steps_that_put_queries_between_others(tmp_path: Path) -> None:
     snapshot = current(tmp_path)
     assert len(snapshot.segments) == 3
     with small_parts() as gate:
-        index, scan = index_of_snapshot(snapshot, NUMBERS), ScanIndex.build(NUMBERS, changed)
+        index, scan = build_from_snapshot(snapshot, NUMBERS), ScanIndex.build(NUMBERS, changed)
         assert lists(index.match(events)) == lists(scan.match(events))
         for gone in ("q30", "q3", "q5", "q7", "q9", "q11", "new", "q20", "q39"):
             for each in (index, scan):

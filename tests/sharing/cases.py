@@ -14,16 +14,19 @@ import pyarrow as pa
 from headgate.errors import NetworkError
 from headgate.predicate import Column, Predicate
 from headgate.queries import Output, Query, Source
-from headgate.sharing.alternatives import Decision
-from headgate.sharing.content import Method, make_content
-from headgate.sharing.filtering import FilterableTable
+from headgate.sharing.content import make_content, subscribe
+from headgate.sharing.decisions import Decision, Method, Strategy
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.plan import Delivery, Flow, Plan, make_plan
-from headgate.sharing.planner import Planner, PublishedStream, Strategy, compute_costs
-from headgate.sharing.sampled import SampledStream, unite_bits
-from headgate.sharing.subscription import subscribe
+from headgate.sharing.plan_execution import run_plan, select_outputs
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.sampled_stream import (
+    FilterableTable,
+    PublishedStream,
+    SampledStream,
+    unite_bits,
+)
 from headgate.sharing.tree import Hop, StreamTree
-from headgate.sharing.walk import run_plan, select_outputs
 from headgate.sql import parse_where
 from tests.boundaries import STREAM
 from tests.strategies import Clauses, Seeded, row
@@ -86,7 +89,7 @@ def query(random: Random, name: str) -> Query:
     names = random.sample(random.choice((FEW, STREAM.names)), random.choice((1, 2, 4)))
     outputs = [Output(f"o{i}", Column(n, STREAM[n].type)) for i, n in enumerate(names)]
     chosen = tuple(outputs) if random.random() < 0.9 else ()
-    return Query(name, (Source(STREAM.name, STREAM.name),), parse_where(text, STREAM), chosen)
+    return Query(name, (Source(STREAM, STREAM.name),), parse_where(text, STREAM), chosen)
 
 
 def planner(

@@ -10,11 +10,16 @@ import pytest
 
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
-from headgate.sharing.advice import Advice, advise
-from headgate.sharing.filtering import FilterableTable
-from headgate.sharing.sampled import SampledStream
-from headgate.sharing.splitting import Group, compute_bytes_read, halve_group, split_groups
-from headgate.sharing.subscription import subscribe
+from headgate.sharing.advice import (
+    Advice,
+    Group,
+    advise,
+    compute_bytes_read,
+    halve_group,
+    split_groups,
+)
+from headgate.sharing.content import subscribe
+from headgate.sharing.sampled_stream import FilterableTable, SampledStream
 from headgate.sql import Script
 from tests.scale import case_count
 

@@ -11,7 +11,7 @@ import pytest
 
 from headgate.errors import NetworkError
 from headgate.schema import BIGINT, DATE, DOUBLE, INT, STRING, Attribute, DecimalType, Stream
-from headgate.sharing.sampled import (
+from headgate.sharing.sampled_stream import (
     SampledStream,
     count_bits,
     estimate_share,
@@ -101,5 +101,5 @@ def test_rate(rate: float) -> None:
 
 def test_empty() -> None:
     """Nothing can be said from no rows."""
-    with pytest.raises(NetworkError, match="the sample of stream trades is empty"):
+    with pytest.raises(NetworkError, match="the sample of stream trades has no rows"):
         SampledStream(STREAM, 1.0, rows(0).slice(0, 0))

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from headgate.predicate import disjunction
-from headgate.sharing.courses import SharedStream, list_shared_streams
-from headgate.sharing.network_file import Arrival, NetworkFile, read_network
+from headgate.sharing.decisions import Strategy
+from headgate.sharing.network_file import NetworkFile, read_network
+from headgate.sharing.network_queries import Arrival
 from headgate.sharing.plan import Plan, make_plan
-from headgate.sharing.planner import Planner, Strategy, compute_costs
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.shared_streams import SharedStream, list_shared_streams
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sky"
 ONE, TWO, THREE = "vela", "vela_junior", "vela_north"

@@ -10,16 +10,18 @@ import pytest
 from headgate.errors import UsageError
 from headgate.queries import Query
 from headgate.sharing.content import (
-    Method,
+    Subscription,
     compute_byte_rate,
     make_content,
     make_full_content,
+    subscribe,
     unite_contents,
 )
+from headgate.sharing.decisions import Method, Strategy
 from headgate.sharing.network import Network
 from headgate.sharing.optimum import MAX_OPTIMUM_QUERIES, compute_optimum
-from headgate.sharing.planner import PublishedStream, Strategy, compute_costs
-from headgate.sharing.subscription import Subscription, subscribe
+from headgate.sharing.planner import compute_costs
+from headgate.sharing.sampled_stream import PublishedStream
 from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, planner, query, steps
 

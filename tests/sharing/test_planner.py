@@ -11,13 +11,13 @@ import pytest
 
 from headgate.errors import NetworkError, UsageError
 from headgate.queries import Query
-from headgate.sharing.alternatives import Alternative, Candidate
-from headgate.sharing.content import Method, compute_byte_rate, make_content
-from headgate.sharing.growth import compute_growth, growth_by_definition
+from headgate.sharing.content import Subscription, compute_byte_rate, make_content, subscribe
+from headgate.sharing.decisions import Alternative, Method, Strategy
 from headgate.sharing.plan import make_plan
-from headgate.sharing.planner import Planner, Strategy, compute_costs
-from headgate.sharing.search import AlternativeSearch
-from headgate.sharing.subscription import subscribe
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.sampled_stream import count_bits
+from headgate.sharing.search import AlternativeSearch, Candidate, Growth, compute_growth
+from headgate.sharing.tree import StreamTree
 from tests.boundaries import STREAM
 from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, check, planner, query, rows, steps
@@ -110,7 +110,7 @@ def test_growth(method: Method) -> None:
         )
         fast, plain = (
             compute_growth(tree, wanted, len(tree.hops)),
-            growth_by_definition(tree, wanted),
+            compute_growth_by_definition(tree, wanted),
         )
         for hop in tree:
             for name in ("missing_rows", "missing_bytes", "traffic", "load"):
@@ -149,3 +149,30 @@ def test_refused() -> None:
         found.unregister("b")
     assert found.routes.used == before
     assert list(found.registered) == ["a"]
+
+
+def compute_growth_by_definition(tree: StreamTree, wanted: Subscription) -> Growth:
+    """Compute the growth of a tree hop by hop: the oracle of the kernel."""
+    sampled = tree.sampled
+    scale = sampled.rate / sampled.size
+    growth = Growth(*(np.zeros(len(tree.hops), kind) for kind in (np.int64, float, float, float)))
+    for hop in tree:
+        at, content = hop.number, hop.content
+        if hop.parent is None or hop.link is None:
+            continue
+        both = count_bits(content.rows | wanted.rows)
+        names = content.columns | wanted.outputs
+        if both > wanted.count:
+            names |= wanted.attributes
+        if both > content.count:
+            names |= content.attributes
+        now, then = sampled.measure_width(content.columns), sampled.measure_width(names)
+        cost = float(tree.arrays.link_cost[at])
+        before = hop.parent.number
+        growth.missing_rows[at] = both - content.count
+        growth.missing_bytes[at] = then - now
+        more = scale * (both * then - content.count * now)
+        growth.traffic[at] = growth.traffic[before] + cost * more
+        read = scale * (both - content.count) * len(hop.consumers)
+        growth.load[at] = growth.load[before] + read
+    return growth

@@ -25,7 +25,7 @@ def schema() -> Schema:
 
 SCHEMA = schema()
 _READER = WhereReader(SCHEMA.stream("trades"))
-_SOURCES = (Source("trades", "trades"),)
+_SOURCES = (Source(SCHEMA.stream("trades"), "trades"),)
 
 
 def query(name: str, where: str, metadata: str | None = None) -> Query:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks synopsis`, tiny: both sides agree, ours stays, theirs grows."""
+"""`python -m benchmarks synopsis-state`, tiny: both sides agree, ours stays, theirs grows."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ BERLIN = "Europe/Berlin"
     ],
 )
 def test_where_we_differ(spark: SparkSession, condition: str, truth: bool) -> None:
-    """Spark's side of the table in docs/truth.md; ours is in tests/property/test_deviations.py."""
+    """Spark's side of docs/reference/semantics.md; ours is in tests/property/test_deviations.py."""
     [row] = spark.sql(f"SELECT {condition} AS truth").collect()
     assert row.truth is truth
 

@@ -20,7 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headgate as hg
-from headgate.matching.auto import FEW
+from headgate.matching.auto import MIN_INDEXED_QUERIES
 from headgate.queries import QuerySet
 from headgate.snapshot import publish
 from headgate.spark.session.java import java_home
@@ -44,7 +44,7 @@ CREATE QUERY berlin AS SELECT * FROM sales WHERE shop.city = 'Berlin';
 CREATE QUERY nowhere AS SELECT * FROM sales WHERE shop.city IS NULL AND price < 9.5;
 """ + "".join(  # so many that they are keyed
     f"CREATE QUERY q{n} AS SELECT * FROM sales WHERE qty = {n} AND shop.city LIKE '%erl%';"
-    for n in range(FEW)
+    for n in range(MIN_INDEXED_QUERIES)
 )
 
 

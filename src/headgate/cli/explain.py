@@ -29,7 +29,7 @@ from headgate.events import parse_json_lines
 from headgate.events.json_text import as_json
 from headgate.findings import Explanation
 from headgate.findings import explain as explained
-from headgate.matching import Index, Placement, build_index, kind_of_index
+from headgate.matching import Index, Placement, build_index, get_index_class
 from headgate.predicate import Row, collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
@@ -83,14 +83,14 @@ def explain(
         print_load_errors(found.report)
     query = None if id is None else found[id]
     chosen = _choose_stream(query, found.schema, stream)
-    row = None if query is None or event is None else _parse_event(query, found.schema, event)
+    row = None if query is None or event is None else _parse_event(query, event)
     is_held = query is None or query.kind == "filter"
     if tree and not is_held:
         raise UsageError(f"`{id}` is no filter on one stream, so no tree holds it")
     held = build_index(found, kind, stream=chosen) if is_held else None
     placement = held.locate(query.id) if query and held else None
     order = held.describe()["order"] if held and placement and placement.index == "asc" else None
-    explanation = explained(query, found.schema, row, placement) if query else None
+    explanation = explained(query, row, placement) if query else None
     if format is Format.json:
         told = explanation.as_json() if explanation else {}
         told |= {"order": order} if order else {}
@@ -105,7 +105,7 @@ def explain(
 
 
 def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> None:
-    kind_of_index(kind)  # an error if there is no such kind
+    get_index_class(kind)  # an error if there is no such kind
     if tree and kind != "be_tree":
         raise UsageError("--tree draws a BE-Tree; add --index be_tree")
     if id is None and not tree:
@@ -118,17 +118,17 @@ def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> st
     """The stream whose queries are indexed: that of the query, or the one that was named."""
     if query is None:
         return schema.stream(named).name
-    read = [source.stream for source in query.sources]
+    read = [source.stream.name for source in query.sources]
     if named is not None and schema.stream(named).name not in read:
         raise UsageError(f"`{query.id}` reads {' and '.join(read)}, not {named}")
-    return query.stream
+    return query.stream_name
 
 
-def _parse_event(query: Query, schema: Schema, event: str) -> Row:
+def _parse_event(query: Query, event: str) -> Row:
     """The event as typed values, under the names that the query uses."""
     if len(query.sources) > 1:
         raise UsageError(f"`{query.id}` joins streams; one event does not decide it")
-    stream = schema.stream(query.stream)
+    stream = query.sources[0].stream
     _warn_of_unknown_keys(event, stream)
     used = [column.name for column in collect_columns(query.where)]
     text = event.encode(errors="replace")

@@ -216,7 +216,7 @@ def _read_events(events: Path, stream: Stream, queries: QuerySet) -> Iterator[Ev
 
 
 def _list_streams(query: object) -> set[str]:
-    return {source.stream for source in getattr(query, "sources", ())}
+    return {source.stream.name for source in getattr(query, "sources", ())}
 
 
 def _limit_events(batches: Iterator[EventBatch], limit: int | None) -> Iterator[EventBatch]:

@@ -17,7 +17,7 @@ from headgate.errors import Position, SqlError, UsageError
 from headgate.predicate import Predicate
 from headgate.queries import LoadReport, QuerySet, read_queries
 from headgate.schema import Stream, Value
-from headgate.sql import literal, parse_where
+from headgate.sql import parse_where, render_literal
 
 ALL_WELL, FINDINGS, WRONG_USAGE, BAD_INPUT, UNKNOWN = range(5)
 MAX_SHOWN_ERRORS = 20
@@ -144,7 +144,9 @@ def format_row(row: Mapping[str, Value | None]) -> str:
     >>> format_row({"qty": 3, "side": None})
     'qty = 3, side = NULL'
     """
-    return ", ".join(f"{name} = {literal(value)}" for name, value in row.items()) or "any row"
+    return (
+        ", ".join(f"{name} = {render_literal(value)}" for name, value in row.items()) or "any row"
+    )
 
 
 def print_load_errors(report: LoadReport) -> None:

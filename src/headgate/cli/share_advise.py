@@ -28,7 +28,7 @@ from headgate.predicate.answer import Answer
 from headgate.queries import satisfiable_query
 from headgate.sharing.advice import IMPROVE_ROUNDS, Advice
 from headgate.sharing.advice import advise as advised
-from headgate.sharing.sample_file import read_sample
+from headgate.sharing.samples import read_sample
 from headgate.sql import render_predicate
 
 MAX_SHOWN_STREAMS = 20  # streams
@@ -67,7 +67,7 @@ def advise(
         raise UsageError(f"{files} declares no stream; give its schema: -s schema.sql")
     declared = found.schema.stream(stream)
     every = found.filters(declared.name)
-    filters = [one for one in every if satisfiable_query(one, found.schema).answer is not Answer.NO]
+    filters = [one for one in every if satisfiable_query(one).answer is not Answer.NO]
     if not filters:
         raise UsageError(f"{files}: no filter of stream {declared.name} to advise on")
     _note_left_out(len(found) - len(every), "joins, aggregates, or of another stream")

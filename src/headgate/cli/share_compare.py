@@ -1,35 +1,19 @@
-"""`headgate share compare`: what each strategy of a planner costs, side by side."""
+"""`headgate share compare`: what each strategy of a planner costs, next to the others."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import typer
 from rich.table import Table
 
-from headgate.cli.output import Format, FormatOption, escape, open_console
-from headgate.cli.share_plan import ImproveOption, NetworkArgument, RearrangeOption, make_planner
-from headgate.errors import NetworkError
+from headgate.cli.output import Format, FormatOption, escape, open_console, show_progress
+from headgate.cli.share_plan import ImproveOption, NetworkArgument, RearrangeOption, count_steps
 from headgate.events.json_text import as_json
-from headgate.queries import Query
-from headgate.sharing.content import Method
-from headgate.sharing.improve import compute_total_cost
-from headgate.sharing.network_file import NetworkFile, read_network
-from headgate.sharing.optimum import MAX_OPTIMUM_QUERIES, compute_optimum
-from headgate.sharing.planner import Strategy, compute_costs
+from headgate.sharing.network_file import read_network
+from headgate.sharing.planning import OPTIMUM, STRATEGIES, StrategyCost, compare_strategies
 
-STRATEGIES: tuple[tuple[Strategy, Method], ...] = (
-    ("ship", "exact"),
-    ("filter", "exact"),
-    ("share", "exact"),
-    ("widen", "exact"),
-    ("widen", "hsr"),
-    ("widen", "hcr"),
-)
 BASE_STRATEGY = "filter"  # what others are compared with
-OPTIMUM = "optimum"
 
 MEANINGS = {
     "ship": "the whole stream to every query",
@@ -40,26 +24,9 @@ MEANINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyCost:
-    """Traffic in bytes a second times cost, rows a second that are read, and both by weight."""
-
-    strategy: str
-    method: str
-    traffic: float = 0.0
-    load: float = 0.0
-    total: float = 0.0
-    refused: str = ""
-
-    @property
-    def is_planned(self) -> bool:
-        """Of the optimum only the total is known."""
-        return not self.refused and self.strategy != OPTIMUM
-
-
 def compare(
     network: NetworkArgument,
-    rounds: ImproveOption = 0,
+    improve: ImproveOption = 0,
     rearrange: RearrangeOption = False,
     format: FormatOption = Format.table,
 ) -> None:
@@ -74,38 +41,14 @@ def compare(
 
         headgate share compare network.toml --improve 2 --format json
     """
-    strategy_costs = _compare_strategies(read_network(network), rounds, rearrange)
+    file = read_network(network)
+    steps = len(STRATEGIES) * count_steps(file, improve)
+    with show_progress("planning", steps) as advance:
+        costs = compare_strategies(file, rearrange=rearrange, improve=improve, progress=advance)
     if format is Format.json:
-        typer.echo(as_json(_costs_to_json(strategy_costs)))
+        typer.echo(as_json(_costs_to_json(costs)))
     else:
-        _print_costs(strategy_costs)
-
-
-def _compare_strategies(described: NetworkFile, rounds: int, rearrange: bool) -> list[StrategyCost]:
-    compared: list[StrategyCost] = []
-    registered: list[tuple[Query, str]] = []
-    for strategy, method in STRATEGIES:
-        try:
-            planner = make_planner(described, strategy, method, rounds, rearrange)
-        except NetworkError as error:
-            compared.append(StrategyCost(strategy, method, refused=str(error)))
-            continue
-        compared.append(
-            StrategyCost(strategy, method, *compute_costs(planner), compute_total_cost(planner))
-        )
-        registered = [(wanted.query, wanted.target) for wanted, _ in planner.registered.values()]
-    if _has_optimum(registered):
-        least = compute_optimum(
-            described.network, described.published, registered, load=described.load
-        )
-        compared.append(StrategyCost("optimum", "exact", total=least))
-    return compared
-
-
-def _has_optimum(registered: list[tuple[Query, str]]) -> bool:
-    """Are there few enough queries of each stream to find the optimum?"""
-    by_stream = Counter(query.stream for query, _ in registered)
-    return bool(registered) and max(by_stream.values()) <= MAX_OPTIMUM_QUERIES
+        _print_costs(costs)
 
 
 def _costs_to_json(found: list[StrategyCost]) -> dict[str, Any]:

@@ -22,13 +22,14 @@ from headgate.cli.output import (
 from headgate.errors import NetworkError, UsageError, did_you_mean, shorten
 from headgate.events.json_text import as_json
 from headgate.plots.figures import check_plot_path
-from headgate.sharing.alternatives import Alternative, Decision
-from headgate.sharing.content import Method
-from headgate.sharing.courses import SharedStream, list_shared_streams
-from headgate.sharing.network_file import Arrival, NetworkFile, read_network
+from headgate.sharing.decisions import Alternative, Decision
+from headgate.sharing.network_file import NetworkFile, read_network
+from headgate.sharing.network_queries import Arrival
 from headgate.sharing.plan import Plan, make_plan
-from headgate.sharing.planner import Planner, Strategy, compute_costs
-from headgate.sharing.sampled import Estimate
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.planning import plan_network
+from headgate.sharing.sampled_stream import Estimate
+from headgate.sharing.shared_streams import SharedStream, list_shared_streams
 from headgate.sql import render_predicate
 
 MAX_SHOWN = 40  # streams, queries, links
@@ -38,7 +39,7 @@ MAX_CONDITION_LENGTH = 160  # letters of a condition
 Before = Planner | NetworkError
 
 NetworkArgument = Annotated[
-    Path, typer.Argument(metavar="NETWORK", help="A .toml file: docs/sharing.md.")
+    Path, typer.Argument(metavar="NETWORK", help="A .toml file: docs/how-to/share-streams.md.")
 ]
 ImproveOption = Annotated[
     int,
@@ -82,7 +83,7 @@ def plan(
         MethodName | None,
         typer.Option(help="Instead of the file's: how streams are widened.", show_default=False),
     ] = None,
-    rounds: ImproveOption = 0,
+    improve: ImproveOption = 0,
     rearrange: RearrangeOption = False,
     explain: Annotated[
         str | None,
@@ -111,54 +112,53 @@ def plan(
     """
     if plot is not None:
         check_plot_path(plot)
-    described = read_network(network)
-    planner = make_planner(
-        described,
-        strategy.value if strategy else described.strategy,
-        method.value if method else described.method,
-        rounds,
-        rearrange,
-    )
+    file = read_network(network)
+    with show_progress("planning", count_steps(file, improve)) as advance:
+        planner = plan_network(
+            file,
+            strategy=strategy.value if strategy else None,
+            method=method.value if method else None,
+            rearrange=rearrange,
+            improve=improve,
+            progress=advance,
+        )
     if plot is not None:
         from headgate.plots.network.plot import plot_plan
 
         plot_plan(make_plan(planner), plot)
     if explain is not None:
-        decision = _find_decision(explain, planner, described)
+        decision = _find_decision(explain, planner, file)
         if format is Format.json:
             typer.echo(as_json(decision_to_json(decision)))
         else:
             _print_decision(decision)
         return
-    before = _plan_without_sharing(described)
+    before = _plan_without_sharing(file)
     if format is Format.json:
         typer.echo(as_json(_plan_to_json(planner, before)))
     else:
         _print_plan(planner, before)
 
 
-def make_planner(
-    described: NetworkFile, strategy: Strategy, method: Method, rounds: int, rearrange: bool
-) -> Planner:
-    """Plan all queries of a network file, with a progress bar."""
-    steps = (1 + max(rounds, described.improve)) * len(described.changes)
-    with show_progress("planning", steps) as advance:
-        return described.planner(strategy, method, advance, rearrange=rearrange, improve=rounds)
+def count_steps(file: NetworkFile, improve: int) -> int:
+    """Return how many registrations a plan of a network file takes at most."""
+    return (1 + max(improve, file.improve)) * len(file.changes)
 
 
-def _plan_without_sharing(described: NetworkFile) -> Before:
+def _plan_without_sharing(file: NetworkFile) -> Before:
     """Return the plan without sharing, or the error that says why there is none."""
     try:
-        return make_planner(described, "filter", "exact", 0, rearrange=False)
+        with show_progress("planning without sharing", count_steps(file, 0)) as advance:
+            return plan_network(file, strategy="filter", method="exact", progress=advance)
     except NetworkError as error:
         return error
 
 
-def _find_decision(query_id: str, planner: Planner, described: NetworkFile) -> Decision:
+def _find_decision(query_id: str, planner: Planner, file: NetworkFile) -> Decision:
     decision = planner.decisions.get(query_id)
     if decision is not None:
         return decision
-    came = {change.query.id for change in described.changes if isinstance(change, Arrival)}
+    came = {change.query.id for change in file.changes if isinstance(change, Arrival)}
     if query_id in came:
         raise UsageError(f"query `{query_id}` has left, so there is no decision to explain")
     raise UsageError(f"no query `{query_id}`; {did_you_mean(query_id, planner.decisions)}")

@@ -9,12 +9,11 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
-from headgate.errors import UsageError
 from headgate.predicate import Predicate, Satisfiability, simplify, to_monotone
 from headgate.predicate.answer import Answer
 from headgate.predicate.tree import order_free_key
 from headgate.queries import Query, QuerySet, satisfiable_query
-from headgate.schema import Schema, Stream
+from headgate.schema import Stream
 
 if TYPE_CHECKING:
     from headgate.implication.order.definition import Order
@@ -78,21 +77,18 @@ class _Relations:
 
 
 @overload
-def check(
-    queries: QuerySet, about: None = None, progress: Callable[[int], None] | None = None
-) -> list[Finding]: ...
+def check(queries: QuerySet, progress: Callable[[int], None] | None = None) -> list[Finding]: ...
 
 
 @overload
-def check(queries: Query, about: Schema | QuerySet) -> Finding: ...
+def check(queries: Query) -> Finding: ...
 
 
 def check(
     queries: QuerySet | Query,
-    about: Schema | QuerySet | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Finding] | Finding:
-    """A finding for every query of a set, in its order; or for one query of a schema.
+    """A finding for every query of a set, in its order; or for one query.
 
     Two queries are duplicates when they select the same from the same streams and their conditions
     simplify to the same one or, for filters, are proven to hold for the same rows; the first is the
@@ -100,22 +96,18 @@ def check(
     `progress` hears of each query twice: when it is looked at alone, and beside the others.
     """
     if isinstance(queries, Query):
-        schema = about.schema if isinstance(about, QuerySet) else about
-        if schema is None:
-            raise UsageError("one query is checked with its schema: hg.check(query, queries)")
-        return _check_all(QuerySet(schema, [queries]), lambda _: None)[0]
-    return _check_all(queries, progress or (lambda _: None))
+        return _check_all([queries], lambda _: None)[0]
+    return _check_all(list(queries), progress or (lambda _: None))
 
 
-def _check_all(queries: QuerySet, advance: Callable[[int], None]) -> list[Finding]:
-    every = list(queries)
+def _check_all(every: Sequence[Query], advance: Callable[[int], None]) -> list[Finding]:
     verdicts, memories = [], []
     for query in every:
-        verdict, memory = _check_one(query, queries.schema)
+        verdict, memory = _check_one(query)
         verdicts.append(verdict)
         memories.append(memory)
         advance(1)
-    relations = _relate_queries(every, verdicts, queries.schema, advance)
+    relations = _relate_queries(every, verdicts, advance)
     originals: dict[Hashable, str] = {}
     found = []
     for query, verdict, memory, related in zip(every, verdicts, memories, relations, strict=True):
@@ -135,14 +127,14 @@ def _check_all(queries: QuerySet, advance: Callable[[int], None]) -> list[Findin
     return found
 
 
-def _check_one(query: Query, schema: Schema) -> tuple[Satisfiability, Verdict | None]:
+def _check_one(query: Query) -> tuple[Satisfiability, Verdict | None]:
     """Can it ever be TRUE, and what does it remember? A filter remembers nothing."""
-    answer = satisfiable_query(query, schema)
+    answer = satisfiable_query(query)
     if query.kind == "filter":
         return answer, None
     from headgate.stateful.analysis.verdict import verdict
 
-    memory = verdict(query, schema)
+    memory = verdict(query)
     if memory.analysis.is_contradiction and answer.answer is not Answer.NO:
         answer = Satisfiability(Answer.NO, reason="its comparisons contradict each other")
     return answer, memory
@@ -151,7 +143,6 @@ def _check_one(query: Query, schema: Schema) -> tuple[Satisfiability, Verdict | 
 def _relate_queries(
     queries: Sequence[Query],
     verdicts: Sequence[Satisfiability],
-    schema: Schema,
     advance: Callable[[int], None],
 ) -> list[_Relations]:
     """Of each query; those that are no filters, or never TRUE, are related to equal ones only.
@@ -166,9 +157,10 @@ def _relate_queries(
         conditions.append(simplify(query.where) if never else to_monotone(query.where))
         found.append(_Relations(order_free_key(conditions[at])))
         if query.kind == "filter" and not never:
-            filters.setdefault(query.stream, []).append(at)
-    for name, places in filters.items():
-        order = _order_conditions([conditions[at] for at in places], schema.stream(name), advance)
+            filters.setdefault(query.stream_name, []).append(at)
+    for places in filters.values():
+        stream = queries[places[0]].sources[0].stream
+        order = _order_conditions([conditions[at] for at in places], stream, advance)
         ids = [queries[at].id for at in places]
         for number, at in enumerate(places):
             first = order.same_as[number]
@@ -225,7 +217,7 @@ def _selection_key(query: Query, same: Hashable) -> Hashable:
     """Equal for queries that select the same."""
     return (
         same,
-        query.sources if len(query.sources) > 1 else (query.stream, query.sources[0].rows),
+        query.sources if len(query.sources) > 1 else (query.stream_name, query.sources[0].rows),
         query.outputs,
         query.distinct,
         query.group_by,

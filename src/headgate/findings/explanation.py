@@ -24,7 +24,7 @@ from headgate.predicate import (
 )
 from headgate.predicate.tree import children
 from headgate.queries import Aggregate, Query, query_version
-from headgate.schema import Schema, Value
+from headgate.schema import Value
 from headgate.sql import render_predicate, render_select
 
 
@@ -60,7 +60,7 @@ class Explanation:
             "id": self.query.id,
             "version": query_version(self.query),
             "kind": self.query.kind,
-            "streams": [source.stream for source in self.query.sources],
+            "streams": [source.stream.name for source in self.query.sources],
             "sql": render_select(self.query),
             "true_when": self.true_when,
             "attributes": list(self.attributes),
@@ -86,7 +86,7 @@ class Explanation:
 
 
 def explain(
-    query: Query, schema: Schema, row: Row | None = None, placement: Placement | None = None
+    query: Query, row: Row | None = None, placement: Placement | None = None
 ) -> Explanation:
     """The plan of a query; with a row, the truth of each atom and a change that flips it.
 
@@ -103,7 +103,7 @@ def explain(
         row,
         evaluate(query.where, row),
         _evaluate_atoms(query.where, row),
-        find_flip(query, schema, row),
+        find_flip(query, row),
         placement,
     )
 

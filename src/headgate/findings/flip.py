@@ -27,8 +27,8 @@ from headgate.predicate import (
     iter_atoms,
 )
 from headgate.predicate.narrowing import list_pattern_examples, values_within_bound
-from headgate.queries import Query, attribute_of
-from headgate.schema import Attribute, Interval, Ordinal, Schema, String, Value
+from headgate.queries import Query, find_attribute
+from headgate.schema import Attribute, Interval, Ordinal, String, Value
 from headgate.schema.values import precedes
 
 MAX_ATOM_EVALUATIONS = (
@@ -50,9 +50,9 @@ class Flip:
         return {"changes": changes, "matches": self.matches}
 
 
-def find_flip(query: Query, schema: Schema, row: Row) -> Flip | None:
+def find_flip(query: Query, row: Row) -> Flip | None:
     """A change of one attribute, or else of two, that flips the answer; None if none was found."""
-    return _FlipSearch(query, schema, dict(row)).find()
+    return _FlipSearch(query, dict(row)).find()
 
 
 class _Exhausted(Exception):
@@ -60,11 +60,11 @@ class _Exhausted(Exception):
 
 
 class _FlipSearch:
-    def __init__(self, query: Query, schema: Schema, row: dict[str, Value | None]) -> None:
+    def __init__(self, query: Query, row: dict[str, Value | None]) -> None:
         self.query = query
         self.row = row
         self.columns = collect_columns(query.where)
-        self.attributes = {c: attribute_of(query, c, schema) for c in self.columns}
+        self.attributes = {c: find_attribute(query, c) for c in self.columns}
         self.matched = evaluate(query.where, row) is True
         self.mentions: dict[Column, list[Atom]] = {column: [] for column in self.columns}
         size = 0

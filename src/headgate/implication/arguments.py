@@ -14,7 +14,7 @@ StreamSource = Stream | Schema | QuerySet | None
 
 def resolve_stream(about: StreamSource, *conditions: Condition) -> Stream | None:
     """The stream itself, that of the queries, or the only one; queries on others are refused."""
-    streams = {c.stream.lower(): c.stream for c in conditions if isinstance(c, Query)}
+    streams = {c.stream_name.lower(): c.stream_name for c in conditions if isinstance(c, Query)}
     if isinstance(about, QuerySet | Schema):
         schema = about.schema if isinstance(about, QuerySet) else about
         about = schema.stream(next(iter(streams.values()), None))

@@ -96,8 +96,8 @@ def check_insert(query: Query, stream: Stream, held: Container[str]) -> None:
     """Raise unless the query is a filter on the stream, under an id that is not held."""
     if query.id in held:
         raise QuerySetError(f"the index already holds a query `{query.id}`")
-    if query.kind != "filter" or query.stream != stream.name:
+    if query.kind != "filter" or query.stream_name != stream.name:
         raise QuerySetError(
-            f"`{query.id}` is a {query.kind} on {query.stream}; "
+            f"`{query.id}` is a {query.kind} on {query.stream_name}; "
             f"this index holds filters on {stream.name}"
         )

@@ -182,7 +182,7 @@ class Loader:
 
     def reader(self, name: Any) -> tuple[WhereReader, tuple[Source, ...]]:
         stream = self.stream(name)
-        known = WhereReader(stream), (Source(stream.name, stream.name),)
+        known = WhereReader(stream), (Source(stream, stream.name),)
         self._readers[name] = known
         return known
 

@@ -1,8 +1,8 @@
-"""Does a stream already carry all rows of a query? By the method that relaxes streams.
+"""Whether a stream already carries all rows of a query, by the method that widens streams.
 
-The sample says no at once for nearly all streams: a row of it that the query wants and the stream
-lacks is a proof. What it does not rule out is proven by implication, and of what the stream serves
-only those conditions are asked that can meet the query's at all.
+The sample says no at once for nearly all streams: a sample row that the query wants and the stream
+lacks is a proof. What it does not rule out must be proven by implication, and only against those
+queries of the stream whose hulls overlap that of the new one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from headgate.implication.relaxation import relax
 from headgate.predicate import Box, Predicate, disjunction, to_dnf
 from headgate.predicate.answer import Answer
 from headgate.schema import Interval, Ordinal, Stream
-from headgate.sharing.content import Method, is_implied_by, is_inside
-from headgate.sharing.subscription import Subscription
+from headgate.sharing.content import Subscription, is_implied_by, is_inside
+from headgate.sharing.decisions import Method
 from headgate.sharing.tree import Hop
 
-HULL_LETTERS = 6  # of a text that its place in a hull is made of
+HULL_LETTERS = 6  # first letters of a text that make its number in a hull
 MAX_HULL_BOXES = 1_000
 MAX_PROBED_QUERIES = 64
 
@@ -31,14 +31,14 @@ Hull = dict[str, tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """For one stream, by one method."""
+    """Proofs for one stream, by one method."""
 
     stream: Stream
     method: Method
     hulls: dict[Subscription, Hull]
 
     def covers(self, hop: Hop, wanted: Subscription) -> bool:
-        """Are all rows of the query certainly rows of the hop? Its columns are another question."""
+        """Return whether all rows of the query are certainly rows of the hop, columns aside."""
         content = hop.content
         if hop.parent is None:
             return True
@@ -51,11 +51,11 @@ class Coverage:
         return self._is_covered_by_union(wanted, hop.served.values())
 
     def _is_covered_by_union(self, wanted: Subscription, served: Iterable[Subscription]) -> bool:
-        """First by one of them alone, then by several together."""
+        """Try each query separately first, then all that overlap together."""
         mine = self.get_hull(wanted)
         near = [one for one in served if _overlap(mine, self.get_hull(one))]
-        alone = [one for one in near if one.count >= wanted.count][:MAX_PROBED_QUERIES]
-        if any(is_implied_by(wanted, one, self.stream) for one in alone):
+        large = [one for one in near if one.count >= wanted.count][:MAX_PROBED_QUERIES]
+        if any(is_implied_by(wanted, one, self.stream) for one in large):
             return True
         if len(near) < 2:
             return False
@@ -70,24 +70,24 @@ class Coverage:
             return False
 
     def get_hull(self, wanted: Subscription) -> Hull:
-        """A range of each attribute that holds all its rows, a little too large at most."""
+        """Return a range of each attribute that holds all rows, a little too large at most."""
         if wanted not in self.hulls:
             self.hulls[wanted] = compute_hull(wanted.where)
         return self.hulls[wanted]
 
 
 def compute_hull(where: Predicate) -> Hull:
-    """By attribute, for what can be said of the condition's boxes."""
+    """Return the hull of a condition's boxes; empty where they are too many."""
     try:
         boxes = [conjunct.box for conjunct in to_dnf(where, MAX_HULL_BOXES)]
     except ExpansionTooLarge:
         return {}
-    found: Hull = {}
-    named = set.intersection(*({c.name for c in box.sides} for box in boxes)) if boxes else set()
-    for name in named:
+    hull: Hull = {}
+    names = set.intersection(*({c.name for c in box.sides} for box in boxes)) if boxes else set()
+    for name in names:
         ranges = [_get_range(box, name) for box in boxes]
-        found[name] = min(low for low, _ in ranges), max(high for _, high in ranges)
-    return found
+        hull[name] = min(low for low, _ in ranges), max(high for _, high in ranges)
+    return hull
 
 
 def _get_range(box: Box, name: str) -> tuple[float, float]:
@@ -100,7 +100,7 @@ def _get_range(box: Box, name: str) -> tuple[float, float]:
 
 
 def _to_number(ordinal: Ordinal) -> float:
-    """A number that is no greater for a lower ordinal; of a text, by its first letters."""
+    """Return a number that is no greater for a lower ordinal; of a text, by its first letters."""
     if isinstance(ordinal, str):
         start = [*map(ord, ordinal[:HULL_LETTERS]), *[0] * HULL_LETTERS][:HULL_LETTERS]
         number = 0.0

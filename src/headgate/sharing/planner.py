@@ -1,56 +1,83 @@
-"""Queries arrive and leave one by one; each gets its rows in the way that costs least.
+"""Queries register and unregister one by one; each gets its rows by the cheapest alternative.
 
 "Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 1: share a
 stream that holds the query already, widen one that does not, or begin a new one at the source. The
 paper leaves costs and search to the system; ours are those of `Alternative`, and every stream is
-looked at.
+considered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 
 from headgate.errors import NetworkError, UsageError, did_you_mean
 from headgate.queries import Query
-from headgate.sharing.alternatives import Candidate, Decision
 from headgate.sharing.content import (
     Content,
-    Method,
+    Subscription,
     compute_byte_rate,
     make_content,
-    make_full_content,
     narrow_content,
+    subscribe,
     unite_contents,
 )
 from headgate.sharing.coverage import Coverage
+from headgate.sharing.decisions import DEFAULT_LOAD_COST, Decision, Method, Strategy
 from headgate.sharing.network import Network
-from headgate.sharing.routes import Routes
-from headgate.sharing.sampled import SampledStream
-from headgate.sharing.search import AlternativeSearch, Strategy
-from headgate.sharing.subscription import Subscription, subscribe
+from headgate.sharing.routes import route_sources
+from headgate.sharing.sampled_stream import PublishedStream, SampledStream
+from headgate.sharing.search import AlternativeSearch, Candidate
 from headgate.sharing.tree import Hop, StreamTree
-
-__all__ = ["DEFAULT_LOAD_COST", "Planner", "PublishedStream", "Strategy", "compute_costs"]
-
-DEFAULT_LOAD_COST = 0.01  # what a row that a filter reads costs, where a byte on a link costs 1
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedStream:
-    """A stream, and the peer that delivers it."""
-
-    sampled: SampledStream
-    peer: str
 
 
 class Planner:
-    """A network with the streams that flow through it.
+    """A network with the streams that flow through it, and the queries that they serve.
 
-    Guarantee: every registered query gets exactly its rows, whatever the strategy. `ship` brings
-    the whole stream to each query's super-peer, `filter` filters at the source for each query
-    alone, `share` also taps streams that hold the query, `widen` also widens them.
+    Every registered query gets exactly its rows, whatever the strategy. `make_plan` returns the
+    plan as plain values.
+
+    Parameters
+    ----------
+    network
+        The peers and links.
+    streams
+        The streams that peers deliver.
+    strategy
+        `"ship"` brings the whole stream to each query's super-peer; `"filter"` filters at the
+        source for each query separately; `"share"` also taps streams that hold the query's rows;
+        `"widen"` also widens streams until they do.
+    method
+        How streams are widened: `"exact"`, or `"hsr"` or `"hcr"` of the paper.
+    load_cost
+        What a row costs that a filter reads, where a byte on a link of cost 1 costs 1.
+
+    Attributes
+    ----------
+    decisions
+        By query id: the alternative that was chosen, and the others.
+    registered
+        By query id, in the order of registration: what is wanted, and where it is delivered.
+
+    Raises
+    ------
+    NetworkError
+        The link of a peer has too little bandwidth for the stream that it delivers.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from headgate.sharing import Link, Network, Node, Planner, PublishedStream, SampledStream
+    >>> from headgate.schema import Schema
+    >>> from headgate.sql import Script
+    >>> script = Script(Schema(()))
+    >>> (stream,) = script.read("CREATE STREAM s (a INT)")
+    >>> (query,) = script.read("CREATE QUERY q AS SELECT * FROM s WHERE a > 1")
+    >>> network = Network.of([Node("A"), Node("B")], [Link(("A", "B"))])
+    >>> sampled = SampledStream(stream, rate=10.0, table=pa.table({"a": [0, 1, 2, 3]}))
+    >>> planner = Planner(network, [PublishedStream(sampled, peer="A")])
+    >>> print(planner.register(query, target="B").chosen)
+    a new stream, filtered at A, by A → B
     """
 
     def __init__(
@@ -64,7 +91,7 @@ class Planner:
     ) -> None:
         self.network = network
         self.strategy, self.method, self.load_cost = strategy, method, load_cost
-        self.routes = Routes(network)
+        self.routes = route_sources(network, streams)
         self.published = {one.sampled.stream.name: one for one in streams}
         self.trees = {name: self._plant_tree(one) for name, one in self.published.items()}
         self.registered: dict[str, tuple[Subscription, Hop]] = {}
@@ -72,35 +99,30 @@ class Planner:
         self._coverages = {
             name: Coverage(one.sampled.stream, method, {}) for name, one in self.published.items()
         }
-        for one in streams:
-            whole = compute_byte_rate(make_full_content(one.sampled), one.sampled)
-            link = network.get_last_link(one.peer)
-            if link is not None and not self.routes.has_room(link, whole):
-                name = one.sampled.stream.name
-                said = f"stream {name} is {whole:,.0f} bytes/s, for which link"
-                raise NetworkError(f"{said} {network.links[link]} has no room", about=name)
-            self._add_traffic(link, whole)
 
     def copy(self) -> Planner:
-        """A planner that has come to the same, and goes on by itself."""
-        found = copy(self)
-        found.routes = self.routes.copy()
-        found.trees = {name: tree.copy() for name, tree in self.trees.items()}
-        found.decisions = {**self.decisions}
-        found.registered = {
+        """Return a planner of the same queries that changes independently."""
+        copied = copy(self)
+        copied.routes = self.routes.copy()
+        copied.trees = {name: tree.copy() for name, tree in self.trees.items()}
+        copied.decisions = {**self.decisions}
+        copied.registered = {
             wanted.id: (wanted, hop)
-            for tree in found.trees.values()
+            for tree in copied.trees.values()
             for hop in tree
             for wanted in hop.deliveries
         }
-        found.registered = {name: found.registered[name] for name in self.registered}
-        return found
+        copied.registered = {name: copied.registered[name] for name in self.registered}
+        return copied
 
     def register(self, query: Query, target: str) -> Decision:
-        """A query whose rows a peer wants; raises NetworkError where no way has room for them."""
+        """Find the cheapest way to bring the rows of a query to a peer, and use it.
+
+        Raises NetworkError where no route has enough bandwidth, UsageError where the id is taken.
+        """
         if query.id in self.registered:
-            raise UsageError(f"query `{query.id}` is registered already")
-        tree = self.get_tree(query.stream)
+            raise UsageError(f"query `{query.id}` is registered already; unregister it first")
+        tree = self.get_tree(query.stream_name)
         self.network.get_node(target)
         wanted = subscribe(query, target, tree.sampled)
         search = self._make_search(tree, wanted)
@@ -124,17 +146,18 @@ class Planner:
         return decision
 
     def unregister(self, query_id: str) -> None:
-        """A query goes; streams that were there for it narrow or end."""
+        """Remove a query; streams that were there for it become narrower, or end."""
         if query_id not in self.registered:
             hint = did_you_mean(query_id, self.registered)
             raise UsageError(f"query `{query_id}` is not registered; {hint}")
         wanted, hop = self.registered.pop(query_id)
         del self.decisions[query_id]
-        tree = self.get_tree(wanted.query.stream)
+        tree = self.get_tree(wanted.query.stream_name)
         hop.deliveries.remove(wanted)
         tree.update_hop(hop)
         last = self.network.get_last_link(wanted.target)
         self._add_traffic(last, -compute_byte_rate(make_content(wanted), tree.sampled))
+        # From the delivery up to the source: a hop that serves nobody ends, others narrow.
         for each in list(hop.path_to_root):
             del each.served[query_id]
             if not each.served:
@@ -148,12 +171,12 @@ class Planner:
         return StreamTree(one.sampled, entry, self.routes.numbers[entry])
 
     def get_tree(self, stream: str) -> StreamTree:
-        """The tree of a stream, whatever the case of its name."""
-        found = {name.lower(): tree for name, tree in self.trees.items()}.get(stream.lower())
-        if found is None:
+        """Return the tree of a stream, whatever the case of its name."""
+        tree = {name.lower(): tree for name, tree in self.trees.items()}.get(stream.lower())
+        if tree is None:
             hint = did_you_mean(stream, self.trees)
             raise NetworkError(f"no peer delivers stream `{stream}`; {hint}", about=stream)
-        return found
+        return tree
 
     def _make_search(self, tree: StreamTree, wanted: Subscription) -> AlternativeSearch:
         return AlternativeSearch(
@@ -167,7 +190,7 @@ class Planner:
         )
 
     def _serve(self, search: AlternativeSearch, chosen: Candidate) -> None:
-        """Let a query branch off at the end of a hop, and all before it carry its rows."""
+        """Let a query branch off at the end of a hop, and all hops before it carry its rows."""
         tree, wanted, sent = search.tree, search.wanted, search.sent
         hop = chosen.hop
         for name, link in search.paths.route(hop.node):
@@ -203,7 +226,7 @@ class Planner:
 
 
 def compute_costs(planner: Planner) -> tuple[float, float]:
-    """Of all that flows: bytes a second by what they cost, and rows a second that are read."""
+    """Return the traffic, in bytes per second times cost, and the rows read per second."""
     links = planner.network.links
     traffic = sum(used * link.cost for used, link in zip(planner.routes.used, links, strict=True))
     read = 0.0

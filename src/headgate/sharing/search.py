@@ -1,7 +1,12 @@
-"""For one new query: the ways in which it could get its rows, and what each would cost.
+"""The alternatives of one new query, and what each would cost.
 
-Costs are those of what would flow: the contents of all hops that would change are worked out. First
-come the hops of which `growth` says that they could cost least.
+The cost of an alternative follows from the contents of all hops that would change. Computing them
+is slow, so hops are ordered first by a lower bound of that cost, their *growth*: the least that the
+query would add to a hop and to all hops before it. These carry the rows and columns of the query
+then, too. A filter must stand after each hop that carries more rows than its consumer wants, and
+what it reads must be carried: what the query's own condition reads, unless all rows of the hop may
+be the query's; and what the hop's filter reads, if the hop has more rows now. A hop that has all
+sample rows and columns of the query adds nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +17,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from headgate.sharing.alternatives import Alternative, Candidate, Kind
 from headgate.sharing.content import (
     Content,
+    Subscription,
     compute_byte_rate,
     make_content,
     make_full_content,
@@ -26,24 +31,67 @@ from headgate.sharing.content import (
     unite_contents,
 )
 from headgate.sharing.coverage import Coverage
-from headgate.sharing.growth import Growth, compute_growth
+from headgate.sharing.decisions import Alternative, Kind, Strategy
 from headgate.sharing.network import Network
 from headgate.sharing.routes import Routes, ShortestPaths
-from headgate.sharing.sampled import SampledStream
-from headgate.sharing.subscription import Subscription
-from headgate.sharing.tree import Hop, StreamTree
+from headgate.sharing.tree import COLUMN_CARRIED, COLUMN_READ, Hop, StreamTree
 
-Strategy = Literal["ship", "filter", "share", "widen"]
-MAX_LISTED_ALTERNATIVES = 6  # alternatives that a decision tells of
-MAX_NAMED_QUERIES = 10  # queries that a stream serves
-MAX_PRICED_WIDENINGS = (
-    12  # widenings that are worked out at most; by HCR many could be the cheapest
-)
+MAX_LISTED_ALTERNATIVES = 6  # in a decision
+MAX_NAMED_QUERIES = 10  # of those that a stream serves
+MAX_PRICED_WIDENINGS = 12  # by HCR, many could be the cheapest
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An alternative, the hop at whose end it branches off, and what hops would carry then."""
+
+    hop: Hop
+    alternative: Alternative
+    contents: tuple[tuple[Hop, Content], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """For each hop: the sample rows and bytes of a row that it lacks, and the costs up to it."""
+
+    missing_rows: npt.NDArray[np.int64]
+    missing_bytes: npt.NDArray[np.float64]
+    traffic: npt.NDArray[np.float64]
+    load: npt.NDArray[np.float64]
+
+
+def compute_growth(tree: StreamTree, wanted: Subscription, size: int) -> Growth:
+    """Return what a query would add to each of the first `size` hops.
+
+    Traffic is in bytes per second times cost, load in rows read per second.
+    """
+    from headgate.sharing.kernels import sum_growth
+
+    arrays = tree.arrays
+    column_use = np.zeros(len(tree.sampled.widths), np.uint8)
+    column_use[tree.sampled.get_positions(wanted.attributes)] = COLUMN_READ
+    column_use[tree.sampled.get_positions(wanted.outputs)] = COLUMN_CARRIED
+    scale = tree.sampled.rate / tree.sampled.size
+    return Growth(
+        *sum_growth(
+            arrays.rows[:size],
+            arrays.count[:size],
+            arrays.column_use[:size],
+            arrays.width[:size],
+            arrays.reader_count[:size],
+            arrays.parent[:size],
+            arrays.link_cost[:size],
+            wanted.rows,
+            column_use,
+            tree.sampled.widths,
+            scale,
+        )
+    )
 
 
 @dataclass(frozen=True)
 class AlternativeSearch:
-    """Where `wanted` could branch off the tree of its stream, by one strategy."""
+    """The places where `wanted` could branch off the tree of its stream, by one strategy."""
 
     network: Network
     routes: Routes
@@ -55,29 +103,30 @@ class AlternativeSearch:
 
     @cached_property
     def sent(self) -> Content:
-        """What goes over the links of the query's own route."""
+        """The content that goes over the links of the query's own route."""
         ships = self.strategy == "ship"
         return make_full_content(self.tree.sampled) if ships else make_content(self.wanted)
 
     @cached_property
     def paths(self) -> ShortestPaths:
+        """The cheapest paths to the query's super-peer that have enough bandwidth."""
         host = self.network.get_host(self.wanted.target)
         return self.routes.find_paths(host, compute_byte_rate(self.sent, self.tree.sampled))
 
     def find_candidates(self) -> list[Candidate]:
-        """The best first; after the first that can be, only a few more, to tell of."""
-        found: list[Candidate] = []
+        """Return the cheapest first; after the first possible one, only a few more to report."""
+        candidates: list[Candidate] = []
         possible = 0
         for one in self._order_by_cost():
             refused = self._explain_refusal(one)
-            found.append(replace(one, alternative=replace(one.alternative, refused=refused)))
+            candidates.append(replace(one, alternative=replace(one.alternative, refused=refused)))
             possible += not refused
-            if possible and len(found) >= MAX_LISTED_ALTERNATIVES:
+            if possible and len(candidates) >= MAX_LISTED_ALTERNATIVES:
                 break
-        return found
+        return candidates
 
     def _order_by_cost(self) -> Iterator[Candidate]:
-        """Each is worked out when it could be the next: `growth` is never more than it costs."""
+        """Yield candidates by cost; each is priced when its growth, a lower bound, comes next."""
         ahead: list[tuple[float, int, Candidate]] = []
         priced = 0
         for least, hop, kind in self._order_by_growth():
@@ -91,51 +140,52 @@ class AlternativeSearch:
             yield heapq.heappop(ahead)[-1]
 
     def _order_by_growth(self) -> Iterator[tuple[float, Hop, Kind]]:
-        """Every hop at whose end the query could branch off, by the least that it could cost."""
-        tree, ways = self.tree, self.paths
+        """Yield each hop at whose end the query could branch off, by the least it could cost."""
+        tree, paths = self.tree, self.paths
         size = 1 if self.strategy in ("ship", "filter") else len(tree.hops)
-        grown = compute_growth(tree, self.wanted, size)
+        growth = compute_growth(tree, self.wanted, size)
         nodes = tree.arrays.node[:size]
-        can_be = tree.arrays.alive[:size] & np.isfinite(ways.costs[nodes])
+        can_be = tree.arrays.alive[:size] & np.isfinite(paths.costs[nodes])
         if self.strategy != "widen":
-            can_be &= (grown.missing_rows == 0) & (grown.missing_bytes == 0)
+            can_be &= (growth.missing_rows == 0) & (growth.missing_bytes == 0)
         at = np.flatnonzero(can_be)
         scale = tree.sampled.rate / tree.sampled.size
-        load = grown.load[at] + scale * (tree.arrays.count[at] + grown.missing_rows[at])
-        load += scale * self.sent.count * ways.hops[nodes[at]]
-        traffic = grown.traffic[at] + ways.costs[nodes[at]] * compute_byte_rate(
+        load = growth.load[at] + scale * (tree.arrays.count[at] + growth.missing_rows[at])
+        load += scale * self.sent.count * paths.hops[nodes[at]]
+        traffic = growth.traffic[at] + paths.costs[nodes[at]] * compute_byte_rate(
             self.sent, tree.sampled
         )
         total = traffic + self.load_cost * load
         for place in np.argsort(total, kind="stable"):
             hop = tree.hops[at[place]]
             assert hop is not None
-            kind = self._classify(hop, grown)
+            kind = self._classify(hop, growth)
             if kind != "widen" or self.strategy == "widen":
                 yield float(total[place]), hop, kind
 
-    def _classify(self, hop: Hop, grown: Growth) -> Kind:
+    def _classify(self, hop: Hop, growth: Growth) -> Kind:
         if hop is self.tree.root:
             return "ship" if self.strategy == "ship" else "new"
         wanted = self.wanted
-        if grown.missing_rows[hop.number] or not wanted.needs <= hop.content.columns:
+        if growth.missing_rows[hop.number] or not wanted.needs <= hop.content.columns:
             return "widen"
         return "tap" if self.coverage.covers(hop, wanted) else "widen"
 
     def _price(self, hop: Hop, kind: Kind) -> Candidate:
-        sampled, ways, wanted = self.tree.sampled, self.paths, self.wanted
+        sampled, paths, wanted = self.tree.sampled, self.paths, self.wanted
         scale = sampled.rate / sampled.size
         contents = list(self._widen_upward(hop)) if kind == "widen" else []
-        traffic = ways.costs[hop.node] * compute_byte_rate(self.sent, sampled)
+        traffic = paths.costs[hop.node] * compute_byte_rate(self.sent, sampled)
         read = (contents[0][1] if contents else hop.content).count
-        read += self.sent.count * int(ways.hops[hop.node])
+        read += self.sent.count * int(paths.hops[hop.node])
+        # What changes on the hops up to the source, beyond the query's own route.
         for each, content in contents:
             assert each.link is not None
             more = compute_byte_rate(content, sampled) - compute_byte_rate(each.content, sampled)
             traffic += self.network.links[each.link].cost * more
             read += (content.count - each.content.count) * each.reader_count
         load = scale * read
-        route = (hop.end, *(name for name, _ in ways.route(hop.node)))
+        route = (hop.end, *(name for name, _ in paths.route(hop.node)))
         if self.network.get_node(wanted.target).is_thin:
             route = (*route, wanted.target)
         start = _find_start(contents) if contents else hop.end
@@ -155,7 +205,7 @@ class AlternativeSearch:
         return Candidate(hop, alternative, tuple(contents))
 
     def _widen_upward(self, hop: Hop) -> Iterator[tuple[Hop, Content]]:
-        """What this hop and those before it would carry, if the query branched off at its end."""
+        """Yield what this hop and those before it would carry if the query branched off here."""
         new = make_content(self.wanted)
         parts = hop.consumers
         parts.insert(len(hop.children) if self.paths.hops[hop.node] else len(parts), new)
@@ -172,8 +222,8 @@ class AlternativeSearch:
         return unite_contents(parts, self.tree.sampled)
 
     def _explain_refusal(self, one: Candidate) -> str:
-        """Why an alternative cannot be: some link has no room for what comes onto it."""
-        sampled: SampledStream = self.tree.sampled
+        """Return why a candidate is impossible: a link with too little bandwidth; else ""."""
+        sampled = self.tree.sampled
         more: defaultdict[int, float] = defaultdict(float)
         for hop, content in one.contents:
             assert hop.link is not None
@@ -196,7 +246,7 @@ class AlternativeSearch:
 
 
 def _find_start(contents: Sequence[tuple[Hop, Content]]) -> str:
-    """Where the first hop that would carry more begins."""
+    """Return the node where the first hop that would carry more begins."""
     changed = [
         hop
         for hop, content in contents

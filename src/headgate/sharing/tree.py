@@ -2,8 +2,8 @@
 
 The root is the source itself, at the super-peer where it enters. Each hop carries a content over
 one link, taken from what its parent brings; its consumers are the hops that go on from its end, and
-the queries that are delivered there. What a new query would add to every hop is worked out at once,
-over arrays.
+the queries that are delivered there. What a new query would add to every hop is computed for all
+hops at once, over arrays.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.sharing.content import Content, make_content, make_full_content
-from headgate.sharing.sampled import SampledStream
-from headgate.sharing.subscription import Subscription
+from headgate.sharing.content import Content, Subscription, make_content, make_full_content
+from headgate.sharing.sampled_stream import SampledStream
 
-INITIAL_HOPS = 64  # hops that there is room for at first
+INITIAL_HOPS = 64  # that arrays have room for at first
 COLUMN_CARRIED, COLUMN_READ = 1, 2
 
 
@@ -42,10 +41,12 @@ class Hop:
 
     @property
     def consumers(self) -> list[Content]:
+        """The contents that are taken from this one: hops that go on, then deliveries."""
         return [*(child.content for child in self.children), *map(make_content, self.deliveries)]
 
     @property
     def reader_count(self) -> int:
+        """How many hops and deliveries read this one."""
         return len(self.children) + len(self.deliveries)
 
     @property
@@ -58,9 +59,9 @@ class Hop:
 
 
 class StreamTree:
-    """Hops by number: a parent's is always lower. Those that ended leave gaps, but never many.
+    """Hops by number: a parent's is always lower. Removed hops leave gaps, but never many.
 
-    Columns of `arrays` are what `growth` reads.
+    `arrays` has the same hops for the kernel.
     """
 
     def __init__(self, sampled: SampledStream, entry: str, node: int) -> None:
@@ -75,20 +76,20 @@ class StreamTree:
         return (hop for hop in self.hops if hop is not None)
 
     def copy(self) -> StreamTree:
-        """The same hops once more, which change on their own."""
-        found = StreamTree(self.sampled, self.root.end, self.root.node)
-        made: list[Hop | None] = []
+        """Return the same hops once more, which change independently."""
+        copied = StreamTree(self.sampled, self.root.end, self.root.node)
+        hops: list[Hop | None] = []
         for hop in self.hops:
-            made.append(None if hop is None else _copy_hop(hop, made))
-        found.hops, found.arrays, found._gaps = made, self.arrays.copy(), self._gaps
-        found.root = next(iter(found))
-        return found
+            hops.append(None if hop is None else _copy_hop(hop, hops))
+        copied.hops, copied.arrays, copied._gaps = hops, self.arrays.copy(), self._gaps
+        copied.root = next(iter(copied))
+        return copied
 
     def add_hop(
-        self, parent: Hop, way: tuple[int, float], end: tuple[str, int], content: Content
+        self, parent: Hop, link_and_cost: tuple[int, float], end: tuple[str, int], content: Content
     ) -> Hop:
-        """A hop more from the end of another: by a link of a cost, to a super-peer of a number."""
-        link, cost = way
+        """Add a hop from the end of another, over a link, to a super-peer by name and number."""
+        link, cost = link_and_cost
         hop = Hop(len(self.hops), parent, link, *end, content)
         self.hops.append(hop)
         if hop.number == self.arrays.size:
@@ -99,13 +100,13 @@ class StreamTree:
         return hop
 
     def update_hop(self, hop: Hop, content: Content | None = None) -> None:
-        """A hop has other consumers, or another content."""
+        """Record that a hop has other consumers, or another content."""
         if content is not None:
             hop.content = content
         self.arrays.update(hop, self.sampled)
 
     def remove_hop(self, hop: Hop) -> None:
-        """A hop that nobody needs any more."""
+        """Remove a hop that nobody needs any more."""
         assert hop.parent is not None
         hop.parent.children.remove(hop)
         self.arrays.reader_count[hop.parent.number] = hop.parent.reader_count
@@ -128,21 +129,22 @@ class StreamTree:
                 self.arrays.parent[hop.number] = hop.parent.number
 
 
-def _copy_hop(hop: Hop, made: Sequence[Hop | None]) -> Hop:
-    parent = None if hop.parent is None else made[hop.parent.number]
-    found = replace(
+def _copy_hop(hop: Hop, copies: Sequence[Hop | None]) -> Hop:
+    parent = None if hop.parent is None else copies[hop.parent.number]
+    copied = replace(
         hop, parent=parent, children=[], deliveries=[*hop.deliveries], served={**hop.served}
     )
     if parent is not None:
-        parent.children.append(found)
-    return found
+        parent.children.append(copied)
+    return copied
 
 
 @dataclass(slots=True)
 class HopArrays:
-    """Of each hop: its sample rows and their count, its columns, who reads it, and where it ends.
+    """For each hop: its sample rows and their count, its columns, its readers, and where it ends.
 
-    A column is CARRIED, or READ by the filter alone: to be carried once there are more rows in it.
+    A column is COLUMN_CARRIED, or COLUMN_READ by the filter only: it must be carried as soon as the
+    hop has more rows.
     """
 
     rows: npt.NDArray[np.uint64]
@@ -157,6 +159,7 @@ class HopArrays:
 
     @staticmethod
     def allocate(size: int, sampled: SampledStream) -> HopArrays:
+        """Return arrays with room for so many hops."""
         return HopArrays(
             np.zeros((size, sampled.word_count), np.uint64),
             np.zeros(size, np.int64),
@@ -171,9 +174,11 @@ class HopArrays:
 
     @property
     def size(self) -> int:
+        """How many hops there is room for."""
         return len(self.count)
 
     def add(self, hop: Hop, cost: float, sampled: SampledStream) -> None:
+        """Write a new hop over a link of a cost."""
         at = hop.number
         self.parent[at] = -1 if hop.parent is None else hop.parent.number
         self.node[at] = hop.node
@@ -182,6 +187,7 @@ class HopArrays:
         self.update(hop, sampled)
 
     def update(self, hop: Hop, sampled: SampledStream) -> None:
+        """Write what a hop carries now, and how many read it."""
         at, content = hop.number, hop.content
         self.rows[at] = content.rows
         self.count[at] = content.count
@@ -192,13 +198,15 @@ class HopArrays:
         self.reader_count[at] = hop.reader_count
 
     def copy(self) -> HopArrays:
+        """Return arrays that change independently."""
         return HopArrays(*(a.copy() for a in self._all))
 
     def double(self) -> HopArrays:
+        """Return the same rows with room for as many again."""
         return HopArrays(*(np.concatenate((a, np.zeros_like(a))) for a in self._all))
 
     def select(self, kept: npt.NDArray[np.int64]) -> HopArrays:
-        """These rows, and room for as many again."""
+        """Return only these rows, with room for as many again."""
         return HopArrays(*(a[kept] for a in self._all)).double()
 
     @property

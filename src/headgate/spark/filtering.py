@@ -72,7 +72,7 @@ def _declared(text: str) -> Schema:
 def _mentioned(predicate: Predicate | Query) -> Stream:
     """A stream of the columns that are mentioned, as they were bound."""
     used = collect_columns(to_predicate(predicate, None))
-    name = predicate.stream if isinstance(predicate, Query) else NAME
+    name = predicate.stream_name if isinstance(predicate, Query) else NAME
     return Stream(name, tuple(Attribute(column.name, column.type) for column in used))
 
 
@@ -101,7 +101,7 @@ def _query(predicate: Condition, stream: Stream) -> Query:
     if isinstance(predicate, Query):
         return replace(predicate, id=NAME, outputs=(), metadata=None)
     bound = to_predicate(predicate, stream)
-    return Query(NAME, (Source(stream.name, stream.name),), bound)
+    return Query(NAME, (Source(stream, stream.name),), bound)
 
 
 @dataclass(frozen=True, slots=True)

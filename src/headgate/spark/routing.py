@@ -83,7 +83,7 @@ def _taken(queries: object) -> tuple[QuerySet, Shared | None]:
 
 
 def _reads(query: Query, stream: Stream) -> bool:
-    return any(source.stream == stream.name for source in query.sources)
+    return any(source.stream.name == stream.name for source in query.sources)
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ CONTRACT: tuple[Claim, ...] = (
 
 def query(stream: Stream, query_id: str, where: str) -> Query:
     """A filter on a stream."""
-    return Query(query_id, (Source(stream.name, stream.name),), parse_where(where, stream))
+    return Query(query_id, (Source(stream, stream.name),), parse_where(where, stream))
 
 
 def drawn(kind: type[Index], rng: Random, stream: Stream, count: int) -> list[Query]:

@@ -10,14 +10,19 @@ from typing import Any
 import pytest
 
 from benchmarks import EXPERIMENTS, Result, run, run_experiment
-from benchmarks.experiment import Experiment
+from benchmarks.harness.experiment import Experiment
+from benchmarks.harness.report import render_page
 from benchmarks.implication import IMPLICATION, contestants
-from benchmarks.implication.cases import Sizes, cut_by_all, never_found
-from benchmarks.implication.combined import EM, HCR, HSR, selected
+from benchmarks.implication.combined import BY_EM, BY_HCR, BY_HSR, selected
 from benchmarks.implication.contestants import BFS, DFS, Tried, exact_verdicts, holds_of
-from benchmarks.implication.growth import COMPARED, worst_compared
+from benchmarks.implication.growth import (
+    COMPARED,
+    Sizes,
+    count_worst_comparisons,
+    cut_by_all,
+    never_covered,
+)
 from benchmarks.implication.pairs import Setting
-from benchmarks.implication.report import page
 from benchmarks.implication.solver import Solvers, implies_verdicts
 from headgate.errors import UsageError
 from headgate.implication.paper import splitting
@@ -31,7 +36,7 @@ SOME = (
     *("implication-z3", "evaluation-dimensions", "evaluation-selectivity-kernels"),
 )
 ON_SPARK = {"where"}
-EVERY = [one.name for one in IMPLICATION if one.name not in ON_SPARK]
+EVERY = [one.name for one in IMPLICATION.experiments if one.name not in ON_SPARK]
 
 
 def tiny(experiment: Experiment) -> Result:
@@ -65,14 +70,14 @@ def test_worst_cases_of_heuristics(sizes: Sizes) -> None:
     """A query that nothing holds takes just as many comparisons as the bounds say."""
     for way, bound in COMPARED.items():
         if not way.is_exact:
-            assert worst_compared(way, sizes) == bound(sizes)
+            assert count_worst_comparisons(way, sizes) == bound(sizes)
 
 
 def test_cases() -> None:
     """Slabs and a last box cover the query together, and small boxes do not."""
     from headgate.implication.exact.matching import match_exact
 
-    for case, covered in ((cut_by_all, True), (never_found, False)):
+    for case, covered in ((cut_by_all, True), (never_covered, False)):
         _, query, stream = case(Sizes())
         assert match_exact(query, stream).covered is covered
 
@@ -135,9 +140,9 @@ def test_combined() -> None:
     """Exact matching and HSR select the same rows, and HCR these and others."""
     for seed in range(3):
         shares = selected(seed, 2_000)
-        assert shares[EM] == shares[HSR]
-        assert all(more >= exact for more, exact in zip(shares[HCR], shares[EM], strict=True))
-        assert shares[EM] == sorted(shares[EM])
+        assert shares[BY_EM] == shares[BY_HSR]
+        assert all(more >= exact for more, exact in zip(shares[BY_HCR], shares[BY_EM], strict=True))
+        assert shares[BY_EM] == sorted(shares[BY_EM])
 
 
 def test_files_and_page(tmp_path: Path) -> None:
@@ -145,6 +150,6 @@ def test_files_and_page(tmp_path: Path) -> None:
     for name in ("implication-growth-parts", "implication-combined"):
         run_experiment(name, scale=TINY, out=tmp_path)
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    lines = list(page(tmp_path))
-    assert any(line.startswith("| EM-DFS | 4.00 | 7.00 |") for line in lines)
+    lines = render_page(IMPLICATION, tmp_path).splitlines()
+    assert any(line.startswith("| EM-DFS | 4 | 7 |") for line in lines)
     assert any(line.startswith("- Table 7, exact matching gives the union: ") for line in lines)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import EXPERIMENTS, run
-from benchmarks.experiment import Experiment, Unit
-from benchmarks.machine import machine
-from benchmarks.result import Measurement, Result
+from benchmarks.harness.claims import AtMost, LessSpread, PartOf
+from benchmarks.harness.experiment import Experiment, Unit
+from benchmarks.harness.machine import describe_machine
+from benchmarks.harness.result import Measurement, Result
 from benchmarks.sharing import SHARING
-from benchmarks.sharing.claims import AtMost, LessSpread, PartOf
-from benchmarks.sharing.plans import FILTER, SHARE, SHIP, WIDEN, planned
+from benchmarks.sharing.traffic import FILTER, SHARE, SHIP, WIDEN, planned
 from benchmarks.workloads import networked_queries
 from headgate.sharing.planner import compute_costs
 
@@ -19,7 +19,10 @@ LONG = ("sharing-overlap", "sharing-interests", "sharing-optimum")
 
 @pytest.mark.parametrize(
     "experiment",
-    [pytest.param(one, marks=pytest.mark.slow if one.name in LONG else ()) for one in SHARING],
+    [
+        pytest.param(one, marks=pytest.mark.slow if one.name in LONG else ())
+        for one in SHARING.experiments
+    ],
     ids=lambda one: one.name,
 )
 def test_runs(experiment: Experiment) -> None:
@@ -33,7 +36,7 @@ def test_runs(experiment: Experiment) -> None:
 def result(**turns: tuple[float, ...]) -> Result:
     measured = [Measurement(name, 1, 1, seconds) for name, seconds in turns.items()]
     unit = Unit("MB", "cost", 1.0, counted=True)
-    return Result("e", "t", "n", unit, "", 2, 1.0, 1, tuple(measured), {}, machine())
+    return Result("e", "t", "n", unit, "", 2, 1.0, 1, tuple(measured), {}, describe_machine())
 
 
 def test_claims() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.workloads import READINGS, networked_queries
 from headgate.errors import UsageError
-from headgate.sharing.filtering import FilterableTable
+from headgate.sharing.sampled_stream import FilterableTable
 
 
 @pytest.mark.parametrize("overlap", [0.1, 0.5])

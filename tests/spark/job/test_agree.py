@@ -42,7 +42,7 @@ trigger = "available"
 
 
 def random_queries(random: Random) -> QuerySet:
-    read, source = WhereReader(STREAM).read, (Source(STREAM.name, STREAM.name),)
+    read, source = WhereReader(STREAM).read, (Source(STREAM, STREAM.name),)
     wheres = (random_where(random, STREAM) for _ in range(QUERIES))
     return QuerySet(
         Schema((STREAM,)), [Query(f"q{n}", source, read(w)) for n, w in enumerate(wheres)]

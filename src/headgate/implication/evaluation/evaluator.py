@@ -21,7 +21,7 @@ from headgate.implication.evaluation.filters import (
     VectorisedFilter,
 )
 from headgate.jit import warn_before_compiling
-from headgate.matching import Index, kind_of_index
+from headgate.matching import Index, get_index_class
 from headgate.predicate import Box, Predicate, collect_columns, to_dnf
 from headgate.predicate.normal_form import read_plain_boxes
 from headgate.queries import Query, Source
@@ -120,8 +120,8 @@ class Evaluator:
         columns = tuple(name for name in stream.names if name in names)
         boxes = None if method == "index" else _boxes(predicate)
         if boxes is None:
-            query = Query("predicate", (Source(stream.name, stream.name),), predicate)
-            index = kind_of_index("auto").build(stream, [query])
+            query = Query("predicate", (Source(stream, stream.name),), predicate)
+            index = get_index_class("auto").build(stream, [query])
             index.threads = 1
             return Evaluator(stream, columns, "index", True, IndexFilter(index))
         if method == "auto":

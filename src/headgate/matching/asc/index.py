@@ -56,7 +56,7 @@ class AscIndex(BaseIndex):
     >>> from headgate.queries import Source
     >>> from headgate.sql import parse_where
     >>> s = Stream("s", (Attribute("a", INT),))
-    >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
+    >>> big = Query("big", (Source(s, "s"),), parse_where("a > 10", s))
     >>> index = AscIndex.build(s, [big])
     >>> index.match([{"a": 11}, {"a": 3}, {"a": None}]).ids().to_pylist()
     [['big'], [], []]
@@ -116,7 +116,7 @@ class AscIndex(BaseIndex):
         return cls.of(stream, decode_queries(encoded, Schema((stream,))), options)
 
     @classmethod
-    def taking_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
+    def take_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
         """An index in which positions are given out already, some of them to these queries."""
         index = cls(stream)
         for position, query in queries.items():

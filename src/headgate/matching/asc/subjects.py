@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.encoding.code_book import WIDEST_TABLE, Regions, look_up_table
+from headgate.matching.encoding.code_book import MAX_TABLE_SIZE, Regions, build_look_up_table
 from headgate.matching.encoding.event_columns import EventColumns
-from headgate.matching.scan import compared
+from headgate.matching.scan import compare_columns
 from headgate.predicate import Column, Compare
 from headgate.predicate.atoms import MIRROR, Operator
 from headgate.schema import ValueSet
@@ -91,7 +91,7 @@ class ValuesOf:
         regions = self._known_regions(len(columns))
         plain = columns.plain(self.column) if regions.table is not None else None
         if plain is not None:
-            return regions.of_numbers(plain)
+            return regions.codes_of_numbers(plain)
         present, coded = columns.present(self.column)
         found = regions.codes(coded)
         if regions.table is None:
@@ -110,8 +110,8 @@ class ValuesOf:
         if self._regions is None:
             cuts: Any = self.cuts if numbers else self.cuts.tolist()
             self._regions = Regions(self.column, cuts, None)
-        if numbers and self._regions.table is None and before <= WIDEST_TABLE < self._read:
-            codes = look_up_table(self.cuts)
+        if numbers and self._regions.table is None and before <= MAX_TABLE_SIZE < self._read:
+            codes = build_look_up_table(self.cuts)
             if codes is not None:
                 self._regions = Regions(self.column, self.cuts, self.rows[codes])
         return self._regions
@@ -132,8 +132,8 @@ class PairOf:
     def rows_of(self, columns: EventColumns) -> Codes:
         """The row of each event of a batch."""
         left, right = columns.whole(self.left), columns.whole(self.right)
-        less = compared(Compare(self.left, "<", self.right), left, right)
-        equal = compared(Compare(self.left, "=", self.right), left, right)
+        less = compare_columns(Compare(self.left, "<", self.right), left, right)
+        equal = compare_columns(Compare(self.left, "=", self.right), left, right)
         codes = np.where(less, 1, np.where(equal, 2, 3))
         for side in (left, right):
             if side.valid is not None:

@@ -73,7 +73,7 @@ class TextsOf:
         present, coded = columns.present(self.column)
         bits[first, : len(alive)] = alive & ~prepared.asking
         silent = alive & ~prepared.needing
-        texts = _Texts(*prepared.search.matched(coded.ranked or []))
+        texts = _Texts(*prepared.search.match(coded.ranked or []))
         uses, needed = prepared.uses, prepared.needed
         fill_text_rows(bits, first + 1, len(alive), silent, needed, texts, uses)
         rows = np.full(len(columns), first, np.int32)

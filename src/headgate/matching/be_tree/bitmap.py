@@ -1,7 +1,7 @@
 """The bitmap of section 6.1: for each region of a column's values, which predicates are TRUE there.
 
 The paper has a row for each value of a discrete domain. No predicate tells two values of a region
-apart (`keyed.code_book`), so a row for each region is as good, for any type.
+apart (`encoding.code_book`), so a row for each region is as good, for any type.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from headgate.matching.be_tree.domain import LEAST, MOST, is_exact
 from headgate.matching.be_tree.kernels.match import Bits, fill_rows
 from headgate.matching.be_tree.kernels.pools import Predicates
-from headgate.matching.encoding.code_book import Regions, look_up_table
+from headgate.matching.encoding.code_book import Regions, build_look_up_table
 from headgate.predicate import Atom, Column, Within
 from headgate.snapshot.arrays.selection import ranges
 
@@ -63,7 +63,9 @@ def block_of(
     greatest = len(cuts) + 1
     low_code = np.where(low == LEAST, 1, np.searchsorted(cuts, low) + 2)
     high_code = np.where(high == MOST, greatest, np.searchsorted(cuts, high, side="right") + 1)
-    return Block(Regions(column, cuts, look_up_table(cuts)), numbers, owner, low_code, high_code)
+    return Block(
+        Regions(column, cuts, build_look_up_table(cuts)), numbers, owner, low_code, high_code
+    )
 
 
 def _of_cuts(column: Column, numbers: Numbers, atoms: Sequence[Atom | None]) -> Block:

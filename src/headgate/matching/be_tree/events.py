@@ -15,7 +15,7 @@ from headgate.matching.be_tree.predicates import PredicatePool
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.encoding.kernels import group_by_row
 from headgate.matching.encoding.text_search import TextSearch
-from headgate.matching.scan import compared
+from headgate.matching.scan import compare_columns
 from headgate.predicate import Atom, Column, Compare, IsNull, Matches
 
 Numbers = npt.NDArray[np.int64]
@@ -89,11 +89,11 @@ class EventReader:
             yield _all(np.flatnonzero(absent), number)
         for number, atom in self._compared:
             assert isinstance(atom, Compare)
-            truth = compared(atom, columns.whole(atom.left), columns.whole(atom.right))
+            truth = compare_columns(atom, columns.whole(atom.left), columns.whole(atom.right))
             yield _all(np.flatnonzero(truth), number)
         for column, numbers, refusing, search in self._patterns:
             here, coded = columns.present(column)
-            starts, matched = search.matched(coded.ranked or [])
+            starts, matched = search.match(coded.ranked or [])
             for rank in range(len(starts) - 1):
                 truth = refusing.copy()
                 truth[matched[starts[rank] : starts[rank + 1]]] ^= True

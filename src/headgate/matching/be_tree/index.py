@@ -57,7 +57,7 @@ class BeTreeIndex(BaseIndex):
     >>> from headgate.queries import Source
     >>> from headgate.sql import parse_where
     >>> s = Stream("s", (Attribute("a", INT),))
-    >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
+    >>> big = Query("big", (Source(s, "s"),), parse_where("a > 10", s))
     >>> index = BeTreeIndex.build(s, [big])
     >>> index.match([{"a": 11}, {"a": 3}, {"a": None}]).ids().to_pylist()
     [['big'], [], []]
@@ -137,7 +137,7 @@ class BeTreeIndex(BaseIndex):
         >>> from headgate.sql import parse_where
         >>> from headgate.matching.be_tree.semantics import SEMANTICS
         >>> s = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
-        >>> wide = Query("wide", (Source("s", "s"),), parse_where("a BETWEEN 0 AND 9", s))
+        >>> wide = Query("wide", (Source(s, "s"),), parse_where("a BETWEEN 0 AND 9", s))
         >>> index = BeTreeIndex.build(s, [wide])
         >>> [index.match_expressions(["a > 5 AND b = 1"], how)[0] for how in SEMANTICS]
         [['wide'], [], [], [], [], []]

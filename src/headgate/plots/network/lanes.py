@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from headgate.plots.figures import BLUE, GREEN, ORANGE
-from headgate.sharing.courses import SharedStream
 from headgate.sharing.network import Network
+from headgate.sharing.shared_streams import SharedStream
 
 STRONG_COLOURS = (
     BLUE,

@@ -16,7 +16,7 @@ from headgate.plots.network.lanes import (
     compute_width,
     find_largest_rate,
 )
-from headgate.sharing.courses import SharedStream
+from headgate.sharing.shared_streams import SharedStream
 
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D

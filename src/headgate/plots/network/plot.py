@@ -20,9 +20,9 @@ from headgate.plots.network.legend import (
     WIDENED_STYLE,
     make_legend_handles,
 )
-from headgate.sharing.courses import SharedStream, list_shared_streams
 from headgate.sharing.network import Network
 from headgate.sharing.plan import Plan
+from headgate.sharing.shared_streams import SharedStream, list_shared_streams
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

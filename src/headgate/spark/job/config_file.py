@@ -1,6 +1,6 @@
 """The description of a streaming job in a TOML file: what it reads, asks, writes, and how it runs.
 
-`docs/pipeline.md` has the meaning of each key.
+`docs/reference/pipeline.md` has the meaning of each key.
 """
 
 from __future__ import annotations

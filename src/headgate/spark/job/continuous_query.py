@@ -38,7 +38,7 @@ class Standing:
 
     @staticmethod
     def of(query: Query, schema: Schema) -> Standing:
-        names = {source.stream.lower() for source in query.sources}
+        names = {source.stream.name.lower() for source in query.sources}
         streams = tuple(stream for stream in schema if stream.name.lower() in names)
         own = Schema(streams, schema.aggregates)
         text = f"{render_select(query)}\0{render_schema(own)}"
@@ -54,7 +54,7 @@ class Standing:
 def reduction(standing: Standing) -> Reduction:
     """What the query takes of its streams; a HeadgateError where it cannot be run."""
     check_answers(standing.id, [output.name for output in standing.query.outputs])
-    return Reduction(standing.query, standing.schema)
+    return Reduction(standing.query)
 
 
 def check_answers(query_id: str, names: Iterable[str]) -> None:

@@ -124,7 +124,7 @@ class _Sorted:
     def add(self, query: Query, standing: Standing) -> None:
         if self.chosen is not None and query.id not in self.chosen:
             return
-        missing = [source.stream for source in query.sources if source.stream not in self.read]
+        missing = [s.stream.name for s in query.sources if s.stream.name not in self.read]
         windows = any(source.rows is not None for source in query.sources)
         if self.chosen is not None and (missing or windows):
             why = f"reads {missing[0]}, which this job does not" if missing else "has a row window"
@@ -204,7 +204,7 @@ def _queries(snapshot: Snapshot) -> tuple[set[str], list[Query]]:
         frames = frames_from(queries.frames, snapshot.schema)
         is_filter = np.array([frame.kind == "filter" for frame in frames], np.bool_)
         used = queries.frame[places]
-        filtered.update(frames[number].stream for number in np.unique(used[is_filter[used]]))
+        filtered.update(frames[number].stream_name for number in np.unique(used[is_filter[used]]))
         own = ~is_filter[used]
         decoded = decode_queries(selected(queries, places[own], snapshot.schema), snapshot.schema)
         others += zip(ranks[own].tolist(), decoded, strict=True)

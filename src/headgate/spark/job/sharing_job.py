@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from pyspark.sql import DataFrame
 
-from headgate.sharing.applications import find_entering_streams
+from headgate.sharing.plan_execution import find_entering_streams
 from headgate.spark.job.base import Life, OnBatch, OnNote
 from headgate.spark.job.batch.task import Report
 from headgate.spark.job.commit.log import BatchLog

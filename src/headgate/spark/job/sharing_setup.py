@@ -7,13 +7,14 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headgate.errors import JobError, did_you_mean
-from headgate.sharing.applications import (
+from headgate.sharing.network_file import read_network
+from headgate.sharing.plan import Plan, make_plan
+from headgate.sharing.plan_execution import (
     application_names,
     find_entering_streams,
     resolve_application,
 )
-from headgate.sharing.network_file import read_network
-from headgate.sharing.plan import Plan, make_plan
+from headgate.sharing.planning import plan_network
 from headgate.spark.job.base import OnBatch, OnNote
 from headgate.spark.job.commit.claim import check_description
 from headgate.spark.job.commit.log import BatchLog
@@ -49,7 +50,7 @@ def share(
     on_ready: OnReady,
 ) -> Result:
     """Run what one application does of a plan, until it ends."""
-    plan = make_plan(read_network(sharing.network).planner())
+    plan = make_plan(plan_network(read_network(sharing.network)))
     application = resolve_application(plan.network, sharing.application)
     _check_sources(pipeline, plan, application)
     for one in plan.deliveries:

@@ -71,7 +71,7 @@ class Beside:
             name
             for one in self._asked.unbounded
             for source in one.query.sources
-            if source.stream == stream.name
+            if source.stream.name == stream.name
             for name in _used(one, stream)
         }
 
@@ -88,14 +88,12 @@ class Beside:
                 raise self._refused(query.one, str(error).split("\n", maxsplit=1)[0]) from None
 
     def _frame(self, one: Standing, session: SparkSession) -> DataFrame:
-        names = dict.fromkeys(source.stream for source in one.query.sources)
-        streams = [one.schema.stream(name) for name in names]
+        streams = one.query.streams
         rows = {stream.name: self._rows(one, stream, session) for stream in streams}
         try:
             return continuous(
                 one.query,
                 rows,
-                one.schema,
                 expand=self._options.expand,
                 invalid="skip",
                 allow_unbounded=True,
@@ -170,11 +168,11 @@ def _own_session(spark: SparkSession) -> SparkSession:
 
 def _used(one: Standing, stream: Stream) -> tuple[str, ...]:
     """The attributes of a stream that a query reads; one, where it only counts its rows."""
-    query, schema = one.query, one.schema
-    aliases = {source.alias for source in query.sources if source.stream == stream.name}
+    query = one.query
+    aliases = {source.alias for source in query.sources if source.stream.name == stream.name}
     every = (
         *collect_columns(query.where),
-        *output_columns(query, schema),
+        *output_columns(query),
         *argument_columns(query),
     )
     mine = {column.name for column in every if column.source in ("", *aliases)}

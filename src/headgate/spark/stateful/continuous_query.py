@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.errors import Unbounded, UsageError, did_you_mean
-from headgate.queries import Query, QuerySet
+from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.spark.frames import stream_of, used_columns, warn
 from headgate.spark.routing import NO_ATTRIBUTE
@@ -45,8 +45,8 @@ IDLE = 8  # partitions for each shard beyond which Spark is busy with empty ones
 def continuous(
     query: Query | str,
     streams: Mapping[str, DataFrame],
-    about: QuerySet | Schema | None = None,
     *,
+    schema: Schema | None = None,
     mode: Mode = "update",
     expand: bool = False,
     shards: int | None = None,
@@ -56,9 +56,9 @@ def continuous(
 ) -> DataFrame:
     """The output of a query over streams, at every moment as if it were asked of all rows so far.
 
-    `query` is one of a set, or the text of a SELECT or a CREATE QUERY; `about` is the set or the
-    schema that declares its streams. Without it a text declares them itself, by CREATE STREAM, or
-    is read by the schemas of the DataFrames.
+    `query` is one of a set, or the text of a SELECT or a CREATE QUERY. The streams of a text are
+    declared by `schema`, or in the text itself by CREATE STREAM; without either it is read by the
+    schemas of the DataFrames.
 
     A join gives its new rows with their `multiplicity`, or, with `expand`, so many equal rows.
     DISTINCT gives a row once for ever. An aggregate gives the groups that changed; with
@@ -79,16 +79,18 @@ def continuous(
     stops it after the batch that brings the state above `most_state_rows` rows: `why_stopped` says
     so then. There Spark compares, which for BIGINT or DECIMAL beside DOUBLE is not exact.
 
-        hg.spark.continuous("SELECT DISTINCT o.id FROM orders AS o, …", {"orders": df, …}, schema)
+        hg.spark.continuous(queries["paid"], {"orders": orders, "payments": payments})
     """
-    from headgate.stateful.runtime.refusal import check_runs
+    from headgate.stateful.runtime.admission import check_runs
 
     _check(mode, invalid, shards)
-    bound, schema = _bound(query, streams, about)
+    bound = _bound(query, streams, schema) if isinstance(query, str) else query
     given = _given(bound, streams)
-    sent = Sent(render_schema(schema), render_query(bound), mode, expand, invalid, shards or 1)
+    sent = Sent(
+        render_schema(bound.schema), render_query(bound), mode, expand, invalid, shards or 1
+    )
     try:
-        check_runs(bound, schema)
+        check_runs(bound)
     except Unbounded as refusal:
         if not allow_unbounded:
             raise
@@ -109,18 +111,10 @@ def _check(mode: str, invalid: str, shards: int | None) -> None:
         raise UsageError(f"a query has at least 1 shard, not {shards}")
 
 
-def _bound(
-    query: Query | str, streams: Mapping[str, DataFrame], about: QuerySet | Schema | None
-) -> tuple[Query, Schema]:
-    from headgate.stateful.runtime.opening import read_query
+def _bound(text: str, streams: Mapping[str, DataFrame], schema: Schema | None) -> Query:
+    from headgate.stateful.runtime.launch import read_query
 
-    schema = about.schema if isinstance(about, QuerySet) else about
-    if isinstance(query, str):
-        return read_query(query, schema or _schema(query, streams))
-    if schema is None:
-        hint = "hg.spark.continuous(query, streams, queries)"
-        raise UsageError(f"a query runs with the schema that it was bound to: {hint}")
-    return query, schema
+    return read_query(text, schema or _schema(text, streams))
 
 
 def _schema(text: str, streams: Mapping[str, DataFrame]) -> Schema:
@@ -133,7 +127,7 @@ def _schema(text: str, streams: Mapping[str, DataFrame]) -> Schema:
 def _given(query: Query, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """The DataFrame of each stream that the query reads, under the stream's declared name."""
     by_name = {name.lower(): frame for name, frame in streams.items()}
-    read = dict.fromkeys(source.stream for source in query.sources)
+    read = dict.fromkeys(source.stream.name for source in query.sources)
     missing = [name for name in read if name.lower() not in by_name]
     if missing:
         hint = did_you_mean(missing[0], streams)
@@ -164,9 +158,8 @@ def _bounded(sent: Sent, given: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def _reduced(sent: Sent, name: str, frame: DataFrame) -> DataFrame:
-    _, schema = sent.bound()
     used = sent.reduction().attributes(name)
-    stream = schema.stream(name)
+    stream = sent.bound().schema.stream(name)
     columns, names = selected(frame, stream, used)
     if sent.mode == "update":  # all groups are given whenever a row comes, needed or not
         occurrences = sent.reduction().needed(name)

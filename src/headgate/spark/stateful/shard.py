@@ -29,7 +29,7 @@ from headgate.sql import Script
 
 if TYPE_CHECKING:
     from headgate.stateful.runtime.reduction import Reduction
-    from headgate.stateful.runtime.run import Run
+    from headgate.stateful.runtime.running_query import Run
 
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
@@ -55,32 +55,31 @@ class Sent:
     invalid: Invalid
     shards: int
 
-    def bound(self) -> tuple[Query, Schema]:
+    def bound(self) -> Query:
         return _bound(self.schema, self.query)
 
     def reduction(self) -> Reduction:
         return _reduction(self.schema, self.query)
 
     def begin(self) -> Run:
-        from headgate.stateful.runtime.run import Run
+        from headgate.stateful.runtime.running_query import Run
 
-        query, schema = self.bound()
-        return Run(query, schema, mode=self.mode, expand=self.expand)
+        return Run(self.bound(), mode=self.mode, expand=self.expand)
 
 
 @lru_cache(maxsize=KEPT)
-def _bound(declarations: str, query: str) -> tuple[Query, Schema]:
+def _bound(declarations: str, query: str) -> Query:
     script = Script(Schema())
     (*_, bound) = script.read(f"{declarations}{query}")
     assert isinstance(bound, Query), bound
-    return bound, script.schema
+    return bound
 
 
 @lru_cache(maxsize=KEPT)
 def _reduction(declarations: str, query: str) -> Reduction:
     from headgate.stateful.runtime.reduction import Reduction
 
-    return Reduction(*_bound(declarations, query))
+    return Reduction(_bound(declarations, query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +104,7 @@ class Reducer:
             yield self._rows(found)
 
     def _events(self, rows: pa.Table, reduction: Reduction) -> EventBatch:
-        _, schema = self.sent.bound()
-        stream = schema.stream(self.stream)
+        stream = self.sent.bound().schema.stream(self.stream)
         used = reduction.attributes(self.stream)
         return valid(rows, self.columns, stream, used, self.sent.invalid)
 

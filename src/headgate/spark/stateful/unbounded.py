@@ -31,14 +31,13 @@ from headgate.errors import Unbounded
 from headgate.predicate import And, Compare, Predicate, collect_columns
 from headgate.predicate import Column as Attribute
 from headgate.queries import Aggregate, Query, Source
-from headgate.schema import Schema
 from headgate.spark.frames import warn
 from headgate.spark.stateful.continuous_query import selected, use_rocks_db
 from headgate.spark.stateful.shard import Sent, valid
-from headgate.sql import name, render_predicate
-from headgate.sql.render import dotted
+from headgate.sql import render_name, render_predicate
+from headgate.sql.render import render_path
 from headgate.stateful.analysis.cases.case import aggregates, argument_columns, output_columns
-from headgate.stateful.runtime.outputs import MULTIPLICITY, output_names
+from headgate.stateful.runtime.output_rows import MULTIPLICITY, output_names
 
 
 def unbounded(
@@ -48,13 +47,13 @@ def unbounded(
 
     Raises Unbounded again, with Spark's own reason, where Spark cannot run it on streams.
     """
-    query, schema = sent.bound()
+    query = sent.bound()
     streaming = any(frame.isStreaming for frame in given.values())
     refused = _refused(query, streaming=streaming)
     if refused:
         raise _neither(why, refused)
     try:
-        found = _selected(sent, query, schema, given)
+        found = _selected(sent, query, given)
     except AnalysisException as error:
         raise _neither(why, str(error).split("\n", maxsplit=1)[0]) from None
     if not streaming:
@@ -102,13 +101,11 @@ def _equalities(where: Predicate) -> Iterator[set[str]]:
         yield {where.left.source, where.right.source}
 
 
-def _selected(
-    sent: Sent, query: Query, schema: Schema, given: Mapping[str, DataFrame]
-) -> DataFrame:
+def _selected(sent: Sent, query: Query, given: Mapping[str, DataFrame]) -> DataFrame:
     """FROM, WHERE, GROUP BY and SELECT by the DataFrame API."""
-    frames = [_source(sent, query, schema, given, source) for source in query.sources]
+    frames = [_source(sent, query, given, source) for source in query.sources]
     joined = reduce(DataFrame.join, frames).where(render_predicate(query.where))
-    by = output_columns(query, schema)
+    by = output_columns(query)
     expressions: list[Attribute | Aggregate] = [o.expression for o in query.outputs] or list(by)
     found = dict(zip(output_names(query, by), expressions, strict=True))
     if query.kind == "aggregate":
@@ -140,22 +137,21 @@ def _typed(column: Column, expression: Attribute | Aggregate, name: str) -> Colu
 def _source(
     sent: Sent,
     query: Query,
-    schema: Schema,
     given: Mapping[str, DataFrame],
     source: Source,
 ) -> DataFrame:
     """The valid rows of a stream, with the used attributes where SQL looks for them."""
-    stream = schema.stream(source.stream)
+    stream = source.stream
     every = (
         *collect_columns(query.where),
-        *output_columns(query, schema),
+        *output_columns(query),
         *argument_columns(query),
     )
     mine = {column.name for column in every if column.source in ("", source.alias)}
     used = tuple(a.name for a in stream if a.name in mine) or stream.names[:1]
-    frame, names = selected(given[source.stream], stream, used)
+    frame, names = selected(given[stream.name], stream, used)
     types = pa.schema([(f"c{n}", stream[u].type.arrow) for n, u in enumerate(used)])
-    checker = Checker(sent, source.stream, names, used)
+    checker = Checker(sent, stream.name, names, used)
     checked = frame.mapInArrow(checker.check, from_arrow_schema(types))
     nested = _nested({tuple(u.split(".")): F.col(f"c{n}") for n, u in enumerate(used)})
     return checked.select(*nested).alias(source.alias)
@@ -183,8 +179,7 @@ class Checker:
 
     def check(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The valid rows, each attribute in its declared type."""
-        _, schema = self.sent.bound()
-        stream = schema.stream(self.stream)
+        stream = self.sent.bound().schema.stream(self.stream)
         numbers = [f"c{number}" for number in range(len(self.used))]
         for rows in batches:
             events = valid(rows, self.columns, stream, self.used, self.sent.invalid)
@@ -200,8 +195,8 @@ def _expression(expression: Attribute | Aggregate) -> Column:
 
 
 def _path(column: Attribute) -> str:
-    source = f"{name(column.source)}." if column.source else ""
-    return f"{source}{dotted(column.name)}"
+    source = f"{render_name(column.source)}." if column.source else ""
+    return f"{source}{render_path(column.name)}"
 
 
 def capped(frame: DataFrame, query: str, most_state_rows: int) -> DataFrame:

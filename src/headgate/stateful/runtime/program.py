@@ -15,19 +15,16 @@ from headgate.predicate import collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.sql import render_schema, render_select
-from headgate.stateful.analysis.cases.case import argument_columns, output_columns
-from headgate.stateful.analysis.synopses.branches import Branch, source_of
-from headgate.stateful.analysis.synopses.plan import Plan
-from headgate.stateful.analysis.synopses.remembered import remembered_parts
-from headgate.stateful.analysis.synopses.runnable import plan_to_run
-from headgate.stateful.runtime.answers import Remembered
-from headgate.stateful.runtime.bucketing import Bucketing
-from headgate.stateful.runtime.chosen import Chosen
-from headgate.stateful.runtime.counted import Counted
+from headgate.stateful.analysis.cases.case import argument_columns, output_columns, source_of
+from headgate.stateful.analysis.synopses.answer_parts import remembered_parts
+from headgate.stateful.analysis.synopses.branches import Branch
+from headgate.stateful.analysis.synopses.plan import Plan, plan_to_run
+from headgate.stateful.runtime.answer_state import Remembered
+from headgate.stateful.runtime.buckets import Bucketing, Chosen, Counted
 from headgate.stateful.runtime.join import Combined, Lines, Tie, fulfilled, joined
 from headgate.stateful.runtime.stream_rows import StreamRows
-from headgate.stateful.runtime.weighted import Weighted
-from headgate.stateful.runtime.window import Window
+from headgate.stateful.runtime.weighted_rows import Weighted
+from headgate.stateful.runtime.windows import Window
 
 FORMAT = 2  # of states and reductions
 
@@ -46,9 +43,9 @@ class Program:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.query, self.schema = plan.query, plan.schema
+        self.query, self.schema = plan.query, plan.query.schema
         self.sources = self.query.sources
-        self.streams = tuple(dict.fromkeys(source.stream for source in self.sources))
+        self.streams = tuple(dict.fromkeys(source.stream.name for source in self.sources))
         self.remembered = [Remembered(plan, part) for part in remembered_parts(plan)]
         self.bucketings: list[Bucketing] = [
             Chosen(store, plan.zone) if part.distinct else Counted(store)
@@ -89,7 +86,7 @@ class Program:
 
     def occurrences(self, stream: str) -> list[int]:
         named = stream.lower()
-        return [n for n, source in enumerate(self.sources) if source.stream.lower() == named]
+        return [n for n, source in enumerate(self.sources) if source.stream.name.lower() == named]
 
     def check_reads(self, stream: str) -> None:
         if not self.occurrences(stream):
@@ -100,7 +97,7 @@ class Program:
         """The attributes of a stream that are used, in declared order."""
         every = (
             *collect_columns(self.query.where),
-            *output_columns(self.query, self.schema),
+            *output_columns(self.query),
             *argument_columns(self.query),
         )
         sources = self.occurrences(stream)
@@ -164,14 +161,15 @@ def _ties(query: Query, branch: Branch) -> Sequence[Tie]:
     ]
 
 
-def program_of(query: Query, schema: Schema) -> Program:
+def program_of(query: Query) -> Program:
     """The program of a bounded query; a UsageError where it has none.
 
     Everybody gets one of their own, since it remembers the cells of values that it has seen.
     """
-    return Program(_plan(query, schema))
+    return Program(_plan(query, query.schema))
 
 
 @lru_cache(maxsize=1_000)
-def _plan(query: Query, schema: Schema) -> Plan:
-    return plan_to_run(query, schema)
+def _plan(query: Query, _: Schema) -> Plan:
+    # equal queries may read streams that are declared differently, so the schema is part of the key
+    return plan_to_run(query)

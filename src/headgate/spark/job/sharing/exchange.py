@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from headgate.sharing.applications import find_receiver
+from headgate.sharing.plan_execution import find_receiver
 from headgate.spark.job.commit.claim import claim_also
 from headgate.spark.job.commit.output import Span, make_directory, new_stage, place
 from headgate.spark.job.continuous_query import folder_of

@@ -12,7 +12,7 @@ import pyarrow as pa
 from headgate.predicate import Column
 from headgate.schema import Stream
 from headgate.sharing.plan import Delivery, Flow, Origin, Plan
-from headgate.sharing.sampled import Estimate, measure_bytes
+from headgate.sharing.sampled_stream import Estimate, measure_bytes
 from headgate.spark.job.sharing.plans import loaded
 
 Moving = Origin | Flow | Delivery

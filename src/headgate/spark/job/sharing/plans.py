@@ -15,7 +15,7 @@ from pathlib import Path
 from headgate.errors import JobError
 from headgate.queries import query_version
 from headgate.sharing.plan import Plan
-from headgate.sharing.plan_file import plan_from_json, plan_to_json
+from headgate.sharing.plan_json import plan_from_json, plan_to_json
 from headgate.snapshot.files import sync
 from headgate.spark.job.commit.output import make_directory
 

@@ -18,9 +18,8 @@ import pyarrow as pa
 from headgate.errors import JobError
 from headgate.events import EventBatch, Piece, read_piece
 from headgate.schema import Stream
-from headgate.sharing.applications import find_receiver
 from headgate.sharing.plan import Delivery
-from headgate.sharing.walk import run_plan_from
+from headgate.sharing.plan_execution import find_receiver, run_plan
 from headgate.spark.job.batch.rows import dead_table
 from headgate.spark.job.batch.task import SAMPLES
 from headgate.spark.job.batch.work import read, shares_in, typed
@@ -138,7 +137,7 @@ class _Walk:
     def _walk(self, path: str, flow: int | None, rows: pa.Table, found: Loaded, name: str) -> int:
         """Take rows onward; returns how many came out as results."""
         work, plan, answers = self._work, found.plan, 0
-        for moving, carried in run_plan_from(plan, name, flow, rows, work.application):
+        for moving, carried in run_plan(plan, name, rows, flow=flow, application=work.application):
             stream = plan.origins[name].stream
             self._carried[key_of(path, moving)] += weighed(moving, carried, stream)
             if isinstance(moving, Delivery):

@@ -10,28 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headgate.predicate import (
-    And,
     Atom,
     Column,
     Compare,
-    Predicate,
     Row,
     collect_columns,
-    to_monotone,
 )
 from headgate.predicate.narrowing import Narrowing
-from headgate.queries import Query, attribute_of
+from headgate.queries import Query, find_attribute
 from headgate.schema import (
     Interval,
     Ordinal,
-    Schema,
     Type,
     ValueSet,
 )
 from headgate.stateful.analysis.cases.alternatives import Alternative
-from headgate.stateful.analysis.cases.axis import NumberAxis, TextAxis, TimeAxis
-from headgate.stateful.analysis.cases.case import Case
-from headgate.stateful.analysis.cases.finite import spelt_out
+from headgate.stateful.analysis.cases.bounds import spelt_out
+from headgate.stateful.analysis.cases.case import Case, source_of
+from headgate.stateful.analysis.cases.lines import NumberAxis, TextAxis, TimeAxis
 from headgate.stateful.analysis.synopses.cells import (
     NULL_CELL,
     Cell,
@@ -52,7 +48,6 @@ class Branch:
     """A satisfiable alternative of the condition: its atoms, its case, and what follows."""
 
     query: Query
-    schema: Schema
     atoms: Alternative
     case: Case
     known: Closure
@@ -79,7 +74,7 @@ class Branch:
 
     def accepts_null(self, column: Column) -> bool:
         """May a row in which the column is NULL take part?"""
-        nullable = attribute_of(self.query, column, self.schema).nullable
+        nullable = find_attribute(self.query, column).nullable
         return nullable and (column in self.case.nulls or not self.is_asked(column))
 
     def accepts_values(self, column: Column) -> bool:
@@ -105,35 +100,20 @@ class Branch:
         return self.cells(column).cell(column.type.ordinal(value))
 
 
-def branches(query: Query, schema: Schema, cases: Sequence[Case]) -> tuple[Branch, ...]:
+def branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
     """The cases of an analysis, with what follows from them; without those that are never TRUE."""
-    reached = [(case, _reach(query, schema, case.atoms)) for case in cases]
+    reached = [(case, _reach(query, case.atoms)) for case in cases]
     return tuple(
-        Branch(query, schema, case.atoms, case, close(case.query), reach)
+        Branch(query, case.atoms, case, close(case.query), reach)
         for case, reach in reached
         if reach is not None
     )
 
 
-def filters(query: Query, source: int) -> tuple[Predicate, ...]:
-    """The parts of the condition that are about one occurrence alone."""
-    held = to_monotone(query.where)
-    return tuple(
-        part
-        for part in (held.parts if isinstance(held, And) else (held,))
-        if {source_of(query, column) for column in collect_columns(part)} == {source}
-    )
-
-
-def source_of(query: Query, column: Column) -> int:
-    """The occurrence that a column belongs to."""
-    return next(n for n, s in enumerate(query.sources) if column.source in ("", s.alias))
-
-
-def _reach(query: Query, schema: Schema, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
+def _reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
     """The values that each column can have, given all conditions; None where there are none."""
     every = {column for atom in atoms for column in collect_columns(atom)}
-    domains = {column: attribute_of(query, column, schema).domain for column in every}
+    domains = {column: find_attribute(query, column).domain for column in every}
     narrowing = Narrowing(domains, frozenset())
     if not all(narrowing.assume(atom) for atom in atoms) or not narrowing.propagate():
         return None

@@ -14,13 +14,10 @@ from typing import Any
 
 from headgate.predicate import Column
 from headgate.queries import Query
-from headgate.schema import Schema
-from headgate.stateful.analysis.cases.case import Case
-from headgate.stateful.analysis.synopses.branches import source_of
-from headgate.stateful.analysis.synopses.lengths import Lengths
+from headgate.stateful.analysis.cases.case import Case, source_of
+from headgate.stateful.analysis.synopses.answer_parts import remembered_parts
 from headgate.stateful.analysis.synopses.plan import Plan, merged_cells, plan_of
-from headgate.stateful.analysis.synopses.remembered import remembered_parts
-from headgate.stateful.analysis.synopses.sizes import ASSUMED_TEXT, readable
+from headgate.stateful.analysis.synopses.sizes import ASSUMED_TEXT, Lengths, readable
 from headgate.stateful.analysis.synopses.synopsis import Synopsis, synopses
 
 
@@ -59,15 +56,14 @@ class Memory:
 
 def memory(
     query: Query,
-    schema: Schema,
     cases: Sequence[Case],
     observed: Mapping[str, int] | None = None,
 ) -> Memory | None:
     """The bound of a query with these cases; None where its synopses are not worked out."""
-    kept = synopses(query, schema, cases, observed)
+    kept = synopses(query, cases, observed)
     if not kept:
         return None
-    plan = plan_of(query, schema, cases)
+    plan = plan_of(query, cases)
     values, size = _answer(plan, Lengths(plan, observed or {}), kept)
     assumed = dict.fromkeys(name for synopsis in kept for name in synopsis.assumed)
     return Memory(

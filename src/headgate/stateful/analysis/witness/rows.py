@@ -11,11 +11,11 @@ from headgate.predicate import Column, Matches, Row, collect_columns, evaluate
 from headgate.predicate.narrowing import list_pattern_examples
 from headgate.predicate.satisfiability import pick_example
 from headgate.queries import Query
-from headgate.schema import Ordinal, Schema, Stream, Type, Value, ValueSet
-from headgate.stateful.analysis.answer import together
-from headgate.stateful.analysis.cases.axis import NoSuchValue, Position, value_at
+from headgate.schema import Ordinal, Stream, Type, Value, ValueSet
 from headgate.stateful.analysis.cases.case import Case, argument_columns, output_columns
+from headgate.stateful.analysis.cases.lines import NoSuchValue, Position, value_at
 from headgate.stateful.analysis.faults import Fault
+from headgate.stateful.analysis.relational_answer import together
 from headgate.stateful.analysis.theory.closure import close
 from headgate.stateful.analysis.witness.schedule import schedule
 
@@ -25,16 +25,14 @@ MOST_REPEATED = 1_100  # a pattern that accepts more repetitions accepts any num
 _Values = list[Value | None]
 
 
-def scheduled_rows(
-    query: Query, schema: Schema, case: Case, fault: Fault, size: int
-) -> list[tuple[Row, ...]]:
+def scheduled_rows(query: Query, case: Case, fault: Fault, size: int) -> list[tuple[Row, ...]]:
     """Rows of all sources, one for each assignment of a schedule that tells something."""
     positions = schedule(case.query, fault.violation, size)
     values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
     numbers = _telling(case, fault, positions, values)
     sources = range(len(query.sources))
-    spare = [_left_null(query, schema, case, source) for source in sources]
-    streams = [schema.stream(source.stream) for source in query.sources]
+    spare = [_left_null(query, case, source) for source in sources]
+    streams = [source.stream for source in query.sources]
     rows = [tuple(_row(streams[s], case, s, values[n], spare[s]) for s in sources) for n in numbers]
     truths = [evaluate(query.where, together(query, parts)) for parts in rows]
     usual = True if True in truths else Counter([*truths, False]).most_common(1)[0][0]
@@ -125,7 +123,7 @@ def _matches(patterns: list[Matches], text: str) -> bool:
     return all(p.pattern.matcher.matches(text) != p.negated for p in patterns)
 
 
-def _left_null(query: Query, schema: Schema, case: Case, source: int) -> frozenset[str]:
+def _left_null(query: Query, case: Case, source: int) -> frozenset[str]:
     """Attributes that are NULL in rows of an occurrence, where they are not variables of it.
 
     Those that this case wants NULL, and those that other alternatives, or other occurrences of the
@@ -133,7 +131,7 @@ def _left_null(query: Query, schema: Schema, case: Case, source: int) -> frozens
     """
     alias, stream = query.sources[source].alias, query.sources[source].stream
     same = {"", *(other.alias for other in query.sources if other.stream == stream)}
-    used = (*collect_columns(query.where), *output_columns(query, schema), *argument_columns(query))
+    used = (*collect_columns(query.where), *output_columns(query), *argument_columns(query))
     wanted = {column.name for column in case.nulls if column.source in ("", alias)}
     unwanted = {column.name for column in case.nulls if column.source in same}
     return frozenset({c.name for c in used if c.source in same} - unwanted | wanted)

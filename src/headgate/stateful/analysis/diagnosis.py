@@ -1,0 +1,147 @@
+"""What is at fault, in the words and at the place of the query itself."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from headgate.predicate import Column, Compare
+from headgate.queries import Aggregate, Query
+from headgate.sql import render_predicate
+from headgate.sql.places import Place, Places, find_places
+from headgate.stateful.analysis.cases.case import Case
+from headgate.stateful.analysis.faults import Fault
+from headgate.stateful.analysis.theory.checker import Join
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The condition that fails, and the stream, attributes and predicates at fault.
+
+    `predicates` are the comparisons as the query has them; where what is at fault only follows from
+    several of them, all of these. `place` is where the first thing at fault stands in the text.
+    """
+
+    theorem: str
+    condition: str
+    stream: str
+    attributes: tuple[str, ...]
+    predicates: tuple[str, ...]
+    sentence: str
+    place: Place | None
+
+    def as_json(self) -> dict[str, Any]:
+        position = self.place.position if self.place else None
+        return {
+            "theorem": self.theorem,
+            "condition": self.condition,
+            "stream": self.stream,
+            "attributes": list(self.attributes),
+            "predicates": list(self.predicates),
+            "file": position.file if position else None,
+            "line": position.line if position else None,
+            "column": position.column if position else None,
+        }
+
+
+def blame(query: Query, case: Case, fault: Fault) -> Blame:
+    """Put a fault into words."""
+    violation = fault.violation
+    columns = [case.columns[v] for v in (violation.variable,) if v >= 0]
+    joins = [written_path(case, join) for join in violation.joins]
+    for join in violation.joins:
+        columns += [case.columns[join.left], case.columns[join.right]]
+    compares = list(dict.fromkeys(c for path in joins for c in path))
+    found = find_places(query)
+    stream = query.sources[violation.source].alias
+    return Blame(
+        fault.theorem,
+        fault.condition,
+        stream,
+        tuple(dict.fromkeys(column.key for column in columns)),
+        tuple(_text(compare, found) for compare in compares),
+        _sentence(query, case, fault, [[_text(c, found) for c in path] for path in joins]),
+        _place(query, fault, columns, compares, found) or found.sources.get(stream),
+    )
+
+
+def _sentence(query: Query, case: Case, fault: Fault, paths: list[list[str]]) -> str:
+    violation = fault.violation
+    stream = f"`{query.sources[violation.source].alias}`"
+    joins = [" and ".join(f"`{text}`" for text in path) for path in paths]
+    if violation.pattern == "output":
+        column = f"`{case.columns[violation.variable].key}`"
+        role = _role(fault, case.columns[violation.variable])
+        return f"{column} {role} and can take infinitely many values"
+    if violation.pattern == "equality":
+        return f"by {joins[0]} rows of {stream} must be kept for infinitely many values"
+    if violation.pattern == "count":
+        return f"by {joins[0]} rows of {stream} must be counted for infinitely many values"
+    if violation.pattern in ("maximum", "minimum"):
+        assert fault.aggregate is not None
+        named = f"{fault.aggregate.function}({case.columns[violation.variable].key})"
+        return f"`{named}` of {stream} changes with what {joins[0]} selects, for every row of it"
+    ends = {"minima": "two minima", "maxima": "two maxima", "both": "a minimum and a maximum"}
+    return f"{joins[0]} and {joins[1]} need {ends[violation.pattern]} of {stream} at once"
+
+
+def _role(fault: Fault, column: Column) -> str:
+    aggregate = fault.aggregate
+    if aggregate is not None and aggregate.argument == column and "2" in fault.condition:
+        return f"is seen by {_written_aggregate(aggregate)}, which needs every value,"
+    return "is put out" if fault.theorem in ("5.6", "5.10") else "makes a group of every value"
+
+
+def _written_aggregate(aggregate: Aggregate) -> str:
+    return f"{aggregate.function}{' DISTINCT' if aggregate.distinct else ''}"
+
+
+def written_path(case: Case, join: Join) -> list[Compare]:
+    """The comparisons by which a join follows: the shortest way from its left to its right."""
+    ways: dict[int, list[tuple[int, Compare]]] = {}
+    for comparison in case.query.comparisons:
+        left, right = case.columns[comparison.left], case.columns[comparison.right]
+        compare = Compare(left, comparison.operator, right)
+        ways.setdefault(comparison.left, []).append((comparison.right, compare))
+        if comparison.operator == "=":
+            ways.setdefault(comparison.right, []).append((comparison.left, compare))
+    reached: dict[int, list[Compare]] = {join.left: []}
+    waiting = deque([join.left])
+    while waiting and join.right not in reached:
+        at = waiting.popleft()
+        for following, compare in ways.get(at, ()):
+            if following not in reached:
+                reached[following] = [*reached[at], compare]
+                waiting.append(following)
+    return reached.get(join.right, [])
+
+
+def _text(compare: Compare, found: Places) -> str:
+    place = _place_of(compare, found)
+    return place.text if place else render_predicate(compare)
+
+
+def _place_of(compare: Compare, found: Places) -> Place | None:
+    """Where a comparison of these two columns stands, whichever way round it is written."""
+    sides = {compare.left, compare.right}
+    for atom, place in found.conditions:
+        if isinstance(atom, Compare) and {atom.left, atom.right} == sides:
+            return place
+    return None
+
+
+def _place(
+    query: Query, fault: Fault, columns: list[Column], compares: list[Compare], found: Places
+) -> Place | None:
+    """Where the first comparison at fault stands, or else the group or output."""
+    if compares:
+        return _place_of(compares[0], found)
+    column = columns[0]
+    if column in found.groups and fault.condition != "(2)":
+        return found.groups[column]
+    for output in query.outputs:
+        seen = output.expression
+        if column in (seen, seen.argument if isinstance(seen, Aggregate) else None):
+            return found.outputs.get(output.name)
+    return None
