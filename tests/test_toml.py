@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headgate.toml_lines import Place, lines_of
+from headgate._toml import KeyPath, find_lines
 
 ROOT = Path(__file__).parents[1]
 ODD = '''\
@@ -35,7 +35,7 @@ z = """x"""
 '''
 
 
-def places(value: Any, at: Place = ()) -> Iterator[Place]:
+def places(value: Any, at: KeyPath = ()) -> Iterator[KeyPath]:
     """All there are in what was read."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
     for key, inner in pairs:
@@ -51,7 +51,7 @@ def places(value: Any, at: Place = ()) -> Iterator[Place]:
 )
 def test_every_place_has_its_line(text: str) -> None:
     """No place is missing, none is invented, and a key stands on its line."""
-    found = lines_of(text)
+    found = find_lines(text)
     assert set(found) == set(places(tomllib.loads(text)))
     lines = text.splitlines()
     for place, line in found.items():
@@ -59,7 +59,7 @@ def test_every_place_has_its_line(text: str) -> None:
 
 
 def test_elements() -> None:
-    found = lines_of(ODD)
+    found = find_lines(ODD)
     assert found["t", "u", "y", 1] == 9
     assert (found["p", 0], found["p", 1], found["p", 1, "r", 0, "z"]) == (11, 13, 16)
     assert (found["p", 1, "s", "ü"], found["p", 1, "s", "v"]) == (18, 19)
