@@ -1,4 +1,4 @@
-"""Kernels of the packed tree: nodes before what is in them, so that a search only moves on.
+"""Kernels of the packed tree: a node comes before what is in it, so a search only moves forward.
 
 A row of `nodes` is a node of the tree or a box:
 
@@ -10,7 +10,7 @@ A row of `nodes` is a node of the tree or a box:
     5 …       its ends: `low` in each dimension, then `high`
 
 A search looks at a row, goes on to the next one if it may hold a hit, and otherwise skips. Boxes
-that were added later are rows behind the tree, to which it comes in the end.
+that were added later are rows behind the tree, which it reaches in the end.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ SKIP, ACTIVE, ITEM, PARENT, DEPTH, HEAD = range(6)
 
 @kernel
 def build_tree(low, high, fan_out):
-    """The rows of a tree over boxes, and the row of each box."""
+    """Return the rows of a tree over boxes, and the row of each box."""
     count, d = low.shape
     order = sort_spatially(low, high, fan_out)
+    # How many levels of nodes there are, and with them how many rows.
     height, width = 0, 1
     while width < count:
         width *= fan_out
@@ -40,6 +41,7 @@ def build_tree(low, high, fan_out):
     nodes, place = np.empty((rows, HEAD + 2 * d), np.int32), np.empty(count, np.int32)
     open_node = np.full(height + 2, -1, np.int32)  # by level: the node that is being filled
     row = 0
+    # Boxes in order; before a box, every node that begins with it.
     for i in range(count):
         width = fan_out**height
         for level in range(height, 0, -1):
@@ -68,6 +70,7 @@ def build_tree(low, high, fan_out):
     for level in range(1, height + 1):
         if open_node[level] >= 0:
             nodes[open_node[level], SKIP] = row
+    # Backwards, so that a node is complete before it is added to its parent.
     for inner in range(rows - 1, 0, -1):
         outer = nodes[inner, PARENT]
         nodes[outer, ACTIVE] += nodes[inner, ACTIVE]
@@ -79,10 +82,10 @@ def build_tree(low, high, fan_out):
 
 @kernel
 def sort_spatially(low, high, fan_out):
-    """The boxes in an order in which neighbours lie close together.
+    """Return the boxes in an order in which neighbours lie close together.
 
     They are halved again and again, at a border between nodes, by their middles in the dimension
-    in which these are spread widest for the length of the sides.
+    in which these are spread widest in relation to the length of the sides.
     """
     count, d = low.shape
     order = np.arange(count)
@@ -95,6 +98,7 @@ def sort_spatially(low, high, fan_out):
         while part * fan_out < size:
             part *= fan_out
         mine = order[start:stop].copy()
+        # The dimension with the largest spread of middles per average side.
         best, widest = 0, -1.0
         for k in range(d):
             least, most, length = np.inf, -np.inf, 0.0
@@ -105,6 +109,7 @@ def sort_spatially(low, high, fan_out):
             spread = (most - least) / (length / size)
             if spread > widest:
                 best, widest = k, spread
+        # A stable sort, so that the order is the same on every machine.
         middles = np.empty(size, np.int64)
         for i in range(size):
             middles[i] = np.int64(low[mine[i], best]) + np.int64(high[mine[i], best])
@@ -116,8 +121,13 @@ def sort_spatially(low, high, fan_out):
 
 
 @kernel
-def search_tree(nodes, end, query, first, out):
-    """Active boxes that meet a box: ascending ids in `out`, and how many; the `first` alone."""
+def search_tree(nodes, end, query, only_first, out):
+    """Write the ids of the active boxes that overlap a box into `out`, and return how many.
+
+    `query` is the box: `low` in each dimension, then `high`. Ids ascend. With `only_first` the
+    search ends at the first hit.
+    """
+    # Flat and unchecked: this loop is all that exact matching with an index does.
     flat, stride, d = nodes.ravel(), np.int64(nodes.shape[1]), len(query) // 2
     row, hits = np.int64(0), np.int64(0)
     while row < end:
@@ -135,7 +145,7 @@ def search_tree(nodes, end, query, first, out):
         if box >= 0:
             out[hits] = box
             hits += 1
-            if first:
+            if only_first:
                 return hits
         row += 1
     out[:hits].sort()
@@ -144,7 +154,8 @@ def search_tree(nodes, end, query, first, out):
 
 @kernel
 def set_active(nodes, row, active):
-    """Make the box in a row active (1) or not (0), and count anew in all nodes that it is in."""
+    """Make the box in a row active (1) or not (0), and update the counts of its nodes."""
+    # Nothing to do where it is so already.
     change = active - nodes[row, ACTIVE]
     at = np.int64(row)
     while change != 0 and at >= 0:
@@ -153,13 +164,12 @@ def set_active(nodes, row, active):
 
 
 @kernel
-def test_points(nodes, end, cells, low, high, first, deepest, mask):
-    """Does an active box hold each of many points? Point p, of as many as `mask` has, is
-    `cells[:, p]`.
+def check_points(nodes, end, cells, low, high, only_first, deepest, mask):
+    """Write into `mask[p]` whether an active box holds point p, which is `cells[:, p]`.
 
     The tree is over the first dimensions; `low` and `high` have the ends of boxes in the others, by
-    id. With `first` a search ends at the first hit. At the depth `deepest` it goes no deeper, and a
-    node that holds the point counts as a hit.
+    id. With `only_first` a search ends at the first hit. It goes no deeper than depth `deepest`,
+    where a node that holds the point counts as a hit.
     """
     flat, stride = nodes.ravel(), np.int64(nodes.shape[1])
     d, rest = (stride - HEAD) // 2, low.shape[1]
@@ -174,6 +184,7 @@ def test_points(nodes, end, cells, low, high, first, deepest, mask):
                 inside = load_unchecked(flat, at + HEAD + k) <= cell
                 inside &= cell < load_unchecked(flat, at + HEAD + d + k)
                 k += 1
+            # Dimensions that the tree leaves out are compared for boxes only.
             box = load_unchecked(flat, at + ITEM)
             if inside and box >= 0:
                 k = np.int64(0)
@@ -185,7 +196,7 @@ def test_points(nodes, end, cells, low, high, first, deepest, mask):
                 continue
             if box >= 0 or load_unchecked(flat, at + DEPTH) >= deepest:
                 hit = True
-                if first:
+                if only_first:
                     break
                 row = np.int64(load_unchecked(flat, at + SKIP))
                 continue

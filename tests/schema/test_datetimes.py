@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.schema import TIMESTAMP, Timestamp
-from headgate.schema.clock import parse_date, parse_timestamp
+from headgate.schema.datetimes import parse_date, parse_timestamp
 
 
 @given(st.dates())

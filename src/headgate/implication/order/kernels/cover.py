@@ -1,10 +1,12 @@
-"""Is a product covered by a union of products? Exactly, whatever gaps their sides have.
+"""Decide whether a union of products covers a product, exactly, whatever gaps their sides have.
 
 In each column every cell of the product lies in some of the union's parts: a word with a bit for
 each. Cells that lie in the same parts are alike, and one that lies in fewer is harder to cover. So
-a column is the few words that contain no other, and the product is covered if, however one word is
-taken of each column, all of them share a part. The search takes column after column and is done
-with a branch once a part that it is still in holds all of the columns that are left.
+a column is the few words that contain no other, and the product is covered if every choice of one
+word from each column shares a part. The search takes column after column and ends a branch once a
+part that is still shared holds all cells of the columns that are left.
+
+`hulls` are `Products`, which describes the arrays.
 """
 
 from __future__ import annotations
@@ -18,25 +20,27 @@ UNCOVERED = 1
 UNDECIDED = 2  # past the budget
 
 MAX_STEPS = 100_000
-MAX_WORDS = 4096  # words of all columns
+MAX_WORDS = 4096  # of all columns
 MAX_COLUMNS = 256
 
 
 @inlined_kernel
 def side_in(hulls, hull, column):
-    """The side of a hull in a column, or -1."""
+    """Return the side of a hull in a column, or -1."""
+    # Linear: a query mentions few columns.
     low, high = hulls.offsets[hull], hulls.offsets[hull + 1]
-    found = np.int64(-1)
+    result = np.int64(-1)
     for side in range(low, high):
         if hulls.column[side] == column:
-            found = side
+            result = side
             break
-    return found
+    return result
 
 
 @inlined_kernel
 def _overlap(hulls, one, other):
-    """Do two hulls have a row in common?"""
+    """Return whether two hulls have a row in common."""
+    # Sides ascend by column in both hulls, and ranges within a side, so both are merged.
     meets = True
     mine, end = hulls.offsets[one], hulls.offsets[one + 1]
     side = hulls.offsets[other]
@@ -57,15 +61,16 @@ def _overlap(hulls, one, other):
 
 
 @kernel
-def _words_of(hulls, inner, column, only, union, count, words, begin):
-    """The words of a column that contain no other, from `begin` on; where they end, -1 if nowhere.
+def _fill_words(hulls, inner, column, only, union, count, words, begin):
+    """Write the words of a column that contain no other, from `begin` on; return where they end.
 
-    `union` are the hulls of the bits. `only`: if it is not -1, and the inner hull has no side here,
-    then no other cell counts.
+    The end is -1 if there is no room. `union` are the hulls of the bits. If `only` is not -1, and
+    the inner hull has no side here, then no other cell counts.
     """
     mine = side_in(hulls, inner, column)
     ranges = 1 if mine < 0 else hulls.last[mine] - hulls.first[mine]
     end = begin
+    # The inner side range by range; without a side it is all cells of the column.
     for number in range(ranges):
         if mine < 0 and only >= 0:
             cell, stop = only, only + 1
@@ -74,6 +79,7 @@ def _words_of(hulls, inner, column, only, union, count, words, begin):
         else:
             at = hulls.first[mine] + number
             cell, stop = hulls.lows[at], hulls.highs[at]
+        # From `cell` up to before `change` all cells lie in the same parts.
         while cell < stop:
             word, change = np.uint64(0), stop
             for bit in range(count):
@@ -91,6 +97,7 @@ def _words_of(hulls, inner, column, only, union, count, words, begin):
                 if inside:
                     word |= np.uint64(1) << np.uint64(bit)
             cell = change
+            # Keep the word if it contains no other, and drop those that contain it.
             is_new = True
             for at in range(begin, end):
                 is_new &= words[at] & ~word != np.uint64(0)
@@ -109,10 +116,11 @@ def _words_of(hulls, inner, column, only, union, count, words, begin):
 
 @kernel
 def check_cover(hulls, inner, free, parts, start, stop):
-    """Do the hulls `parts[start:stop]`, at most 64, cover the hull `inner`?
+    """Decide whether the hulls `parts[start:stop]`, at most 64, cover the hull `inner`.
 
     Where that has no side in a column it has the cell `free[column]`, or all if that is -1.
     """
+    # Only parts that overlap the hull count; each has a bit.
     union = np.empty(stop - start, np.int64)
     count = 0
     for at in range(start, stop):
@@ -121,6 +129,8 @@ def check_cover(hulls, inner, free, parts, start, stop):
             count += 1
     if count == 0:
         return UNCOVERED
+    # `words[ends[d]:ends[d + 1]]` are those of the d-th column; `everywhere[d]` is their AND: the
+    # parts that hold all cells of the column.
     words = np.empty(MAX_WORDS, np.uint64)
     ends = np.zeros(MAX_COLUMNS + 1, np.int64)
     taken = np.empty(MAX_COLUMNS, np.int64)
@@ -137,7 +147,7 @@ def check_cover(hulls, inner, free, parts, start, stop):
                 continue
             if depth == MAX_COLUMNS:
                 return UNDECIDED
-            end = _words_of(hulls, inner, column, free[column], union, count, words, ends[depth])
+            end = _fill_words(hulls, inner, column, free[column], union, count, words, ends[depth])
             if end < 0:
                 return UNDECIDED
             taken[depth] = column
@@ -146,10 +156,12 @@ def check_cover(hulls, inner, free, parts, start, stop):
                 everywhere[depth] &= words[at]
             ends[depth + 1] = end
             depth += 1
+    # `rest[d]`: the parts that hold all cells of the columns from d on.
     rest = np.empty(depth + 1, np.uint64)
     rest[depth] = full
     for level in range(depth - 1, -1, -1):
         rest[level] = rest[level + 1] & everywhere[level]
+    # Depth first over columns: `so_far[d]` are the parts that all words chosen before share.
     so_far = np.empty(depth + 1, np.uint64)
     place = np.zeros(depth + 1, np.int64)
     so_far[0] = full

@@ -1,8 +1,12 @@
-"""The smallest of the queries that contain a query: its direct parents.
+"""Find the smallest classes that contain a class: its direct parents.
 
-Of all that contain it one after the other is taken, small ones first. Whatever contains that one is
-no direct parent, so it is cleared. A chain of 100,000 takes one step for each query, not 100,000.
-The order only saves time: what was taken already is cleared too, if it contains another.
+Of all classes that contain it one after the other is taken, small ones first. Whatever contains
+that one is no direct parent, so it is cleared. A chain of 100,000 takes one step for each query,
+not 100,000. The order only saves time: a parent taken before is cleared, too, if it contains
+another.
+
+`s` is a `SupersetTable` and `layout` a `Layout`. Sets of classes are bitmaps: class i is bit
+`i & 63` of word `i >> 6`.
 """
 
 from __future__ import annotations
@@ -11,14 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headgate.implication.order.cover import COVERED, UNCOVERED, check_cover
+from headgate.implication.order.kernels.cover import COVERED, UNCOVERED, check_cover
+from headgate.implication.order.kernels.supersets import find_supersets
 from headgate.implication.order.products import Numbers
-from headgate.implication.order.supersets import find_supersets
 from headgate.jit import inlined_kernel, kernel, lowest_bit
 
 
 class JointContainers(NamedTuple):
-    """`classes[offsets[i]:offsets[i + 1]]` contain class i, though no part of theirs does alone."""
+    """`classes[offsets[i]:offsets[i + 1]]` contain class i by several of their parts together."""
 
     offsets: Numbers
     classes: Numbers
@@ -26,17 +30,18 @@ class JointContainers(NamedTuple):
 
 @inlined_kernel
 def _fold(layout, bits):
-    """Classes of which any part has its bit."""
+    """Set the bits of the classes of which any part has its bit."""
     for w in range(layout.words, len(bits)):
         bits[layout.class_word[w]] |= bits[w]
 
 
 @kernel
 def find_containing(s, layout, also, i, out, bits, begin, among):
-    """The classes of `among` that contain class i and are not it, from word `begin` on.
+    """Write the classes of `among` that contain class i and are not it, from word `begin` on.
 
     All its outer hulls must be inside parts of theirs. `bits` has room for all parts.
     """
+    # The AND over the outer hulls of the class: each must be inside a part of the same class.
     for w in range(begin, len(out)):
         out[w] = among[w]
     for at in range(layout.outer_offsets[i], layout.outer_offsets[i + 1]):
@@ -46,6 +51,7 @@ def find_containing(s, layout, also, i, out, bits, begin, among):
         _fold(layout, bits)
         for w in range(begin, len(out)):
             out[w] &= bits[w]
+    # Unions that contain it by several parts together were found before.
     for at in range(also.offsets[i], also.offsets[i + 1]):
         place = also.classes[at]
         if place >> 6 >= begin:
@@ -61,15 +67,16 @@ def _with_room(array, count):
 
 @kernel
 def find_direct_parents(s, layout, also, start, stop, most):
-    """The classes from `start` up to before `stop` with each of their direct parents.
+    """Return the classes from `start` up to before `stop` with each of their direct parents.
 
-    Two arrays, and for each of these classes the first that is the same, itself if there is none;
-    others have no parents. Past `most` pairs it ends; the last answer is the first class that it
-    did not come to.
+    These are two arrays; then for each class the first that is the same, itself if there is none
+    (only such have parents); then the first class that it did not reach, as it ends past `most`
+    pairs.
     """
     words = layout.words
     everything = layout.real[:words]
     bits = np.zeros(len(layout.class_word), np.uint64)
+    # Bitmaps of classes: candidates that are left, parents so far, and scratch.
     left, out = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
     direct = np.zeros(words, np.uint64)
     children, parents = np.empty(1024, np.int32), np.empty(1024, np.int32)
@@ -84,6 +91,7 @@ def find_direct_parents(s, layout, also, start, stop, most):
         own = np.uint64(1) << np.uint64(i & 63)
         find_containing(s, layout, also, i, left, bits, begin, everything)
         direct[begin:] = 0
+        # Take the smallest candidate that is left, until none is.
         w = begin
         while w < words and same[i - start] == i:
             if left[w] == np.uint64(0):
@@ -92,6 +100,8 @@ def find_direct_parents(s, layout, also, start, stop, most):
             other = 64 * w + lowest_bit(left[w])
             bit = left[w] & (~left[w] + np.uint64(1))
             left[w] &= ~bit
+            # What contains the candidate, among the other candidates and the parents so far; and,
+            # as unions may be the same class written differently, the class itself.
             from_here = max(begin, layout.begin[other])
             for v in range(from_here, words):
                 left[v] |= direct[v]
@@ -106,10 +116,12 @@ def find_direct_parents(s, layout, also, start, stop, most):
             if is_union and i >> 6 >= from_here and out[i >> 6] & own != np.uint64(0):
                 same[i - start] = min(i, other)
                 continue
+            # It is a parent; all that contain it are not.
             direct[w] |= bit
             for v in range(from_here, words):
                 left[v] &= ~out[v]
                 direct[v] &= ~out[v]
+        # Write the pairs of a class that is the first of its kind.
         if same[i - start] == i:
             for w in range(begin, words):
                 while direct[w]:
@@ -122,8 +134,9 @@ def find_direct_parents(s, layout, also, start, stop, most):
 
 
 @kernel
-def _covered(s, layout, i, union, hulls, free):
-    """Are all hulls of class i covered by the parts of a union?"""
+def _check_hulls(s, layout, i, union, hulls, free):
+    """Check whether the parts of a union cover all hulls of class i."""
+    # The first hull that is not covered, or undecided, decides.
     begin, end = layout.part_offsets[union], layout.part_offsets[union + 1]
     answer = COVERED
     for at in range(layout.outer_offsets[i], layout.outer_offsets[i + 1]):
@@ -135,13 +148,13 @@ def _covered(s, layout, i, union, hulls, free):
 
 @kernel
 def find_joint_containers(s, layout, also, corners, sources, pinned, tied, start, stop, most):
-    """Pairs of a class and a union that contains it by several of its parts together.
+    """Return pairs of a class and a union that contains it by several of its parts together.
 
     All corners of the class's hulls are in the union; the third array says whether its parts cover
     the hulls. Where they do not, the pair is left out, except if one of the two is `tied`: then it
     may contain it all the same, unless one of the `sources` sticks out, which have the cells
-    `pinned` if the union has conditions. Classes without corners, -1, are left out. Past `most`
-    pairs it ends; the last answer is the first class that it did not come to.
+    `pinned` if the union has conditions. Classes without corners, -1, are left out. It ends past
+    `most` pairs; the last answer is the first class that it did not reach.
     """
     words = layout.words
     everything = layout.real[:words]
@@ -156,11 +169,13 @@ def find_joint_containers(s, layout, also, corners, sources, pinned, tied, start
         if first == last or corners[first, 0] < 0:
             i += 1
             continue
+        # Candidates: unions that do not contain the class by single parts.
         find_containing(s, layout, also, i, out, bits, layout.unions, everything)
         for w in range(layout.unions, words):
             left[w] = everything[w] & ~out[w]
         if i >> 6 >= layout.unions:
             left[i >> 6] &= ~(np.uint64(1) << np.uint64(i & 63))
+        # Corners rule out nearly all of them, and take only bitmaps.
         for at in range(first, last):
             for number in range(len(s.free) + 1):
                 tree = 1 + number % (len(s.free) - 1)
@@ -173,18 +188,20 @@ def find_joint_containers(s, layout, also, corners, sources, pinned, tied, start
                 _fold(layout, bits)
                 for w in range(layout.unions, words):
                     left[w] &= bits[w]
+        # The few that are left are decided exactly.
         for w in range(layout.unions, words):
             while left[w]:
                 union = 64 * w + lowest_bit(left[w])
                 left[w] &= left[w] - np.uint64(1)
-                answer = _covered(s, layout, i, union, layout.outer, s.free[0])
+                answer = _check_hulls(s, layout, i, union, layout.outer, s.free[0])
                 if answer == UNCOVERED and not tied[i] and not tied[union]:
                     continue
                 if answer != COVERED:
                     free = pinned if tied[union] else s.free[0]
                     refuted = False
                     for hulls in sources:
-                        refuted |= _covered(s, layout, i, union, hulls, free) == UNCOVERED
+                        status = _check_hulls(s, layout, i, union, hulls, free)
+                        refuted |= status == UNCOVERED
                     if refuted:
                         continue
                 inner, outer = _with_room(inner, count), _with_room(outer, count)

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headgate.errors import ExpansionTooLarge, UsageError
-from headgate.implication.counterexample import find_counterexample
-from headgate.implication.exact.leftover import MAX_KERNEL_COMPARISONS, find_uncovered
-from headgate.implication.given import (
+from headgate.implication.arguments import (
     Condition,
     StreamSource,
     check_budget,
     resolve_stream,
     to_predicate,
 )
+from headgate.implication.exact.leftover import MAX_KERNEL_COMPARISONS, find_uncovered
 from headgate.implication.pair import Constraints, PredicatePair
+from headgate.implication.parts import Part
 from headgate.predicate import (
     And,
     Or,
     Predicate,
     Satisfiability,
     Truth,
+    collect_columns,
     conjunction,
     decide_satisfiability,
+    evaluate,
     to_monotone,
 )
 from headgate.predicate.answer import Answer
@@ -92,3 +94,47 @@ def decide_by_search(p: Predicate, q: Predicate, declared: Constraints) -> Impli
 def _implication(found: Satisfiability) -> Implication:
     """What a counterexample, or that there is none, says about the implication."""
     return Implication(found.answer.opposite, found.witness, found.reason)
+
+
+MAX_SEARCHED_PARTS = 50  # that are asked where conditions may contradict each other
+MAX_STEPS = 1_000  # of the search in each of them
+
+
+def find_counterexample(parts: Iterable[Part], pair: PredicatePair) -> Satisfiability:
+    """Is there a row in any of these parts of the query that the stream does not cover?
+
+    A row that is found has been verified: for it the query is TRUE, and the stream is not.
+    """
+    reason = ""
+    try:
+        for count, part in enumerate(parts):
+            if count == MAX_SEARCHED_PARTS:
+                reason = (
+                    reason or f"no row in the first {MAX_SEARCHED_PARTS} parts that are left over"
+                )
+                break
+            found = _row_of(part, pair)
+            if found.answer is Answer.YES:
+                return found
+            if found.answer is Answer.UNKNOWN:
+                reason = reason or found.reason
+    except ExpansionTooLarge as error:
+        reason = str(error)
+    return Satisfiability(Answer.UNKNOWN if reason else Answer.NO, reason=reason)
+
+
+def _row_of(part: Part, pair: PredicatePair) -> Satisfiability:
+    declared = pair.constraints
+    if pair.conditions:
+        found = decide_satisfiability(
+            pair.predicate(part), declared.domains, declared.required, budget=MAX_STEPS
+        )
+        if found.witness is None:
+            return found
+        mentioned = (*collect_columns(pair.query), *collect_columns(pair.stream))
+        row = {column.key: found.witness.get(column.key) for column in mentioned}
+    else:
+        row = pair.example_row(part)
+    assert evaluate(pair.query, row) is True
+    assert evaluate(pair.stream, row) is not True
+    return Satisfiability(Answer.YES, row)

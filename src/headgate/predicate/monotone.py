@@ -8,8 +8,7 @@ remains is monotone: it is TRUE as soon as enough of its atoms are TRUE. All ind
 from __future__ import annotations
 
 from headgate.predicate.atoms import Atom, Constant, IsNull, Within
-from headgate.predicate.negation import negate_atom, push_negations
-from headgate.predicate.simplify import simplify
+from headgate.predicate.simplification import negate_atom, push_negations, simplify
 from headgate.predicate.tree import (
     ALL_TRUTHS,
     FALSE,

@@ -1,12 +1,13 @@
-"""The search for what a union of boxes leaves uncovered: kernels.
+"""Search for what a union of boxes leaves uncovered.
 
-A stack of parts of one query box, each with the boxes that overlap what it was split from. A part
-keeps only the boxes that overlap it. It is done where one of them holds it; it is uncovered where
-there is none; else the box that holds most of it is cut out, and what sticks out, side by side,
-goes onto the stack. So nothing is stored but the parts beside the way down.
+The search keeps a stack of parts of one query box, each with the boxes that overlap the part it was
+split from. A part keeps only the boxes that overlap it. It is done where one of them holds it; it
+is uncovered where there is none; otherwise the box that holds most of it is cut out, and what
+sticks out, dimension by dimension, goes onto the stack. So only the siblings along one path are
+ever stored.
 
-`parts` are (low, high) by number; `spans` say where in `lists` the boxes of each part's parent are.
-The lists of a part lie after those of its parent, and are overwritten by those of its siblings.
+`parts[n]` is (low, high) of part n, and `lists[spans[n, 0]:spans[n, 1]]` are the boxes of its
+parent. The list of a part lies behind that of its parent, and its siblings overwrite it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ SLACK = 1e-9  # shares are sums of rounded numbers
 
 @inlined_kernel
 def with_room(array, needed):
-    """The array itself, or a larger one with the same content."""
+    """Return the array itself, or a larger one with the same content."""
+    # Doubling keeps the copies linear in what is stored in the end.
     if needed <= len(array):
         return array
     larger = np.empty((max(needed, 2 * len(array)), *array.shape[1:]), array.dtype)
@@ -34,8 +36,10 @@ def with_room(array, needed):
 
 @inlined_kernel
 def cut_out(low, high, first, end, parts, spans, top, span):
-    """Push what of a part sticks out of a box: the side that sticks out most is cut off first."""
+    """Push what of the part [first, end) sticks out of a box; return the new top of the stack."""
     dimensions = len(low)
+    # The side that sticks out most is cut off first: the largest piece is then pushed whole, and
+    # what is left to cut is small.
     for _ in range(dimensions):
         most, at = 0.0, -1
         for k in range(dimensions):
@@ -44,7 +48,7 @@ def cut_out(low, high, first, end, parts, spans, top, span):
                 most, at = out / (end[k] - first[k]), k
         if at < 0:
             break
-        for above in range(2):
+        for above in range(2):  # the piece below the box, then the one above it
             if (first[at] >= low[at]) if above == 0 else (high[at] >= end[at]):
                 continue
             for k in range(dimensions):
@@ -56,6 +60,7 @@ def cut_out(low, high, first, end, parts, spans, top, span):
                 parts[top, 0, at] = high[at]
             spans[top, 0], spans[top, 1] = span[0], span[1]
             top += 1
+        # Go on with what lies inside the box in this dimension.
         first[at] = max(first[at], low[at])
         end[at] = min(end[at], high[at])
     return top
@@ -63,11 +68,11 @@ def cut_out(low, high, first, end, parts, spans, top, span):
 
 @kernel
 def search_uncovered(low, high, parts, spans, lists, top, budget, wants_part):
-    """Go on until a part is uncovered, which is then `parts[top]`, or nothing is left.
+    """Search until a part is uncovered, which is then `parts[top]`, or the stack is empty.
 
-    Returns the state again, since it may have grown, then how many parts were stored at most, and
-    how many sides were compared, at most about `budget`. Without `wants_part` it stops as soon as
-    the boxes together are too small to cover a part.
+    Return the state, which may have moved to larger arrays, then the number of parts that were
+    stored at most, and of the sides that were compared, at most about `budget`. Without
+    `wants_part` the search stops as soon as the boxes together are too small to cover a part.
     """
     dimensions = low.shape[1]
     first = np.empty(dimensions, np.int32)
@@ -83,12 +88,10 @@ def search_uncovered(low, high, parts, spans, lists, top, budget, wants_part):
             end[k] = parts[top, 1, k]
         begin, stop = spans[top, 0], spans[top, 1]
         lists = with_room(lists, 2 * stop - begin)
-        count, best, largest, total = (
-            stop,
-            -1,
-            -1.0,
-            0.0,
-        )  # a share may be 0.0, too small for a float
+        # Keep the boxes that overlap the part, behind those of its parent, and find the one that
+        # covers most of it. `best` is -2 where a box holds the whole part. A share may be 0.0: too
+        # small for a float.
+        count, best, largest, total = stop, -1, -1.0, 0.0
         for at in range(begin, stop):
             box = lists[at]
             share, inside, apart = 1.0, True, False
@@ -114,6 +117,7 @@ def search_uncovered(low, high, parts, spans, lists, top, budget, wants_part):
                 largest, best = share, box
         if best == -2:
             continue
+        # Boxes whose shares do not add up to one cannot cover the part, however they lie.
         if best == -1 or (not wants_part and total < 1 - SLACK):
             return UNCOVERED, parts, spans, lists, top, most, compared
         parts = with_room(parts, top + 2 * dimensions)
@@ -128,9 +132,9 @@ def search_uncovered(low, high, parts, spans, lists, top, budget, wants_part):
 def match_boxes(query_low, query_high, low, high, budget):
     """Add each query box that the union does not cover to the union.
 
-    `low` and `high` have room for all query boxes after the union's own. Returns the status, OPEN
-    where the budget did not do, how many boxes there are in the end, and what was stored at most
-    and compared.
+    `low` and `high` have room for the query boxes behind the union's own. Return the status,
+    UNDECIDED where the budget did not suffice, the number of boxes in the end, and how many parts
+    were stored at most and sides compared.
     """
     queries, dimensions = query_low.shape
     count = len(low) - queries
@@ -143,14 +147,15 @@ def match_boxes(query_low, query_high, low, high, budget):
     for query in range(queries):
         parts[0, 0], parts[0, 1] = query_low[query], query_high[query]
         spans[0, 0], spans[0, 1] = 0, count
-        found, parts, spans, lists, _, stored, sides = search_uncovered(
+        result, parts, spans, lists, _, stored, sides = search_uncovered(
             low, high, parts, spans, lists, 1, budget - compared, False
         )
         compared += sides
         most = max(most, stored)
-        if found != COVERED:
+        if result != COVERED:
+            # As in the paper, the query box is added whole.
             low[count], high[count] = query_low[query], query_high[query]
             lists[count] = count
             count += 1
-            status = max(status, found)
+            status = max(status, result)
     return status, count, most, compared

@@ -1,4 +1,7 @@
-"""A part is a box in cells, side by side: the unit in which the paper's algorithms compare."""
+"""A part is a box in cells, one range per dimension: the unit that matching compares and splits.
+
+Matching counts what it compares and stores (`ComparisonCounter`) and ends in a `PredicateMatch`.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,17 @@ import numpy as np
 from headgate.errors import ExpansionTooLarge
 from headgate.implication.space import Boxes, Space
 
-Side = tuple[int, int]
+Side = tuple[int, int]  # from the first cell up to before the second
 Part = tuple[Side, ...]
-
 
 MAX_COMPARISONS = 5_000_000  # some seconds in plain Python
 
 
 @dataclass(slots=True)
 class ComparisonCounter:
-    """What Tables 3 to 6 count: pairs of sides that were compared, and parts stored at once.
+    """A count of what Tables 3 to 6 of the paper show: sides compared, and parts stored at once.
 
-    Whoever compares past the `budget` is stopped.
+    A search that compares past the `budget` is stopped.
     """
 
     comparisons: int = 0
@@ -30,22 +32,36 @@ class ComparisonCounter:
     budget: int = MAX_COMPARISONS
 
     def store(self, change: int) -> None:
+        """Note that so many parts more are stored, or fewer."""
         self.parts += change
         self.max_parts = max(self.max_parts, self.parts)
 
     def check_budget(self) -> None:
-        """Raises ExpansionTooLarge when the budget is spent."""
+        """Raise ExpansionTooLarge when the budget is spent."""
         if self.comparisons > self.budget:
             raise budget_error(self.budget)
 
 
 def budget_error(budget: int) -> ExpansionTooLarge:
-    """What takes longer than it may."""
+    """Return the error for a search that takes longer than it may."""
     return ExpansionTooLarge(f"no answer within {budget:,} comparisons of sides of boxes")
 
 
+@dataclass(frozen=True, slots=True)
+class PredicateMatch:
+    """Whether a stream's boxes hold all query boxes, and what the stream's boxes became.
+
+    `comparisons` of sides and `parts` stored at once are what the paper's complexities count.
+    """
+
+    covered: bool
+    boxes: Boxes
+    comparisons: int = 0
+    parts: int = 0
+
+
 def to_parts(boxes: Boxes) -> list[Part]:
-    """The boxes of arrays, one by one."""
+    """Return the boxes of arrays as parts."""
     return [
         tuple(zip(low, high, strict=True))
         for low, high in zip(boxes.low.tolist(), boxes.high.tolist(), strict=True)
@@ -53,12 +69,12 @@ def to_parts(boxes: Boxes) -> list[Part]:
 
 
 def to_boxes(parts: Iterable[Part], space: Space) -> Boxes:
-    """Arrays of these parts."""
-    found = list(parts)
-    ends = np.array(found, np.int32).reshape(len(found), len(space.dimensions), 2)
+    """Return parts as arrays."""
+    rows = list(parts)
+    ends = np.array(rows, np.int32).reshape(len(rows), len(space.dimensions), 2)
     return Boxes(ends[:, :, 0].copy(), ends[:, :, 1].copy())
 
 
 def replace_side(part: Part, k: int, side: Side) -> Part:
-    """The part with another side in dimension k."""
+    """Return the part with another side in dimension k."""
     return (*part[:k], side, *part[k + 1 :])

@@ -8,25 +8,28 @@ from itertools import islice
 from typing import Literal, get_args
 
 from headgate.errors import ExpansionTooLarge, UsageError, did_you_mean
-from headgate.implication.counterexample import find_counterexample
-from headgate.implication.exact.leftover import (
-    MAX_KERNEL_COMPARISONS,
-    MAX_PLAIN_PAIRS,
-    find_uncovered,
-)
-from headgate.implication.given import (
+from headgate.implication.arguments import (
     Condition,
     StreamSource,
     check_budget,
     resolve_stream,
     to_predicate,
 )
-from headgate.implication.implies import decide_implication
+from headgate.implication.decision import decide_implication, find_counterexample
+from headgate.implication.exact.leftover import (
+    MAX_KERNEL_COMPARISONS,
+    MAX_PLAIN_PAIRS,
+    find_uncovered,
+)
 from headgate.implication.index import BOX_INDEX_KINDS
-from headgate.implication.matched import PredicateMatch
 from headgate.implication.pair import Constraints, PredicatePair
 from headgate.implication.paper import match_predicates
-from headgate.implication.paper.part import MAX_COMPARISONS, ComparisonCounter, to_parts
+from headgate.implication.parts import (
+    MAX_COMPARISONS,
+    ComparisonCounter,
+    PredicateMatch,
+    to_parts,
+)
 from headgate.implication.space import Boxes
 from headgate.predicate import Predicate, Satisfiability, disjunction, simplify
 from headgate.predicate.answer import Answer

@@ -1,7 +1,7 @@
 """Heuristics with complex relaxation as a kernel: which box grows, and into what.
 
-The same as `paper.complex_relaxation` with the quick check, and the same answers; it is here so
-that exact matching is compared with a compiled heuristic. `starts` and `stops` are the positions of
+It gives the same answers as `headgate.implication.paper.heuristics` with the quick check, so that
+our exact matching is compared with a compiled heuristic. `starts` and `stops` are the positions of
 cells by dimension, `order` the numbers of the boxes by volume, the largest first.
 """
 
@@ -15,6 +15,7 @@ from headgate.jit import inlined_kernel, kernel
 @inlined_kernel
 def volume_of(low, high, starts, stops):
     """How many ends of a box are infinite, and the volume of its finite sides."""
+    # A side with an infinite end counts only as such: its length would be infinite or NaN.
     infinite, finite = 0, 1.0
     for k in range(len(low)):
         bottom, ceiling = starts[k, low[k]], stops[k, high[k] - 1]
@@ -39,6 +40,7 @@ def arrange_sides(low, high, starts, stops, counts, sides):
         if low[k] == 0 and high[k] == counts[k]:
             continue
         length = side_length(k, low, high, starts, stops)
+        # Insertion sort: a box mentions few dimensions.
         at = count
         while at > 0:
             other = sides[at - 1]
@@ -54,6 +56,7 @@ def arrange_sides(low, high, starts, stops, counts, sides):
 @inlined_kernel
 def put_in_order(box, count, infinite, finite, order):
     """Let a box take its place among the `count` others in order of volume."""
+    # Boxes of equal volume stay in the order in which they came.
     at = count
     while at > 0:
         other = order[at - 1]
@@ -91,6 +94,7 @@ def grown_volume(low, high, first, end, sides, count, starts, stops, grown_low, 
         k = sides[at]
         if low[k] <= first[k] and end[k] <= high[k]:
             continue
+        # Algorithm 8 adds one slab after the other: the step times all sides as they are now.
         step = distance(starts[k, first[k]], starts[k, low[k]])
         step += distance(stops[k, high[k] - 1], stops[k, end[k] - 1])
         base = 1.0
@@ -113,6 +117,7 @@ def grow_boxes(query_low, query_high, low, high, starts, stops, counts):
     `low` and `high` have room for one box more, where there is none to grow.
     """
     boxes, dimensions = len(low) - 1, low.shape[1]
+    # By box: its mentioned dimensions from short to long, how many these are, and its volume.
     sides = np.empty((boxes + 1, dimensions), np.int64)
     mentioned = np.empty(boxes + 1, np.int64)
     infinite, finite = np.empty(boxes + 1, np.int64), np.empty(boxes + 1)
@@ -126,6 +131,7 @@ def grow_boxes(query_low, query_high, low, high, starts, stops, counts):
     covered = np.zeros(len(query_low), np.bool_)
     for query in range(len(query_low)):
         first, end = query_low[query], query_high[query]
+        # The quick check: is the query box inside one box of the stream?
         for at in range(boxes):
             box = order[at]
             if is_inside(low[box], high[box], first, end, sides[box], mentioned[box]):
@@ -133,6 +139,7 @@ def grow_boxes(query_low, query_high, low, high, starts, stops, counts):
                 break
         if covered[query]:
             continue
+        # Otherwise the box grows that has the fewest infinite ends then, and gains least volume.
         best, fewest, least = -1, 2 * dimensions + 1, np.inf
         for at in range(boxes):
             box = order[at]
@@ -155,6 +162,7 @@ def grow_boxes(query_low, query_high, low, high, starts, stops, counts):
             best, best_low[:], best_high[:] = boxes, first, end
             boxes += 1
         else:
+            # Take the box out of the order; it is put back below, by its new volume.
             at = 0
             while order[at] != best:
                 at += 1

@@ -9,7 +9,7 @@ class PatternRefused(ValueError):
     >>> raise PatternRefused("lookahead `(?=`", 3, "(?=")
     Traceback (most recent call last):
     ...
-    headgate.predicate.pattern.refused.PatternRefused: lookahead `(?=` at character 4
+    headgate.predicate.pattern.errors.PatternRefused: lookahead `(?=` at character 4
     """
 
     def __init__(self, reason: str, offset: int, text: str) -> None:
