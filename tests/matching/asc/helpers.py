@@ -10,7 +10,7 @@ import numpy as np
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.constructs import TextConstruct
 from headgate.matching.asc.order import Sample
-from headgate.predicate.conjunctions import to_conjunctions
+from headgate.predicate.normal_form import to_conjunctions
 from headgate.schema import INT, Attribute, Stream
 from headgate.sql import parse_where
 

@@ -7,7 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from benchmarks.workloads import begen
+from benchmarks.workloads import generate_begen
+from benchmarks.workloads.begen import BegenSpec
 from headgate.matching import ScanIndex
 from headgate.matching.be_tree.index import BeTreeIndex
 from headgate.matching.be_tree.kernels.cut import fit_capacity
@@ -216,9 +217,11 @@ def test_one_event_may_lead_to_every_bucket() -> None:
 )
 def test_the_papers_workload(zipf: float, options: BeTreeOptions) -> None:
     """Five thousand queries of BEGen at its most expressive, a million pairs of each case."""
-    queries = begen(5_000, operators="high", zipf=zipf, fewest=3, extra=3, seed=6)
+    queries = generate_begen(
+        5_000, BegenSpec(operators="high", zipf=zipf, fewest=3, extra=3), seed=6
+    )
     events = queries.events(200, seed=7).table()
-    tree = BeTreeIndex.from_encoded(queries.stream, queries.encoded(), options)
+    tree = BeTreeIndex.from_encoded(queries.stream, queries.encode(), options)
     expected = lists(ScanIndex.build(queries.stream, queries.queries()).match(events))
     assert sum(map(len, expected)) > 5_000
     assert lists(tree.match(events)) == expected

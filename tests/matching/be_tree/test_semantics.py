@@ -12,7 +12,7 @@ from headgate.matching.be_tree.index import BeTreeIndex
 from headgate.matching.be_tree.options import BeTreeOptions
 from headgate.matching.be_tree.semantics import SEMANTICS
 from headgate.predicate import Predicate, Within
-from headgate.predicate.conjunctions import to_conjunctions
+from headgate.predicate.normal_form import to_conjunctions
 from headgate.schema import INT, Attribute, Stream, ValueSet
 from headgate.sql import parse_where
 from headgate.testing.contract import query

@@ -27,7 +27,7 @@ from headgate.matching.asc.kernels.evaluate import Table
 from headgate.matching.asc.kernels.fill import clear_bits, clear_rejected, set_bits
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.predicate import Column, Compare, IsNull, Matches, Within
-from headgate.predicate.conjunctions import Conjunction
+from headgate.predicate.normal_form import Conjunction
 
 # Rows of a construct besides those of cuts, at most.
 FIXED_ROWS = ("null", "below", "equal", "above")

@@ -45,7 +45,7 @@ from headgate.matching.be_tree.predicates import find_hull, to_closed_intervals
 from headgate.matching.be_tree.tree import BeTree
 from headgate.matching.be_tree.values import fits_in_64_bits, to_key
 from headgate.predicate import IsNull, Predicate, Within, push_negations
-from headgate.predicate.conjunctions import to_conjunctions
+from headgate.predicate.normal_form import to_conjunctions
 from headgate.predicate.tree import And, Or, conjunction, disjunction
 from headgate.schema import Interval, Stream, ValueSet
 from headgate.schema.types import successor
