@@ -25,7 +25,7 @@ from benchmarks.implication.growth import (
 from benchmarks.implication.pairs import Setting
 from benchmarks.implication.solver import Solvers, implies_verdicts
 from headgate.errors import UsageError
-from headgate.implication.paper import exact_matching
+from headgate.implication.paper import splitting
 from tests.scale import case_count, slow_unless_in
 
 TINY = 0.002
@@ -130,7 +130,7 @@ def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who stores too many parts, or takes too long, is left out with the reason."""
     pairs = Setting(unbounded=True).pairs(20, seed=1)
     assert not Tried.of(pairs, BFS).left_out
-    monkeypatch.setattr(exact_matching, "MAX_STORED_SIDES", 60)
+    monkeypatch.setattr(splitting, "MAX_STORED_SIDES", 60)
     assert "breadth-first matching stores over" in Tried.of(pairs, BFS).left_out
     monkeypatch.setattr(contestants, "LIMIT", -1.0)
     assert "for 20 pairs" in Tried.of(pairs, DFS).left_out

@@ -11,7 +11,7 @@ from benchmarks.workloads import generate_begen
 from benchmarks.workloads.begen import BegenSpec
 from headgate.errors import UsageError
 from headgate.predicate import Column, Predicate, Within
-from headgate.predicate.conjunctions import Conjunction, to_conjunctions
+from headgate.predicate.normal_form import Conjunction, to_conjunctions
 from headgate.queries import Query
 from headgate.schema import Stream, ValueSet
 from headgate.sql import parse_where
