@@ -21,7 +21,7 @@ from headgate.queries import QuerySet, query_version
 from headgate.schema import Attribute, Interval, Stream, ValueSet
 from headgate.snapshot import publish, write_snapshot
 from headgate.spark import HeadgateWarning
-from headgate.spark.transport import pack
+from headgate.spark.transport import pack_queries
 from tests.boundaries import STREAM
 from tests.strategies import Clauses, Seeded, row
 
@@ -426,7 +426,7 @@ def test_what_queries_may_be_given_as(sales: QuerySet, tmp_path: Path) -> None:
 
 def test_equal_sets_travel_once(sales: QuerySet) -> None:
     """The file in which queries travel depends on them alone."""
-    assert pack(sales) == pack(QuerySet(sales.schema, sales))
+    assert pack_queries(sales) == pack_queries(QuerySet(sales.schema, sales))
 
 
 def test_used_attributes(sales: QuerySet) -> None:

@@ -18,9 +18,9 @@ from headgate.errors import UsageError
 from headgate.plots.figures import check_plot
 
 if TYPE_CHECKING:
-    from headgate.spark.job.base import Life
+    from headgate.spark.job.base import BaseJob
     from headgate.spark.job.config import Pipeline
-    from headgate.spark.job.routing_job import Batch, Tally
+    from headgate.spark.job.progress import BatchResult, RunStats
 
 
 def run(
@@ -63,7 +63,7 @@ def run(
     with plotting(order_plot, job.name) as remember:
         with watching(people, job) as view:
 
-            def on_batch(batch: Batch, tally: Tally) -> None:
+            def on_batch(batch: BatchResult, tally: RunStats) -> None:
                 remember(batch)
                 view.batch(batch, tally)
 
@@ -78,14 +78,15 @@ def run(
 
 
 def _check_for_order(plot: Path, pipeline: Pipeline) -> None:
-    if pipeline.queries.index != "asc":
+    if pipeline.queries.index.kind != "asc":
         raise UsageError(
-            f'--order-plot needs index = "asc" in [queries]; here it is {pipeline.queries.index}'
+            f'--order-plot needs index = "asc" in [queries]; '
+            f"here it is {pipeline.queries.index.kind}"
         )
     check_plot(plot)
 
 
-def _stop_on_signals(job: Life) -> None:
+def _stop_on_signals(job: BaseJob) -> None:
     """The first signal asks the job to end after its batch; the next one ends it at once."""
 
     def ask(number: int, frame: FrameType | None) -> None:

@@ -30,13 +30,13 @@ from headgate.snapshot.files import checksum
 from headgate.snapshot.manifest import NAME as MANIFEST
 from headgate.snapshot.write import settle, stage_beside
 
-KEPT_DAYS = 7
+MAX_CACHE_DAYS = 7
 
 _sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedSnapshot:
     """A snapshot at a path that the workers reach."""
 
     directory: str
@@ -44,13 +44,13 @@ class Shared:
     def send(self, session: SparkSession) -> None:
         """There is nothing to do: it is there."""
 
-    def open_here(self) -> str:
+    def open_on_worker(self) -> str:
         """The directory, as a worker finds it."""
         return self.directory
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedSnapshot:
     """A snapshot in one file, which lies on the driver as long as its process runs."""
 
     file: str
@@ -63,12 +63,12 @@ class Packed:
             session.addArtifacts(self.file, file=True)
             known.add(self.digest)
 
-    def open_here(self) -> str:
+    def open_on_worker(self) -> str:
         """The directory on the machine of this worker."""
-        return unpacked(self.digest)
+        return unpack_snapshot(self.digest)
 
 
-def snapshot_at(path: str | os.PathLike[str]) -> Snapshot:
+def open_current_snapshot(path: str | os.PathLike[str]) -> Snapshot:
     """The snapshot at a path, or the current one of those that were published to it."""
     directory = Path(path).resolve()  # workers stand elsewhere
     if directory.is_file():
@@ -76,9 +76,9 @@ def snapshot_at(path: str | os.PathLike[str]) -> Snapshot:
     return open_snapshot(directory) if (directory / MANIFEST).exists() else current(directory)
 
 
-def pack(queries: QuerySet) -> Packed:
+def pack_queries(queries: QuerySet) -> PackedSnapshot:
     """Write the queries as a snapshot, and that into one file without compression."""
-    desk = _desk()
+    desk = _get_driver_directory()
     with tempfile.TemporaryDirectory(dir=desk) as aside:
         snapshot = write_snapshot(queries, Path(aside) / "snapshot")
         prepared = Path(aside) / "snapshot.zip"
@@ -89,11 +89,11 @@ def pack(queries: QuerySet) -> Packed:
         digest = checksum(prepared)
         file = desk / _file_name(digest)
         prepared.replace(file)
-    return Packed(str(file), digest)
+    return PackedSnapshot(str(file), digest)
 
 
 @cache
-def _desk() -> Path:
+def _get_driver_directory() -> Path:
     """A directory of this process, which goes when it ends."""
     directory = tempfile.mkdtemp(prefix="headgate-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
@@ -104,19 +104,19 @@ def _file_name(digest: str) -> str:
     return f"headgate-{digest}.zip"
 
 
-def unpacked(digest: str) -> str:
+def unpack_snapshot(digest: str) -> str:
     """The directory of the snapshot in a file that Spark has brought, unpacked if need be."""
-    root = _cache()
+    root = _open_cache()
     target = root / digest
     with _locked(root):
         if not _is_whole(target):
-            _unpack(_received(digest), digest, target)
-            _sweep(root)
+            _unpack(_find_received(digest), digest, target)
+            _delete_old(root)
         os.utime(target)
     return str(target)
 
 
-def _cache() -> Path:
+def _open_cache() -> Path:
     """A directory on this machine, for this user and no other."""
     root = Path(tempfile.gettempdir()) / f"headgate-cache-{os.getuid()}"
     root.mkdir(mode=0o700, exist_ok=True)
@@ -153,7 +153,7 @@ def _unpack(file: Path, digest: str, target: Path) -> None:
         settle(stage, target)
 
 
-def _received(digest: str) -> Path:
+def _find_received(digest: str) -> Path:
     """Where Spark has put the file.
 
     With Spark Connect, sessions have directories of their own below the root. The worker of a
@@ -172,9 +172,9 @@ def _received(digest: str) -> Path:
     )
 
 
-def _sweep(root: Path) -> None:
+def _delete_old(root: Path) -> None:
     """Remove what nobody has asked for in days. Whoever has it mapped keeps what they mapped."""
-    oldest = time.time() - KEPT_DAYS * 24 * 60 * 60
+    oldest = time.time() - MAX_CACHE_DAYS * 24 * 60 * 60
     for path in root.iterdir():
         with suppress(FileNotFoundError):
             if path.is_dir() and path.stat().st_mtime < oldest:

@@ -28,7 +28,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import headgate as hg
 from headgate.errors import EventError, StateError, Unbounded
 from headgate.schema import Schema
-from headgate.spark.session.failure import reason
+from headgate.spark.session.failure import explain_failure
 from headgate.spark.session.session import open_session
 from headgate.spark.stateful import shard
 from headgate.sql import Script
@@ -277,15 +277,15 @@ def test_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> Non
     other = Q3.replace("> 10", "> 11")
     with pytest.raises(PySparkException) as error:
         batches_of(hg.spark.continuous(other, read(spark, streams.folder), SCHEMA), tmp_path)
-    assert reason(error.value) == "this is the state of another query than `query`"
+    assert explain_failure(error.value) == "this is the state of another query than `query`"
 
 
 def test_states_of_many_parts(streams: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
     """A state that is larger than a part, and one whose parts are read again and again."""
-    monkeypatch.setattr(shard, "KEPT", 0)
-    monkeypatch.setattr(shard, "PART_BYTES", 100)
+    monkeypatch.setattr(shard, "MAX_CACHED_SHARDS", 0)
+    monkeypatch.setattr(shard, "MAX_PART_BYTES", 100)
     kept = FakeState()
-    run = shard.Sent(DECLARED, f"CREATE QUERY q AS {Q3}", "update", False, "fail", 1)
+    run = shard.QuerySpec(DECLARED, f"CREATE QUERY q AS {Q3}", "update", False, "fail", 1)
     found: Counter[Any] = Counter()
     for start in range(0, len(streams.s), 50):
         rows = {"S": streams.s, "T": streams.t}
@@ -315,7 +315,7 @@ class FakeState:
     def getMapState(self, *_: str) -> FakeValues:  # noqa: N802
         return self.parts
 
-    def after_batch(self, sent: shard.Sent, given: dict[str, pa.Table]) -> Counter[Any]:
+    def after_batch(self, sent: shard.QuerySpec, given: dict[str, pa.Table]) -> Counter[Any]:
         """What a shard gives for some rows."""
         columns = {"S": ("A",), "T": ("E",)}
         rows = []
@@ -327,7 +327,7 @@ class FakeState:
         processor.init(self)  # type: ignore[arg-type]
         pieces = [row.answer for row in processor.handleInputRows((0,), iter(rows), None)]
         batch = pa.RecordBatch.from_pydict({"answer": pa.array(pieces, pa.binary())})
-        return counted([batch.to_pylist() for batch in shard.answers([batch])])
+        return counted([batch.to_pylist() for batch in shard.decode_answers([batch])])
 
 
 class FakeRow:
@@ -361,7 +361,7 @@ def test_rows_that_are_not_valid(spark: SparkSession) -> None:
     """They stop the query with the reason, or are left out."""
     rows = pa.RecordBatch.from_pydict({"c0": [12, 12], "c1": ["w", "x"]})
     select = "SELECT C, F FROM S, T WHERE A = E AND A = 12 AND F < 9"
-    sent = shard.Sent(DECLARED, f"CREATE QUERY q AS {select}", "update", False, "fail", 1)
+    sent = shard.QuerySpec(DECLARED, f"CREATE QUERY q AS {select}", "update", False, "fail", 1)
     with pytest.raises(EventError) as error:
         list(shard.Reducer(sent, "S", ("A", "C")).reduce([rows]))
     assert str(error.value) == (

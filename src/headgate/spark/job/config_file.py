@@ -1,4 +1,4 @@
-"""The description of a streaming job in a TOML file: what it reads, asks, writes, and how it runs.
+"""Reading the configuration of a job from a TOML file, with errors by line.
 
 `docs/pipeline.md` has the meaning of each key.
 """
@@ -13,53 +13,64 @@ from typing import Any, Literal, cast, get_args
 
 from headgate.errors import UsageError, did_you_mean, shorten
 from headgate.events.opening import FORMATS
-from headgate.matching import KINDS as INDEXES
+from headgate.matching import KINDS as INDEX_KINDS
 from headgate.matching.asc.options import AscOptions, SequenceKind
+from headgate.spark.job.commit.compaction import DEFAULT_COMPACT_EVERY
 from headgate.spark.job.config import (
     NO_QUERIES,
-    Continuous,
-    Mode,
+    ContinuousConfig,
     Pipeline,
-    Queries,
-    Run,
-    Sharing,
-    Sink,
-    Source,
+    QueriesConfig,
+    RunConfig,
+    SharingConfig,
+    SinkConfig,
+    SourceConfig,
 )
-from headgate.spark.job.sources import has_magic
-from headgate.spark.session.session import MASTER
-from headgate.spark.stateful.continuous_query import MOST_STATE_ROWS
+from headgate.spark.job.sources import is_glob
+from headgate.spark.session.session import DEFAULT_MASTER
+from headgate.spark.stateful.continuous_query import DEFAULT_STATE_ROWS
+from headgate.spark.stateful.shard import Mode
+from headgate.spark.worker import IndexConfig
 from headgate.toml_file import Table, read_toml
 
-__all__ = ["Pipeline", "read_pipeline"]
-
-SOURCES = ("files", "replay", "rate")
-SINKS = ("parquet", "jsonl", "console", "memory")
+SOURCE_KINDS = ("files", "replay", "rate")
+SINK_KINDS = ("parquet", "jsonl", "console", "memory")
 AVAILABLE = "available"
-ASC = ("sequence", "lookahead", "period", "threshold", "sample", "monitored", "fewest", "block")
+ASC_KEYS = (
+    "sequence",
+    "lookahead",
+    "period",
+    "threshold",
+    "sample",
+    "monitored",
+    "fewest",
+    "block",
+)
 
 DEFAULT_TRIGGER = 1.0  # seconds
+DEFAULT_FILES_PER_TRIGGER = 100
+DEFAULT_CONSOLE_ROWS = 20
 
 
 def read_pipeline(path: str | Path) -> Pipeline:
-    """The job that a file describes; paths in it start from where the file is."""
+    """Return the configuration in a file; paths in it are relative to the file."""
     file = read_toml(Path(path))
     name = file.text("name", Path(path).stem)
-    sharing = _sharing(file) if "sharing" in file else None
-    queries = _queries(file.table("queries", required=True)) if sharing is None else NO_QUERIES
-    continuous = _continuous(file.table("continuous"))
-    sources = _sources(file, may_lack=sharing is not None)
-    sink = _sink(file.table("sink", required=True))
-    run = _run(file.table("run"), sources, sink)
+    sharing = _read_sharing(file) if "sharing" in file else None
+    queries = _read_queries(file.table("queries", required=True)) if sharing is None else NO_QUERIES
+    continuous = _read_continuous(file.table("continuous"))
+    sources = _read_sources(file, may_lack=sharing is not None)
+    sink = _read_sink(file.table("sink", required=True))
+    run = _read_run(file.table("run"), sources, sink)
     exchange = None if sharing is None else sharing.exchange
     for source in sources:
         _check_apart(file.table("sink"), source, sink.path, run.checkpoint, exchange)
-    spark = _spark(file.table("spark"))
+    spark = _read_spark(file.table("spark"))
     file.end()
     return Pipeline(name, queries, continuous, sources, sink, run, spark, sharing)
 
 
-def _sharing(file: Table) -> Sharing:
+def _read_sharing(file: Table) -> SharingConfig:
     for other in ("queries", "continuous"):
         if other in file:
             raise file.error(
@@ -74,16 +85,16 @@ def _sharing(file: Table) -> Sharing:
             "a query of a network says by itself what it selects",
         )
     table = file.table("sharing")
-    found = Sharing(
+    config = SharingConfig(
         table.place("network"),
         table.optional_text("application"),
         table.optional_place("exchange"),
     )
     table.end()
-    return found
+    return config
 
 
-def _queries(table: Table) -> Queries:
+def _read_queries(table: Table) -> QueriesConfig:
     published = table.optional_place("published")
     files = tuple(table.located("files", name) for name in table.texts("files"))
     if (published is None) == (not files):
@@ -92,55 +103,54 @@ def _queries(table: Table) -> Queries:
             "the queries are either `published` or in `files`",
             "give one of the two",
         )
-    index = table.choice("index", INDEXES, "auto")
+    index = table.choice("index", INDEX_KINDS, "auto")
     if "asc" in table and index != "asc":
         raise table.error(
             "asc",
             f"[queries.asc] has no meaning for index `{index}`",
             'give index = "asc", or leave it out',
         )
-    found = Queries(
+    config = QueriesConfig(
         published,
         files,
         table.flag("strict") if files else False,
         table.optional_text("stream"),
-        index,
-        _asc(table.table("asc")) if index == "asc" else None,
+        IndexConfig(index, _read_asc(table.table("asc")) if index == "asc" else None),
     )
     table.end()
-    return found
+    return config
 
 
-def _asc(table: Table) -> AscOptions:
-    """Options are checked one by one, so that a mistake has its line."""
-    given: dict[str, Any] = {}
+def _read_asc(table: Table) -> AscOptions:
+    """Return the options of an index of kind "asc"; each is checked, so that errors have a line."""
+    options: dict[str, Any] = {}
     for key, text in table.settings().items():
-        if key not in ASC:
-            hint = did_you_mean(key, ASC)
+        if key not in ASC_KEYS:
+            hint = did_you_mean(key, ASC_KEYS)
             raise table.error(key, f"`{key}` has no meaning in [queries.asc] here", hint)
         if key == "sequence":
-            given[key] = table.choice(key, get_args(SequenceKind))
+            options[key] = table.choice(key, get_args(SequenceKind))
         elif key == "lookahead":
-            given[key] = table.flag(key)
+            options[key] = table.flag(key)
         elif key == "threshold":
-            given[key] = _threshold(table, text)
+            options[key] = _read_threshold(table, text)
         else:
-            given[key] = table.optional_whole(key, least=0 if key == "block" else 1)
+            options[key] = table.optional_whole(key, least=0 if key == "block" else 1)
         try:
-            AscOptions(**{key: given[key]})
+            AscOptions(**{key: options[key]})
         except UsageError as error:
             raise table.error(key, str(error), "give a smaller one") from None
-    return AscOptions(**given)
+    return AscOptions(**options)
 
 
-def _threshold(table: Table, text: str) -> float:
+def _read_threshold(table: Table, text: str) -> float:
     with suppress(ValueError):
-        if not table.is_text("threshold") and (found := float(text)) >= 0:
-            return found
+        if not table.is_text("threshold") and (number := float(text)) >= 0:
+            return number
     raise table.error("threshold", f"`threshold` is {shorten(text)}", "give a number from 0 on")
 
 
-def _continuous(table: Table) -> Continuous:
+def _read_continuous(table: Table) -> ContinuousConfig:
     allow = table.flag("allow_unbounded")
     if "most_state_rows" in table and not allow:
         raise table.error(
@@ -148,26 +158,26 @@ def _continuous(table: Table) -> Continuous:
             "`most_state_rows` has no meaning without `allow_unbounded`",
             "give allow_unbounded = true, or leave it out",
         )
-    found = Continuous(
+    config = ContinuousConfig(
         table.texts("queries") if "queries" in table else None,
         cast(Mode, table.choice("mode", get_args(Mode), "update")),
         table.flag("expand"),
         allow,
-        table.whole("most_state_rows", MOST_STATE_ROWS, least=1),
+        table.whole("most_state_rows", DEFAULT_STATE_ROWS, least=1),
     )
     table.end()
-    return found
+    return config
 
 
-def _sources(file: Table, *, may_lack: bool) -> tuple[Source, ...]:
-    """In the order of their names: Spark's checkpoint knows them by their numbers.
+def _read_sources(file: Table, *, may_lack: bool) -> tuple[SourceConfig, ...]:
+    """Return the sources in the order of their names: Spark's checkpoint numbers them.
 
     A job that runs a plan may read only what other applications send.
     """
     if "streams" not in file and "source" not in file and may_lack:
         return ()
     if "streams" not in file:
-        return (_source(None, file.table("source", required=True)),)
+        return (_read_source(None, file.table("source", required=True)),)
     if "source" in file:
         raise file.error(
             "source", "events come from [source] or from [streams.…]", "leave one of them out"
@@ -180,43 +190,43 @@ def _sources(file: Table, *, may_lack: bool) -> tuple[Source, ...]:
         if name.lower() == other.lower():
             hint = "the case of a name does not matter, so leave one of them out"
             raise file.error("streams", f"[streams.{name}] and [streams.{other}]", hint)
-    return tuple(_source(name, tables[name]) for name in names)
+    return tuple(_read_source(name, tables[name]) for name in names)
 
 
-def _source(stream: str | None, table: Table) -> Source:
-    kind = table.choice("kind", SOURCES)
+def _read_source(stream: str | None, table: Table) -> SourceConfig:
+    kind = table.choice("kind", SOURCE_KINDS)
     path, format, files, pace = None, None, 0, None
     options: dict[str, str] = {}
     if kind in ("files", "replay"):
         path = table.place("path")
     if kind == "files":
         format = table.choice("format", tuple(FORMATS)) if "format" in table else None
-        files = table.whole("files_per_trigger", 100, least=1)
+        files = table.whole("files_per_trigger", DEFAULT_FILES_PER_TRIGGER, least=1)
     if kind in ("replay", "rate"):
         pace = table.optional_whole("rows_per_second", least=1)
     if kind in ("files", "rate"):
         options = table.table("options").settings()
     table.end()
-    return Source(stream, kind, path, format, files, pace, options)
+    return SourceConfig(stream, kind, path, format, files, pace, options)
 
 
-def _sink(table: Table) -> Sink:
-    kind = table.choice("kind", SINKS)
+def _read_sink(table: Table) -> SinkConfig:
+    kind = table.choice("kind", SINK_KINDS)
     path, every, rows = None, 0, 0
     if kind in ("parquet", "jsonl"):
         path = table.place("path")
-        every = table.whole("compact_every", 100)
+        every = table.whole("compact_every", DEFAULT_COMPACT_EVERY)
         if every == 1:
             raise table.error("compact_every", "`compact_every` is 1", "the least is 2; 0 is never")
     if kind == "console":
-        rows = table.whole("rows", 20)
-    found = Sink(kind, path, _keep(table), every, rows)
+        rows = table.whole("rows", DEFAULT_CONSOLE_ROWS)
+    config = SinkConfig(kind, path, _read_keep(table), every, rows)
     table.end()
-    return found
+    return config
 
 
-def _keep(table: Table) -> tuple[str, ...] | None:
-    """A list of attributes, or "*" for all of them."""
+def _read_keep(table: Table) -> tuple[str, ...] | None:
+    """Return the attributes to keep; None for all of them, which is "*"."""
     if "keep" not in table:
         return None
     if table.is_text("keep"):
@@ -225,26 +235,26 @@ def _keep(table: Table) -> tuple[str, ...] | None:
     return table.texts("keep")
 
 
-def _run(table: Table, sources: Sequence[Source], sink: Sink) -> Run:
+def _read_run(table: Table, sources: Sequence[SourceConfig], sink: SinkConfig) -> RunConfig:
     checkpoint = table.optional_place("checkpoint")
     if checkpoint is None and sink.path is not None:
         checkpoint = sink.path / "state"
-    found = Run(
+    config = RunConfig(
         checkpoint,
-        _trigger(table, sources),
+        _read_trigger(table, sources),
         table.seconds("stop_when_idle"),
         table.seconds("stop_after"),
-        table.text("master", MASTER),
+        table.text("master", DEFAULT_MASTER),
     )
     table.end()
-    return found
+    return config
 
 
-def _check_apart(table: Table, source: Source, *written: Path | None) -> None:
-    """A job must not read what it writes."""
+def _check_apart(table: Table, source: SourceConfig, *written: Path | None) -> None:
+    """Raise an error if a job would read what it writes."""
     if source.kind != "files" or source.path is None:
         return
-    parts = list(takewhile(lambda part: not has_magic(part), source.path.parts))
+    parts = list(takewhile(lambda part: not is_glob(part), source.path.parts))
     read = source.path if source.path.is_dir() else Path(*parts)
     for place in written:
         if place is not None and place.is_relative_to(read):
@@ -253,7 +263,7 @@ def _check_apart(table: Table, source: Source, *written: Path | None) -> None:
             )
 
 
-def _trigger(table: Table, sources: Sequence[Source]) -> float | Literal["available"]:
+def _read_trigger(table: Table, sources: Sequence[SourceConfig]) -> float | Literal["available"]:
     text = table.optional_text("trigger")
     replays = [source for source in sources if source.kind == "replay"]
     paced = any(source.rows_per_second is not None for source in replays)
@@ -272,10 +282,12 @@ def _trigger(table: Table, sources: Sequence[Source]) -> float | Literal["availa
     return seconds
 
 
-def _spark(table: Table) -> dict[str, str]:
-    """Settings of Spark; `spark.` may be left out before their names."""
-    found = table.settings()
+def _read_spark(table: Table) -> dict[str, str]:
+    """Return the settings of Spark; `spark.` may be left out before their names."""
+    settings = table.settings()
     for name in ("master", "spark.master"):
-        if name in found:
+        if name in settings:
             raise table.error("master", "the master is not among the settings", "give it in [run]")
-    return {name if name.startswith("spark.") else f"spark.{name}": found[name] for name in found}
+    return {
+        name if name.startswith("spark.") else f"spark.{name}": settings[name] for name in settings
+    }

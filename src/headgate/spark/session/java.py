@@ -22,9 +22,9 @@ from pathlib import Path
 
 from headgate.errors import UsageError
 
-OLDEST = 17
-VECTOR = "jdk.incubator.vector"
-PATIENCE = 20  # seconds for a Java to say its version
+MIN_JAVA_VERSION = 17
+VECTOR_MODULE = "jdk.incubator.vector"
+VERSION_TIMEOUT = 20  # seconds for a Java to say its version
 
 _WRAPPER = """\
 #!/bin/sh
@@ -60,31 +60,31 @@ class Java:
         return int(found[1]) if found else 0
 
 
-def java_home(environment: Mapping[str, str] = os.environ) -> Path:
+def find_java_home(environment: Mapping[str, str] = os.environ) -> Path:
     """The JAVA_HOME with which Spark starts. What was passed over on the way is logged."""
     java, passed_over = find_java(environment)
     for note in passed_over:
         _log.warning("%s; Spark starts on the Java %s in %s", note, java.feature, java.home)
-    return java.home if java.has_vector else wrapper_home(java, environment)
+    return java.home if java.has_vector else make_wrapper(java, environment)
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> tuple[Java, tuple[str, ...]]:
     """The first Java that is new enough, and why those before it were passed over."""
     passed_over: dict[str, None] = {}
-    for origin, executable in _candidates(environment):
+    for origin, executable in _list_candidates(environment):
         java = inspect_java(executable)
-        if java is not None and java.feature >= OLDEST:
+        if java is not None and java.feature >= MIN_JAVA_VERSION:
             return java, tuple(passed_over)
         what = f"Java {java.feature}, too old" if java and java.feature else "no working Java"
         passed_over[f"{origin} is {what}"] = None
     seen = "".join(f"; {note}" for note in passed_over)
     raise UsageError(
-        f"Spark needs Java {OLDEST} or newer, and none was found{seen}; "
+        f"Spark needs Java {MIN_JAVA_VERSION} or newer, and none was found{seen}; "
         "pip install 'headgate[java]', or set JAVA_HOME to one"
     )
 
 
-def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+def _list_candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     """Where a Java may be, in order of preference, and what to call that place."""
     if home := environment.get("JAVA_HOME"):
         yield f"JAVA_HOME {home}", Path(home, "bin", "java")
@@ -105,10 +105,10 @@ def inspect_java(executable: Path) -> Java | None:
     release = _read_release(real.parent.parent)
     if real.parent.name == "bin" and "JAVA_VERSION" in release:
         return Java(real.parent.parent, release["JAVA_VERSION"], _has_vector(release))
-    return _ask(executable)
+    return _run_java(executable)
 
 
-def _ask(executable: Path) -> Java | None:
+def _run_java(executable: Path) -> Java | None:
     """Run it. A shim that only stands for a Java tells the real one's home in this way."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
@@ -117,7 +117,7 @@ def _ask(executable: Path) -> Java | None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=PATIENCE,
+            timeout=VERSION_TIMEOUT,
             check=True,
         ).stdout.decode(errors="replace")
     except (OSError, subprocess.SubprocessError):
@@ -137,10 +137,10 @@ def _read_release(home: Path) -> dict[str, str]:
 
 
 def _has_vector(release: Mapping[str, str]) -> bool:
-    return "MODULES" not in release or VECTOR in release["MODULES"].split()
+    return "MODULES" not in release or VECTOR_MODULE in release["MODULES"].split()
 
 
-def wrapper_home(java: Java, environment: Mapping[str, str] = os.environ) -> Path:
+def make_wrapper(java: Java, environment: Mapping[str, str] = os.environ) -> Path:
     """A JAVA_HOME whose `bin/java` is that Java, less the one argument it cannot take.
 
     It is made once and kept in the user's cache, or where that cannot be written, or nothing in it
@@ -163,11 +163,11 @@ def wrapper_home(java: Java, environment: Mapping[str, str] = os.environ) -> Pat
 def _write_wrapper(home: Path, java: Java) -> bool:
     """Put the script in place unless it is there already; and can it be run?"""
     script = _WRAPPER.format(
-        dropped=shlex.quote(f"--add-modules={VECTOR}"),
+        dropped=shlex.quote(f"--add-modules={VECTOR_MODULE}"),
         java=shlex.quote(str(java.home / "bin" / "java")),
     )
     target = home / "bin" / "java"
-    if not (_reads(target, script) and os.access(target, os.X_OK)):
+    if not (_has_content(target, script) and os.access(target, os.X_OK)):
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".java-", dir=target.parent) as place:
             draft = Path(place, "java")
@@ -177,7 +177,7 @@ def _write_wrapper(home: Path, java: Java) -> bool:
     return os.access(target, os.X_OK)
 
 
-def _reads(file: Path, text: str) -> bool:
+def _has_content(file: Path, text: str) -> bool:
     try:
         return file.read_text(encoding="utf-8", errors="surrogateescape") == text
     except OSError:

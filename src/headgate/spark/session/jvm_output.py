@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock, Thread
 
-PATIENCE = 5  # seconds, should something else hold the pipe open
+CLOSE_TIMEOUT = 5  # seconds, should something else hold the pipe open
 
 _REMARK = re.compile(r"WARNING: (Using incubator modules|package [\w.]+ not in [\w.]+)")
 _OVERFLOW = re.compile(r'Exception in thread "stream execution thread .*StackOverflowError')
@@ -37,7 +37,7 @@ class JvmOutput:
         self._overflowing = False
         self._traceback = ""  # as far as it has come
         self._exiting = False
-        atexit.register(self._leave)
+        atexit.register(self._on_exit)
         self._thread = Thread(target=self._relay, name="headgate-jvm-output", daemon=True)
         self._thread.start()
 
@@ -45,10 +45,10 @@ class JvmOutput:
         """Leave the pipe to the JVM; or, where that has ended, wait for its last words."""
         os.close(self.writer)
         if wait:
-            self._thread.join(PATIENCE)
+            self._thread.join(CLOSE_TIMEOUT)
 
     @contextmanager
-    def held(self) -> Iterator[list[str]]:
+    def hold(self) -> Iterator[list[str]]:
         """Hold lines back in the list that is given; show them at the end, unless it fails."""
         held: list[str] = []
         with self._lock:
@@ -67,7 +67,7 @@ class JvmOutput:
     def _relay(self) -> None:
         with os.fdopen(self._reader, encoding="utf-8", errors="replace") as lines:
             for line in lines:
-                whole = self._gathered(line)
+                whole = self._complete(line)
                 if whole and not self._is_noise(whole):
                     self._pass_on(whole)
             if self._traceback:
@@ -80,7 +80,7 @@ class JvmOutput:
             else:
                 self._held.append(line)
 
-    def _gathered(self, line: str) -> str:
+    def _complete(self, line: str) -> str:
         """The line; of a traceback of Python all its lines, when the last one has come."""
         inside = line.startswith(_TRACEBACK) or (self._traceback and line.startswith("  "))
         self._traceback += line
@@ -104,7 +104,7 @@ class JvmOutput:
         with suppress(OSError):
             os.write(2, line.encode(errors="replace"))
 
-    def _leave(self) -> None:
+    def _on_exit(self) -> None:
         """Python ends badly when a thread is caught inside `sys.stderr`: from now on, past it."""
         with self._lock:
             self._exiting = True

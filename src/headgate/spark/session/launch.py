@@ -17,11 +17,13 @@ from typing import Any
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.find_spark_home import _find_spark_home
 
-from headgate.spark.session.failure import explained
-from headgate.spark.session.java import java_home
+from headgate.spark.session.failure import explain_start
+from headgate.spark.session.java import find_java_home
 from headgate.spark.session.jvm_output import JvmOutput
 
-QUIET = {"spark.ui.showConsoleProgress": "false"}  # PySpark turns it on unless told at launch
+QUIET_SETTINGS = {
+    "spark.ui.showConsoleProgress": "false"
+}  # PySpark turns it on unless told at launch
 LOG_FILES = tuple(f"log4j2.{kind}" for kind in ("properties", "xml", "yaml", "yml", "json", "jsn"))
 
 # PySpark leaves it untyped
@@ -35,7 +37,7 @@ def is_submitted() -> bool:
 
 
 @contextmanager
-def running_jvm(settings: Mapping[str, str]) -> Iterator[None]:
+def open_jvm(settings: Mapping[str, str]) -> Iterator[None]:
     """A JVM in which a session can be started. What fails inside becomes one error that says why.
 
     One that was started here, and then of no use, is ended: it would keep these settings.
@@ -45,7 +47,7 @@ def running_jvm(settings: Mapping[str, str]) -> Iterator[None]:
     if started:
         _start(settings, master)
     try:
-        with _outputs[-1].held() if _outputs else nullcontext(), explained(master):
+        with _outputs[-1].hold() if _outputs else nullcontext(), explain_start(master):
             SparkContext._ensure_initialized()
             yield
     except BaseException:
@@ -55,10 +57,10 @@ def running_jvm(settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def _start(settings: Mapping[str, str], master: str | None) -> None:
-    home = java_home()
+    home = find_java_home()
     output = JvmOutput()
-    conf = SparkConf(loadDefaults=False).setAll(list({**QUIET, **settings}.items()))
-    with output.held() as said, explained(master, said), launch_environment(home, master):
+    conf = SparkConf(loadDefaults=False).setAll(list({**QUIET_SETTINGS, **settings}.items()))
+    with output.hold() as said, explain_start(master, said), set_environment(home, master):
         try:
             gateway = _launch(conf, {"stderr": output.writer})
         except BaseException:
@@ -79,7 +81,7 @@ def _end() -> None:
 
 
 @contextmanager
-def launch_environment(home: Path, master: str | None) -> Iterator[None]:
+def set_environment(home: Path, master: str | None) -> Iterator[None]:
     """The variables with which Spark's launcher starts the JVM, for as long as it does.
 
     Options of ours go before all others, so that a user's, wherever they are given, prevail. Two

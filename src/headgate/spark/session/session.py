@@ -11,11 +11,13 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from headgate.errors import UsageError
-from headgate.spark.session.failure import explained
-from headgate.spark.session.launch import is_submitted, running_jvm
+from headgate.spark.session.failure import explain_start
+from headgate.spark.session.launch import is_submitted, open_jvm
 
-MASTER = "local[*,4]"  # all cores; four tries, so that one killed Python worker does no harm
-DEFAULTS = {
+DEFAULT_MASTER = (
+    "local[*,4]"  # all cores; four tries, so that one killed Python worker does no harm
+)
+DEFAULT_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.session.timeZone": "UTC",
@@ -34,15 +36,15 @@ def open_session(
     setting given here is above one of Spark's own files, and that above `DEFAULTS`.
     """
     given = dict(settings or {})
-    _check(given)
+    _check_settings(given)
     if SparkContext._active_spark_context is not None:
-        with explained(None):
-            return _changed(given)
+        with explain_start(None):
+            return _update_session(given)
     given.setdefault("spark.app.name", name)
     if master is not None or not is_submitted():
-        given["spark.master"] = master or MASTER
-    with running_jvm(given):
-        return _start(given)
+        given["spark.master"] = master or DEFAULT_MASTER
+    with open_jvm(given):
+        return _start_session(given)
 
 
 def close_session(session: SparkSession) -> None:
@@ -51,23 +53,23 @@ def close_session(session: SparkSession) -> None:
         session.stop()
 
 
-def _check(settings: Mapping[str, str]) -> None:
+def _check_settings(settings: Mapping[str, str]) -> None:
     strange = [key for key in settings if not key.startswith("spark.")]
     if strange:
         raise UsageError(f"`{strange[0]}` is no setting of Spark; those begin with spark.")
 
 
-def _changed(settings: Mapping[str, str]) -> SparkSession:
+def _update_session(settings: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
-def _start(settings: Mapping[str, str]) -> SparkSession:
+def _start_session(settings: Mapping[str, str]) -> SparkSession:
     """A context and a session in the JVM that runs; if it fails, none."""
     conf = SparkConf(_jvm=SparkContext._jvm).setAll(list(settings.items()))
-    for key, value in DEFAULTS.items():
+    for key, value in DEFAULT_SETTINGS.items():
         conf.setIfMissing(key, value)
     context = SparkContext(conf=conf)
     try:
