@@ -2,12 +2,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+MINUTES ?= 60
+DEVELOPED_ON := 4.2.0# of Spark: the newest for which the connectors exist
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint types imports units demo bench bench-be-tree bench-asc bench-implication bench-synopsis bench-sharing soak fix constraints clean
+.PHONY: help setup test test-slow test-spark coverage lint types imports docs demo bench soak fix update clean
 
 help: ## list the everyday commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 setup: $(READY) ## create .venv with everything pinned, and the command .venv/bin/headgate
 
@@ -18,7 +21,22 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-test: lint types imports units ## all that CI runs
+test: lint types imports ## what to run before a commit: at most six minutes on two cores
+	$(PYTEST)
+
+test-slow: $(READY) ## what is left: slow tests, and all random cases instead of a fifth
+	$(PYTEST) --level full
+
+test-spark: ## the tests on Spark with another version of it: make test-spark SPARK=4.1.4
+	test -n "$(SPARK)"
+	$(PYTHON) -m venv $(VENV)-spark-$(SPARK)
+	grep -v '^pyspark==' constraints.txt > $(VENV)-spark-$(SPARK)/constraints.txt
+	$(VENV)-spark-$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c $(VENV)-spark-$(SPARK)/constraints.txt -e '.[dev]' 'pyspark[connect]==$(SPARK)'
+	$(VENV)-spark-$(SPARK)/bin/python -m pytest -n 2 --dist loadgroup tests/spark
+
+coverage: $(READY) ## how much of the product `make test` runs, as a table
+	$(PYTEST) --cov=headgate --cov-report=term:skip-covered
 
 lint: $(READY) ## ruff: style and format
 	$(BIN)/ruff check .
@@ -30,55 +48,34 @@ types: $(READY) ## mypy --strict
 imports: $(READY) ## import-linter: data flows one way
 	$(BIN)/lint-imports
 
-units: $(READY) ## unit, property and doctest tests
-	$(BIN)/python -m pytest -n auto --dist worksteal
-
 FLIGHTS := examples/flights
+
+docs: $(READY) ## build the documentation site into docs/_build/html; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 demo: $(READY) ## stream a year of flights through Spark against 10,000 standing queries
 	$(BIN)/python $(FLIGHTS)/prepare.py
 	@rm -rf $(FLIGHTS)/data/output
 	$(BIN)/headgate run $(FLIGHTS)/pipeline.toml --format table
 
-bench: $(READY) ## the benchmarks: tables, JSON and plots in bench-results/
-	$(BIN)/python -m benchmarks load
-	$(BIN)/python -m benchmarks scan
-	$(BIN)/python -m benchmarks route
-	$(BIN)/python -m benchmarks match
-	for one in zipf rare boxes ranges patterns updates; do $(BIN)/python -m benchmarks match-$$one; done
+NAME ?= matching
 
-bench-be-tree: $(READY) ## the experiments of the BE-Tree paper, at a fifth of their size, as a page
-	for one in $$($(BIN)/python -m benchmarks.be_tree.report --names); do \
-		$(BIN)/python -m benchmarks $$one --scale 0.2 || exit 1; done
-	$(BIN)/python -m benchmarks.be_tree.report bench-results > bench-results/be-tree.md
+bench: $(READY) ## experiments: make bench NAME=asc; tables, JSON and plots in bench-results/
+	$(BIN)/python -m benchmarks $(NAME)
 
-bench-asc: $(READY) ## the experiments of the ASC paper, as a page
-	for one in $$($(BIN)/python -m benchmarks.asc.report --names); do \
-		$(BIN)/python -m benchmarks $$one || exit 1; done
-	$(BIN)/python -m benchmarks.asc.report bench-results > bench-results/asc.md
-
-bench-implication: $(READY) ## the experiments of the stream-sharing paper, as a page
-	for one in $$($(BIN)/python -m benchmarks.implication.report --names); do \
-		$(BIN)/python -m benchmarks $$one || exit 1; done
-	$(BIN)/python -m benchmarks.implication.report bench-results > bench-results/implication.md
-
-bench-synopsis: $(READY) ## bounded queries beside Spark's own join: state, and events a second
-	for one in synopsis-process synopsis-q3 synopsis-batches synopsis-count synopsis-q4 synopsis-q6 synopsis-q7 \
-		synopsis-sum synopsis-max synopsis; do $(BIN)/python -m benchmarks $$one || exit 1; done
-
-bench-sharing: $(READY) ## what streams move in random networks, by strategy; planning at scale
-	for one in queries overlap interests orders optimum scale; do \
-		$(BIN)/python -m benchmarks sharing-$$one || exit 1; done
-
-soak: $(READY) ## the property tests with fifty times the cases
-	$(BIN)/python -m pytest -n auto --hypothesis-profile=soak tests/property tests/stateful tests/sharing tests/spark/job/test_sharing.py tests/spark/test_bench_synopsis.py tests/spark/test_modes.py tests/spark/test_bench_route.py tests/matching/test_plain_kernels.py tests/matching/test_million.py tests/benchmarks/be_tree tests/benchmarks/asc tests/benchmarks/implication
+soak: $(READY) ## random cases from new seeds for as long as you say: make soak MINUTES=60
+	$(BIN)/python -m tests.soak --minutes $(MINUTES)
 
 fix: $(READY) ## format and mend what ruff can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-constraints: $(READY) ## pin what is installed now
+update: ## pin the newest of everything, once a month: then make test test-slow, and commit
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' 'pyspark==$(DEVELOPED_ON)'
 	$(BIN)/python -m pip freeze --exclude-editable | grep -v ' @ ' > constraints.txt
+	@touch $(READY)
 
 clean: ## forget the virtual environment and all caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-spark-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

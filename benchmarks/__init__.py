@@ -1,8 +1,18 @@
 """A benchmark is a ratio: contestants agree on the answer, take turns in one run, and show noise.
 
 Absolute times belong to a machine and an hour. So an experiment names a baseline, each contestant's
-every turn is divided by the baseline's turn beside it, and the spread of these ratios is shown. To
-add an experiment, write a file that defines one, and list it in `EXPERIMENTS`.
+every turn is divided by the baseline's turn next to it, and the spread of these ratios is shown.
+
+| package                                                        | what it has                     |
+|----------------------------------------------------------------|---------------------------------|
+| `harness`                                                      | runs, measures, judges, reports |
+| `matching`, `be_tree`, `asc`, `implication`, `synopsis`,       | experiments, a family each      |
+| `sharing`                                                      |                                 |
+| `rivals`                                                       | the algorithms of other people  |
+| `workloads`                                                    | seeded queries and events       |
+| `results/`                                                     | what was measured               |
+
+To add an experiment, write a file that defines one, and list it in its family's `__init__`.
 """
 
 from __future__ import annotations
@@ -11,32 +21,33 @@ from pathlib import Path
 
 from benchmarks.asc import ASC
 from benchmarks.be_tree import BE_TREE
-from benchmarks.experiment import Contestant, Experiment, Round, Unit
+from benchmarks.harness.experiment import Contestant, Experiment, MissingData, Round, Unit
+from benchmarks.harness.plot import require_matplotlib
+from benchmarks.harness.report import Family, render_page, write_result
+from benchmarks.harness.result import Result
+from benchmarks.harness.run import Disagreement, Progress, run
 from benchmarks.implication import IMPLICATION
-from benchmarks.load import LOAD
-from benchmarks.match import MATCHING
-from benchmarks.plot import require_matplotlib
-from benchmarks.result import Result
-from benchmarks.route import ROUTE
-from benchmarks.run import Disagreement, Progress, run
-from benchmarks.scan import SCAN
+from benchmarks.matching import MATCHING
 from benchmarks.sharing import SHARING
 from benchmarks.synopsis import SYNOPSIS
-from benchmarks.updates import UPDATES
-from benchmarks.write import write
 from headgate.errors import UsageError, did_you_mean
 
+FAMILIES: dict[str, Family] = {
+    "matching": MATCHING,
+    "be-tree": BE_TREE,
+    "asc": ASC,
+    "implication": IMPLICATION,
+    "synopsis": SYNOPSIS,
+    "sharing": SHARING,
+}
 EXPERIMENTS: dict[str, Experiment] = {
-    found.name: found
-    for found in (
-        *(LOAD, SCAN, ROUTE, *MATCHING, UPDATES),
-        *(*BE_TREE, *ASC, *IMPLICATION, *SYNOPSIS, *SHARING),
-    )
+    experiment.name: experiment for family in FAMILIES.values() for experiment in family.experiments
 }
 RESULTS = Path("bench-results")
 
 __all__ = [
     "EXPERIMENTS",
+    "FAMILIES",
     "RESULTS",
     "Contestant",
     "Disagreement",
@@ -46,6 +57,7 @@ __all__ = [
     "Unit",
     "run",
     "run_experiment",
+    "run_family",
 ]
 
 
@@ -65,10 +77,36 @@ def run_experiment(
     """
     experiment = EXPERIMENTS.get(name)
     if experiment is None:
-        raise UsageError(f"no experiment `{name}`; {did_you_mean(name, EXPERIMENTS)}")
+        known = [*EXPERIMENTS, *FAMILIES]
+        raise UsageError(f"no experiment `{name}`; {did_you_mean(name, known)}")
     if out is not None:
         require_matplotlib()  # now, rather than after minutes of work
     result = run(experiment, repeats=repeats, scale=scale, seed=seed, progress=progress)
     if out is not None:
-        write(result, Path(out))
+        write_result(result, Path(out))
     return result
+
+
+def run_family(
+    name: str,
+    *,
+    scale: float | None = None,
+    seed: int = 1,
+    out: str | Path = RESULTS,
+    progress: Progress | None = None,
+) -> Path:
+    """Run all experiments of a family, but for those whose data are not here, and write its page.
+
+    Returns the path of the page. `scale` is by default as it suits the family.
+    """
+    family = FAMILIES[name]
+    size = family.scale if scale is None else scale
+    for experiment in family.experiments:
+        try:
+            run_experiment(experiment.name, scale=size, seed=seed, out=out, progress=progress)
+        except MissingData as error:
+            if progress is not None:
+                progress(f"{experiment.name}: left out; {error}")
+    page = Path(out) / f"{name}.md"
+    page.write_text(render_page(family, Path(out)), encoding="utf-8")
+    return page

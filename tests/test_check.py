@@ -132,15 +132,13 @@ def test_a_contradiction_that_only_the_closure_sees() -> None:
 
 
 def test_one_query_alone() -> None:
-    """A query is checked with its schema, or the set that it is from."""
+    """A query is checked by itself as in a set of one."""
     script = Script(Schema())
     statement = "CREATE QUERY q AS SELECT DISTINCT a FROM r"
     read = [f for f in script.read(f"{SCHEMA}\n{statement}") if isinstance(f, Query)]
-    found = hg.check(read[0], script.schema)
-    assert found == hg.check(read[0], QuerySet(script.schema, read))
+    found = hg.check(read[0])
+    assert [found] == hg.check(QuerySet(script.schema, read))
     assert (found.id, found.bounded) == ("q", "no")
-    with pytest.raises(hg.HeadgateError, match="with its schema"):
-        hg.check(read[0])  # type: ignore[call-overload]
 
 
 def test_filters_are_bounded_and_carry_no_verdict() -> None:

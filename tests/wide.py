@@ -11,7 +11,7 @@ from random import Random
 from struct import pack, unpack
 
 from headgate.schema import Attribute, Value
-from headgate.sql import literal
+from headgate.sql import render_literal
 from tests.boundaries import STREAM, VALUES, Row
 from tests.oracles.duck import Pair, Pairs, both, text_pair
 from tests.scale import seed
@@ -89,7 +89,7 @@ class WideClauses(Clauses):
     def literal(self, attribute: Attribute) -> str:
         if self.dice.below(2):
             return super().literal(attribute)
-        return literal(any_value(self.dice, attribute))
+        return render_literal(any_value(self.dice, attribute))
 
 
 class WidePairs(Pairs):
@@ -105,7 +105,7 @@ class WidePairs(Pairs):
             return both(_exponential(value))
         if isinstance(value, str):
             return text_pair(value.replace("\0", ""))
-        return both(literal(value))
+        return both(render_literal(value))
 
 
 def _exponential(value: float) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.asc.workloads import Selections
-from benchmarks.experiment import Contestant, Unit
+from benchmarks.harness.experiment import Contestant, Unit
 from headgate.matching import Matches
 
 WORST, RANDOM, A_GREEDY = "SEQ worst", "random order", "A-Greedy"
@@ -54,15 +54,15 @@ class Fixed:
 
 def fixed_orders(work: Selections, scale: float = 1.0) -> Fixed:
     """From all events, or from as many as there is time for, spread over them."""
-    from benchmarks.rivals.fixed_orders import best_and_worst
-    from benchmarks.rivals.routed import Regions
+    from benchmarks.rivals.fixed_orders import find_extremes
+    from benchmarks.rivals.routing import Regions
 
     regions = Regions(work.stream, work.queries)
     rows, words = work.events.num_rows, regions.bitmaps.words
     pairs = round(SETS * min(1.0, scale)) // (1 + words // WORDS)
     count = max(1, min(rows, pairs >> len(regions.constructs)))
     some = work.events if count == rows else work.events.take(np.arange(count) * rows // count)
-    best, worst = best_and_worst(regions, some)
+    best, worst = find_extremes(regions, some)
     return Fixed(best.sequence, worst.sequence, count)
 
 
@@ -96,7 +96,7 @@ def in_order(work: Selections, sequence: tuple[int, ...], **options: Any) -> Bui
 
 def routed(work: Selections, make_router: Callable[[], Any]) -> Build:
     def build() -> Matching:
-        from benchmarks.rivals.routed import RoutedIndex
+        from benchmarks.rivals.routing import RoutedIndex
 
         return RoutedIndex(work.stream, work.queries, make_router())
 
@@ -105,8 +105,7 @@ def routed(work: Selections, make_router: Callable[[], Any]) -> Build:
 
 def orders(work: Selections, fixed: Fixed, period: int) -> dict[str, Build]:
     """All orders by name; those that adapt do so after every period (μ = 0)."""
-    from benchmarks.rivals.a_greedy import AGreedy
-    from benchmarks.rivals.lottery import Lottery
+    from benchmarks.rivals.routers import AGreedy, Lottery
 
     return {
         WORST: in_order(work, fixed.worst),
@@ -141,7 +140,7 @@ def passed(index: Matching, events: pa.Table) -> Passed:
 def evaluated(index: Any) -> int:
     """Constructs evaluated so far."""
     if hasattr(index, "monitor"):
-        from headgate.matching.asc.evaluate import EVALUATED as AT
+        from headgate.matching.asc.kernels.evaluate import EVALUATED as AT
 
         before = sum(round(period.cost * period.events) for period in index.monitor.history)
         return int(before + index.monitor.tally[AT])
@@ -159,7 +158,7 @@ def agreed(build: Build, events: pa.Table) -> Callable[[], tuple[object, ...]]:
     """What all contestants must agree on."""
 
     def answer() -> tuple[object, ...]:
-        from benchmarks.matchers import answers
+        from benchmarks.matching.matchers import answers
 
         chunks = build().match_chunks(events.slice(0, COMPARED))
         return answers((chunk.offsets, chunk.positions) for chunk in chunks)

@@ -25,8 +25,8 @@ from benchmarks.asc.contestants import (
 )
 from benchmarks.asc.sequences import period
 from benchmarks.asc.workloads import Selections, d1, synthetic
-from benchmarks.claims import Trend
-from benchmarks.experiment import Contestant, Experiment, Fact, Look, Round, Unit
+from benchmarks.harness.claims import Trend
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Look, Round, Unit
 from benchmarks.workloads import SELECTION_SETS
 
 HUNDREDTHS = (5, 10, 15, 20, 25, 30, 35, 40)

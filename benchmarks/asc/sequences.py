@@ -38,8 +38,8 @@ from benchmarks.asc.workloads import (
     large,
     synthetic,
 )
-from benchmarks.claims import Faster, Near, Order, Trend
-from benchmarks.experiment import Claim, Experiment, Fact, Look, Round
+from benchmarks.harness.claims import Faster, Near, Order, Trend
+from benchmarks.harness.experiment import Claim, Experiment, Fact, Look, Round
 from benchmarks.workloads import SELECTION_SETS
 
 NEAR = 5.0  # percent: what we take "approximate" to mean

@@ -21,9 +21,9 @@ from benchmarks.asc.contestants import (
     timed,
 )
 from benchmarks.asc.workloads import Draw, Make, Selections, d1, d2, large
-from benchmarks.claims import Alike, Faster
-from benchmarks.experiment import Contestant, Experiment, Fact, Round
-from headgate.matching import kind_of_index
+from benchmarks.harness.claims import Alike, Faster
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Round
+from headgate.matching import get_index_class
 
 SCAN, KEYED, BE_TREE, AUTO = "scan", "keyed", "be_tree", "auto"
 HYBRID, MACRO, WHOLE = "asc, hybrid", "asc, macro", "asc, whole bitmaps"
@@ -38,7 +38,7 @@ REPEATS, MANY_REPEATS = 15, 41
 
 def plain(work: Selections, kind: str) -> Build:
     def build() -> Matching:
-        index = kind_of_index(kind).build(work.stream, work.queries)
+        index = get_index_class(kind).build(work.stream, work.queries)
         index.threads = 1
         return index
 
@@ -92,7 +92,7 @@ def time_of_an_event(name: str, what: str, draw: Draw) -> Experiment:
 
 
 def _told(work: Selections, fixed: Fixed) -> dict[str, Fact]:
-    matches = kind_of_index(KEYED).build(work.stream, work.queries).match(work.events)
+    matches = get_index_class(KEYED).build(work.stream, work.queries).match(work.events)
     dropped = float(np.mean(np.diff(matches.offsets) == 0))
     return {
         "share of events that match nothing": round(dropped, 3),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from benchmarks.harness.experiment import MissingData
 from benchmarks.workloads import (
     LARGE_SELECTIONS,
     SELECTION_SETS,
@@ -26,7 +27,6 @@ from benchmarks.workloads import (
     skewed_tuples,
     uniform_tuples,
 )
-from headgate.errors import UsageError
 from headgate.queries import Query
 from headgate.schema import Stream
 
@@ -105,14 +105,14 @@ def _real(real: RealSelections, rows: pa.Table, scale: float) -> Selections:
 
 
 def nsl_kdd_directory() -> Path:
-    """Where the connections are, as the environment says."""
-    told = os.environ.get(VARIABLE)
-    if told is None:
-        raise UsageError(
+    """Return where the connections are, as the environment says."""
+    directory = os.environ.get(VARIABLE)
+    if directory is None:
+        raise MissingData(
             f"the connections of NSL-KDD are not part of Headgate; set {VARIABLE} to a directory "
             "with its fields.csv and train_20_percent.csv"
         )
-    return Path(told)
+    return Path(directory)
 
 
 Q1_ON_D1 = synthetic(SELECTION_SETS["Q1"], d1)

@@ -15,8 +15,8 @@ from benchmarks.be_tree.contestants import AUTO, Kind, be_tree
 from benchmarks.be_tree.macro import order
 from benchmarks.be_tree.sweep import COMPARED, PER_EVENT, event_count, scaled
 from benchmarks.be_tree.workloads import ZIPF, synthetic
-from benchmarks.claims import Growth
-from benchmarks.experiment import Answer, Contestant, Experiment, Fact, Round
+from benchmarks.harness.claims import Growth
+from benchmarks.harness.experiment import Answer, Contestant, Experiment, Fact, Round
 from benchmarks.workloads import Conjunctions, IntegerEvents
 from headgate.matching import Index
 from headgate.queries import Query

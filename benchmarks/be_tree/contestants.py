@@ -60,8 +60,8 @@ def _rival(
     name: str, module: str, class_name: str, *, enumerates: bool = False, events: int = 0
 ) -> Kind:
     def build(stream: Stream, encoded: EncodedQueries) -> Index:
-        found = getattr(import_module(f"benchmarks.rivals.{module}"), class_name)
-        index: Index = found.from_encoded(stream, encoded)
+        kind = getattr(import_module(f"benchmarks.rivals.{module}"), class_name)
+        index: Index = kind.from_encoded(stream, encoded)
         return index
 
     return Kind(name, build, enumerates, events)
@@ -71,13 +71,13 @@ AUTO = Kind("Headgate auto", _auto)
 SCAN = Kind("SCAN", _scan, events=800)
 BE_TREE = be_tree("BE-Tree")
 BATCH = be_tree("BE-Tree batch", construction="batch")
-ADVANCED_GRYPHON = _rival("ADGR", "advanced_gryphon", "AdvancedGryphonIndex")
+ADVANCED_GRYPHON = _rival("ADGR", "gryphon", "AdvancedGryphonIndex")
 GRYPHON = _rival("GR", "gryphon", "GryphonIndex")
 K_INDEX = _rival("k-index", "k_index", "KIndex", enumerates=True, events=2_000)
 PROPAGATION = _rival("Propagation", "propagation", "PropagationIndex")
-APP = _rival("APP", "app", "AppIndex", enumerates=True)
-SIFT = _rival("SIFT", "sift", "SiftByStepsIndex", enumerates=True)  # as published
-VECTORISED = _rival("SIFT, vectorised", "sift", "SiftIndex", enumerates=True)
+APP = _rival("APP", "counting", "AppIndex", enumerates=True)
+SIFT = _rival("SIFT", "counting", "SiftByStepsIndex", enumerates=True)  # as published
+VECTORISED = _rival("SIFT, vectorised", "counting", "SiftIndex", enumerates=True)
 
 EVERYBODY = (
     *(BE_TREE, AUTO, BATCH, ADVANCED_GRYPHON, K_INDEX),

@@ -21,9 +21,19 @@ from benchmarks.be_tree.contestants import (
     Kind,
 )
 from benchmarks.be_tree.sweep import QUERIES, Sweep
-from benchmarks.be_tree.workloads import ZIPF, Options, matching, synthetic, unvaried
-from benchmarks.claims import Growth, Order, Reduction
-from benchmarks.experiment import Claim
+from benchmarks.be_tree.workloads import (
+    ZIPF,
+    Options,
+    derived_names,
+    derived_texts,
+    matching,
+    names,
+    synthetic,
+    texts,
+    unvaried,
+)
+from benchmarks.harness.claims import Growth, Order, Reduction
+from benchmarks.harness.experiment import Claim
 
 SIZES = (10_000, 20_000, 50_000, 100_000)
 PROBABILITIES = (1, 10, 100, 300, 900)  # of 10,000
@@ -232,5 +242,52 @@ MACRO = (
             else None,
             ranking=None if level != "high" else (BE_TREE, ADVANCED_GRYPHON, GRYPHON, SCAN),
         )
+    ),
+)
+
+
+# Real names and texts: their number, and the matching probability (section 8.6.10).
+
+REAL = (
+    Sweep(
+        name="names",
+        title="BE-Tree paper: names of cities as 3-grams",
+        label="queries",
+        values=(10_000, 25_000, 50_000),
+        make=names,
+        kinds=EVERYBODY,
+        claims=(
+            order("section 8.8", EQUALITY_ONLY),
+            less("section 8.6.10", GRYPHON, 37),
+            less("section 8.6.10", PROPAGATION, 98),
+        ),
+        queries=None,
+    ),
+    Sweep(
+        name="texts",
+        title="BE-Tree paper: texts of 64 letters as 3-grams",
+        label="queries",
+        values=(4_000, 8_000, 16_000),
+        make=texts,
+        kinds=EVERYBODY,
+        claims=(
+            order("section 8.8", EQUALITY_ONLY),
+            less("section 8.6.10", GRYPHON, 51),
+            less("section 8.6.10", PROPAGATION, 99),
+        ),
+        queries=None,
+    ),
+    *(
+        Sweep(
+            name=f"{source}-matching-{level}",
+            title=f"BE-Tree paper: matching probability of {source}, {level} expressiveness",
+            label="of 10,000 queries match",
+            values=PROBABILITIES[1:],
+            make=make(matching, operators=level),
+            kinds=EVERYBODY,
+            claims=(order("section 8.8, as for synthetic data", IN_ORDER[False]),),
+        )
+        for source, make in (("names", derived_names), ("texts", derived_texts))
+        for level in ("low", "medium", "high")
     ),
 )

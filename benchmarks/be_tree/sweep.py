@@ -6,19 +6,49 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
+import numpy as np
 import pyarrow as pa
 
 from benchmarks.be_tree.contestants import AUTO, Kind
-from benchmarks.be_tree.enumeration import enumerated
-from benchmarks.experiment import Claim, Contestant, Experiment, Fact, Round, Unit
+from benchmarks.harness.experiment import Claim, Contestant, Experiment, Fact, Round, Unit
 from benchmarks.workloads import Conjunctions
-from benchmarks.workloads.bound import bound_queries
+from benchmarks.workloads.conjunctions import bound_queries
+from benchmarks.workloads.integer_events import refuses
 from headgate.errors import HeadgateError, shorten
 from headgate.matching import Index
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import encode_queries
+
+# How long the lists get of those who list a query under every value that it accepts.
+
+
+def enumerated(queries: Conjunctions) -> int:
+    """The entries in all lists, where values that no query tells apart are one.
+
+    Values that are listed count one by one, also where they are refused, which is too few.
+
+    >>> from benchmarks.workloads import begen
+    >>> [enumerated(begen(1_000, cardinality=n, seed=1)) // 1_000 for n in (10, 100, 10_000)]
+    [28, 72, 88]
+    """
+    found = int(np.diff(queries.listed.offsets).sum())
+    plain = np.ones(len(queries.attribute), np.bool_)
+    plain[queries.listed.predicate] = False
+    plain &= ~refuses(queries.operator)
+    order = np.argsort(queries.attribute, kind="stable")
+    attributes = np.arange(len(queries.stream.attributes) + 1)
+    ends = np.searchsorted(queries.attribute[order], attributes).tolist()
+    for start, stop in pairwise(ends):
+        own = order[start:stop]
+        low, after = queries.low[own], queries.high[own] + 1
+        cuts = np.unique(np.concatenate((low, after)))
+        regions = np.searchsorted(cuts, after) - np.searchsorted(cuts, low)
+        found += int(regions[plain[own]].sum())
+    return found
+
 
 QUERIES = 50_000  # where their number is not what varies
 MOST_ENTRIES = 150_000_000  # of lists
@@ -114,7 +144,7 @@ def built(
 
 def matching(kind: Kind, index: Index, events: pa.Table) -> Contestant:
     """An index that matches these events, or as many of them as are enough for it."""
-    from benchmarks.matchers import answers, indexed, total
+    from benchmarks.matching.matchers import answers, indexed, total
 
     match = indexed(index, events)
     count = min(kind.events or EVENTS, events.num_rows)

@@ -18,10 +18,10 @@ from benchmarks.workloads import (
     Conjunctions,
     begen,
     begen_of_names,
-    city_names,
-    city_texts,
+    list_city_texts,
     q_grams,
 )
+from examples.city_names.find import list_city_names
 
 ZIPF = 1.0
 PER_QUERY = 10_000  # a matching probability of 1 % is 100 in so many queries
@@ -79,9 +79,9 @@ def derived_texts(options: Options = unvaried, **fixed: Any) -> Make:
 
 @cache
 def every_name() -> list[str]:
-    return city_names(5_000)
+    return list_city_names(5_000)
 
 
 @cache
 def every_text() -> list[str]:
-    return city_texts(5_000)
+    return list_city_texts(5_000)

@@ -9,16 +9,71 @@ heuristic finds covered must be so.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from benchmarks.experiment import Contestant, Unit
+from benchmarks.harness.experiment import Contestant, Unit
 from benchmarks.implication.pairs import Pairs
-from benchmarks.implication.ready import Ready, Way
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.space import Boxes
+from headgate.implication.paper.complex_relaxation import match_hcr
+from headgate.implication.paper.exact_matching import (
+    match_em,
+    split_breadth_first,
+    split_depth_first,
+    split_mixed,
+)
+from headgate.implication.paper.matching import Method
+from headgate.implication.paper.part import ComparisonCounter, to_parts
+from headgate.implication.paper.simple_relaxation import match_hsr
+from headgate.implication.paper.stream_predicate import StreamPredicate
+from headgate.implication.space import Boxes, Space
+
+# A pair of predicates made ready for one of the paper's methods, to be matched once.
+
+MATCHERS: dict[Method, Callable[..., bool]] = {
+    "hsr": match_hsr,
+    "hcr": match_hcr,
+    "em-bfs": partial(match_em, strategy=split_breadth_first),
+    "em-dfs": partial(match_em, strategy=split_depth_first),
+    "em-mix": partial(match_em, strategy=split_mixed),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A method of the paper, with or without the quick check and an index."""
+
+    method: Method
+    index: str | None = None
+    quick_check: bool = True
+
+    @property
+    def name(self) -> str:
+        checked = "+QC" if self.quick_check else ""
+        return f"{self.method.upper()}{checked}" + (f", {self.index}" if self.index else "")
+
+    @property
+    def is_exact(self) -> bool:
+        return self.method.startswith("em")
+
+
+class Ready:
+    """The boxes in order of volume, their sides in order of length, and the index, are there."""
+
+    def __init__(self, space: Space, query: Boxes, stream: Boxes, way: Way) -> None:
+        self.tally = ComparisonCounter()
+        self.stream = StreamPredicate(space, stream, way.index)
+        self._way = way
+        self._query = to_parts(space.sort_by_volume(query))
+
+    def match(self) -> bool:
+        """Does the stream cover the query? Relaxes it, where it does not."""
+        run = MATCHERS[self._way.method]
+        return run(self.stream, self._query, self.tally, check_first=self._way.quick_check)
+
 
 PER_PAIR = Unit("ms of the processor per pair", "cost", 1e3)
 EXACT, COMPILED_HCR = "our exact method, compiled", "HCR, compiled"
@@ -76,7 +131,7 @@ class Tried:
                 left_out = f"it takes over {LIMIT:g} s for {len(pairs)} pairs"
             if left_out:
                 break
-        most = max(one.tally.most_parts for one in turns.ready)
+        most = max(one.tally.max_parts for one in turns.ready)
         turns.reset()
         return Tried(turns, tuple(verdicts), most, left_out)
 
@@ -104,7 +159,7 @@ def exact_verdicts(pairs: Pairs) -> Verdicts:
 
 def hcr_verdicts(pairs: Pairs) -> Verdicts:
     """By the kernel itself: `match_hcr` brings query boxes into order first, which they are."""
-    from headgate.implication.exact.growth import grow_each
+    from headgate.implication.exact.growth import grow_boxes
 
     starts, stops = pairs.space.positions
     counts = pairs.space.counts
@@ -112,7 +167,7 @@ def hcr_verdicts(pairs: Pairs) -> Verdicts:
 
     def covered(query: Boxes, stream: Boxes) -> bool:
         low, high = np.concatenate((stream.low, room)), np.concatenate((stream.high, room))
-        held, _ = grow_each(query.low, query.high, low, high, starts, stops, counts)
+        held, _ = grow_boxes(query.low, query.high, low, high, starts, stops, counts)
         return bool(held.all())
 
     return tuple(covered(query, stream) for query, stream in pairs)

@@ -10,18 +10,29 @@ circuit.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from statistics import mean
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from benchmarks.claims import Faster, Order, Trend
-from benchmarks.experiment import Claim, Contestant, Experiment, Look, Round, Unit
-from benchmarks.implication.claims import AcrossSizes, At, Pays
+from benchmarks.harness.claims import (
+    AcrossSizes,
+    AtSizes,
+    Faster,
+    NeverAbove,
+    Order,
+    PaysFrom,
+    Power,
+    SameCounts,
+    Trend,
+)
+from benchmarks.harness.experiment import Claim, Contestant, Experiment, Look, Round, Unit
+from benchmarks.implication.contestants import counted
 from benchmarks.workloads import box_events, covering_boxes
 from headgate.predicate import Predicate, disjunction
 from headgate.schema import Stream
@@ -93,19 +104,19 @@ def from_cells(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) 
     """Only what comes after the values have got their cells."""
     from headgate.events import from_rows
     from headgate.implication.evaluation import Evaluator
-    from headgate.implication.evaluation.by_boxes import ByBoxes
+    from headgate.implication.evaluation.by_boxes import BoxFilter
 
     evaluator = Evaluator.of(predicate, stream, **METHODS[name])
-    assert isinstance(evaluator.rows, ByBoxes)
-    cut, judge = evaluator.rows.cut, evaluator.rows.judge
-    batch = from_rows(rows, stream, columns=evaluator.used)
-    chunks = [(cells.copy(), stop - start) for cells, start, stop in cut.cells(batch)]
+    assert isinstance(evaluator.row_filter, BoxFilter)
+    cut, judge = evaluator.row_filter.grid, evaluator.row_filter.cell_filter
+    batch = from_rows(rows, stream, columns=evaluator.columns)
+    chunks = [(cells.copy(), stop - start) for cells, start, stop in cut.iter_cells(batch)]
     mask = np.empty(rows.num_rows, np.bool_)
 
     def run() -> None:
         at = 0
         for cells, size in chunks:
-            judge.judge(cells, mask[at : at + size])
+            judge.filter(cells, mask[at : at + size])
             at += size
 
     def answer() -> tuple[object, ...]:
@@ -163,20 +174,20 @@ def faster(source: str, name: str, times: float, says: str = "paper") -> Faster:
 
 
 GOALS = (
-    At(faster("goal at 10 %", BEST, 10, "goal"), (10,)),
-    At(faster("goal at 10 %, the tree", TREE_SHORT, 10, "goal"), (10,)),
-    At(faster("goal at 75 %", BEST, 1.5, "goal"), (75,)),
-    At(faster("goal at 75 %, the tree", TREE_SHORT, 1.5, "goal"), (75,)),
+    AtSizes(faster("goal at 10 %", BEST, 10, "goal"), (10,)),
+    AtSizes(faster("goal at 10 %, the tree", TREE_SHORT, 10, "goal"), (10,)),
+    AtSizes(faster("goal at 75 %", BEST, 1.5, "goal"), (75,)),
+    AtSizes(faster("goal at 75 %, the tree", TREE_SHORT, 1.5, "goal"), (75,)),
 )
 SELECTIVITIES = (1, 10, 25, 50, 75, 100)
 BY_SELECTIVITY = (
     Trend("Figure 18, index-based", TREE, "falls"),
     Trend("Figure 18, standard", STANDARD, "rises"),
-    At(Order("Figure 18, standard before index-based", (STANDARD, TREE)), (75, 100)),
-    At(
+    AtSizes(Order("Figure 18, standard before index-based", (STANDARD, TREE)), (75, 100)),
+    AtSizes(
         Order("Figure 18, short circuit before standard", (TREE_SHORT, STANDARD)), SELECTIVITIES[:5]
     ),
-    At(Order("Figure 18, standard before short circuit", (STANDARD, TREE_SHORT)), (100,)),
+    AtSizes(Order("Figure 18, standard before short circuit", (STANDARD, TREE_SHORT)), (100,)),
     *GOALS,
 )
 
@@ -223,7 +234,7 @@ EVALUATION = (
         "boxes",
         (4, 10, 16, 32, 100, 300, 1_000, 5_000),
         (
-            At(
+            AtSizes(
                 Order("Figure 17, index-based before standard", (TREE, STANDARD)),
                 (10, 100, 1_000, 5_000),
             ),
@@ -232,11 +243,11 @@ EVALUATION = (
             AcrossSizes(
                 "Figure 17, index at 5,000 before standard at 10", TREE, 5_000, STANDARD, 10
             ),
-            Pays("from where on the tree pays", TREE_SHORT, STANDARD),
-            Pays("from where on bitmaps pay", BEST, STANDARD),
-            Pays("from where on bitmaps pay against the vectorised", BEST, VECTORISED),
-            Pays("from where on the R*-tree pays", R_STAR, STANDARD),
-            Pays("from where on the R-tree pays", R_TREE, STANDARD),
+            PaysFrom("from where on the tree pays", TREE_SHORT, STANDARD),
+            PaysFrom("from where on bitmaps pay", BEST, STANDARD),
+            PaysFrom("from where on bitmaps pay against the vectorised", BEST, VECTORISED),
+            PaysFrom("from where on the R*-tree pays", R_STAR, STANDARD),
+            PaysFrom("from where on the R-tree pays", R_TREE, STANDARD),
         ),
     ),
     evaluation(
@@ -260,4 +271,83 @@ EVALUATION = (
     table_8(10, 6, 10, 10, kernels=True),
     table_8(75, 0.74, 1.5, 1.5),
     table_8(75, 0.74, 1.5, 1.5, kernels=True),
+)
+
+
+# Comparisons of standard evaluation against the number of boxes (Table 5), for one row.
+#
+# Algorithm 13 counted in plain Python: boxes in order, and sides in order, until one fails. In
+# the best case the first box has one side and holds the row; in the worst one every box has sides
+# in all dimensions, of which the last fails. Stored are the sides and the values of the row
+# (Table 6).
+
+BEST_CASE, RANDOM, WORST, BOUND = "best case", "random boxes, mean", "worst case", "bound, n · d"
+DIMENSIONS = 3
+SCANNED_ROWS, MIN_SCANNED_ROWS = 500, 20
+
+Side = tuple[int, float, float]  # the dimension, the least and the greatest value
+
+
+def comparisons(boxes: Sequence[Sequence[Side]], row: Sequence[float]) -> int:
+    """How many values are compared with an interval to evaluate a row.
+
+    >>> comparisons([[(0, 5, 9)], [(0, 1, 3), (1, 1, 3)], [(0, 1, 4)]], [2, 7])
+    4
+    """
+    count = 0
+    for box in boxes:
+        inside = True
+        for dimension, low, high in box:
+            count += 1
+            inside = low <= row[dimension] <= high
+            if not inside:
+                break
+        if inside:
+            break
+    return count
+
+
+def worst(count: int) -> list[list[Side]]:
+    first = [(k, 0.0, 10.0) for k in range(DIMENSIONS - 1)]
+    return [[*first, (DIMENSIONS - 1, 10.0 + i, 20.0 + i)] for i in range(count)]
+
+
+def random_mean(count: int, rows: int, seed: int) -> float:
+    found = list(covering_boxes(count, attributes=DIMENSIONS, seed=seed).ranges())
+    table = Boxed(dimensions=DIMENSIONS).rows(rows, seed)
+    columns = [np.asarray(column).tolist() for column in table.columns]
+    return mean(comparisons(found, row) for row in zip(*columns, strict=True))
+
+
+@contextmanager
+def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
+    row = [5.0] * DIMENSIONS
+    best: list[list[Side]] = [[(0, 0.0, 10.0)] for _ in range(size)]
+    counts = {
+        BEST_CASE: comparisons(best, row),
+        RANDOM: random_mean(size, max(MIN_SCANNED_ROWS, round(SCANNED_ROWS * scale)), seed),
+        WORST: comparisons(worst(size), row),
+        BOUND: size * DIMENSIONS,
+    }
+    least, most = (sum(map(len, boxes)) + DIMENSIONS for boxes in (best, worst(size)))
+    stored = f"{least:,} in the best case, {most:,} in the worst"
+    contestants = tuple(counted(name, count) for name, count in counts.items())
+    yield Round(size, contestants, lambda: {f"at {size:,}, sides and values stored": stored})
+
+
+SCANNED = Experiment(
+    name="evaluation-growth",
+    title="Stream sharing: comparisons of standard evaluation, 3 dimensions",
+    sizes=(10, 100, 1_000, 5_000),
+    size_label="boxes",
+    unit=Unit("comparisons per row", "cost", 1.0, counted=True),
+    baseline="",
+    prepare=_prepare,
+    repeats=1,
+    claims=(
+        SameCounts("Table 5, worst case", WORST, BOUND),
+        NeverAbove("Table 5, random boxes", RANDOM, BOUND),
+        Power("Table 5, average case", RANDOM, 1),
+        Power("Table 5, best case", BEST_CASE, 0),
+    ),
 )

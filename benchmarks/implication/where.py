@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.claims import Faster
-from benchmarks.experiment import Answer, Contestant, Experiment, Round, Unit
+from benchmarks.harness.claims import Faster
+from benchmarks.harness.experiment import Answer, Contestant, Experiment, Round, Unit
 from benchmarks.implication.evaluation import Boxed
-from benchmarks.scan import with_numbers
+from benchmarks.matching.scan import with_numbers
 from headgate.errors import UsageError
 from headgate.predicate import Predicate
 from headgate.schema import Stream

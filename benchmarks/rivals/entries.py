@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headgate.jit import kernel
-from headgate.matching.keyed.code_book import CodeBook, Codes, code_book
+from benchmarks.rivals.kernels.entries import has_repeated_column
+from headgate.matching.encoding.code_book import CodeBook, Codes, code_book
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries
 from headgate.snapshot.arrays.atoms import WITHIN
@@ -57,7 +57,7 @@ class Entries(NamedTuple):
         """Does the predicate accept all codes from its least to its greatest?"""
         return np.asarray(np.diff(self.interval) == 1)
 
-    def spelt_out(self, chosen: Mask) -> tuple[Numbers, Codes]:
+    def list_intervals(self, chosen: Mask) -> tuple[Numbers, Codes]:
         """The intervals of the predicates that are chosen, by entry and predicate.
 
         Entry e has those from `start[e]` to `start[e + 1]`: column, low and high.
@@ -75,7 +75,7 @@ class Entries(NamedTuple):
         return ~self.is_hull[self.atom]
 
     @property
-    def asked(self) -> Numbers:
+    def predicate_counts(self) -> Numbers:
         """How many predicates there are on each column."""
         return np.bincount(self.column[self.atom], minlength=len(self.greatest))
 
@@ -87,7 +87,7 @@ class Entries(NamedTuple):
 
     def present(self) -> Shares:
         """How often an event is taken to have each attribute: as often as queries ask for it."""
-        return np.minimum(self.asked / max(1, len(self)), 1.0)
+        return np.minimum(self.predicate_counts / max(1, len(self)), 1.0)
 
     def likelihood(self) -> Shares:
         """How often each predicate is taken to be TRUE: its values are taken to be even."""
@@ -103,14 +103,14 @@ def are_conjunctions(encoded: EncodedQueries) -> bool:
     start, atom = _predicates(encoded)
     sizes = np.diff(start)
     ends = trees.program[trees.offsets[1:] - 1]
-    alone = (np.diff(trees.offsets) == 1) & (sizes == 1)
-    together = (np.diff(trees.offsets) == sizes + 1) & (ends == AND - 2 * sizes)
-    return bool((alone | together).all()) and not repeats(
+    is_single = (np.diff(trees.offsets) == 1) & (sizes == 1)
+    is_and = (np.diff(trees.offsets) == sizes + 1) & (ends == AND - 2 * sizes)
+    return bool((is_single | is_and).all()) and not has_repeated_column(
         start, atom, np.array(atoms.column), int(atoms.column.max(initial=0)) + 1
     )
 
 
-def entries_of(encoded: EncodedQueries, schema: Schema) -> tuple[CodeBook, Entries]:
+def make_entries(encoded: EncodedQueries, schema: Schema) -> tuple[CodeBook, Entries]:
     """An entry for each of the queries, which `are_conjunctions`."""
     book, intervals = code_book(encoded.atoms, schema)
     greatest = np.array([regions.greatest for regions in book.regions], np.int64)
@@ -129,16 +129,3 @@ def _predicates(encoded: EncodedQueries) -> tuple[Numbers, Codes]:
     offsets, program = encoded.trees.offsets, encoded.trees.program
     predicates = program >= 0
     return np.concatenate(([0], np.cumsum(predicates)))[offsets], program[predicates]
-
-
-@kernel
-def repeats(start, atom, column, columns):
-    """Has an entry two predicates on one column?"""
-    last = np.full(columns, -1, np.int64)
-    for e in range(len(start) - 1):
-        for k in range(start[e], start[e + 1]):
-            c = column[atom[k]]
-            if last[c] == e:
-                return True
-            last[c] = e
-    return False

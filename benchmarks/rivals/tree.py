@@ -42,7 +42,7 @@ class Tree(NamedTuple):
     tail: Any
 
 
-def tree_of(entries: Entries, label: Numbers, column: Numbers) -> Tree:
+def build_tree(entries: Entries, label: Numbers, column: Numbers) -> Tree:
     """The tree over the predicates `label`, an ascending number for each of the entries'.
 
     Labels ascend in the order in which attributes are tested; `column` is the column of each label.
@@ -68,21 +68,23 @@ def tree_of(entries: Entries, label: Numbers, column: Numbers) -> Tree:
         child = np.empty(len(keys), np.int64)
         first, count = first + count, int(shared.sum())
         child[shared] = first + np.arange(count)
-        alone = ~shared[member]
-        child[member[alone]] = -1 - inside[alone]
+        is_lone = ~shared[member]
+        child[member[is_lone]] = -1 - inside[is_lone]
         parents.append(keys // len(column))
         labels.append(keys % len(column))
         children.append(child)
-        inside, node = inside[~alone], child[member[~alone]]
-    parent, child = _joined(parents), _joined(children)
-    about = column[_joined(labels)]
-    heads = np.flatnonzero(_changes(parent) | _changes(about))
-    last = np.argsort(_joined(ended_at), kind="stable")
+        inside, node = inside[~is_lone], child[member[~is_lone]]
+    parent, child = _concatenate(parents), _concatenate(children)
+    about = column[_concatenate(labels)]
+    heads = np.flatnonzero(_find_changes(parent) | _find_changes(about))
+    last = np.argsort(_concatenate(ended_at), kind="stable")
     lone, entry = child < 0, np.where(child < 0, -1 - child, 0)
     lengths = np.where(lone, (stop - at)[entry], 0)
     rest = np.concatenate(([0], np.cumsum(lengths)))
     tail = path[ranges(at[entry[lone]], stop[entry[lone]])]
-    groups, ends = (_starts(at, first + count) for at in (parent[heads], _joined(ended_at)))
+    groups, ends = (
+        _count_starts(at, first + count) for at in (parent[heads], _concatenate(ended_at))
+    )
     ahead = np.full(len(child), len(entries.greatest), np.int32)
     ahead[lengths > 0] = column[tail[rest[:-1][lengths > 0]]]
     single = (np.diff(groups) == 1) & (np.diff(ends) == 0)
@@ -91,10 +93,10 @@ def tree_of(entries: Entries, label: Numbers, column: Numbers) -> Tree:
     return Tree(
         groups=groups,
         ends=ends,
-        ended=_joined(ended)[last],
+        ended=_concatenate(ended)[last],
         column=about[heads].astype(np.int32),
         edges=np.append(heads, len(parent)),
-        label=_joined(labels),
+        label=_concatenate(labels),
         child=child,
         ahead=ahead,
         rest=rest,
@@ -133,23 +135,23 @@ def _rows(*columns: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
     return rows
 
 
-def no_codes(entries: Entries) -> npt.NDArray[np.int32]:
+def make_empty_codes(entries: Entries) -> npt.NDArray[np.int32]:
     """Room for the codes of an event, by column, which has what stands for no attribute."""
     codes = np.zeros(len(entries.greatest) + 1, np.int32)
     codes[-1] = 1
     return codes
 
 
-def _changes(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _find_changes(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Where a value is not the one before it; the first is new."""
     new = np.ones(len(values), np.bool_)
     new[1:] = values[1:] != values[:-1]
     return new
 
 
-def _starts(owners: Numbers, count: int) -> Numbers:
+def _count_starts(owners: Numbers, count: int) -> Numbers:
     return np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=count))))
 
 
-def _joined(parts: list[npt.NDArray[Any]]) -> Numbers:
+def _concatenate(parts: list[npt.NDArray[Any]]) -> Numbers:
     return np.concatenate([np.empty(0, np.int64), *parts])

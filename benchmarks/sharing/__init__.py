@@ -12,10 +12,9 @@
 
 from __future__ import annotations
 
-from benchmarks.experiment import Experiment
-from benchmarks.sharing.distance import DISTANCE
-from benchmarks.sharing.orders import ORDERS
+from benchmarks.harness.report import Family
+from benchmarks.sharing.orders import DISTANCE, ORDERS
 from benchmarks.sharing.scale import SCALE
 from benchmarks.sharing.traffic import TRAFFIC
 
-SHARING: tuple[Experiment, ...] = (*TRAFFIC, ORDERS, DISTANCE, SCALE)
+SHARING = Family("Streams shared in a network", (*TRAFFIC, ORDERS, DISTANCE, SCALE))

@@ -7,17 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
 
 import numpy as np
 
-from benchmarks.experiment import Contestant, Experiment, Round
-from benchmarks.sharing.claims import LessSpread
-from benchmarks.sharing.plans import NODES, SHARE, WIDEN, planned, workload
-from benchmarks.sharing.traffic import MOVED, OVERLAP, QUERIES, by_interests
+from benchmarks.harness.claims import LessSpread
+from benchmarks.harness.experiment import Contestant, Experiment, Look, Round, Unit
+from benchmarks.sharing.traffic import (
+    BY_NAME,
+    FILTER,
+    MOVED,
+    NODES,
+    OVERLAP,
+    QUERIES,
+    SHARE,
+    SHIP,
+    WIDEN,
+    by_interests,
+    planned,
+    workload,
+)
 from headgate.queries import Query
-from headgate.sharing.planner import Planner, costs
-from headgate.sharing.rearrange import rearranged
+from headgate.sharing.optimum import MAX_OPTIMUM_QUERIES, compute_optimum
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.planning import rearrange_plan
 
 ORDERED = 20
 REARRANGED = "widen, then rearranged"
@@ -35,7 +49,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
 
         def run() -> float:
             order = np.random.default_rng([seed, next(orders)]).permutation(len(work.queries))
-            return costs(plan([work.queries[i] for i in order]))[0]
+            return compute_costs(plan([work.queries[i] for i in order]))[0]
 
         return Contestant(name, 1, answer=lambda: (len(work.queries),), run=run)
 
@@ -46,7 +60,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         size,
         (
             *(contestant(name, by(name)) for name in (SHARE, WIDEN)),
-            contestant(REARRANGED, lambda queries: rearranged(planned(work, WIDEN, queries))),
+            contestant(REARRANGED, lambda queries: rearrange_plan(planned(work, WIDEN, queries))),
         ),
     )
     workload.cache_clear()
@@ -65,4 +79,64 @@ ORDERS = Experiment(
         LessSpread("a third of the spread, widening", WIDEN, SHARE, THIRD),
         LessSpread("a third of the spread, rearranged", REARRANGED, SHARE, THIRD),
     ),
+)
+
+
+# Small networks, in which the least that is possible can be found: how far are plans from it?
+#
+# Each turn is another network of eight super-peers. Costs are traffic and load, as the planner
+# weighs them, without what the links of thin peers carry, which nobody can change.
+
+SMALL = 8
+TIMES = Unit("times the least cost", "cost", 1.0, counted=True)
+
+
+@cache
+def least(queries: int, seed: int) -> float:
+    work = workload(SMALL, queries, seed=seed)
+    found = planned(work, WIDEN)
+    best = compute_optimum(work.network, list(found.published.values()), work.queries)
+    return best - _fixed(found)
+
+
+def above_fixed(planner: Planner) -> float:
+    traffic, read = compute_costs(planner)
+    return traffic + planner.load_cost * read - _fixed(planner)
+
+
+def _fixed(planner: Planner) -> float:
+    """What the links of thin peers carry, whatever the plan."""
+    links = zip(planner.network.links, planner.routes.used, strict=True)
+    nodes = planner.network.nodes
+    return sum(link.cost * used for link, used in links if any(nodes[n].is_thin for n in link.ends))
+
+
+@contextmanager
+def _prepare_distance(size: int, scale: float, seed: int) -> Iterator[Round]:  # noqa: ARG001
+    def contestant(name: str) -> Contestant:
+        seeds = count(seed)
+
+        def run() -> float:
+            number = next(seeds)
+            work = workload(SMALL, size, seed=number)
+            found = planned(work, WIDEN if name == REARRANGED else name)
+            reached = above_fixed(rearrange_plan(found) if name == REARRANGED else found)
+            return reached / least(size, number)
+
+        return Contestant(name, 1, answer=lambda: (size,), run=run)
+
+    names = (*(name for name in BY_NAME if name != SHIP), REARRANGED)
+    yield Round(size, tuple(map(contestant, names)))
+
+
+DISTANCE = Experiment(
+    name="sharing-optimum",
+    title=f"Distance from the optimum: {SMALL} nodes, 50% overlap",
+    sizes=(2, 4, 6, MAX_OPTIMUM_QUERIES),
+    size_label="queries",
+    unit=TIMES,
+    baseline=FILTER,
+    prepare=_prepare_distance,
+    repeats=20,
+    look=Look(linear=True),
 )

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from benchmarks.experiment import Contestant, Experiment, Fact, Round, Unit
-from benchmarks.sharing.claims import AtMost
-from benchmarks.sharing.plans import WIDEN, empty
+from benchmarks.harness.claims import AtMost
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Round, Unit
+from benchmarks.sharing.traffic import WIDEN, empty
 from benchmarks.workloads import NetworkedQueries, networked_queries
 from headgate.sharing.planner import Planner
 
@@ -74,7 +74,7 @@ def _register(planner: Planner, work: NetworkedQueries, first: int, end: int) ->
 
 def _leave(planner: Planner, work: NetworkedQueries, first: int, end: int | None = None) -> None:
     for query, _ in work.queries[first:end]:
-        planner.leave(query.id)
+        planner.unregister(query.id)
 
 
 SCALE = Experiment(

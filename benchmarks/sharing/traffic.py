@@ -6,17 +6,57 @@ counted, too, though the same moves there by every strategy that filters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import count
 
-from benchmarks.experiment import Contestant, Experiment, Look, Prepare, Round, Unit
-from benchmarks.sharing.claims import PartOf
-from benchmarks.sharing.plans import BY_NAME, FILTER, HCR, NODES, WIDEN, planned, workload
-from benchmarks.workloads import NetworkedQueries
-from headgate.sharing.planner import costs
+from benchmarks.harness.claims import AtSizes, PartOf
+from benchmarks.harness.experiment import Contestant, Experiment, Look, Prepare, Round, Unit
+from benchmarks.workloads import READINGS, SOURCE, NetworkedQueries, networked_queries
+from headgate.queries import Query
+from headgate.sharing.decisions import Method, Strategy
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.sampled_stream import PublishedStream, SampledStream
+
+# The strategies that are compared, and the plan that each comes to.
+
+SHIP, FILTER, SHARE = "ship everything", "filter for each query", "share"
+WIDEN, HSR, HCR = "share and widen", "widen by HSR", "widen by HCR"
+BY_NAME: dict[str, tuple[Strategy, Method]] = {
+    SHIP: ("ship", "exact"),
+    FILTER: ("filter", "exact"),
+    SHARE: ("share", "exact"),
+    WIDEN: ("widen", "exact"),
+    HSR: ("widen", "hsr"),
+    HCR: ("widen", "hcr"),
+}
+RATE = 1_000.0  # rows a second
+NODES = 50
+KEPT = 8  # workloads
+
+workload = lru_cache(KEPT)(networked_queries)
+
+
+def empty(work: NetworkedQueries, name: str) -> Planner:
+    """A planner by one of the strategies, before any query."""
+    strategy, method = BY_NAME[name]
+    streams = [PublishedStream(SampledStream(READINGS, RATE, work.sample), SOURCE)]
+    return Planner(work.network, streams, strategy=strategy, method=method)
+
+
+def planned(
+    work: NetworkedQueries, name: str, queries: Sequence[tuple[Query, str]] | None = None
+) -> Planner:
+    """With all queries registered, in the order of the workload or in another."""
+    found = empty(work, name)
+    for query, target in work.queries if queries is None else queries:
+        found.register(query, target)
+    return found
+
 
 QUERIES = 500
+HALF = PartOf("half of what filtering moves", WIDEN, FILTER, 0.5)
 OVERLAP = 0.5
 SEEDS = 5
 MOVED = Unit("MB per second and hop", "cost", 1e-6, counted=True)
@@ -32,7 +72,7 @@ def prepared(make: Make) -> Prepare:
             seeds = count(seed)
 
             def run() -> float:
-                return costs(planned(make(size, scale, next(seeds)), name))[0]
+                return compute_costs(planned(make(size, scale, next(seeds)), name))[0]
 
             queries = len(make(size, scale, seed).queries)
             return Contestant(name, 1, answer=lambda: (queries,), run=run)
@@ -67,7 +107,7 @@ TRAFFIC = (
         baseline=FILTER,
         prepare=prepared(by_queries),
         repeats=SEEDS,
-        claims=(PartOf("half of what filtering moves", WIDEN, FILTER, 0.5, (QUERIES,)),),
+        claims=(AtSizes(HALF, (QUERIES,)),),
     ),
     Experiment(
         name="sharing-overlap",
@@ -78,7 +118,7 @@ TRAFFIC = (
         baseline=FILTER,
         prepare=prepared(by_overlap),
         repeats=SEEDS,
-        claims=(PartOf("half of what filtering moves", WIDEN, FILTER, 0.5),),
+        claims=(HALF,),
         look=Look(linear=True),
     ),
     Experiment(
@@ -90,6 +130,6 @@ TRAFFIC = (
         baseline=FILTER,
         prepare=prepared(by_interests),
         repeats=SEEDS,
-        claims=(PartOf("half of what filtering moves", WIDEN, FILTER, 0.5),),
+        claims=(HALF,),
     ),
 )

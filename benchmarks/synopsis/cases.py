@@ -46,11 +46,11 @@ class Case:
     def select(self) -> str:
         return f"{self._outputs} FROM S, T WHERE {self.where}{self._grouped}"
 
-    def query(self) -> tuple[Query, Schema]:
+    def query(self) -> Query:
         script = Script(Schema())
         *_, query = script.read(f"{STREAMS} CREATE QUERY {self.name} AS {self.select}")
         assert isinstance(query, Query), query
-        return query, script.schema
+        return query
 
     @property
     def of_joined(self) -> str:

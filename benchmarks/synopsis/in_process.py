@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.experiment import Answer, Contestant, Experiment, Round, Unit
+from benchmarks.harness.claims import AtLeast
+from benchmarks.harness.experiment import Answer, Contestant, Experiment, Round, Unit
 from benchmarks.synopsis.cases import CASES
-from benchmarks.synopsis.claims import AtLeast
 
 RUN, BY_HAND, ROW_BY_ROW = "Run.push", "NumPy, by hand", "row by row"
 TUPLES = 4_000_000  # in a turn
@@ -75,7 +75,7 @@ def _contestant(
 def _run() -> Push:
     from headgate.stateful.runtime.run import Run
 
-    run = Run(*CASES[0].query())
+    run = Run(CASES[0].query())
 
     def push(stream: str, table: pa.Table) -> dict[int, int]:
         found = run.push(stream, table)
@@ -101,7 +101,7 @@ def _by_hand() -> Push:
 def _row_by_row() -> Push:
     from headgate.stateful.analysis.synopses.plain import PlainRun
 
-    run = PlainRun(*CASES[0].query())
+    run = PlainRun(CASES[0].query())
     given: dict[int, int] = {}
 
     def push(stream: str, table: pa.Table) -> dict[int, int]:

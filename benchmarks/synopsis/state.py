@@ -15,11 +15,10 @@ from functools import lru_cache, partial
 from itertools import product
 from typing import Any
 
-from benchmarks.experiment import Contestant, Experiment, Fact, Look, Round, Unit
+from benchmarks.harness.claims import Flat, Linear
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Look, Round, Unit
 from benchmarks.synopsis.cases import CASES, Case
-from benchmarks.synopsis.claims import Flat, Linear
-from benchmarks.synopsis.paced import Paced
-from benchmarks.synopsis.sides import OURS, SIDES, THEIRS, differences, session
+from benchmarks.synopsis.sides import OURS, SIDES, THEIRS, Paced, differences, session
 
 BATCHES = (10, 30, 100, 300, 1_000)
 ROWS = 10  # of each stream in a batch
@@ -69,7 +68,7 @@ def _ours(spark: Any, case: Case, live: Paced) -> State:
     stored = reader.option("batchId", live.batches - 1).load(str(live.checkpoint))
     parts = {row.user_map_key.number: row.user_map_value.content for row in stored.collect()}
     state = b"".join(bytes(parts[number]) for number in sorted(parts))
-    run = Run(*case.query())
+    run = Run(case.query())
     run.restore(state)
     return State(len(state), run.stored.values)
 
@@ -132,7 +131,7 @@ def _facts(found: Mapping[tuple[str, str], Trace], size: int) -> Mapping[str, Fa
 
 
 STATE = Experiment(
-    name="synopsis",
+    name="synopsis-state",
     title="State of bounded queries on Spark, by micro-batches",
     sizes=BATCHES,
     size_label="micro-batches",

@@ -12,12 +12,10 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from time import monotonic
 
-from benchmarks.claims import Faster
-from benchmarks.experiment import Contestant, Experiment, Fact, Prepare, Round, Unit
+from benchmarks.harness.claims import Faster, Steady
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Prepare, Round, Unit
 from benchmarks.synopsis.cases import CASES, Case
-from benchmarks.synopsis.claims import Steady
-from benchmarks.synopsis.paced import Paced
-from benchmarks.synopsis.sides import OURS, SIDES, THEIRS, differences, session
+from benchmarks.synopsis.sides import OURS, SIDES, THEIRS, Paced, differences, session
 
 # events before, and in a batch
 LARGE = {2_000_000: 2_000_000, 4_000_000: 2_000_000, 8_000_000: 2_000_000}

@@ -13,26 +13,21 @@
 | `disjunctions`    | ORs of random boxes on few values, as in the stream-sharing paper            |
 | `pattern_rules`   | twenty text patterns each, as rules have that look for attacks in logs       |
 | `mixed`           | ANDs, ORs and NOTs of everything that WHERE has                              |
-| `flights`         | what people might want to know about flights, with real flights              |
 | `real_selections` | fifty that describe some rows of real data, as in the ASC paper              |
 | `networks`        | boxes that overlap by so much, wanted by the peers of a random network       |
 
-`rules`, `q_grams`, `disjunctions`, `flights` and the two selections leave it to chance, more or
+`rules`, `q_grams`, `disjunctions` and the two selections leave it to chance, more or
 less, how often an event matches; all others come with events that match as often as was asked for.
 """
 
-from benchmarks.workloads.begen import begen
-from benchmarks.workloads.begen_of_names import begen_of_names
-from benchmarks.workloads.boxes import Boxes, box_events, boxes
-from benchmarks.workloads.city_names import city_names, city_texts
+from benchmarks.workloads.begen import begen, begen_of_names
+from benchmarks.workloads.boxes import Boxes, box_events, boxes, covering_boxes
+from benchmarks.workloads.city_names import list_city_texts
 from benchmarks.workloads.conjunctions import Conjunctions
-from benchmarks.workloads.covering_boxes import covering_boxes
 from benchmarks.workloads.disjunctions import DisjunctionSpec, disjunctions, in_one_space
-from benchmarks.workloads.flights import flight_lines, flight_queries, flights
 from benchmarks.workloads.integer_events import IntegerEvents
 from benchmarks.workloads.mixed import Mixed, mixed, mixed_events
 from benchmarks.workloads.networks import READINGS, SOURCE, NetworkedQueries, networked_queries
-from benchmarks.workloads.nsl_kdd import nsl_kdd
 from benchmarks.workloads.pattern_rules import PatternRules, pattern_rules
 from benchmarks.workloads.q_grams import gram_events, q_grams
 from benchmarks.workloads.range_queries import range_queries
@@ -40,15 +35,16 @@ from benchmarks.workloads.real_selections import (
     RealSelections,
     connection_selections,
     flight_selections,
+    nsl_kdd,
 )
-from benchmarks.workloads.region_deviation import region_deviation
 from benchmarks.workloads.rules import rule_stream, where_clauses
-from benchmarks.workloads.selection_tuples import skewed_tuples, uniform_tuples
-from benchmarks.workloads.selection_usage import SelectionSpec
+from benchmarks.workloads.selection_ranges import SelectionSpec, region_deviation
 from benchmarks.workloads.selections import (
     LARGE_SELECTIONS,
     SELECTION_SETS,
     selection_queries,
+    skewed_tuples,
+    uniform_tuples,
 )
 
 __all__ = [
@@ -69,17 +65,13 @@ __all__ = [
     "begen_of_names",
     "box_events",
     "boxes",
-    "city_names",
-    "city_texts",
     "connection_selections",
     "covering_boxes",
     "disjunctions",
-    "flight_lines",
-    "flight_queries",
     "flight_selections",
-    "flights",
     "gram_events",
     "in_one_space",
+    "list_city_texts",
     "mixed",
     "mixed_events",
     "networked_queries",

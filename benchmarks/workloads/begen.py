@@ -25,18 +25,27 @@ Where we deviate, or the paper leaves it open:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.workloads.base_expressions import Bases, Space, base_expressions, events_of
 from benchmarks.workloads.conjunctions import Conjunctions, Listed
-from benchmarks.workloads.derivation import Derived, Rules, derive, joined
-from benchmarks.workloads.integer_events import ABSENT, Numbers, integer_stream
-from benchmarks.workloads.operators import (
+from benchmarks.workloads.derivation import (
+    Bases,
+    Derived,
+    Rules,
+    Space,
+    base_expressions,
+    derive,
+    events_of,
+    joined,
+)
+from benchmarks.workloads.integer_events import (
     ABOVE,
+    ABSENT,
     AT_LEAST,
     AT_MOST,
     BELOW,
@@ -44,8 +53,13 @@ from benchmarks.workloads.operators import (
     IN,
     NOT_IN,
     UNEQUAL,
+    IntegerEvents,
+    Numbers,
+    integer_stream,
     refuses,
 )
+from benchmarks.workloads.q_grams import PAIRS, Indices, gram_events, gram_stream
+from examples.city_names.find import LETTERS
 from headgate.errors import UsageError
 
 Level = Literal["ranges", "minimum", "low", "medium", "high"]
@@ -210,3 +224,109 @@ def _hits(query: Conjunctions, columns: Numbers) -> int:
 
 def _offsets(sizes: npt.NDArray[np.int64] | npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+
+
+# Events that are expressions themselves (section 8.6.11 of the BE-Tree paper).
+
+
+def event_expressions(
+    queries: Conjunctions,
+    count: int,
+    *,
+    equality: float = 0.3,
+    range_size: float = 0.12,
+    seed: int,
+) -> Conjunctions:
+    """Events of these queries that are less certain: `=` stays as it is, or turns into BETWEEN.
+
+    Every range holds the value that the event had, so that it meets every query that the event
+    satisfied; and it meets more than those.
+
+    >>> from benchmarks.workloads import begen
+    >>> queries = begen(10, attributes=3, predicates=2, seed=1)
+    >>> next(event_expressions(queries, 1, seed=1).where_clauses())
+    'a13 BETWEEN 43 AND 47 AND a193 BETWEEN 1 AND 1 AND a309 BETWEEN 20 AND 24'
+    """
+    events = queries.events(count, seed=seed)
+    rules = Rules(queries.cardinality, equality, range_size, (BETWEEN,))
+    random = np.random.default_rng([seed, 2])
+    found = derive(np.diff(events.offsets), events.attribute, events.value, rules, random)
+    nothing = np.empty(0, np.int64)
+    return Conjunctions(
+        stream=queries.stream,
+        cardinality=queries.cardinality,
+        offsets=events.offsets,
+        attribute=found.attribute,
+        operator=found.operator,
+        low=found.low,
+        high=found.high,
+        listed=Listed(nothing, np.zeros(1, np.int64), found.values),
+        draw_events=queries.draw_events,
+    )
+
+
+# BEGen on real names: queries derived from the q-grams of names (section 8.2.2, Table V).
+#
+# A base expression is a name: `pair = letter` for some of its pairs of letters. All else is as in
+# `begen`: queries keep some of these predicates and turn part of those into ranges or sets,
+# events are base expressions themselves, and their number makes the matching probability.
+#
+# Base expressions have as many attributes as each other, so only names with so many are taken,
+# and of these as many pairs, at random.
+
+
+def begen_of_names(
+    names: Sequence[str],
+    count: int,
+    *,
+    predicates: float = 6,
+    fewest: int = 3,
+    attributes: int = 10,
+    operators: Level = "medium",
+    equality: float = 0.3,
+    range_size: float = 0.12,
+    matching: float = 0.01,
+    seed: int,
+) -> Conjunctions:
+    """`count` queries, each of which one of their events satisfies with probability `matching`.
+
+    >>> names = "Ouagadougou", "Tegucigalpa"
+    >>> queries = begen_of_names(names, 10, predicates=4, attributes=7, matching=0.5, seed=1)
+    >>> next(queries.where_clauses())
+    'g_ig > -1 AND g_lp <= 6 AND g_te < 8'
+    """
+    shape = Shape(predicates, fewest, attributes, extra=0)
+    space = Space(PAIRS, len(LETTERS), zipf=0.0)
+    rules = Rules(len(LETTERS), equality, range_size, EXPRESSIVENESS[operators])
+    check(shape, space, matching)
+    events = gram_events(names)
+    enough = np.flatnonzero(np.diff(events.offsets) >= attributes)
+    if len(enough) == 0:
+        raise UsageError(f"no name has {attributes} different pairs of letters; ask for fewer")
+    random = np.random.default_rng([seed, 0])
+    found = _OfNames(shape, space, rules, random, events, enough).run(count, matching)
+
+    def draw(count: int, random: Random) -> IntegerEvents:
+        return replace(found.draw_events(count, random), stream=gram_stream())
+
+    return replace(found, stream=gram_stream(), draw_events=draw)
+
+
+@dataclass(frozen=True)
+class _OfNames(Generator):
+    """Base expressions are of these events, each of which has enough attributes."""
+
+    names: IntegerEvents
+    enough: Indices
+
+    def bases(self, count: int) -> Bases:
+        """Different names, as long as there are enough of them."""
+        several = -(-count // len(self.enough))
+        chosen = self.random.permuted(np.tile(self.enough, several))[:count]
+        attribute = np.empty((count, self.shape.base), np.int32)
+        value = np.empty_like(attribute)
+        for row, name in enumerate(chosen.tolist()):
+            first, last = self.names.offsets[name : name + 2].tolist()
+            kept = np.sort(self.random.permutation(last - first)[: self.shape.base]) + first
+            attribute[row], value[row] = self.names.attribute[kept], self.names.value[kept]
+        return Bases(attribute, value)

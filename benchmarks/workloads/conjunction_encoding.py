@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.workloads.operators import Mask, from_below, has_list, refuses, to_above
+from benchmarks.workloads.integer_events import Mask, from_below, has_list, refuses, to_above
 from headgate.predicate import TRUE
 from headgate.queries import Query, Source
 from headgate.snapshot.arrays import EncodedAtoms, EncodedQueries, Texts, Trees, encode_queries
@@ -46,10 +46,10 @@ class _Runs:
 def encode(conjunctions: Conjunctions) -> EncodedQueries:
     """The queries as arrays."""
     count = len(conjunctions)
-    schema, stream = conjunctions.schema, conjunctions.stream.name
+    schema, stream = conjunctions.schema, conjunctions.stream
     if count == 0:
         return encode_queries([], schema)
-    single = encode_queries([Query("q", (Source(stream, stream),), TRUE)], schema)
+    single = encode_queries([Query("q", (Source(stream, stream.name),), TRUE)], schema)
     numbers, firsts = _numbered(pa.array(_keys(conjunctions)))
     return EncodedQueries(
         ids=_ids(conjunctions.first, count),

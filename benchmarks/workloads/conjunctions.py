@@ -14,18 +14,28 @@ So where there is no IN, <> and NOT IN, a query is a box: `low <= value <= high`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from benchmarks.workloads.conjunction_encoding import encode
-from benchmarks.workloads.integer_events import IntegerEvents, Numbers, Offsets
-from benchmarks.workloads.operators import ABOVE, BETWEEN, IN, NOT_IN, OPERATORS, Codes
-from headgate.queries import Query
+from benchmarks.workloads.integer_events import (
+    ABOVE,
+    BETWEEN,
+    IN,
+    NOT_IN,
+    OPERATORS,
+    Codes,
+    IntegerEvents,
+    Numbers,
+    Offsets,
+)
+from headgate.queries import Query, Source
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
+from headgate.sql import WhereReader
 
 EventDraw = Callable[[int, np.random.Generator], IntegerEvents]
 
@@ -123,3 +133,13 @@ class Conjunctions:
         values, offsets = self.listed.values.tolist(), self.listed.offsets.tolist()
         for start, stop in pairwise(offsets):
             yield ", ".join(map(str, values[start:stop]))
+
+
+# WHERE clauses on one stream as queries.
+
+
+def bound_queries(stream: Stream, clauses: Iterable[str], prefix: str) -> list[Query]:
+    """The clauses as queries, with the ids prefix0, prefix1, …"""
+    read = WhereReader(stream).read
+    source = (Source(stream, stream.name),)
+    return [Query(f"{prefix}{i}", source, read(clause)) for i, clause in enumerate(clauses)]

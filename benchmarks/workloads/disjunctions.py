@@ -30,7 +30,7 @@ from headgate.predicate import (
     Within,
     conjunction,
     disjunction,
-    dnf,
+    to_dnf,
 )
 from headgate.schema import DOUBLE, Attribute, Interval, Stream, ValueSet
 
@@ -117,7 +117,7 @@ def _mentioned(count: int, spec: DisjunctionSpec, random: Random) -> npt.NDArray
 def _drawn(predicate: Predicate) -> list[Box]:
     """A box for each part of the OR."""
     parts = predicate.parts if isinstance(predicate, Or) else (predicate,)
-    return [conjunct.box for part in parts for conjunct in dnf(part)]
+    return [conjunct.box for part in parts for conjunct in to_dnf(part)]
 
 
 def in_one_space(
@@ -134,5 +134,5 @@ def in_one_space(
         required=[Column(a.name, a.type) for a in stream if not a.nullable],
     )
     return space, [
-        [space.by_volume(space.boxes(boxes)) for boxes in predicates] for predicates in unions
+        [space.sort_by_volume(space.boxes(boxes)) for boxes in predicates] for predicates in unions
     ]

@@ -178,4 +178,4 @@ def _view(number: int, filtered: tuple[str, str]) -> tuple[str, ...]:
 
 def _query(name: str, where: Predicate, outputs: tuple[str, ...]) -> Query:
     columns = [Output(n, Column(n, READINGS[n].type)) for n in outputs]
-    return Query(name, (Source("readings", "readings"),), where, tuple(columns))
+    return Query(name, (Source(READINGS, "readings"),), where, tuple(columns))

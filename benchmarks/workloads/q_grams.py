@@ -17,19 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.workloads.conjunctions import Conjunctions, Listed
-from benchmarks.workloads.integer_events import IntegerEvents, Numbers
-from benchmarks.workloads.letters import LETTERS, normalised
-from benchmarks.workloads.operators import EQUAL, IN
+from benchmarks.workloads.integer_events import EQUAL, IN, IntegerEvents, Numbers
+from examples.city_names.find import GRAM_ATTRIBUTES, GRAM_LENGTH, LETTERS, normalise
 from headgate.errors import UsageError
 from headgate.schema import INT, Attribute, Stream
 
-Q = 3
 PAIRS = len(LETTERS) ** 2
 
 Indices = npt.NDArray[np.int64]
@@ -41,23 +38,7 @@ _CODES[[ord(letter) for letter in LETTERS]] = np.arange(len(LETTERS))
 
 def gram_stream() -> Stream:
     """The stream `names`, with an attribute for each pair of letters: g_aa, g_ab, …, g__a, …"""
-    pairs = ("".join(pair) for pair in product(LETTERS, repeat=2))
-    return Stream("names", tuple(Attribute(f"g_{pair}", INT) for pair in pairs))
-
-
-def grams(name: str) -> dict[str, list[str]]:
-    """Each pair of letters in a name, in order, with the letters that follow it.
-
-    >>> grams("String"), grams("Banana")
-    ({'st': ['r'], 'tr': ['i'], 'ri': ['n'], 'in': ['g']}, {'ba': ['n'], 'an': ['a'], 'na': ['n']})
-    """
-    text = normalised(name)
-    found: dict[str, list[str]] = {}
-    for first, second, letter in zip(text, text[1:], text[2:], strict=False):
-        letters = found.setdefault(first + second, [])
-        if letter not in letters:
-            letters.append(letter)
-    return found
+    return Stream("names", tuple(Attribute(name, INT) for name in GRAM_ATTRIBUTES))
 
 
 def q_grams(
@@ -108,7 +89,7 @@ def gram_events(names: Sequence[str]) -> IntegerEvents:
     >>> events.offsets.tolist(), [events.stream.names[i] for i in events.attribute]
     ([0, 2, 2], ['g_om', 'g_ro'])
     """
-    found = _grams_of([normalised(name) for name in names])
+    found = _grams_of([normalise(name) for name in names])
     places, first = np.unique(found.name * PAIRS + found.pair, return_index=True)
     counts = np.bincount(places // PAIRS, minlength=len(names))
     attribute = (places % PAIRS).astype(np.int32)
@@ -135,9 +116,9 @@ class _Predicates:
 
 
 def _long_enough(name: str) -> str:
-    text = normalised(name)
-    if len(text) < Q:
-        raise UsageError(f"`{name}` has fewer than {Q} letters, so it has no {Q}-gram")
+    text = normalise(name)
+    if len(text) < GRAM_LENGTH:
+        raise UsageError(f"`{name}` has fewer than {GRAM_LENGTH} letters, so it has no gram")
     return text
 
 
@@ -146,9 +127,9 @@ def _grams_of(texts: Sequence[str]) -> _Grams:
     codes = _CODES[np.frombuffer("".join(texts).encode(), np.uint8)]
     lengths = np.array([len(text) for text in texts], np.int64)
     name = np.repeat(np.arange(len(texts)), lengths)
-    at = np.flatnonzero(name[Q - 1 :] == name[: 1 - Q])
+    at = np.flatnonzero(name[GRAM_LENGTH - 1 :] == name[: 1 - GRAM_LENGTH])
     pair = codes[at] * len(LETTERS) + codes[at + 1]
-    return _Grams(name[at], pair, codes[at + Q - 1].astype(np.int32))
+    return _Grams(name[at], pair, codes[at + GRAM_LENGTH - 1].astype(np.int32))
 
 
 def _predicates(found: _Grams) -> _Predicates:

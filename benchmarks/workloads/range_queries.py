@@ -15,8 +15,14 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.workloads.conjunctions import Conjunctions, Listed
-from benchmarks.workloads.integer_events import IntegerEvents, Numbers, integer_stream
-from benchmarks.workloads.operators import AT_LEAST, AT_MOST, BETWEEN
+from benchmarks.workloads.integer_events import (
+    AT_LEAST,
+    AT_MOST,
+    BETWEEN,
+    IntegerEvents,
+    Numbers,
+    integer_stream,
+)
 
 EVENNESS = 4.0  # of the widths in a query; the larger, the more alike
 

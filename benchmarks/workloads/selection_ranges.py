@@ -10,13 +10,156 @@ more, until there is only one range, and what lies outside it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.workloads.operators import ABOVE, AT_LEAST, AT_MOST, BELOW, BETWEEN, EQUAL, Mask
-from benchmarks.workloads.region_deviation import Intervals, region_shares
-from benchmarks.workloads.selection_usage import SelectionSpec, selection_usage
+from benchmarks.workloads.conjunctions import Conjunctions
+from benchmarks.workloads.integer_events import (
+    ABOVE,
+    AT_LEAST,
+    AT_MOST,
+    BELOW,
+    BETWEEN,
+    EQUAL,
+    Codes,
+    Mask,
+    Numbers,
+    from_below,
+    to_above,
+)
+from headgate.errors import UsageError
+
+# Which query of a set has a predicate on which attribute, with exact totals.
+#
+# Attributes are not equally popular: the most popular one is so many times as likely to be used
+# as the least. So some few cover most queries, which is what makes their order matter.
+
+Usage = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionSpec:
+    """A row of Table 1 of the ASC paper: how many queries, predicates and p-attributes.
+
+    `deviation` is how much the regions of an attribute differ; None leaves it to chance. The rest
+    the paper does not say: a query has at least `fewest` predicates, and accepts the share
+    `matching` of uniform tuples on average; and the attributes differ in `popularity`.
+    """
+
+    queries: int
+    predicates: int
+    attributes: int
+    deviation: float | None = None
+    fewest: int = 1
+    matching: float = 0.003
+    popularity: float = 6.0
+
+
+def selection_usage(spec: SelectionSpec, random: np.random.Generator) -> Usage:
+    """A row for each query and a column for each attribute; both are used at least once.
+
+    >>> used = selection_usage(SelectionSpec(30, 78, 6), np.random.default_rng(1))
+    >>> used.shape, int(used.sum()), bool(used.any(axis=0).all()), bool(used.any(axis=1).all())
+    ((30, 6), 78, True, True)
+    """
+    _check(spec)
+    shape = (spec.queries, spec.attributes)
+    weights = random.permutation(np.geomspace(1, spec.popularity, spec.attributes))
+    keys = random.gumbel(size=shape) + np.log(weights)
+    covering = np.arange(spec.attributes)
+    keys[random.permutation(spec.queries)[covering % spec.queries], covering] = np.inf
+    likeliest = np.argpartition(-keys, spec.fewest - 1, axis=1)[:, : spec.fewest]
+    np.put_along_axis(keys, likeliest, np.inf, axis=1)
+    if np.isinf(keys).sum() > spec.predicates:
+        raise UsageError(_too_few(spec))
+    used = np.zeros(keys.size, np.bool_)
+    used[np.argpartition(-keys, spec.predicates - 1, axis=None)[: spec.predicates]] = True
+    return used.reshape(shape)
+
+
+def _check(spec: SelectionSpec) -> None:
+    """Refuses what cannot be."""
+    if spec.queries < 1 or spec.attributes < 1:
+        raise UsageError("a set of selections needs a query and an attribute at least")
+    if not 1 <= spec.fewest <= spec.attributes:
+        raise UsageError(f"at least {spec.fewest} predicates of {spec.attributes} attributes")
+    if spec.predicates > spec.queries * spec.attributes:
+        raise UsageError(
+            f"{spec.predicates} predicates; {spec.queries} queries on {spec.attributes} attributes "
+            f"have at most {spec.queries * spec.attributes}"
+        )
+    if spec.predicates < max(spec.queries * spec.fewest, spec.attributes):
+        raise UsageError(_too_few(spec))
+
+
+def _too_few(spec: SelectionSpec) -> str:
+    return (
+        f"{spec.predicates} predicates are too few for {spec.queries} queries with at least "
+        f"{spec.fewest} each that use all of {spec.attributes} attributes"
+    )
+
+
+# How much the regions of an attribute differ in the number of queries that they satisfy.
+#
+# The constants of an attribute's predicates divide its values into regions: each constant is one,
+# and so is what lies between two of them, below all and above all (Definition 1 of the ASC paper,
+# whose Table 1 gives the standard deviation of the number of 1's in the bitmaps of the regions).
+#
+# The paper does not say of what that number is a share. If it were of all queries, 0.25 could not
+# be reached with 173 predicates of 50 queries on 15 attributes, because the bit of a query that
+# does not use an attribute is always 1. Here it is a share of the queries that use the attribute,
+# and the deviation of a set is the mean over its attributes.
+
+Shares = npt.NDArray[np.float64]
+
+
+class Intervals(NamedTuple):
+    """Predicates with =, <, <=, >, >= or BETWEEN, as in `Conjunctions`."""
+
+    operator: Codes
+    low: Numbers
+    high: Numbers
+
+
+def region_deviation(queries: Conjunctions) -> float:
+    """The standard deviation of the shares of an attribute's regions, averaged over attributes.
+
+    Each query has at most one predicate on an attribute, and that is an interval.
+    """
+    used = np.unique(queries.attribute).tolist()
+    return float(np.mean([region_shares(intervals_on(queries, a)).std() for a in used]))
+
+
+def intervals_on(queries: Conjunctions, attribute: int) -> Intervals:
+    """The predicates on one attribute."""
+    at = queries.attribute == attribute
+    return Intervals(queries.operator[at], queries.low[at], queries.high[at])
+
+
+def region_shares(intervals: Intervals) -> Shares:
+    """For each region, ascending, the share of these intervals that hold it.
+
+    Law: m constants give 2m + 1 regions, also where no whole number lies between two of them.
+
+    >>> at_most_4_and_3_to_9 = Intervals(*np.array([[2, 5], [0, 3], [4, 9]], np.int32))
+    >>> region_shares(at_most_4_and_3_to_9)
+    array([0.5, 1. , 1. , 1. , 0.5, 0.5, 0. ])
+    """
+    operator, low, high = intervals
+    below, above = from_below(operator), to_above(operator)
+    starts, ends = low - (operator == ABOVE), high + (operator == BELOW)
+    constants = np.unique(np.concatenate((starts[~below], ends[~above])))
+    # the constant c stands at 2c, and the gap above it at 2c + 1
+    places = np.concatenate(
+        (2 * constants[:1] - 1, *np.stack((2 * constants, 2 * constants + 1)).T)
+    )
+    first = np.where(below, places[0], 2 * starts + (operator == ABOVE))
+    last = np.where(above, places[-1], 2 * ends - (operator == BELOW))
+    shares: Shares = ((first[:, None] <= places) & (places <= last[:, None])).mean(axis=0)
+    return shares
+
 
 EVENNESS = 8.0  # of the widths in a query; the larger, the more alike
 CONTRAST = 3.0  # between the shares of the most and of the least popular attribute

@@ -30,7 +30,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-LONGEST = 400
+MAX_MESSAGE_LENGTH = 400
 
 
 class HeadgateError(Exception):
@@ -77,13 +77,17 @@ class SqlError(HeadgateError):
         topic: str = "",
     ) -> None:
         super().__init__(message)
-        self.message = message if len(message) <= LONGEST else message[: LONGEST - 1] + "…"
+        self.message = (
+            message
+            if len(message) <= MAX_MESSAGE_LENGTH
+            else message[: MAX_MESSAGE_LENGTH - 1] + "…"
+        )
         self.text = shorten(text)
         self.hint = hint
         self.position = position or Position()
         self.topic = topic or message
 
-    def located(self, start: Position) -> SqlError:
+    def shift_to(self, start: Position) -> SqlError:
         """The same error in a text that begins at `start` of a file."""
         return type(self)(
             self.message,

@@ -27,7 +27,7 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.ASCII)
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://?", re.ASCII | re.IGNORECASE)
 
 
-def read_toml(path: Path, page: str = "docs/pipeline.md") -> Table:
+def read_toml(path: Path, page: str = "docs/reference/pipeline.md") -> Table:
     """The table at the root of a file, whose keys a page explains."""
     try:
         text = path.read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from benchmarks import Contestant, Experiment, Round, Unit
-from benchmarks.experiment import Answer
+from benchmarks.harness.experiment import Answer
 
 COST = Unit("ms per piece", "cost", 1e3)
 RATE = Unit("pieces per second", "rate", 1.0)

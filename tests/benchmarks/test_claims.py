@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmarks import Result, run
-from benchmarks.claims import Growth, Order, Reduction
-from benchmarks.result import Measurement
+from benchmarks.harness.claims import Growth, Order, Reduction
+from benchmarks.harness.result import Measurement
 from tests.benchmarks.fakes import COST, Track, experiment
 
 

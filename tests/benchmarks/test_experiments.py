@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmarks import EXPERIMENTS, Result, run_experiment
-from benchmarks.scan import checksum
+from benchmarks.matching.scan import checksum
 from headgate.errors import UsageError
 
 TINY = 0.0005

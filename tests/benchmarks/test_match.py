@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks import EXPERIMENTS, Disagreement, Result, match, matchers, run
-from benchmarks.matchers import Matcher, indexed, numpy_columns
-from benchmarks.rivals.sift import SiftByStepsIndex, SiftIndex
+from benchmarks import EXPERIMENTS, Disagreement, Result, run
+from benchmarks.matching import match, matchers
+from benchmarks.matching.matchers import Matcher, indexed, numpy_columns
+from benchmarks.rivals.counting import SiftByStepsIndex, SiftIndex
 from benchmarks.workloads import Conjunctions, range_queries
 from benchmarks.workloads.integer_events import ABSENT, IntegerEvents, Numbers
 

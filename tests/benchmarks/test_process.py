@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.load import write_rules
-from benchmarks.process import Process
-from benchmarks.worker import Commands, serve
+from benchmarks.harness.process import Process
+from benchmarks.harness.worker import Commands, serve
+from benchmarks.matching.load import write_rules
 from headgate.errors import HeadgateError
 
 
@@ -30,7 +30,9 @@ def test_worker() -> None:
 def test_process(tmp_path: Path) -> None:
     """A process answers commands, and has sqlglot in plain Python when asked to."""
     schema, _, sample = write_rules(tmp_path, 20, 10, seed=1)
-    with Process("benchmarks.readers", "sqlglot_parses", schema, sample, pure="sqlglot") as process:
+    with Process(
+        "benchmarks.matching.readers", "sqlglot_parses", schema, sample, pure="sqlglot"
+    ) as process:
         assert process("is_compiled") is False
         assert len(process("answer")) == 10
         with pytest.raises(HeadgateError, match="`unknown` failed in a process: KeyError"):

@@ -10,7 +10,9 @@ import pytest
 from rich.console import Console
 
 from benchmarks import Result, Unit, run
-from benchmarks.result import Spread
+from benchmarks.harness.plot import plot_result
+from benchmarks.harness.report import make_table
+from benchmarks.harness.result import Spread
 from headgate.errors import UsageError
 from tests.benchmarks.fakes import COST, RATE, Track, experiment
 
@@ -78,7 +80,7 @@ def test_drift() -> None:
 def test_table() -> None:
     """The table shows figures, ratios, their noise, and the facts."""
     console = Console(width=120, record=True, file=io.StringIO())
-    console.print(measured().table())
+    console.print(make_table(measured()))
     text = console.export_text()
     assert "20.0 (10.0–40.0)" in text
     assert "4.00 (2.00–8.00)" in text
@@ -88,7 +90,7 @@ def test_table() -> None:
 
 def test_table_of_several_baselines() -> None:
     """There is a column for each baseline, empty where it was left out."""
-    table = left_out().table()
+    table = make_table(left_out())
     cells = [list(column.cells) for column in table.columns]
     assert [len(column) for column in cells] == [4] * 5
     assert [column[1] for column in cells[3:]] == ["0.5 (0.5–0.5)", "1.50 (1.50–1.50)"]
@@ -111,7 +113,7 @@ def test_plot(tmp_path: Path) -> None:
     larger = [replace(m, size=10 * m.size) for m in bars.measurements]
     lines = replace(bars, measurements=(*bars.measurements, *larger))
     for name, result in (("bars", bars), ("lines", lines), ("gaps", left_out())):
-        result.plot(tmp_path / f"{name}.png")
+        plot_result(result, tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -119,4 +121,4 @@ def test_no_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without matplotlib the error says how to get it."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError, match=r"pip install 'headgate\[plot\]'"):
-        measured().plot(tmp_path / "none.png")
+        plot_result(measured(), tmp_path / "none.png")

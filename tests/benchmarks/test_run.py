@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import Disagreement, run
-from benchmarks.run import turns
+from benchmarks.harness.run import turns
 from headgate.errors import UsageError
 from tests.benchmarks.fakes import Track, experiment
 

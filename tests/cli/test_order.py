@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from headgate.cli.order import plotting
-from headgate.cli.watch import watching
+from headgate.cli.order import plot_batches
+from headgate.cli.watch import open_view
 from headgate.matching.asc.adapt import Period
 from headgate.plots.evaluation_order import plot_periods
 from headgate.spark.job.commit.log import Counts
@@ -161,7 +161,7 @@ def test_a_job_plots_its_batches(
     monkeypatch.setattr(
         "headgate.plots.evaluation_order.plot_periods", lambda *one: drawn.append(one)
     )
-    with suppress(KeyError), plotting(Path("o.png"), "job") as remember:
+    with suppress(KeyError), plot_batches(Path("o.png"), "job") as remember:
         remember(_batch(0, 10, "the first events came"))
         remember(BatchResult(1, 1, Counts(), 0.1, {}))
         remember(_batch(2, 5))
@@ -172,9 +172,9 @@ def test_a_job_plots_its_batches(
         Period(15, 5, 0.5, 1.25, 0.0),
     ]
     assert (path, title) == (Path("o.png"), "job")
-    with plotting(Path("o.png"), "job"):
+    with plot_batches(Path("o.png"), "job"):
         pass
-    with plotting(None, "job") as remember:
+    with plot_batches(None, "job") as remember:
         remember(_batch(0, 10))
     assert len(drawn) == 1
     assert capsys.readouterr().err.splitlines() == [
@@ -184,7 +184,7 @@ def test_a_job_plots_its_batches(
 
 
 def test_a_batch_tells_a_person_what_it_took(capsys: pytest.CaptureFixture[str]) -> None:
-    with watching(True, cast(Any, None)) as view:
+    with open_view(True, cast(Any, None)) as view:
         view.batch(_batch(0, 10), RunStats())
         view.batch(BatchResult(1, 1, Counts(), 0.1, {}), RunStats())
     adaptive, plain = capsys.readouterr().out.splitlines()
@@ -197,7 +197,7 @@ def test_a_screen_has_columns_for_what_a_batch_took(monkeypatch: pytest.MonkeyPa
     out = Console(file=StringIO(), width=120)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setattr("rich.live.Live.update", lambda _, shown: out.print(shown))
-    with watching(True, cast(Any, SimpleNamespace(name="job"))) as view:
+    with open_view(True, cast(Any, SimpleNamespace(name="job"))) as view:
         view.batch(BatchResult(0, 1, Counts(), 0.1, {}), RunStats())
         view.batch(_batch(1, 10), RunStats())
     lines = [line.split() for line in cast(StringIO, out.file).getvalue().splitlines()]

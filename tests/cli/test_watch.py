@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from headgate.cli.summary import stored_lines
-from headgate.cli.watch import watching
+from headgate.cli.summary import describe_stored_rows
+from headgate.cli.watch import open_view
 from headgate.spark.job.commit.log import Counts
 from headgate.spark.job.progress import BatchResult, BoundedProgress, OrderReport, RunStats
 
@@ -18,7 +18,7 @@ def test_the_order_is_in_the_progress_line_where_there_is_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     order = OrderReport(["b", "a"], 0.5, 1.25, 0.0, "the first events came")
-    with watching(False, cast(Any, Path())) as view:
+    with open_view(False, cast(Any, Path())) as view:
         view.batch(BatchResult(0, 1, Counts(), 0.1, {}), RunStats())
         view.batch(BatchResult(1, 1, Counts(), 0.1, {}, order), RunStats())
     plain, adaptive = map(json.loads, capsys.readouterr().out.splitlines())
@@ -42,7 +42,7 @@ def test_what_continuous_queries_store_is_told_against_their_bounds(
     }
     batch = BatchResult(0, 1, Counts(answers=4), 0.1, {}, None, stored)
     for people in (False, True):
-        with watching(people, cast(Any, Path())) as view:
+        with open_view(people, cast(Any, Path())) as view:
             view.batch(batch, RunStats())
     line, text = capsys.readouterr().out.splitlines()
     assert json.loads(line)["continuous"]["paid"] == {
@@ -53,7 +53,7 @@ def test_what_continuous_queries_store_is_told_against_their_bounds(
         "most_bytes": 144,
     }
     assert text.endswith("0.10 s, 4 answers from 9 stored values")
-    assert list(stored_lines(stored)) == [
+    assert list(describe_stored_rows(stored)) == [
         "paid: 3 answers, stores 6 values in 48 bytes, of at most 18 values in 144 bytes",
         "huge: 1 answer, stores 1 value in 8 bytes, of at most about 1.0 × 10^20 values "
         "in about 1.0 × 10^21 bytes",

@@ -9,23 +9,15 @@ import runpy
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import headgate as hg
-from benchmarks.workloads import city_names
-from benchmarks.workloads.letters import LETTERS, normalised
-from benchmarks.workloads.q_grams import grams
+from examples.city_names import find
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "city_names"
 COMMAND = re.compile(r"^\$ python examples/city_names/find.py (.*)\n((?:.+\n)*?)```", re.MULTILINE)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-
-
-@pytest.fixture(scope="module")
-def find() -> dict[str, Any]:
-    return runpy.run_path(str(EXAMPLE / "find.py"))
 
 
 def test_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,20 +30,20 @@ def test_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     assert doctest.OutputChecker().check_output(expected, printed, FLAGS), printed
 
 
-def test_where(find: dict[str, Any]) -> None:
+def test_where() -> None:
     """A city's grams are in up to three parts, and a repeated pair accepts both letters."""
-    assert find["where"]("Oslo") == "(g_os = 'l' AND g_sl = 'o')"
-    assert find["where"]("Paris") == "(g_pa = 'r' AND g_ar = 'i' AND g_ri = 's')"
-    assert find["where"]("Manhattan E").count(" OR ") == 2
-    assert "g_an IN ('h', '_')" in find["where"]("Manhattan E")
+    assert find.make_where("Oslo") == "(g_os = 'l' AND g_sl = 'o')"
+    assert find.make_where("Paris") == "(g_pa = 'r' AND g_ar = 'i' AND g_ri = 's')"
+    assert find.make_where("Manhattan E").count(" OR ") == 2
+    assert "g_an IN ('h', '_')" in find.make_where("Manhattan E")
 
 
-def test_one_letter(find: dict[str, Any]) -> None:
+def test_one_letter() -> None:
     """Of names with six grams or more and a letter changed, 99 in 100 lead to their city."""
-    cities = [city for city in city_names()[:4_000] if len(grams(city)) >= 6]
-    index = hg.build_index(find["standing_queries"](cities))
+    cities = [city for city in find.list_city_names()[:4_000] if len(find.find_grams(city)) >= 6]
+    index = hg.build_index(find.make_queries(cities))
     dice = random.Random(1)
-    found = index.match([find["event"](changed(city, dice)) for city in cities])
+    found = index.match([find.make_event(changed(city, dice)) for city in cities])
     hits = sum(city in found[i] for i, city in enumerate(cities))
     assert hits / len(cities) > 0.99
     assert found.total / len(cities) < 20
@@ -59,7 +51,7 @@ def test_one_letter(find: dict[str, Any]) -> None:
 
 def changed(city: str, dice: random.Random) -> str:
     """With a letter replaced, left out or put in."""
-    text, letter = normalised(city), dice.choice(LETTERS[:-1])
+    text, letter = find.normalise(city), dice.choice(find.LETTERS[:-1])
     at = dice.randrange(len(text))
     return dice.choice(
         (

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from headgate.cli.app import app
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TRADES = "trades"
-FOLDERS = {"sharing.md": "sky"}  # in which the commands of a page run; those of others in trades
+FOLDERS = {"share-streams.md": "sky"}  # where commands run, if not in trades
 COMMAND = re.compile(r"^\$ headgate (.*?)(?<!\\)\n", re.MULTILINE | re.DOTALL)
 
 

@@ -49,7 +49,7 @@ def test_data(tmp_path: Path) -> None:
         assert [file.name for file in files] == ["2026-06-01.jsonl", "2026-06-02.jsonl"]
         texts = [file.read_text() for file in files]
         assert texts == [(tmp_path / "two" / stream / file.name).read_text() for file in files]
-        read = (read_events(file, schema.the_stream(stream)) for file in files)
+        read = (read_events(file, schema.stream(stream)) for file in files)
         assert not any(batch.dead for batches in read for batch in batches)
     second = [json.loads(line) for line in texts[1].splitlines()]
     assert 0 < sum(row["day"] == "2026-06-01" for row in second) < 40

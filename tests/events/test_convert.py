@@ -160,11 +160,11 @@ NUMERIC = [INT, BIGINT, PRICE, DOUBLE]
 @pytest.mark.parametrize("text", ["9" * 100_000, "1e999999999", "-1E" + "9" * 5_000])
 def test_hostile_numbers_are_refused_quickly(type_: Type, text: str) -> None:
     """A number of absurd size costs neither time nor memory."""
-    start = time.perf_counter()
+    start = time.process_time()
     batch = parse(stream(v=type_), f'{{"v": {text}, "w": {text}}}')
     assert len(batch.dead) == 1
     assert len(batch.dead[0].reason) < 200
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_hostile_numbers_in_unused_keys_do_no_harm() -> None:

@@ -47,10 +47,10 @@ from headgate.schema import (
     Timestamp,
     Type,
 )
-from headgate.schema.clock import parse_clock, parse_date
+from headgate.schema.clock import parse_date, parse_timestamp
 from tests.events.helpers import exact
 from tests.events.oracle import DeadError, read_line
-from tests.scale import many
+from tests.scale import case_count
 
 TYPES: dict[str, Type] = {
     "flag": BOOLEAN,
@@ -159,7 +159,7 @@ def test_round_trip_through_rows(rows: list[Row]) -> None:
         assert cells(batch) == expected(rows)
 
 
-@settings(max_examples=many(25))
+@settings(max_examples=case_count(25))
 @given(typed_rows(), st.integers(1, 4))
 def test_files_agree(rows: list[Row], batch_rows: int) -> None:
     """JSON lines, CSV and Parquet files of the same rows give the same batches."""
@@ -232,7 +232,7 @@ def ordinals(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: plain(value) for name, value in row.items()}
 
 
-@settings(max_examples=many(500))
+@settings(max_examples=case_count(500))
 @given(LINES)
 @example('{"in": {"side": 1, "x": 2}, "IN.SIDE": null}')
 @example('{"qty": 1, "qty": 1}')
@@ -253,7 +253,7 @@ def test_agrees_with_the_oracle(line: str) -> None:
     assert {n: repr(v) for n, v in ordinals(found).items()} == {n: repr(v) for n, v in row.items()}
 
 
-@settings(max_examples=many(200))
+@settings(max_examples=case_count(200))
 @given(
     st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1)).map(lambda d: d.replace(fold=0)),
     st.sampled_from(["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"]),
@@ -282,7 +282,7 @@ def test_forms_are_those_of_literals(day: date, clock: datetime) -> None:
     row = {"d": day.isoformat(), "t": clock.isoformat()}
     (found,) = from_rows([row], declared).table.to_pylist()
     assert found["d"] == parse_date(row["d"])
-    assert found["t"] == TIMESTAMP.moment(parse_clock(row["t"]))
+    assert found["t"] == TIMESTAMP.moment(parse_timestamp(row["t"]))
 
 
 @given(st.lists(LINES | st.just("") | st.just(" \t"), max_size=12))
@@ -404,7 +404,7 @@ NUMBER_ARRAYS = st.one_of(
 )
 
 
-@settings(max_examples=many(300))
+@settings(max_examples=case_count(300))
 @given(NUMBER_ARRAYS)
 def test_columns_of_numbers_mean_what_their_values_mean(given_: tuple[list[Any], Any]) -> None:
     """A column cast as a whole holds what its values give one by one, for every pair of types."""
@@ -423,7 +423,7 @@ TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 YEARS = {"first": -62_135_596_800, "end": 253_402_300_800}  # seconds of the years 1 and 10000
 
 
-@settings(max_examples=many(300))
+@settings(max_examples=case_count(300))
 @given(
     st.lists(
         st.integers(-(2**63), 2**63 - 1)
@@ -457,7 +457,7 @@ def test_columns_of_times_are_counted_exactly(
         counted(plain.view(pa.timestamp(unit)), DATE, TICKS[unit], -DAY)
 
 
-@settings(max_examples=many(200))
+@settings(max_examples=case_count(200))
 @given(st.lists(objects(JSON_VALUES), min_size=1, max_size=6))
 def test_inferred_streams_take_their_file(lines: list[str]) -> None:
     """No event becomes a dead letter for the type of an attribute that was inferred from it."""
@@ -471,7 +471,7 @@ def test_inferred_streams_take_their_file(lines: list[str]) -> None:
     assert found.rows == sum(batch.total for batch in batches)
 
 
-@settings(max_examples=many(200))
+@settings(max_examples=case_count(200))
 @given(st.lists(st.tuples(SCALARS, SCALARS), min_size=1, max_size=6))
 def test_inferred_streams_take_their_csv(pairs: list[tuple[str, str]]) -> None:
     """So it is with CSV, where nothing at all becomes a dead letter."""

@@ -22,7 +22,7 @@ from headgate.events import EventBatch, LineIndex, Piece, read_events, read_piec
 from headgate.events import line_index as line_index_module
 from headgate.schema import INT, STRING
 from tests.events.helpers import rows, stream
-from tests.scale import many
+from tests.scale import case_count
 
 DECLARED = stream(id=INT, name=STRING)
 BOM = b"\xef\xbb\xbf"
@@ -113,7 +113,7 @@ def stretches(index: LineIndex, cuts: list[int]) -> list[Piece]:
     return [index.between(first, last) for first, last in pairwise(edges)]
 
 
-@settings(max_examples=many(200))
+@settings(max_examples=case_count(200))
 @given(texts(JSON_PARTS), st.integers(1, 90), st.integers(1, 5))
 @example(BOM + b"\n\n", 1, 1)
 def test_json_lines_in_pieces(text: bytes, max_bytes: int, batch_rows: int) -> None:
@@ -136,7 +136,7 @@ def test_json_lines_in_pieces(text: bytes, max_bytes: int, batch_rows: int) -> N
         assert read_all(pieces, batch_rows=batch_rows, bury=True) == expected
 
 
-@settings(max_examples=many(200))
+@settings(max_examples=case_count(200))
 @given(texts(JSON_PARTS), st.lists(st.integers(0, 14), max_size=5))
 def test_stretches_of_json_lines(text: bytes, cuts: list[int]) -> None:
     """A record is a line, blank or not, and stretches of them give the file."""
@@ -153,7 +153,7 @@ def test_stretches_of_json_lines(text: bytes, cuts: list[int]) -> None:
                 assert counted == last - first
 
 
-@settings(max_examples=many(200))
+@settings(max_examples=case_count(200))
 @given(
     texts(st.sampled_from([b"", b"  "])),
     texts(CSV_PARTS),
@@ -173,7 +173,7 @@ def test_stretches_of_csv(blanks: bytes, text: bytes, cuts: list[int], batch_row
             assert read_all(stretches(index, cuts), batch_rows=batch_rows) == expected
 
 
-@settings(max_examples=many(60))
+@settings(max_examples=case_count(60))
 @given(
     st.lists(st.none() | st.integers(-3, 2**33), max_size=12),
     st.integers(1, 5),

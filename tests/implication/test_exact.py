@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.exact.leftover import FEW, _by_kernel, uncovered
-from headgate.implication.exact.matching import match_exact, match_hcr
-from headgate.implication.paper import match
-from headgate.implication.paper.part import Tally, parts_of
+from headgate.implication.exact.leftover import MAX_PLAIN_PAIRS, _by_kernel, find_uncovered
+from headgate.implication.exact.matching import match_exact, match_hcr_compiled
+from headgate.implication.paper import match_predicates
+from headgate.implication.paper.part import ComparisonCounter, to_parts
 from headgate.implication.space import Boxes, Space
 from tests.implication.boxes import as_set, grid, random_box
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.strategies import Dice, Seeded
 
 
@@ -29,30 +29,33 @@ def drawn(dice: Dice, most: int) -> tuple[Space, Boxes, Boxes]:
 def test_agree_with_the_cells() -> None:
     """Covered, the relaxed union and what is left over, by kernel and plainly, cell by cell."""
     dice, covered = Seeded(seed(1)), 0
-    for _ in range(many(1_500)):
+    for _ in range(case_count(1_500)):
         space, query, stream = drawn(dice, 25)
-        needed, had = grid(parts_of(query), space), grid(parts_of(stream), space)
+        needed, had = grid(to_parts(query), space), grid(to_parts(stream), space)
         matched = match_exact(query, stream)
         assert matched.covered == (not (needed & ~had).any())
-        assert (grid(parts_of(matched.boxes), space) == needed | had).all()
+        assert (grid(to_parts(matched.boxes), space) == needed | had).all()
         covered += matched.covered
         for parts in (
-            list(uncovered(query, stream)),
-            list(_by_kernel(query, stream, 10**9, Tally())),
+            list(find_uncovered(query, stream)),
+            list(_by_kernel(query, stream, 10**9, ComparisonCounter())),
         ):
             left = grid(parts, space)
             assert (left == needed & ~had).all()
             volumes = [np.prod([high - low for low, high in part]) for part in parts]
             assert sum(volumes) == left.sum(), "parts overlap"
-    assert covered > many(200)
+    assert covered > case_count(200)
 
 
 def test_agree_hcr_compiled_and_plain() -> None:
     """The compiled HCR gives the boxes that the plain one gives."""
     dice = Seeded(seed(2))
-    for _ in range(many(500)):
+    for _ in range(case_count(500)):
         space, query, stream = drawn(dice, 9)
-        plain, compiled = match(space, query, stream, "hcr"), match_hcr(space, query, stream)
+        plain, compiled = (
+            match_predicates(space, query, stream, "hcr"),
+            match_hcr_compiled(space, query, stream),
+        )
         assert plain.covered == compiled.covered
         assert as_set(plain.boxes) == as_set(compiled.boxes)
 
@@ -81,8 +84,8 @@ def test_tiles_cover_and_one_less_does_not(count: int, dimensions: int) -> None:
     stream = tiles(count, dimensions, 4_000, seed=count)
     query = Boxes(np.zeros((1, dimensions), np.int32), np.full((1, dimensions), 4_000, np.int32))
     assert match_exact(query, stream).covered
-    parts = list(uncovered(query, stream[1:]))
-    (missing,) = parts_of(stream[:1])
+    parts = list(find_uncovered(query, stream[1:]))
+    (missing,) = to_parts(stream[:1])
     assert sum(np.prod([high - low for low, high in part]) for part in parts) == np.prod(
         [high - low for low, high in missing]
     )
@@ -97,18 +100,18 @@ def test_the_budget_is_kept() -> None:
     with pytest.raises(ExpansionTooLarge, match="no answer within 9,000 comparisons"):
         match_exact(query, stream, budget=9_000)
     with pytest.raises(ExpansionTooLarge, match="no answer within 9,000 comparisons"):
-        list(uncovered(query, stream, budget=9_000))
+        list(find_uncovered(query, stream, budget=9_000))
     with pytest.raises(ExpansionTooLarge, match="no answer within 90 comparisons"):
-        list(uncovered(query, stream[:FEW], budget=90))
+        list(find_uncovered(query, stream[:MAX_PLAIN_PAIRS], budget=90))
 
 
 def test_shares_too_small_for_a_float() -> None:
     """In hundreds of dimensions a box holds less of a part than a float can say; it still does."""
-    dimensions, count = 200, FEW + 1
+    dimensions, count = 200, MAX_PLAIN_PAIRS + 1
     starts = 10 * np.arange(count, dtype=np.int32)[:, None] + np.zeros(dimensions, np.int32)
     stream = Boxes(starts, starts + 1)
     query = Boxes(np.zeros((1, dimensions), np.int32), np.full((1, dimensions), 9_999, np.int32))
-    found = list(islice(uncovered(query, stream), 50))
+    found = list(islice(find_uncovered(query, stream), 50))
     held = [int(at) for at in stream.low[:, 0]]
     assert not any(all(low <= at < high for low, high in part) for part in found for at in held)
 
@@ -120,4 +123,4 @@ def test_nothing_and_everything() -> None:
     assert match_exact(none, one).covered
     assert match_exact(one, one).covered
     assert not match_exact(one, none).covered
-    assert list(uncovered(one, none)) == [()]
+    assert list(find_uncovered(one, none)) == [()]

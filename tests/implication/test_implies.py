@@ -10,8 +10,8 @@ import pytest
 import z3
 
 import headgate as hg
-from headgate.implication.implies import by_search
-from headgate.implication.pair import Declared
+from headgate.implication.implies import decide_by_search
+from headgate.implication.pair import Constraints
 from headgate.predicate import evaluate
 from headgate.queries import Query
 from headgate.schema import INT, STRING, Attribute, Schema, Stream
@@ -19,7 +19,7 @@ from headgate.sql import Script, parse_where
 from tests.boundaries import STREAM
 from tests.corpus import SHARDS, cases
 from tests.oracles.formulas import INTS, LIMITS, Formula, Formulas, disjunction
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.strategies import Seeded
 
 DECLARED = """CREATE STREAM s (
@@ -205,7 +205,7 @@ def in_logic(p: Formula, q: Formula) -> bool:
 @pytest.mark.parametrize("shard", SHARDS)
 def test_oracle_z3(shard: int) -> None:
     """On integers with NULL and comparisons among them, z3 answers the same."""
-    dice, count = Seeded(seed(shard) + 40), many(400)
+    dice, count = Seeded(seed(shard) + 40), case_count(400)
     answers = Counter[str]()
     for _ in range(count):
         p, q = Formulas(dice).formula(2), Formulas(dice).formula(2)
@@ -232,10 +232,10 @@ def test_agree_with_the_search(shard: int) -> None:
         q = parse_where(f"({other.text}) OR ({one.text}) AND qty IS NOT NULL", STREAM)
         found = hg.implies(p, q, STREAM)
         answers[found.answer] += 1
-        searched = by_search(p, q, Declared.of(STREAM, (p, q)))
+        searched = decide_by_search(p, q, Constraints.of(STREAM, (p, q)))
         assert {found.answer, searched.answer} != {"yes", "no"}, (one.text, other.text)
         if found.answer == "yes":
             for row in (*one.rows, *other.rows):
                 assert evaluate(p, row) is not True or evaluate(q, row) is True
-    assert answers["unknown"] <= many(400) // 10, answers
-    assert min(answers["yes"], answers["no"]) > many(400) // 20, answers
+    assert answers["unknown"] <= case_count(400) // 10, answers
+    assert min(answers["yes"], answers["no"]) > case_count(400) // 20, answers

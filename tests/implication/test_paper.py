@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 import headgate as hg
-from headgate.implication.index import KINDS
-from headgate.implication.pair import Declared, Pair
-from headgate.implication.paper import METHODS, StreamPredicate, match
-from headgate.implication.paper.compare import outside
-from headgate.implication.paper.part import Part, Tally, parts_of
-from headgate.implication.paper.quick_check import Quick, quick_check
+from headgate.implication.index import BOX_INDEX_KINDS
+from headgate.implication.pair import Constraints, PredicatePair
+from headgate.implication.paper import METHODS, StreamPredicate, match_predicates
+from headgate.implication.paper.compare import subtract_box
+from headgate.implication.paper.part import ComparisonCounter, Part, to_parts
+from headgate.implication.paper.quick_check import Overlap, run_quick_check
 from headgate.implication.relax import RELAX_METHODS
 from headgate.implication.space import Boxes, Space
 from headgate.predicate import Predicate
 from headgate.schema import DOUBLE, Attribute, Stream
 from headgate.sql import parse_where
 from tests.implication.boxes import as_set, grid, random_box
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.strategies import Seeded
 
 PLANE = Stream("plane", (Attribute("a", DOUBLE), Attribute("b", DOUBLE)))
@@ -35,8 +35,8 @@ def predicate(text: str) -> Predicate:
     return parse_where(text, PLANE)
 
 
-def pair(query: str, stream: str) -> Pair:
-    return Pair.of(predicate(query), predicate(stream), Declared.of(PLANE, ()))
+def pair(query: str, stream: str) -> PredicatePair:
+    return PredicatePair.of(predicate(query), predicate(stream), Constraints.of(PLANE, ()))
 
 
 def is_same(found: Predicate | None, expected: str) -> bool:
@@ -50,25 +50,25 @@ def test_quick_check_finds_no_single_box() -> None:
     """Section 3.2: the box of p2 overlaps those of p1, but is inside none of them."""
     example = pair(P2, P1)
     stream = StreamPredicate(example.space, example.stream_boxes, None)
-    (part,) = parts_of(example.query_boxes)
-    assert quick_check(stream, part, Tally()) is Quick.OVERLAPPING
+    (part,) = to_parts(example.query_boxes)
+    assert run_quick_check(stream, part, ComparisonCounter()) is Overlap.OVERLAPPING
 
 
 @pytest.mark.parametrize(
     "query,expected",
     [
-        ("a >= 4 AND a <= 5 AND b = 2", Quick.INSIDE),
-        ("a >= 20 AND a <= 30 AND b = 2", Quick.APART),
-        ("a >= 0 AND a <= 30 AND b = 2", Quick.OVERLAPPING),
+        ("a >= 4 AND a <= 5 AND b = 2", Overlap.INSIDE),
+        ("a >= 20 AND a <= 30 AND b = 2", Overlap.APART),
+        ("a >= 0 AND a <= 30 AND b = 2", Overlap.OVERLAPPING),
     ],
 )
-def test_quick_check_has_three_values(query: str, expected: Quick) -> None:
+def test_quick_check_has_three_values(query: str, expected: Overlap) -> None:
     """Algorithm 6: inside one box, overlapping some, or apart from all."""
     example = pair(query, P1)
-    for index in (None, *KINDS):
+    for index in (None, *BOX_INDEX_KINDS):
         stream = StreamPredicate(example.space, example.stream_boxes, index)
-        (part,) = parts_of(example.query_boxes)
-        assert quick_check(stream, part, Tally()) is expected
+        (part,) = to_parts(example.query_boxes)
+        assert run_quick_check(stream, part, ComparisonCounter()) is expected
 
 
 def test_hsr_misses_that_p2_lies_in_p1() -> None:
@@ -105,26 +105,28 @@ def test_exact_matching_splits_p2() -> None:
     """Section 3.5: the first box leaves a in [1, 3[; the second nothing more; the third all."""
     example = pair(P2, P1)
     stream = StreamPredicate(example.space, example.stream_boxes, None)
-    (whole,) = parts_of(example.query_boxes)
-    (rest,) = outside(stream, 0, whole, Tally())
+    (whole,) = to_parts(example.query_boxes)
+    (rest,) = subtract_box(stream, 0, whole, ComparisonCounter())
     assert is_same(example.predicate(rest), "a >= 1 AND a < 3 AND b >= 2 AND b <= 4")
-    assert outside(stream, 1, rest, Tally()) == [rest]
-    assert outside(stream, 2, rest, Tally()) == []
+    assert subtract_box(stream, 1, rest, ComparisonCounter()) == [rest]
+    assert subtract_box(stream, 2, rest, ComparisonCounter()) == []
 
 
 def test_exact_matching_splits_p3() -> None:
     """Section 3.5, Figure 5: the second box cuts p3 into three, of which it holds one."""
     example = pair(P3, P1)
     stream = StreamPredicate(example.space, example.stream_boxes, None)
-    (whole,) = parts_of(example.query_boxes)
-    assert outside(stream, 0, whole, Tally()) == [whole]
-    rest = outside(stream, 1, whole, Tally())
+    (whole,) = to_parts(example.query_boxes)
+    assert subtract_box(stream, 0, whole, ComparisonCounter()) == [whole]
+    rest = subtract_box(stream, 1, whole, ComparisonCounter())
     left = "(a >= 4 AND a < 9 AND b >= 7 AND b <= 10)"
     above = "(a >= 9 AND a <= 13 AND b > 8 AND b <= 10)"
     described = [example.predicate(part) for part in rest]
     assert any(is_same(found, left) for found in described)
     assert any(is_same(found, above) for found in described)
-    assert [outside(stream, 2, part, Tally()) for part in rest] == [[part] for part in rest]
+    assert [subtract_box(stream, 2, part, ComparisonCounter()) for part in rest] == [
+        [part] for part in rest
+    ]
 
 
 @pytest.mark.parametrize("method", [m for m in RELAX_METHODS if m not in ("hsr", "hcr")])
@@ -158,23 +160,23 @@ def test_agree_all_methods_with_the_cells() -> None:
     """Every method with and without quick check and index: exact ones find what the cells show,
     heuristics never more; and options change neither answer nor boxes."""
     dice, found = Seeded(seed(7)), 0
-    for _ in range(many(120)):
+    for _ in range(case_count(120)):
         dimensions, size = 1 + dice.below(4), 2 + dice.below(7)
         wanted = [random_box(dice, dimensions, size) for _ in range(dice.below(4))]
         given = [random_box(dice, dimensions, size) for _ in range(dice.below(9))]
         space = Space.of((*wanted, *given))
         query, stream = space.boxes(wanted), space.boxes(given)
-        needed, had = grid(parts_of(query), space), grid(parts_of(stream), space)
+        needed, had = grid(to_parts(query), space), grid(to_parts(stream), space)
         is_inside = not (needed & ~had).any()
         found += is_inside
         for method in METHODS:
             same = set()
             for check_first in (True, False):
-                for index in (None, *KINDS):
-                    matched = match(
+                for index in (None, *BOX_INDEX_KINDS):
+                    matched = match_predicates(
                         space, query, stream, method, quick_check=check_first, index=index
                     )
-                    cells = grid(parts_of(matched.boxes), space)
+                    cells = grid(to_parts(matched.boxes), space)
                     if method == "hcr":
                         assert (cells | needed | had == cells).all()
                     else:
@@ -185,19 +187,19 @@ def test_agree_all_methods_with_the_cells() -> None:
                     if check_first or method != "hsr":
                         same.add((matched.covered, str(as_set(matched.boxes))))
             assert len(same) == 1
-    assert found > many(20)
+    assert found > case_count(20)
 
 
 def test_breadth_first_declines_too_many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is exponential ends in an error that says what does better."""
-    monkeypatch.setattr("headgate.implication.paper.exact_matching.MOST_SIDES", 10)
+    monkeypatch.setattr("headgate.implication.paper.exact_matching.MAX_STORED_SIDES", 10)
     dice = Seeded(1)
     boxes = [random_box(dice, 4, 30) for _ in range(60)]
     whole = Space.of(boxes)
     everything: Part = tuple((0, int(count)) for count in whole.counts)
     query = np.array([everything], np.int32)
     with pytest.raises(hg.HeadgateError, match='the method "exact" stores few'):
-        match(
+        match_predicates(
             whole,
             Boxes(query[:, :, 0].copy(), query[:, :, 1].copy()),
             whole.boxes(boxes),

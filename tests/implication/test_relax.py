@@ -17,7 +17,7 @@ from headgate.schema import INT, NOTHING, Attribute, Stream
 from headgate.sql import parse_where, render_predicate
 from tests.boundaries import STREAM, VALUES, Row
 from tests.corpus import SHARDS
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.strategies import Clauses, Dice, Seeded, pick
 
 LINE = Stream("line", (Attribute("a", INT),))
@@ -50,7 +50,7 @@ def test_oracle_every_row(shard: int) -> None:
     """A "yes" has no exception, what is covered neither; what is relaxed holds for all rows of both
     and, where it is exact, for no other; and the rest is exactly what was missing."""
     dice, answers = Seeded(seed(shard) + 70), Counter[str]()
-    for p, q, rows in islice(conditions(dice), many(250)):
+    for p, q, rows in islice(conditions(dice), case_count(250)):
         first, second = parse_where(p, STREAM), parse_where(q, STREAM)
         wanted = [evaluate(first, row) is True for row in rows]
         given = [evaluate(second, row) is True for row in rows]
@@ -71,7 +71,7 @@ def test_oracle_every_row(shard: int) -> None:
             assert holds >= (was or had), (p, q, method, row)
             assert not found.exact or holds == (was or had), (p, q, method, row)
             assert rest is None or (evaluate(rest, row) is True) == lacked, (p, q, row)
-    assert answers["unknown"] <= many(250) // 25, answers
+    assert answers["unknown"] <= case_count(250) // 25, answers
 
 
 def test_the_rest_is_found_lazily_and_capped() -> None:

@@ -8,7 +8,7 @@ from headgate.jit import cache
 
 
 def test_sources_include_called_kernels_and_imported_constants() -> None:
-    sources = cache._sources("benchmarks.rivals")
+    sources = cache._sources("benchmarks.rivals.kernels")
     called = {module for module in sources if module.startswith("headgate.matching.asc.")}
     assert any(cache._KERNEL.search(sources[module]) for module in called)
     assert "headgate.snapshot.arrays.atoms" in cache._sources("headgate.matching.keyed")

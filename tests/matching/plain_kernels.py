@@ -12,7 +12,7 @@ from headgate.matching import ScanIndex
 from headgate.matching.asc.index import AscIndex
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.keyed.index import KeyedIndex
-from headgate.matching.keyed.match import match
+from headgate.matching.keyed.kernels.match import match
 from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.testing import check_index

@@ -10,8 +10,9 @@ import pytest
 
 import headgate as hg
 from headgate.errors import UsageError
-from headgate.matching import KINDS, ScanIndex, kind_of_index
-from headgate.matching.auto import FEW, AutoIndex
+from headgate.matching import KINDS, ScanIndex, get_index_class
+from headgate.matching.auto import MIN_INDEXED_QUERIES as ENOUGH
+from headgate.matching.auto import AutoIndex
 from headgate.queries import Query, QuerySet
 from headgate.schema import Schema
 from headgate.testing.contract import lists, query
@@ -25,14 +26,14 @@ def queries(count: int) -> list[Query]:
     return [query(STREAM, f"q{n}", random_where(random, STREAM)) for n in range(count)]
 
 
-@pytest.mark.parametrize("count", [FEW - 1, FEW, FEW + 1])
+@pytest.mark.parametrize("count", [ENOUGH - 1, ENOUGH, ENOUGH + 1])
 def test_the_number_of_queries_decides(count: int) -> None:
-    """From a certain number on they are keyed; `describe` says why, `filing` how."""
+    """From a certain number on they are keyed; `describe` says why, `locate` where."""
     index = AutoIndex.build(STREAM, queries(count))
-    kind = "scan" if count < FEW else "keyed"
+    kind = "scan" if count < ENOUGH else "keyed"
     assert index.describe()["kind"] == kind
-    assert str(FEW) in index.describe()["chosen_because"]
-    assert index.filing("q0").index == kind
+    assert str(ENOUGH) in index.describe()["chosen_because"]
+    assert index.locate("q0").index == kind
 
 
 def simple(count: int) -> list[Query]:
@@ -45,27 +46,31 @@ def simple(count: int) -> list[Query]:
 
 def test_values_of_few_attributes_are_in_bitmaps() -> None:
     """Until a query comes that is none for them, or too many do."""
-    index = AutoIndex.build(STREAM, simple(FEW + 1))
+    index = AutoIndex.build(STREAM, simple(ENOUGH + 1))
     assert index.describe()["kind"] == "asc"
     assert "bitmaps" in index.describe()["chosen_because"]
     index.insert(query(STREAM, "text", "string_x LIKE 'a%'"))
     assert index.describe()["kind"] == "keyed"
-    assert len(index) == FEW + 2
+    assert len(index) == ENOUGH + 2
     lists_of_values = [
         query(STREAM, f"q{n}", f"int_x IN ({', '.join(map(str, range(2 * n, 400_000, 200)))})")
-        for n in range(FEW)
+        for n in range(ENOUGH)
     ]
     assert AutoIndex.build(STREAM, lists_of_values).describe()["kind"] == "keyed"
-    many = AutoIndex.build(STREAM, simple(3 * FEW))
+    many = AutoIndex.build(STREAM, simple(3 * ENOUGH))
     assert many.describe()["kind"] == "asc"
     constants = ", ".join(str(3 * n) for n in range(20_000))
     many.update(query(STREAM, "q0", f"bigint_x IN ({constants})"))
     assert many.describe()["kind"] == "keyed"
-    assert len(many) == 3 * FEW
+    assert len(many) == 3 * ENOUGH
 
 
 @pytest.mark.parametrize(
-    "drawn", [queries(FEW + 40), [*simple(FEW + 40), *queries(FEW + 60)[-20:]]]
+    "drawn",
+    [
+        queries(ENOUGH + 40),
+        [*simple(ENOUGH + 40), *queries(ENOUGH + 60)[-20:]],
+    ],
 )
 def test_positions_outlive_the_change(drawn: list[Query]) -> None:
     """Whatever is removed and updated before and after, ids and positions are those of scan."""
@@ -92,7 +97,7 @@ def test_positions_outlive_the_change(drawn: list[Query]) -> None:
 def test_threads_are_kept() -> None:
     """How many threads a match may use is said once, before or after the change."""
     index = hg.build_index(QuerySet(Schema((STREAM,)), queries(3)), threads=1)
-    for one in queries(FEW + 3)[3:]:
+    for one in queries(ENOUGH + 3)[3:]:
         index.insert(one)
     assert index.describe()["kind"] == "keyed"
     assert index.threads == 1
@@ -103,13 +108,13 @@ def test_threads_are_kept() -> None:
 def test_an_unknown_kind_is_named() -> None:
     """With what there is, and a guess at what was meant."""
     with pytest.raises(UsageError, match=r"no index `keyd`; did you mean `keyed`"):
-        kind_of_index("keyd")
+        get_index_class("keyd")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_readers_beside_a_writer(kind: str) -> None:
     """While queries come, change and go, one that stays is in every answer, and nothing fails."""
-    index = kind_of_index(kind).build(STREAM, [query(STREAM, "stays", "TRUE"), *queries(60)])
+    index = get_index_class(kind).build(STREAM, [query(STREAM, "stays", "TRUE"), *queries(60)])
     rows = random_rows(Random(2), STREAM, 30)
     answers: list[bool] = []
     done = Event()

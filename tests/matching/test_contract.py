@@ -9,7 +9,7 @@ from typing import Any, Self
 import pytest
 
 from headgate.errors import HeadgateError
-from headgate.matching import KINDS, Index, Matches, ScanIndex, kind_of_index
+from headgate.matching import KINDS, Index, Matches, ScanIndex, get_index_class
 from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.testing import CONTRACT, check_index
@@ -20,7 +20,7 @@ from headgate.testing.contract import Claim
 @pytest.mark.parametrize("kind", KINDS)
 def test_contract(kind: str, claim: Claim) -> None:
     """The claim holds for the index."""
-    claim(kind_of_index(kind))
+    claim(get_index_class(kind))
 
 
 class Forgetful(ScanIndex):

@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headgate.matching.keyed import build, records
-from headgate.matching.keyed.by_row import by_row
-from headgate.matching.keyed.entries import key_entries
+from headgate.matching.encoding.kernels import group_by_row
+from headgate.matching.keyed import build
 from headgate.matching.keyed.index import KeyedIndex
-from headgate.matching.keyed.keys import choose_keys
+from headgate.matching.keyed.kernels import records
+from headgate.matching.keyed.kernels.entries import key_entries
+from headgate.matching.keyed.kernels.keys import choose_keys
 from headgate.queries import Query
 from headgate.schema import INT, Attribute, Stream
 from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN
 from headgate.testing.contract import query
 from tests.matching.ways import found_by
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 
 FALSE, TRUE, NULL = 0, 1, 2
 ATOMS = 5
@@ -76,7 +77,7 @@ def test_oracle_keys(hard: float) -> None:
     its own.
     """
     random = Random(seed(1))
-    trees = [random_tree(random, 4) for _ in range(many(1_000))]
+    trees = [random_tree(random, 4) for _ in range(case_count(1_000))]
     costs = [[random_cost(random, hard) for _ in range(3)] for _ in range(ATOMS * len(trees))]
     programs = [
         [entry + ATOMS * q if entry >= 0 else entry for entry in written(tree)]
@@ -116,7 +117,7 @@ def satisfying(tree: Tree, cost: list[list[float]], literals: list[tuple[int, in
 def test_oracle_cover() -> None:
     """A literal's nodes lead to it from exactly the codes for which it holds, and only once."""
     random = Random(seed(2))
-    for _ in range(many(2_000)):
+    for _ in range(case_count(2_000)):
         check_cover(random)
 
 
@@ -190,8 +191,8 @@ def runs(codes: set[int]) -> list[tuple[int, int]]:
 def test_oracle_records() -> None:
     """What stands in the records, read as their docstring has it, is what was put into them."""
     random = Random(seed(3))
-    bitmaps = sum(check_records(random) for _ in range(many(60)))
-    assert bitmaps > 20
+    bitmaps = sum(check_records(random) for _ in range(case_count(60)))
+    assert bitmaps > at_least(20)
 
 
 def check_records(random: Random) -> int:
@@ -323,12 +324,12 @@ def is_inside(event: dict[str, int], box: Box) -> bool:
 def test_oracle_by_row() -> None:
     """A row has the columns and codes that came with its number, in the order that they had."""
     random = Random(seed(8))
-    for _ in range(many(500)):
+    for _ in range(case_count(500)):
         count, size = random.randint(0, 6), random.randint(0, 20)
         rows = [random.randrange(count) for _ in range(size if count else 0)]
         columns = [random.randrange(9) for _ in rows]
         codes = [random.randrange(99) for _ in rows]
-        start, column, code = by_row(
+        start, column, code = group_by_row(
             count, np.array(rows, np.int64), np.array(columns, np.int32), np.array(codes, np.int32)
         )
         assert (start[0], start[-1], len(start)) == (0, len(rows), count + 1)

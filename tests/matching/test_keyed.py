@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.workloads import begen, box_events, boxes, mixed, mixed_events, pattern_rules
 from headgate.events import from_rows
-from headgate.matching import ScanIndex, kind_of_index
-from headgate.matching.keyed.code_book import code_book
-from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching import ScanIndex, get_index_class
+from headgate.matching.encoding.code_book import code_book
+from headgate.matching.encoding.event_columns import EventColumns
 from headgate.predicate import IsNull, Within, evaluate
 from headgate.queries import Query
 from headgate.schema import INT, Attribute, Schema, Stream
@@ -21,14 +21,14 @@ from headgate.snapshot.arrays import encode_queries
 from headgate.snapshot.arrays.atoms import atoms_from
 from headgate.testing.contract import query
 from headgate.testing.generate import every_type, random_rows, random_where
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 
 
 def test_oracle_codes() -> None:
     """An atom on one column is TRUE for a value just when the value's code is in its intervals."""
     random, stream = Random(seed(3)), every_type()
     schema = Schema((stream,))
-    queries = [query(stream, f"q{n}", random_where(random, stream)) for n in range(many(300))]
+    queries = [query(stream, f"q{n}", random_where(random, stream)) for n in range(case_count(300))]
     encoded = encode_queries(queries, schema)
     rows: list[dict[str, Any]] = [dict(row) for row in random_rows(random, stream, 150)]
     book, intervals = code_book(encoded.atoms, schema)
@@ -73,7 +73,7 @@ def test_agree_with_scan(name: str) -> None:
     """On every workload, also after every seventh query has left."""
     stream, queries, events = workload(name)
     scan = ScanIndex.build(stream, queries).match(events)
-    index = kind_of_index("keyed").build(stream, queries)
+    index = get_index_class("keyed").build(stream, queries)
     found = index.match(events).in_order()
     assert scan.total > 100
     assert np.array_equal(found.offsets, scan.offsets)
@@ -94,6 +94,6 @@ def test_a_literal_is_asked_for_once(levels: int) -> None:
     excluded = ", ".join(map(str, range(10, 5_000)))
     odd = query(stream, "odd", f"{where} AND a NOT IN ({excluded})")
     rows = [{"a": a, "b": b} for a in (None, 4, 5, 11) for b in (None, -1, 0, 70)]
-    index = kind_of_index("keyed").build(stream, [odd])
+    index = get_index_class("keyed").build(stream, [odd])
     assert index.match(rows).ids() == ScanIndex.build(stream, [odd]).match(rows).ids()
     assert index.describe()["entries"] < 20

@@ -28,10 +28,10 @@ from hypothesis.stateful import (
 
 from headgate.errors import QuerySetError
 from headgate.matching import Index, ScanIndex
-from headgate.matching.keyed import changes
 from headgate.matching.keyed import index as keyed_index
+from headgate.matching.keyed import parts
+from headgate.matching.keyed.from_snapshot import build_from_snapshot
 from headgate.matching.keyed.index import KeyedIndex
-from headgate.matching.keyed.of_snapshot import index_of_snapshot
 from headgate.predicate import Predicate
 from headgate.queries import Query, QuerySet, Source
 from headgate.schema import INT, STRING, Attribute, Schema, Stream
@@ -42,7 +42,7 @@ from headgate.testing.contract import lists
 from headgate.testing.contract import query as contract_query
 from tests.boundaries import STREAM, Row
 from tests.corpus import cases
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 from tests.strategies import Seeded, row
 
 LARGE, SWALLOWED, STALE = 20, 2, 0.15
@@ -57,7 +57,7 @@ class Gate:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.open, self.reached, self.passed = Event(), Event(), 0
         self.open.set()
-        put_together: Callable[..., Any] = changes.put_together
+        put_together: Callable[..., Any] = parts.put_together
 
         def waits(*arguments: Any) -> Any:
             self.reached.set()
@@ -73,10 +73,10 @@ class Gate:
 def small_parts() -> Iterator[Gate]:
     """Parts are merged, and put together in the background, after very few changes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(changes, "LARGE", LARGE)
-        patch.setattr(changes, "SWALLOWED", SWALLOWED)
-        patch.setattr(changes, "STALE", STALE)
-        patch.setattr(changes, "FEWEST_STALE", STALE * LARGE)
+        patch.setattr(parts, "LARGE", LARGE)
+        patch.setattr(parts, "SWALLOWED", SWALLOWED)
+        patch.setattr(parts, "STALE", STALE)
+        patch.setattr(parts, "FEWEST_STALE", STALE * LARGE)
         gate = Gate(patch)
         try:
             yield gate
@@ -85,7 +85,7 @@ def small_parts() -> Iterator[Gate]:
 
 
 def filtering(query_id: str, where: Predicate) -> Query:
-    return Query(query_id, (Source(STREAM.name, STREAM.name),), where)
+    return Query(query_id, (Source(STREAM, STREAM.name),), where)
 
 
 READER = WhereReader(STREAM)
@@ -234,7 +234,7 @@ class LockStep(RuleBasedStateMachine):
         if how == "arrays":
             self.keyed = KeyedIndex.from_encoded(STREAM, encode_queries(queries, SCHEMA))
         elif how == "snapshot":
-            self.keyed = index_of_snapshot(snapshot, STREAM)
+            self.keyed = build_from_snapshot(snapshot, STREAM)
             self.seen["steps reloaded"] += len(snapshot.segments) > 1
 
     @invariant()
@@ -246,9 +246,9 @@ class LockStep(RuleBasedStateMachine):
 def test_agree_in_lock_step() -> None:
     """Whatever is done to both, every event has the same queries after every step."""
     LockStep.seen.clear()
-    steps = settings(max_examples=many(60), stateful_step_count=40)
+    steps = settings(max_examples=case_count(60), stateful_step_count=40)
     run_state_machine_as_test(LockStep, settings=steps)
-    assert LockStep.seen["rebuilds"] > 5  # how many is up to Hypothesis
+    assert LockStep.seen["rebuilds"] > at_least(5)  # how many is up to Hypothesis
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ COUNT = 250
 
 
 def number_query(query_id: str, where: str) -> Query:
-    return Query(query_id, (Source("numbers", "numbers"),), parse_where(where, NUMBERS))
+    return Query(query_id, (Source(NUMBERS, "numbers"),), parse_where(where, NUMBERS))
 
 
 def states() -> list[tuple[set[str], int]]:
@@ -402,7 +402,7 @@ def test_steps_that_put_queries_between_others(tmp_path: Path) -> None:
     snapshot = current(tmp_path)
     assert len(snapshot.segments) == 3
     with small_parts() as gate:
-        index, scan = index_of_snapshot(snapshot, NUMBERS), ScanIndex.build(NUMBERS, changed)
+        index, scan = build_from_snapshot(snapshot, NUMBERS), ScanIndex.build(NUMBERS, changed)
         assert lists(index.match(events)) == lists(scan.match(events))
         for gone in ("q30", "q3", "q5", "q7", "q9", "q11", "new", "q20", "q39"):
             for each in (index, scan):

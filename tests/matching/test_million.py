@@ -24,7 +24,7 @@ from headgate.sql import WhereReader
 from tests.boundaries import NUMERIC, STREAM, Row
 from tests.matching.ways import found_by
 from tests.oracles.duck import TEXTS, Pair, both, table_of, text_pair
-from tests.scale import in_a_soak, many, seed
+from tests.scale import case_count, seed
 from tests.strategies import Seeded, pick
 from tests.wide import WideClauses, WidePairs, wide_row
 
@@ -130,7 +130,7 @@ def reader() -> WhereReader:
 
 
 def queries(pairs: Sequence[Pair]) -> list[Query]:
-    sources = (Source(STREAM.name, STREAM.name),)
+    sources = (Source(STREAM, STREAM.name),)
     return [Query(f"q{n}", sources, reader().read(pair.ours)) for n, pair in enumerate(pairs)]
 
 
@@ -180,7 +180,7 @@ def same(found: Grid, expected: Grid, pairs: Sequence[Pair]) -> int:
 def test_agree_with_scan(shape: Callable[[Drawn], Pair]) -> None:
     """In every shape of condition; the shapes together make a million pairs."""
     compared = matched = 0
-    for turn in range(many(1)):
+    for turn in range(case_count(1)):
         drawn = Drawn(WideClauses(Seeded(seed(10) + turn)))
         pairs = with_repeated([shape(drawn) for _ in range(QUERIES)])
         found = answered(KeyedIndex, queries(pairs))
@@ -194,7 +194,7 @@ def test_agree_with_scan(shape: Callable[[Drawn], Pair]) -> None:
 def test_agree_with_duckdb(shape: Callable[[Drawn], Pair]) -> None:
     """In every shape of condition; the shapes together make a million pairs."""
     compared = matched = 0
-    for turn in range(many(1)):
+    for turn in range(case_count(1)):
         drawn = Drawn(WidePairs(Seeded(seed(20) + turn)))
         pairs = with_repeated([shape(drawn) for _ in range(QUERIES)])
         found = answered(KeyedIndex, queries(pairs))
@@ -228,7 +228,7 @@ def test_agree_boxes(way: str, place: str) -> None:
 def test_agree_alone() -> None:
     """A query in a set of its own has the answers that it has among the others."""
     drawn = Drawn(WideClauses(Seeded(seed(30))))
-    asked = queries([dnf(drawn) for _ in range(many(60))])
+    asked = queries([dnf(drawn) for _ in range(case_count(60))])
     together = answered(ScanIndex, asked)
     for n, query in enumerate(asked):
         alone = answered(KeyedIndex, [query])
@@ -305,7 +305,7 @@ def long_texts() -> list[Pair]:
     return [*found, found[0].under("({}) IS NOT TRUE")]
 
 
-@in_a_soak
+@pytest.mark.slow
 def test_agree_long_texts() -> None:
     """Expressions of 350,000 characters have the answers of scan and of DuckDB."""
     pairs = [*long_texts(), both("qty > 3")]

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.scale import in_a_soak
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
 
-@in_a_soak
+@pytest.mark.slow
 def test_kernels_without_the_jit() -> None:
     """The contract holds, and on every sort of workload the answers are those of scan."""
     done = subprocess.run(

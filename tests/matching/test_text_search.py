@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.workloads import pattern_rules
-from headgate.matching.keyed import regex_search
-from headgate.matching.keyed.text_search import TextSearch
-from headgate.predicate import Matches, Pattern, atoms
+from headgate.matching.encoding import regex_search
+from headgate.matching.encoding.text_search import TextSearch
+from headgate.predicate import Matches, Pattern, iter_atoms
 from headgate.predicate.atoms import PatternKind
 from headgate.predicate.pattern import LikePattern, PatternRefused
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 
 # The Kelvin sign, the long s, the sharp s and the dotted I have cases that are not one to one.
 LETTERS = ("a", "b", "ab", "aA", "k", "\u212a", "s", "ſ", "ß", "İ", "i\u0307", "Σ")
@@ -53,7 +53,7 @@ TEXTS = st.lists(
 
 def is_accepted(pattern: Pattern) -> bool:
     try:
-        return pattern.compiled is not None
+        return pattern.matcher is not None
     except PatternRefused:
         return False
 
@@ -69,8 +69,7 @@ def patterns(kind: PatternKind, pieces: Sequence[str]) -> st.SearchStrategy[list
 
 def one_by_one(patterns: Sequence[Pattern], texts: Sequence[str]) -> list[list[int]]:
     return [
-        [n for n, pattern in enumerate(patterns) if pattern.compiled.matches(text)]
-        for text in texts
+        [n for n, pattern in enumerate(patterns) if pattern.matcher.matches(text)] for text in texts
     ]
 
 
@@ -107,20 +106,22 @@ def test_oracle_thousands(alphabet: str) -> None:
             random.choice(("LIKE", "ILIKE", "RLIKE")),
             "".join(random.choice(alphabet + "%_") for _ in range(random.randrange(7))),
         )
-        for _ in range(many(4_000))
+        for _ in range(case_count(4_000))
     ]
     accepted = [pattern for pattern in drawn if is_accepted(pattern)]
     assert len(accepted) > len(set(accepted)) > 400
     texts = ["".join(random.choices(alphabet, k=n)) for n in [*range(12), 40, 200]]
     found = searched(accepted, texts)
     assert found == one_by_one(accepted, texts)
-    assert sum(map(len, found)) > 1_000
+    assert sum(map(len, found)) > at_least(1_000)
 
 
 def test_agree_on_rules() -> None:
     """On the workload of log rules, whose patterns are of every kind."""
     rules = pattern_rules(100, seed=1)
-    found = {a.pattern for q in rules.queries() for a in atoms(q.where) if isinstance(a, Matches)}
+    found = {
+        a.pattern for q in rules.queries() for a in iter_atoms(q.where) if isinstance(a, Matches)
+    }
     listed = sorted(found, key=str)
     events = rules.events(60, matching=0.5, seed=2)
     texts = [str(text) for name in ("process", "path") for text in events.column(name).to_pylist()]

@@ -14,13 +14,13 @@ from headgate.predicate import (
     Not,
     Or,
     Truth,
-    atoms,
-    columns,
+    collect_columns,
     conjunction,
+    decide_satisfiability,
     disjunction,
-    holding,
-    satisfiable,
+    iter_atoms,
     simplify,
+    to_monotone,
 )
 from headgate.schema import INT, Attribute, Stream
 from headgate.sql import parse_where, render_predicate
@@ -41,10 +41,10 @@ def test_joins_are_flat() -> None:
 def test_atoms_and_columns() -> None:
     """Atoms come from left to right, as often as they occur; columns once."""
     tree = And((A, Not(Or((B, A))), Truth(C, frozenset({True}))))
-    assert list(atoms(tree)) == [A, B, A, C]
-    assert [column.name for column in columns(tree)] == ["a", "b", "c"]
-    assert list(atoms(UNKNOWN)) == [UNKNOWN]
-    assert columns(UNKNOWN) == ()
+    assert list(iter_atoms(tree)) == [A, B, A, C]
+    assert [column.name for column in collect_columns(tree)] == ["a", "b", "c"]
+    assert list(iter_atoms(UNKNOWN)) == [UNKNOWN]
+    assert collect_columns(UNKNOWN) == ()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_simplify(before: str, after: str) -> None:
 )
 def test_holding(before: str, after: str) -> None:
     """Where only TRUE matters, what remains is AND and OR of atoms."""
-    assert render_predicate(holding(parse_where(before, STREAM))) == after
+    assert render_predicate(to_monotone(parse_where(before, STREAM))) == after
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,6 @@ def test_holding(before: str, after: str) -> None:
 )
 def test_no_has_a_reason(text: str, words: str) -> None:
     """A "no" says which attribute or comparison is at fault."""
-    found = satisfiable(parse_where(text, STREAM))
+    found = decide_satisfiability(parse_where(text, STREAM))
     assert found.answer == "no"
     assert words in found.reason

@@ -28,7 +28,7 @@ text_ends = st.none() | st.sampled_from(["", "a", "ab", "b"])
 number_sides: st.SearchStrategy[Side] = st.just(NULL) | st.builds(
     Interval, number_ends, number_ends
 )
-text_intervals = st.builds(Interval, text_ends, text_ends).map(lambda i: i.clipped(STRING))
+text_intervals = st.builds(Interval, text_ends, text_ends).map(lambda i: i.clip(STRING))
 text_sides: st.SearchStrategy[Side] = st.just(NULL) | text_intervals
 
 

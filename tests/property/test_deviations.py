@@ -1,4 +1,4 @@
-"""The deliberate differences from Spark that docs/truth.md lists: our side of each."""
+"""Our side of the deliberate differences from Spark in docs/reference/semantics.md."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from headgate.predicate import evaluate
 from headgate.sql import WhereReader
 from tests.boundaries import STREAM, Row
 from tests.oracles.duck import TEXTS, Pairs, table_of, truths
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.strategies import Seeded, row
 
 CHUNK = 50
@@ -25,7 +25,7 @@ def test_agree_duckdb(shard: int) -> None:
     dice, reader = Seeded(seed(shard)), WhereReader(STREAM)
     rows = rows_for(dice)
     with table_of(rows) as connection:
-        for _ in range(many(15)):
+        for _ in range(case_count(15)):
             pairs = [Pairs(dice).where() for _ in range(CHUNK)]
             predicates = [reader.read(pair.ours) for pair in pairs]
             for event, theirs in zip(

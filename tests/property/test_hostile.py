@@ -15,7 +15,7 @@ from headgate.schema import Schema, Stream
 from headgate.sql import Rejected, Script, parse_where
 from tests.boundaries import STREAM
 from tests.mutations import CHARACTERS, TOKENS, mutated
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.statements import Statements
 from tests.strategies import Clauses, Seeded
 
@@ -206,8 +206,9 @@ LARGE: dict[str, Callable[[int], str]] = {
 def test_large_clauses_take_linear_time(name: str) -> None:
     """A long but honest clause takes time in proportion to its length."""
     small, large = LARGE[name](1_000), LARGE[name](8_000)
-    once = min(duration(small) for _ in range(3))
-    assert min(duration(large) for _ in range(2)) < 8 * 3 * once
+    # another process may slow down any one measurement, so the best of some counts
+    ratio = min(duration(large) / duration(small) for _ in range(5))
+    assert ratio < 8 * 3
 
 
 def duration(text: str) -> float:
@@ -236,7 +237,7 @@ def test_token_soup(shard: int) -> None:
     """Tokens in any order raise nothing but SqlErrors with a place."""
     rng = random.Random(seed(shard))
     openings = ("", "qty", "NOT (", "CREATE QUERY q AS ", "CREATE STREAM s (a INT CHECK (a ")
-    for _ in range(many(1_000)):
+    for _ in range(case_count(1_000)):
         tokens = rng.choices(TOKENS, k=rng.randrange(1, 12))
         text = rng.choice(openings) + rng.choice((" ", " ", "")).join(tokens)
         read_where(text)
@@ -247,7 +248,7 @@ def test_token_soup(shard: int) -> None:
 def test_mutated_statements(shard: int) -> None:
     """A statement with a token or character changed raises nothing but SqlErrors with a place."""
     rng, dice = random.Random(seed(shard)), Seeded(seed(shard))
-    for _ in range(many(150)):
+    for _ in range(case_count(150)):
         statements = Statements(dice)
         script = statements.schema() + statements.queries(2)
         read_script(mutated(script, rng))

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headgate.matching import KINDS, Matches, kind_of_index
+from headgate.matching import KINDS, Matches, get_index_class
 from headgate.predicate import Predicate
 from headgate.queries import Query, Source
 from headgate.sql import parse_where
@@ -33,7 +33,7 @@ def events() -> pa.Table:
 
 
 def query(name: str, where: Predicate) -> Query:
-    return Query(name, (Source(STREAM.name, STREAM.name),), where)
+    return Query(name, (Source(STREAM, STREAM.name),), where)
 
 
 def matrix(matches: Matches, queries: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
@@ -48,7 +48,7 @@ def matched(
     kind: str, predicates: list[Predicate]
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     queries = [query(f"q{n}", predicate) for n, predicate in enumerate(predicates)]
-    matches = kind_of_index(kind).build(STREAM, queries).match(events())
+    matches = get_index_class(kind).build(STREAM, queries).match(events())
     assert not matches.errors
     assert len(matches) == EVENTS
     return matrix(matches, len(queries))

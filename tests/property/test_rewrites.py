@@ -16,9 +16,9 @@ from headgate.predicate import (
     Predicate,
     Truth,
     evaluate,
-    holding,
     push_negations,
     simplify,
+    to_monotone,
 )
 from headgate.predicate.tree import children
 from headgate.sql import parse_where
@@ -40,7 +40,7 @@ def check(predicate: Predicate, row: Row) -> None:
     assert evaluate(simplify(predicate), row) is truth
     only_true = evaluate(simplify(predicate, only_true=True), row)
     assert (only_true is True) == (truth is True)
-    assert (evaluate(holding(predicate), row) is True) == (truth is True)
+    assert (evaluate(to_monotone(predicate), row) is True) == (truth is True)
 
 
 @given(wheres(), rows())
@@ -62,10 +62,10 @@ def test_simplify_keeps_truth(shard: int) -> None:
 
 @pytest.mark.parametrize("shard", SHARDS)
 def test_true_rows_are_kept(shard: int) -> None:
-    """`simplify(only_true=True)` and `holding` are TRUE for exactly the same rows."""
+    """`simplify(only_true=True)` and `to_monotone` are TRUE for exactly the same rows."""
     for case in cases(shard):
         simple = simplify(case.predicate, only_true=True)
-        held = holding(case.predicate)
+        held = to_monotone(case.predicate)
         for row in case.rows:
             truth = evaluate(case.predicate, row) is True
             assert (evaluate(simple, row) is True) == truth, (case.text, row)
@@ -73,11 +73,10 @@ def test_true_rows_are_kept(shard: int) -> None:
 
 
 def test_forms() -> None:
-    """No NOT is left by `push_negations`; `holding` leaves AND, OR and atoms that demand a value
-    or a NULL."""
+    """`push_negations` leaves no NOT; `to_monotone` leaves AND, OR, and atoms on values or NULL."""
     for case in cases(0):
         assert not any(isinstance(node, Not) for node in nodes(push_negations(case.predicate)))
-        for node in nodes(holding(case.predicate)):
+        for node in nodes(to_monotone(case.predicate)):
             assert isinstance(node, And | Or | Atom)
             assert not isinstance(node, Not | Truth)
             assert not (isinstance(node, IsNull) and node.negated)
@@ -88,5 +87,5 @@ def test_simplify_is_idempotent() -> None:
     for case in cases(1):
         simple = simplify(case.predicate)
         assert simplify(simple) == simple, case.text
-        held = holding(case.predicate)
-        assert holding(held) == held, case.text
+        held = to_monotone(case.predicate)
+        assert to_monotone(held) == held, case.text

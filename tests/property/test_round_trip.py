@@ -22,7 +22,7 @@ from headgate.sql import (
 )
 from tests.boundaries import STREAM
 from tests.corpus import SHARDS, cases
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.statements import Statements
 from tests.strategies import Seeded, wheres
 
@@ -65,7 +65,7 @@ def test_statement_round_trip(shard: int) -> None:
     """CREATE STREAM with its domains, CREATE AGGREGATE, and CREATE QUERY with joins, row windows,
     aggregates, DISTINCT, GROUP BY and aliases, survive being written and read."""
     dice = Seeded(seed(shard))
-    for _ in range(many(40)):
+    for _ in range(case_count(40)):
         statements = Statements(dice)
         script = Script(Schema())
         declared = accepted(script.read(statements.schema()))

@@ -7,21 +7,21 @@ from itertools import product
 
 import pytest
 
-from headgate.predicate import Column, evaluate, satisfiable
+from headgate.predicate import Column, decide_satisfiability, evaluate
 from headgate.schema import Schema, Stream
 from headgate.sql import Script, parse_where
 from tests.boundaries import STREAM, Row
 from tests.boundaries import VALUES as CHOICES
 from tests.corpus import SHARDS, SIZE, cases
 from tests.oracles.formulas import INTS, Formula, Formulas, conjunction, is_possible
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.strategies import Clauses, Seeded
 
 
 def check(formula: Formula) -> str:
     """The answer, confirmed: a "yes" by its row, a "no" by z3."""
     predicate = parse_where(formula.text, INTS)
-    found = satisfiable(predicate)
+    found = decide_satisfiability(predicate)
     if found.answer == "yes":
         assert found.witness is not None
         assert evaluate(predicate, found.witness) is True, formula.text
@@ -33,7 +33,7 @@ def check(formula: Formula) -> str:
 @pytest.mark.parametrize("shard", SHARDS)
 def test_oracle_satisfiable(shard: int) -> None:
     """On integers with comparisons among them, every "no" is z3's too, and few stay open."""
-    dice, count = Seeded(seed(shard)), many(500)
+    dice, count = Seeded(seed(shard)), case_count(500)
     answers = Counter(check(Formulas(dice).formula(3)) for _ in range(count))
     assert answers["yes"] > count // 4
     assert answers["no"] > count // 40
@@ -43,7 +43,7 @@ def test_oracle_satisfiable(shard: int) -> None:
 @pytest.mark.parametrize("shard", SHARDS)
 def test_oracle_contradictions(shard: int) -> None:
     """The same for long conjunctions, most of which contradict themselves."""
-    dice, count = Seeded(seed(shard) + 100), many(250)
+    dice, count = Seeded(seed(shard) + 100), case_count(250)
     answers = Counter(
         check(conjunction([Formulas(dice).formula(1) for _ in range(4 + dice.below(5))]))
         for _ in range(count)
@@ -58,7 +58,7 @@ def test_witness_is_true(shard: int) -> None:
     each of its type; and no row that is TRUE ever meets a "no"."""
     answers = Counter[str]()
     for case in cases(shard):
-        found = satisfiable(case.predicate)
+        found = decide_satisfiability(case.predicate)
         answers[found.answer] += 1
         if found.answer == "yes":
             assert found.witness is not None
@@ -66,7 +66,7 @@ def test_witness_is_true(shard: int) -> None:
         if any(evaluate(case.predicate, row) is True for row in case.rows):
             assert found.answer != "no", case.text
         assert (found.answer == "yes") != bool(found.reason), case.text
-    assert answers["unknown"] <= many(SIZE) // 50, answers
+    assert answers["unknown"] <= case_count(SIZE) // 50, answers
 
 
 SMALL = (("side",), ("side", "client.name"), ("qty", "ratio"), ("price", "wide"), ("day", "seen"))
@@ -82,15 +82,15 @@ def test_oracle_no_row_contradicts_a_no(names: tuple[str, ...]) -> None:
         for values in product(*((None, *CHOICES[a.type.sql]) for a in attributes))
     ]
     dice, refuted = Seeded(seed(len(names))), 0
-    for _ in range(many(600)):
+    for _ in range(case_count(600)):
         clauses = Clauses(dice, attributes)
         clauses.palette = attributes
         text = " AND ".join(f"({clauses.condition(1)})" for _ in range(2 + dice.below(2)))
         predicate = parse_where(text, STREAM)
-        if satisfiable(predicate).answer == "no":
+        if decide_satisfiability(predicate).answer == "no":
             refuted += 1
             assert not any(evaluate(predicate, row) is True for row in universe), text
-    assert refuted > many(50)
+    assert refuted > case_count(50)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_oracle_no_row_contradicts_a_no(names: tuple[str, ...]) -> None:
 def test_answers(text: str, answer: str) -> None:
     """Answers that can be checked by eye, over all types."""
     predicate = parse_where(text, STREAM)
-    found = satisfiable(predicate)
+    found = decide_satisfiability(predicate)
     assert found.answer == answer
     assert answer == "no" or evaluate(predicate, found.witness or {}) is True
 
@@ -141,17 +141,17 @@ def test_domains_count() -> None:
         ("qty <= 0", "no"),
         ("qty <= 0 OR qty IS NULL", "yes"),
     ):
-        found = satisfiable(parse_where(where, stream), domains)
+        found = decide_satisfiability(parse_where(where, stream), domains)
         assert found.answer == answer, where
 
 
 def test_a_small_budget_is_no_answer() -> None:
     """Past its budget the search says so, and never "no"."""
     text = " AND ".join(f"(a <> {n} OR b <> {n} OR c = d)" for n in range(12)) + " AND a <> a"
-    found = satisfiable(parse_where(text, INTS), budget=5)
+    found = decide_satisfiability(parse_where(text, INTS), budget=5)
     assert found.answer in ("unknown", "no")
     assert found.answer == "unknown" or "budget" not in found.reason
     hard = " AND ".join(f"(a = {n} OR b = {n} OR c = {n})" for n in range(40))
-    found = satisfiable(parse_where(hard, INTS), budget=100)
+    found = decide_satisfiability(parse_where(hard, INTS), budget=100)
     assert found.answer == "unknown"
     assert "100 steps" in found.reason

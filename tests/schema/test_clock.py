@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.schema import TIMESTAMP, Timestamp
-from headgate.schema.clock import parse_clock, parse_date
+from headgate.schema.clock import parse_date, parse_timestamp
 
 
 @given(st.dates())
@@ -23,9 +23,9 @@ def test_dates_round_trip(day: date) -> None:
 )
 def test_clocks_round_trip(moment: datetime) -> None:
     """Every moment is read from its ISO form, to the microsecond, with its offset or without."""
-    assert parse_clock(moment.isoformat()) == moment
-    assert parse_clock(moment.isoformat(sep=" ")) == moment
-    assert (parse_clock(moment.isoformat()).tzinfo is None) == (moment.tzinfo is None)
+    assert parse_timestamp(moment.isoformat()) == moment
+    assert parse_timestamp(moment.isoformat(sep=" ")) == moment
+    assert (parse_timestamp(moment.isoformat()).tzinfo is None) == (moment.tzinfo is None)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_clocks_round_trip(moment: datetime) -> None:
 )
 def test_accepted_forms(text: str, expected: datetime) -> None:
     """Times may leave out seconds, fractions and offsets."""
-    assert parse_clock(text) == expected
+    assert parse_timestamp(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_accepted_forms(text: str, expected: datetime) -> None:
 def test_refused_forms(text: str) -> None:
     """Times that do not exist, are too fine, or are written otherwise are refused."""
     with pytest.raises(ValueError):
-        parse_clock(text)
+        parse_timestamp(text)
     with pytest.raises(ValueError):
         parse_date(text)
 

@@ -29,15 +29,15 @@ def test_unknown_attribute_has_a_hint() -> None:
 
 def test_the_only_stream() -> None:
     """A schema with one stream needs no name; with several the error lists them."""
-    assert Schema((TRADES,)).the_stream() is TRADES
+    assert Schema((TRADES,)).stream() is TRADES
     both = Schema((TRADES,)).with_streams((QUOTES,))
-    assert both.the_stream("QUOTES") is QUOTES
+    assert both.stream("QUOTES") is QUOTES
     with pytest.raises(UsageError, match=r"which stream\? The schema has trades, quotes"):
-        both.the_stream()
+        both.stream()
     with pytest.raises(UsageError, match="no stream `quote`; did you mean `quotes`"):
-        both.the_stream("quote")
+        both.stream("quote")
     with pytest.raises(UsageError, match="The schema has none"):
-        Schema().the_stream()
+        Schema().stream()
 
 
 @pytest.mark.parametrize(

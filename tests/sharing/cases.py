@@ -14,16 +14,19 @@ import pyarrow as pa
 from headgate.errors import NetworkError
 from headgate.predicate import Column, Predicate
 from headgate.queries import Output, Query, Source
-from headgate.sharing.alternatives import Decision
-from headgate.sharing.content import Method, content_of
-from headgate.sharing.filtering import Filterable
+from headgate.sharing.content import make_content, subscribe
+from headgate.sharing.decisions import Decision, Method, Strategy
 from headgate.sharing.network import Link, Network, Node
-from headgate.sharing.plan import Delivery, Flow, Plan, plan_of
-from headgate.sharing.planner import Planner, Published, Strategy, costs
-from headgate.sharing.sampled import Sampled, union
-from headgate.sharing.subscription import subscribed
-from headgate.sharing.tree import Hop, Tree
-from headgate.sharing.walk import selected, walk
+from headgate.sharing.plan import Delivery, Flow, Plan, make_plan
+from headgate.sharing.plan_execution import run_plan, select_outputs
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.sampled_stream import (
+    FilterableTable,
+    PublishedStream,
+    SampledStream,
+    unite_bits,
+)
+from headgate.sharing.tree import Hop, StreamTree
 from headgate.sql import parse_where
 from tests.boundaries import STREAM
 from tests.strategies import Clauses, Seeded, row
@@ -72,7 +75,7 @@ def network(random: Random, *, bounded: bool = False) -> Network:
         for a, b in sorted(links | set(more))
     ]
     thin = [(f"P{i}", f"S{random.randrange(size)}") for i in range(3)]
-    nodes = [Node(f"S{i}") for i in range(size)] + [Node(name, thin=True) for name, _ in thin]
+    nodes = [Node(f"S{i}") for i in range(size)] + [Node(name, is_thin=True) for name, _ in thin]
     return Network.of(nodes, found + [Link(ends) for ends in thin])
 
 
@@ -86,7 +89,7 @@ def query(random: Random, name: str) -> Query:
     names = random.sample(random.choice((FEW, STREAM.names)), random.choice((1, 2, 4)))
     outputs = [Output(f"o{i}", Column(n, STREAM[n].type)) for i, n in enumerate(names)]
     chosen = tuple(outputs) if random.random() < 0.9 else ()
-    return Query(name, (Source(STREAM.name, STREAM.name),), parse_where(text, STREAM), chosen)
+    return Query(name, (Source(STREAM, STREAM.name),), parse_where(text, STREAM), chosen)
 
 
 def planner(
@@ -94,10 +97,14 @@ def planner(
 ) -> Planner:
     """Its sample is not the rows that are walked: what it does not show, must be proven."""
     found = network(random, bounded=bounded)
-    sampled = Sampled(STREAM, 10.0, rows(random.randrange(4)).slice(0, random.choice((1, 7, 40))))
+    sampled = SampledStream(
+        STREAM, 10.0, rows(random.randrange(4)).slice(0, random.choice((1, 7, 40)))
+    )
     source = random.choice(["S0", *found.nodes])
     load = random.choice((0.0, 0.01, 1.0, 10.0))
-    return Planner(found, [Published(sampled, source)], strategy=strategy, method=method, load=load)
+    return Planner(
+        found, [PublishedStream(sampled, source)], strategy=strategy, method=method, load_cost=load
+    )
 
 
 def steps(random: Random, plan: Planner, count: int, *, any_way: bool = False) -> Iterator[str]:
@@ -109,12 +116,12 @@ def steps(random: Random, plan: Planner, count: int, *, any_way: bool = False) -
         there = list(plan.registered)
         if there and random.random() < 0.3:
             leaving = random.choice(there)
-            plan.leave(leaving)
+            plan.unregister(leaving)
             yield leaving
             continue
         name = f"q{number}"
         target = random.choice(list(plan.network.nodes))
-        used, flowing = list(plan.routes.used), costs(plan)
+        used, flowing = list(plan.routes.used), compute_costs(plan)
         try:
             if any_way:
                 register_any_way(random, plan, query(random, name), target)
@@ -122,15 +129,15 @@ def steps(random: Random, plan: Planner, count: int, *, any_way: bool = False) -
                 plan.register(query(random, name), target)
         except NetworkError:
             assert plan.routes.used == used
-            assert costs(plan) == flowing
+            assert compute_costs(plan) == flowing
             assert name not in plan.registered
         yield name
 
 
 def register_any_way(random: Random, plan: Planner, new: Query, target: str) -> None:
     tree = plan.trees[STREAM.name]
-    search = plan._search(tree, subscribed(new, target, tree.sampled))
-    ways = [one for one in search._by_cost() if not search._refused(one)]
+    search = plan._make_search(tree, subscribe(new, target, tree.sampled))
+    ways = [one for one in search._order_by_cost() if not search._explain_refusal(one)]
     if ways:
         shared = [one for one in ways if one.alternative.kind != "new"]
         chosen = random.choice(shared or ways)
@@ -140,7 +147,7 @@ def register_any_way(random: Random, plan: Planner, new: Query, target: str) -> 
 
 def check(found: Planner, table: pa.Table) -> None:
     """All that must hold of a planner at any time."""
-    plan = plan_of(found)
+    plan = make_plan(found)
     check_rows(plan, table)
     check_accounts(found, plan)
     for tree in found.trees.values():
@@ -150,11 +157,11 @@ def check(found: Planner, table: pa.Table) -> None:
 
 def check_rows(plan: Plan, table: pa.Table) -> None:
     """Every query gets its rows, and every flow what it says, as if from the source itself."""
-    every = Filterable(table, STREAM)
+    every = FilterableTable(table, STREAM)
     delivered = []
-    for one, carried in walk(plan, STREAM.name, table):
+    for one, carried in run_plan(plan, STREAM.name, table):
         if isinstance(one, Delivery):
-            wanted = selected(_where(every, one.query.where), one.query, STREAM)
+            wanted = select_outputs(_where(every, one.query.where), one.query, STREAM)
             delivered.append(one.query.id)
         else:
             assert isinstance(one, Flow)
@@ -163,24 +170,24 @@ def check_rows(plan: Plan, table: pa.Table) -> None:
     assert sorted(delivered) == sorted(one.query.id for one in plan.deliveries)
 
 
-def _where(every: Filterable, where: Predicate | None) -> pa.Table:
-    return every.table if where is None else every.table.filter(pa.array(every.true(where)))
+def _where(every: FilterableTable, where: Predicate | None) -> pa.Table:
+    return every.table if where is None else every.table.filter(pa.array(every.compute_mask(where)))
 
 
 def check_accounts(found: Planner, plan: Plan) -> None:
     """What the planner keeps account of is what the plan says, and no link has too much."""
     assert {one.query.id for one in plan.deliveries} == set(found.registered)
     np.testing.assert_allclose([one.value for one in plan.traffic], found.routes.used, atol=1e-6)
-    np.testing.assert_allclose(plan.cost, costs(found)[0], atol=1e-6)
+    np.testing.assert_allclose(plan.cost, compute_costs(found)[0], atol=1e-6)
     for used, link in zip(found.routes.used, plan.network.links, strict=True):
         assert used <= link.bandwidth * (1 + 1e-6)
 
 
-def check_hop(hop: Hop, tree: Tree, found: Planner) -> None:
+def check_hop(hop: Hop, tree: StreamTree, found: Planner) -> None:
     """Its content is what its consumers need, its parent brings it, and the arrays say so."""
     below = {one.id for one in hop.deliveries}.union(*(child.served for child in hop.children))
     sampled, content = tree.sampled, hop.content
-    assert tree.arrays.consumers[hop.number] == len(hop.consumers)
+    assert tree.arrays.reader_count[hop.number] == len(hop.consumers)
     assert tree.arrays.count[hop.number] == content.count
     assert (tree.arrays.rows[hop.number] == content.rows).all()
     for part in hop.consumers:
@@ -193,5 +200,7 @@ def check_hop(hop: Hop, tree: Tree, found: Planner) -> None:
     assert hop in hop.parent.children
     assert tree.arrays.parent[hop.number] == hop.parent.number < hop.number
     if found.strategy != "ship" and found.method != "hcr":
-        wanted = union([content_of(one).rows for one in hop.served.values()], sampled.words)
+        wanted = unite_bits(
+            [make_content(one).rows for one in hop.served.values()], sampled.word_count
+        )
         assert (content.rows == wanted).all()

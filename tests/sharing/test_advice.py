@@ -10,13 +10,18 @@ import pytest
 
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
-from headgate.sharing.advice import Advice, advise
-from headgate.sharing.filtering import Filterable
-from headgate.sharing.sampled import Sampled
-from headgate.sharing.splitting import Group, halved, read, split
-from headgate.sharing.subscription import subscribed
+from headgate.sharing.advice import (
+    Advice,
+    Group,
+    advise,
+    compute_bytes_read,
+    halve_group,
+    split_groups,
+)
+from headgate.sharing.content import subscribe
+from headgate.sharing.sampled_stream import FilterableTable, SampledStream
 from headgate.sql import Script
-from tests.scale import many
+from tests.scale import case_count
 
 SIZE = 400
 
@@ -24,7 +29,7 @@ SIZE = 400
 def declared(text: str) -> tuple[Stream, list[Query]]:
     script = Script(Schema())
     found = [one for one in script.read(text) if isinstance(one, Query)]
-    return script.schema.the_stream("s"), found
+    return script.schema.stream("s"), found
 
 
 def workload(seed: int, jobs: int) -> tuple[Stream, list[Query], pa.Table]:
@@ -63,36 +68,38 @@ def partitions(jobs: Group) -> Iterator[list[Group]]:
 
 
 def after(advice: Advice) -> float:
-    return advice.read.value + advice.written.value
+    return advice.read_after.value + advice.written.value
 
 
-@pytest.mark.parametrize("seed", range(many(20)))
+@pytest.mark.parametrize("seed", range(case_count(20)))
 def test_a_shared_stream_holds_what_its_readers_need(seed: int) -> None:
     stream, queries, table = workload(seed, 12)
     advice = advise(queries, stream, table)
-    rows = Filterable(table, stream)
+    rows = FilterableTable(table, stream)
     by_id = {query.id: query for query in queries}
     for shared in advice.shared:
-        carried = rows.true(shared.where)
+        carried = rows.compute_mask(shared.where)
         assert carried.sum() / SIZE == shared.rows.value
         for job in shared.jobs:
-            wanted = rows.true(by_id[job].where)
+            wanted = rows.compute_mask(by_id[job].where)
             assert not (wanted & ~carried).any()
-            narrow = Filterable(table.filter(pa.array(carried)).select(shared.columns), stream)
-            again = narrow.true(by_id[job].where) if (wanted != carried).any() else carried
+            narrow = FilterableTable(table.filter(pa.array(carried)).select(shared.columns), stream)
+            again = narrow.compute_mask(by_id[job].where) if (wanted != carried).any() else carried
             assert again.sum() == wanted.sum()
-    everyone = [*advice.alone, *(job for shared in advice.shared for job in shared.jobs)]
+    everyone = [*advice.unshared, *(job for shared in advice.shared for job in shared.jobs)]
     assert sorted(everyone) == sorted(by_id)
 
 
-@pytest.mark.parametrize("seed", range(many(20)))
+@pytest.mark.parametrize("seed", range(case_count(20)))
 def test_it_never_costs_more_than_today_nor_much_more_than_the_best(seed: int) -> None:
     stream, queries, table = workload(seed, 6)
     advice = advise(queries, stream, table)
-    sampled = Sampled(stream, 1.0, table)
-    jobs = [subscribed(query, "jobs", sampled) for query in queries]
-    best = min(sum(read(group, sampled) for group in groups) for groups in partitions(jobs))
-    assert best - 1e-9 <= after(advice) <= advice.before + 1e-9
+    sampled = SampledStream(stream, 1.0, table)
+    jobs = [subscribe(query, "jobs", sampled) for query in queries]
+    best = min(
+        sum(compute_bytes_read(group, sampled) for group in groups) for groups in partitions(jobs)
+    )
+    assert best - 1e-9 <= after(advice) <= advice.read_before + 1e-9
     assert after(advice) <= 1.6 * best
 
 
@@ -104,7 +111,7 @@ def test_jobs_that_read_nearly_everything_stay_at_the_source() -> None:
     table = pa.table({"a": pa.array(range(100), pa.int32())})
     advice = advise(queries, stream, table)
     assert advice.shared == ()
-    assert advice.alone == ("p", "q")
+    assert advice.unshared == ("p", "q")
     assert advice.saved == 0
 
 
@@ -116,9 +123,11 @@ def test_a_group_is_split_around_jobs_that_have_least_in_common() -> None:
             for low in (0, 1, 2, 50, 51, 52)
         )
     )
-    sampled = Sampled(stream, 1.0, pa.table({"a": pa.array(range(1_000), pa.int32())}))
-    group = [subscribed(query, "jobs", sampled) for query in queries]
-    halves = [{one.id for one in half} for half in halved(group)]
+    sampled = SampledStream(stream, 1.0, pa.table({"a": pa.array(range(1_000), pa.int32())}))
+    group = [subscribe(query, "jobs", sampled) for query in queries]
+    halves = [{one.id for one in half} for half in halve_group(group)]
     assert {"q0", "q1", "q2"} in halves
     assert {"q50", "q51", "q52"} in halves
-    assert len(split([group * 1], sampled)) == 1, "ten rows each do not pay for reading it twice"
+    assert len(split_groups([group * 1], sampled)) == 1, (
+        "ten rows each do not pay for reading it twice"
+    )

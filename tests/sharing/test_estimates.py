@@ -11,7 +11,14 @@ import pytest
 
 from headgate.errors import NetworkError
 from headgate.schema import BIGINT, DATE, DOUBLE, INT, STRING, Attribute, DecimalType, Stream
-from headgate.sharing.sampled import Sampled, count, measured_bytes, packed, share_of, union
+from headgate.sharing.sampled_stream import (
+    SampledStream,
+    count_bits,
+    estimate_share,
+    measure_bytes,
+    pack_bits,
+    unite_bits,
+)
 from tests.boundaries import STREAM
 from tests.sharing.cases import rows
 
@@ -25,7 +32,7 @@ def test_coverage(size: int, share: float) -> None:
     """
     inside = 0.0
     for found in range(size + 1):
-        estimate = share_of(found, size)
+        estimate = estimate_share(found, size)
         if estimate.low <= share <= estimate.high:
             inside += math.exp(_log_binomial(size, found, share))
     assert inside >= (0.985 if size * min(share, 1 - share) >= 10 else 0.95)
@@ -40,11 +47,11 @@ def _log_binomial(size: int, found: int, share: float) -> float:
 def test_ends(size: int) -> None:
     """Ends are in order, lie from 0 to 1, and where a sample has none or all, are that."""
     for found in range(0, size + 1, max(1, size // 50)):
-        one = share_of(found, size)
+        one = estimate_share(found, size)
         assert 0 <= one.low <= one.value <= one.high <= 1
         assert one.value == found / size
-    assert share_of(0, size).low == 0
-    assert share_of(size, size).high == 1
+    assert estimate_share(0, size).low == 0
+    assert estimate_share(size, size).high == 1
 
 
 def test_bits() -> None:
@@ -52,10 +59,10 @@ def test_bits() -> None:
     random = np.random.default_rng(1)
     for size in (1, 63, 64, 65, 200):
         one, other = random.random((2, size)) < 0.3
-        assert count(packed(one)) == one.sum()
-        both = union([packed(one), packed(other)], -(-size // 64))
-        assert count(both) == (one | other).sum()
-    assert count(union([], 3)) == 0
+        assert count_bits(pack_bits(one)) == one.sum()
+        both = unite_bits([pack_bits(one), pack_bits(other)], -(-size // 64))
+        assert count_bits(both) == (one | other).sum()
+    assert count_bits(unite_bits([], 3)) == 0
 
 
 def test_bytes() -> None:
@@ -73,12 +80,12 @@ def test_bytes() -> None:
     )
     row = {"a": 1, "b": 2**53 + 1, "c": math.nan, "d": None, "e": Decimal("1.25"), "f": "𝄞ä"}
     table = pa.Table.from_pylist([row, dict.fromkeys(row)], schema=_schema(stream))
-    assert measured_bytes(table, stream, stream.names) == 2 * (4 + 8 + 8 + 4 + 16 + 4) + 6
-    assert measured_bytes(table, stream, []) == 0
-    assert Sampled(stream, 1.0, table).width(stream.names) == 44 + 3
-    given = Sampled(stream, 1.0, table, row_bytes=94.0)
-    assert given.width(stream.names) == pytest.approx(94)
-    assert given.width(["a"]) == pytest.approx(8)
+    assert measure_bytes(table, stream, stream.names) == 2 * (4 + 8 + 8 + 4 + 16 + 4) + 6
+    assert measure_bytes(table, stream, []) == 0
+    assert SampledStream(stream, 1.0, table).measure_width(stream.names) == 44 + 3
+    given = SampledStream(stream, 1.0, table, row_bytes=94.0)
+    assert given.measure_width(stream.names) == pytest.approx(94)
+    assert given.measure_width(["a"]) == pytest.approx(8)
 
 
 def _schema(stream: Stream) -> pa.Schema:
@@ -89,10 +96,10 @@ def _schema(stream: Stream) -> pa.Schema:
 def test_rate(rate: float) -> None:
     """A rate is from 0 on."""
     with pytest.raises(NetworkError, match="the rate of stream trades is"):
-        Sampled(STREAM, rate, rows(0))
+        SampledStream(STREAM, rate, rows(0))
 
 
 def test_empty() -> None:
     """Nothing can be said from no rows."""
-    with pytest.raises(NetworkError, match="the sample of stream trades is empty"):
-        Sampled(STREAM, 1.0, rows(0).slice(0, 0))
+    with pytest.raises(NetworkError, match="the sample of stream trades has no rows"):
+        SampledStream(STREAM, 1.0, rows(0).slice(0, 0))

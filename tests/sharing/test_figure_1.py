@@ -11,21 +11,25 @@ from pathlib import Path
 import pytest
 
 from headgate.predicate import disjunction
-from headgate.sharing.courses import Course, courses
-from headgate.sharing.network_file import Arrival, Described, read_network
-from headgate.sharing.plan import Plan, plan_of
-from headgate.sharing.planner import Planner, Strategy, costs
+from headgate.sharing.decisions import Strategy
+from headgate.sharing.network_file import NetworkFile, read_network
+from headgate.sharing.network_queries import Arrival
+from headgate.sharing.plan import Plan, make_plan
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.shared_streams import SharedStream, list_shared_streams
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sky"
 ONE, TWO, THREE = "vela", "vela_junior", "vela_north"
 
 
 @pytest.fixture(scope="module")
-def described() -> Described:
+def described() -> NetworkFile:
     return read_network(EXAMPLE / "network.toml")
 
 
-def planned(described: Described, order: tuple[str, ...], strategy: Strategy = "widen") -> Planner:
+def planned(
+    described: NetworkFile, order: tuple[str, ...], strategy: Strategy = "widen"
+) -> Planner:
     """The queries in another order than that of the file."""
     queries = {one.query.id: one for one in described.changes if isinstance(one, Arrival)}
     planner = Planner(described.network, described.published, strategy=strategy)
@@ -34,11 +38,11 @@ def planned(described: Described, order: tuple[str, ...], strategy: Strategy = "
     return planner
 
 
-def by_queries(plan: Plan) -> dict[frozenset[str], Course]:
-    return {frozenset(course.members): course for course in courses(plan)}
+def by_queries(plan: Plan) -> dict[frozenset[str], SharedStream]:
+    return {frozenset(course.members): course for course in list_shared_streams(plan)}
 
 
-def test_query_1_is_filtered_early(described: Described) -> None:
+def test_query_1_is_filtered_early(described: NetworkFile) -> None:
     """Its operators stand close to the source, and its result goes on by SP5 and SP1."""
     planner = planned(described, (ONE,))
     chosen = planner.decisions[ONE].chosen
@@ -46,24 +50,24 @@ def test_query_1_is_filtered_early(described: Described) -> None:
     assert chosen.route == ("SP4", "SP5", "SP1", "P1")
 
 
-def test_query_2_shares(described: Described) -> None:
+def test_query_2_shares(described: NetworkFile) -> None:
     """The rest of its work is done where it leaves the stream of Query 1."""
     planner = planned(described, (ONE, TWO))
     chosen = planner.decisions[TWO].chosen
     assert (chosen.kind, chosen.serves, chosen.node) == ("tap", (ONE,), "SP5")
     assert chosen.route == ("SP5", "SP7", "P2")
-    (course,) = [one for one in courses(plan_of(planner)) if one.members == (TWO,)]
+    (course,) = [one for one in list_shared_streams(make_plan(planner)) if one.members == (TWO,)]
     assert course.nodes[0] == "SP5"
 
 
 @pytest.mark.parametrize("order", [(ONE, THREE), (ONE, TWO, THREE)])
-def test_query_3_widens(described: Described, order: tuple[str, ...]) -> None:
+def test_query_3_widens(described: NetworkFile, order: tuple[str, ...]) -> None:
     """The stream becomes Q1 ∨ Q3 at SP4, and SP1 restores both results."""
     planner = planned(described, order)
     chosen = planner.decisions[THREE].chosen
     assert (chosen.kind, chosen.from_node, chosen.node) == ("widen", "SP4", "SP1")
     assert chosen.route == ("SP1", "SP3", "P3")
-    found = by_queries(plan_of(planner))
+    found = by_queries(make_plan(planner))
     both = found[frozenset({ONE, THREE})]
     assert both.nodes == ("SP4", "SP5", "SP1")
     queries = [planner.registered[name][0].query for name in (ONE, THREE)]
@@ -72,20 +76,20 @@ def test_query_3_widens(described: Described, order: tuple[str, ...]) -> None:
     assert found[frozenset({THREE})].nodes == ("SP1", "SP3", "P3")
 
 
-def test_the_order_matters_without_widening(described: Described) -> None:
+def test_the_order_matters_without_widening(described: NetworkFile) -> None:
     """Query 2 before Query 1 prevents that they share, as the paper says."""
     planner = planned(described, (TWO, ONE), "share")
     assert [one.chosen.kind for one in planner.decisions.values()] == ["new", "new"]
-    spread = {round(costs(planned(described, order, "share"))[0]) for order in all_orders()}
+    spread = {round(compute_costs(planned(described, order, "share"))[0]) for order in all_orders()}
     assert len(spread) > 1
 
 
-def test_no_order_matters_with_widening(described: Described) -> None:
+def test_no_order_matters_with_widening(described: NetworkFile) -> None:
     """All six orders end in the same streams."""
     ended = set()
     for order in all_orders():
         planner = planned(described, order)
-        found = by_queries(plan_of(planner))
+        found = by_queries(make_plan(planner))
         ended.add(tuple(sorted((tuple(sorted(key)), c.nodes) for key, c in found.items())))
         assert found[frozenset({ONE, THREE})].nodes == ("SP4", "SP5", "SP1")
         assert found[frozenset({TWO})].nodes == ("SP5", "SP7", "P2")
@@ -93,12 +97,12 @@ def test_no_order_matters_with_widening(described: Described) -> None:
 
 
 @pytest.mark.parametrize("gone", [ONE, TWO, THREE])
-def test_a_query_leaves(described: Described, gone: str) -> None:
+def test_a_query_leaves(described: NetworkFile, gone: str) -> None:
     """What is left is as if it had never come."""
     left = tuple(name for name in (ONE, TWO, THREE) if name != gone)
     planner = planned(described, (ONE, TWO, THREE))
-    planner.leave(gone)
-    after, never = costs(planner), costs(planned(described, left))
+    planner.unregister(gone)
+    after, never = compute_costs(planner), compute_costs(planned(described, left))
     assert after == pytest.approx(never)
 
 

@@ -12,9 +12,10 @@ import pytest
 
 from headgate.errors import NetworkError, PipelineError
 from headgate.sharing.network import Link
-from headgate.sharing.network_file import Arrival, Departure, Described, read_network
-from headgate.sharing.sample_file import MOST
-from headgate.sharing.statistics import draw_sample
+from headgate.sharing.network_file import NetworkFile, read_network
+from headgate.sharing.network_queries import Arrival, Departure
+from headgate.sharing.planning import plan_network
+from headgate.sharing.samples import MAX_SAMPLE_ROWS, draw_sample
 from headgate.toml_file import read_toml
 
 WHOLE = """\
@@ -93,7 +94,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def described(folder: Path, text: str) -> Described:
+def described(folder: Path, text: str) -> NetworkFile:
     file = folder / "network.toml"
     file.write_text(text)
     return read_network(file)
@@ -108,9 +109,9 @@ def drawn(folder: Path, text: str, stream: str) -> pa.Table:
 
 def test_every_key(folder: Path) -> None:
     found = described(folder, WHOLE)
-    assert (found.strategy, found.method, found.load) == ("share", "hsr", 0.5)
+    assert (found.strategy, found.method, found.load_cost) == ("share", "hsr", 0.5)
     network = found.network
-    assert {name: (n.thin, n.application) for name, n in network.nodes.items()} == {
+    assert {name: (n.is_thin, n.application) for name, n in network.nodes.items()} == {
         "A": (False, "west"),
         "B": (False, ""),
         "p": (True, "west"),
@@ -119,8 +120,8 @@ def test_every_key(folder: Path) -> None:
     assert network.links == (Link(("A", "B"), 2.0, 1e6), Link(("A", "p")), Link(("q", "B")))
     s, t = found.published
     assert (s.peer, s.sampled.rate, s.sampled.size) == ("p", 100, 20)
-    assert s.sampled.width(["a", "b"]) == pytest.approx(40)
-    assert (t.peer, t.sampled.rate, t.sampled.size) == ("B", 0.5, MOST)
+    assert s.sampled.measure_width(["a", "b"]) == pytest.approx(40)
+    assert (t.peer, t.sampled.rate, t.sampled.size) == ("B", 0.5, MAX_SAMPLE_ROWS)
     assert [
         (change.query.id, change.target) if isinstance(change, Arrival) else change
         for change in found.changes
@@ -132,22 +133,22 @@ def test_every_key(folder: Path) -> None:
         ("r1", "q"),
         ("r2", "B"),
     ]
-    planner = found.planner()
+    planner = plan_network(found)
     assert set(planner.registered) == {"declared", "here", "r1", "r2"}
     assert (planner.strategy, planner.method, planner.load_cost) == ("share", "hsr", 0.5)
-    assert found.planner("ship", "hcr").strategy == "ship"
+    assert plan_network(found, strategy="ship", method="hcr").strategy == "ship"
 
 
 def test_what_is_left_out(folder: Path) -> None:
-    """As docs/sharing.md has it; one super-peer alone is a network."""
+    """As docs/how-to/share-streams.md has it; one super-peer alone is a network."""
     found = described(
         folder,
         'files = ["schema.sql"]\n[nodes]\nsuper = ["A"]\n'
         '[streams.s]\npeer = "A"\nrate = 1\nsample = "rows.jsonl"\n',
     )
     assert (found.strategy, found.method, found.changes) == ("widen", "exact", ())
-    assert math.isfinite(found.load)
-    assert found.published[0].sampled.width(["a", "b"]) == 4 + 4 + 3
+    assert math.isfinite(found.load_cost)
+    assert found.published[0].sampled.measure_width(["a", "b"]) == 4 + 4 + 3
 
 
 def test_statistics(folder: Path) -> None:
@@ -156,8 +157,8 @@ def test_statistics(folder: Path) -> None:
     assert table == drawn(folder, WHOLE, "t")
     columns = {name: Counter(table.column(name).to_pylist()) for name in table.column_names}
     assert set(columns["flag"]) == {True, False, None}
-    assert columns["flag"][None] == pytest.approx(MOST / 4, abs=200)
-    assert columns["deep.inside"][1] == pytest.approx(3 * MOST / 4, abs=200)
+    assert columns["flag"][None] == pytest.approx(MAX_SAMPLE_ROWS / 4, abs=200)
+    assert columns["deep.inside"][1] == pytest.approx(3 * MAX_SAMPLE_ROWS / 4, abs=200)
     assert set(columns["side"]) == {"buy", "sell"}
     assert {len(str(text)) for text in columns["text"]} == {7}
     assert len(columns["day"]) == 365
@@ -187,7 +188,7 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
     assert set(counts["n"]) == {"-1", "0", "1"}
     assert set(counts["m"]) == {"0.01", "0.02", "0.03"}
     assert all(1 <= float(x) <= 2.5 for x in counts["x"])
-    assert len(counts["x"]) > MOST // 2
+    assert len(counts["x"]) > MAX_SAMPLE_ROWS // 2
     assert set(counts["d"]) == {"2026-01-01", "2026-01-02"}
     assert len(counts["at"]) == 2
 
@@ -196,7 +197,7 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
     ("old", "new", "said"),
     [
         ('ends = ["A", "p"]', 'ends = ["A", "pp"]', "16: no node `pp`; did you mean `p`?"),
-        ('ends = ["q", "B"]', 'ends = ["q"]', "18: `ends` names 1; a link joins two, as in"),
+        ('ends = ["q", "B"]', 'ends = ["q"]', "18: `ends` has 1 names; name two peers, as in"),
         ('ends = ["q", "B"]', 'ends = ["q", "p"]', "18: thin peer `p` is linked with `A` and `q`"),
         ('[[links]]\nends = ["q", "B"]', "", "8: thin peer `q` has no link; give it one, to its"),
         (
@@ -205,22 +206,30 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
             "20: thin peer `q` is linked with `B` and `A`; it forwards nothing",
         ),
         ('super = ["A", "B"]', 'super = ["A", "B", "C"]', "7: `C` cannot be reached from `A`; a"),
-        ('super = ["A", "B"]', 'super = ["A", "A", "B"]', "7: node `A` is there twice"),
-        ('thin = ["p", "q"]', 'thin = ["p", "q", "A"]', "8: node `A` is there twice"),
+        ('super = ["A", "B"]', 'super = ["A", "A", "B"]', "7: node `A` is given twice"),
+        ('thin = ["p", "q"]', 'thin = ["p", "q", "A"]', "8: node `A` is given twice"),
         ('super = ["A", "B"]', "super = []", "10: no node `A`; there are `p`, `q`"),
         ('ends = ["A", "B"]', 'ends = ["A", "A"]', "12: a link leads from `A` to itself; it"),
         ("[streams.S]", '[[links]]\nends = ["B", "A"]\n[streams.S]', "20: there are two links B–A"),
-        ("cost = 2", "cost = -2", "12: the cost of link A–B is -2.0; from 0 on"),
+        ("cost = 2", "cost = -2", "12: the cost of link A–B is -2.0; give 0 or more"),
         ("cost = 2", 'cost = "2"', "13: `cost` is '2'; give a number"),
         ("cost = 2", "cots = 2", "13: `cots` has no meaning in [[links]] here; did you mean"),
-        ("bandwidth = 1e6", "bandwidth = 0", "12: the bandwidth of link A–B is 0.0; it is above"),
+        (
+            "bandwidth = 1e6",
+            "bandwidth = 0",
+            "12: the bandwidth of link A–B is 0.0; give more than 0",
+        ),
         ('ends = ["A", "p"]', 'ends = ["A", "p"]\nbandwidth = 100', "22: "),
         ("[nodes]", "[node]", "6: `node` has no meaning; did you mean [nodes]?"),
         ("west = [", 'east = ["A"]\nwest = [', "11: `A` is in applications `east` and `west`"),
         ('west = ["A"', 'west = ["X"', "10: no node `X`; there are"),
-        ("rate = 100", "rate = -1", "21: the rate of stream s is -1.0; rows a second, from 0 on"),
-        ("rate = 100\n", "", "19: [streams.S] has no `rate`; docs/sharing.md tells its meaning"),
-        ("row_bytes = 40", "row_bytes = 0", "22: `row_bytes` is 0.0; bytes of a row, above 0"),
+        ("rate = 100", "rate = -1", "21: the rate of stream s is -1.0; give rows per second"),
+        (
+            "rate = 100\n",
+            "",
+            "19: [streams.S] has no `rate`; docs/how-to/share-streams.md tells its meaning",
+        ),
+        ("row_bytes = 40", "row_bytes = 0", "22: `row_bytes` is 0.0; give the bytes of a row"),
         ('peer = "p"', 'peer = "P"', "20: no node `P`; did you mean `p`?"),
         ("[streams.S]", "[streams.x]", "19: no stream `x` is declared; there are `s`, `t`"),
         ("[streams.t]", "[streams.s]", "24: [streams.S] and [streams.s]; the case of a name"),
@@ -229,32 +238,48 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
         ('sample = "rows.jsonl"\n', "", "19: stream s needs either a `sample` of its rows or"),
         ("rate = 0.5", 'rate = 0.5\nsample = "x"', "27: stream t needs either a `sample` of its"),
         ("flag = { nulls = 0.25 }", "flog = {}", "28: no attribute `flog` in stream t; did you"),
-        ("nulls = 0.25", "nulls = 2", "28: `nulls` is 2.0; a share of all rows is from 0 to 1"),
+        ("nulls = 0.25", "nulls = 2", "28: `nulls` is 2.0; give a share of all rows"),
         ("nulls = 0.25", "min = 1", "28: `min` has no meaning for a BOOLEAN; give `values`"),
         ("letters = 7", "letters = -7", "29: `letters` is -7; the least is 0"),
         ("letters = 7", "max = 'z'", "29: `max` has no meaning for a STRING; give `values`, or"),
         (
             "text = { letters = 7 }\n",
             "",
-            "27: nothing is said of `text`; give its `values`, or how",
+            "27: there are no statistics of `text`; give its `values`, or how",
         ),
         ("values = [1, 2]", "values = []", "31: `values` is empty; give at least one"),
         ("values = [1, 2]", 'values = [1, "2"]', "31: `deep.inside` is '2', which is not a BIGINT"),
         ("values = [1, 2]", "min = 3", "30: [streams.t.statistics.deep.inside] has no `max`"),
         ("weights = [3, 1]", "weights = [3]", "32: `weights` has 1 numbers; there are 2 values"),
-        ("weights = [3, 1]", "weights = [3, -1]", "32: `weights` holds -1; give numbers from 0"),
+        (
+            "weights = [3, 1]",
+            "weights = [3, -1]",
+            "32: `weights` holds -1; give numbers that are 0 or more",
+        ),
         ("weights = [3, 1]", "weights = [0, 0]", "32: all weights are 0; give one above 0"),
         ("weights = [3, 1]", "wights = [3, 1]", "32: `wights` has no meaning in [streams.t.stat"),
         ('id = "declared"', 'id = "declare"', "37: no query `declare` is declared, and there is"),
-        ('id = "declared"', 'id = "inline"', "37: query `inline` is there already; an id can"),
-        ('id = "declared"', 'id = "counted"', "37: query `counted` is no filter: aggregate; only"),
-        ('id = "declared"', 'id = "unheard"', "37: nobody delivers stream idle, which query"),
+        ('id = "declared"', 'id = "inline"', "37: query `inline` is registered already; it can"),
+        (
+            'id = "declared"',
+            'id = "counted"',
+            "37: query `counted` is not a filter (aggregate); only",
+        ),
+        ('id = "declared"', 'id = "unheard"', "37: no peer delivers stream idle, which query"),
         ('target = "q"', 'target = "qq"', "35: no node `qq`, which query `inline` is for; did"),
-        ('target = "A"\n', "", "41: [[queries]] has no `target`; docs/sharing.md tells its"),
-        ('leave = "inline"', 'leave = "here"', "40: query `here` is not there to leave; there"),
+        (
+            'target = "A"\n',
+            "",
+            "41: [[queries]] has no `target`; docs/how-to/share-streams.md tells its",
+        ),
+        (
+            'leave = "inline"',
+            'leave = "here"',
+            "40: query `here` cannot leave: it is not registered here; there",
+        ),
         ('leave = "inline"', "leave = 3", "40: `leave` is 3; give a text"),
         ("WHERE flag", "WHERE flog", "44: no attribute `flog` in stream t; did you mean `flag`?"),
-        ("WHERE flag", "; SELECT 1", "44: `sql` holds several statements; give one SELECT"),
+        ("WHERE flag", "; SELECT 1", "44: `sql` holds more than one statement; give one SELECT"),
         ('file = "rules.jsonl"', 'file = "rule.jsonl"', "46: there is no file "),
         ('file = "rules.jsonl"', 'file = "aimless.jsonl"', "45: [[queries]] has no `target`"),
         ('file = "rules.jsonl"', 'file = "rules.jsonl"\ntarget = "x"', "47: no node `x`, which"),
@@ -265,7 +290,7 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
         ("QUERY inline", "QUERY declared", "2: "),
         ('"share"', '"sharing"', "3: no strategy `sharing`; did you mean `share`?"),
         ('"hsr"', '"em"', "4: no method `em`; there are `exact`, `hsr`, `hcr`"),
-        ("load = 0.5", "load = -0.5", "5: `load` is -0.5; what a row costs that is read"),
+        ("load = 0.5", "load = -0.5", "5: `load` is -0.5; give what a row that is read costs"),
         ("load = 0.5", "load = true", "5: `load` is True; give a number"),
     ],
 )
@@ -281,7 +306,7 @@ def test_mistakes(folder: Path, old: str, new: str, said: str) -> None:
 
 def test_no_streams(folder: Path) -> None:
     text = 'files = ["schema.sql"]\n[nodes]\nsuper = ["A"]\n'
-    with pytest.raises(PipelineError, match=r"there is no \[streams\]; docs/sharing.md shows one"):
+    with pytest.raises(PipelineError, match=r"there is no \[streams\]; docs/how-to/share"):
         described(folder, text)
     with pytest.raises(PipelineError, match=r":4: \[streams\] has no stream; name one"):
         described(folder, text + "[streams]")
@@ -300,4 +325,4 @@ def test_no_room(folder: Path) -> None:
     with pytest.raises(
         NetworkError, match=r"network.toml:34: query `inline` has no room: link q–B has 10 bytes/s"
     ):
-        found.planner()
+        plan_network(found)

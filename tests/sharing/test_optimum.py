@@ -9,12 +9,20 @@ import pytest
 
 from headgate.errors import UsageError
 from headgate.queries import Query
-from headgate.sharing.content import Method, bytes_of, content_of, everything, united
+from headgate.sharing.content import (
+    Subscription,
+    compute_byte_rate,
+    make_content,
+    make_full_content,
+    subscribe,
+    unite_contents,
+)
+from headgate.sharing.decisions import Method, Strategy
 from headgate.sharing.network import Network
-from headgate.sharing.optimum import MOST, optimum
-from headgate.sharing.planner import Published, Strategy, costs
-from headgate.sharing.subscription import Subscription, subscribed
-from tests.scale import many, seed
+from headgate.sharing.optimum import MAX_OPTIMUM_QUERIES, compute_optimum
+from headgate.sharing.planner import compute_costs
+from headgate.sharing.sampled_stream import PublishedStream
+from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, planner, query, steps
 
 Subscriptions = tuple[Subscription, ...]
@@ -23,61 +31,64 @@ Subscriptions = tuple[Subscription, ...]
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
 def test_no_planner_below(strategy: Strategy, method: Method) -> None:
     """Every plan costs at least the optimum."""
-    for number in range(many(6)):
+    for number in range(case_count(6)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         found = planner(random, strategy, method)
         list(steps(random, found, 7, any_way=random.random() < 0.5))
-        traffic, read = costs(found)
+        traffic, read = compute_costs(found)
         queries = [(one.query, one.target) for one, _ in found.registered.values()]
         published = list(found.published.values())
-        best = optimum(found.network, published, queries, load=found.load_cost)
+        best = compute_optimum(found.network, published, queries, load=found.load_cost)
         assert best <= (traffic + found.load_cost * read) * (1 + 1e-9)
 
 
 def test_against_all_plans() -> None:
     """It is the least cost among all plans, tried one by one."""
-    for number in range(many(15)):
+    for number in range(case_count(15)):
         random = Random(f"{seed()} {number}")
         found = planner(random, "widen", "exact")
         targets = list(found.network.nodes)
         queries = [(query(random, f"q{i}"), random.choice(targets)) for i in range(3)]
         published = next(iter(found.published.values()))
-        best = optimum(found.network, [published], queries, load=found.load_cost)
+        best = compute_optimum(found.network, [published], queries, load=found.load_cost)
         assert best == pytest.approx(_least(found.network, published, queries, found.load_cost))
 
 
 def test_alone() -> None:
     """For one query it is what the planner chooses."""
-    for number in range(many(8)):
+    for number in range(case_count(8)):
         random = Random(f"{seed()} {number}")
         found = planner(random, "widen", "exact")
         new, target = query(random, "q"), random.choice(list(found.network.nodes))
         found.register(new, target)
-        best = optimum(
+        best = compute_optimum(
             found.network, list(found.published.values()), [(new, target)], load=found.load_cost
         )
-        traffic, read = costs(found)
+        traffic, read = compute_costs(found)
         assert best == pytest.approx(traffic + found.load_cost * read)
 
 
 def test_too_many() -> None:
     """More queries than there is time for are refused."""
     found = planner(Random(1), "widen", "exact")
-    queries = [(query(Random(i), f"q{i}"), "P0") for i in range(MOST + 1)]
+    queries = [(query(Random(i), f"q{i}"), "P0") for i in range(MAX_OPTIMUM_QUERIES + 1)]
     with pytest.raises(UsageError, match="9 queries on stream trades; the optimum"):
-        optimum(found.network, list(found.published.values()), queries)
+        compute_optimum(found.network, list(found.published.values()), queries)
 
 
 def _least(
-    network: Network, published: Published, queries: list[tuple[Query, str]], load: float
+    network: Network, published: PublishedStream, queries: list[tuple[Query, str]], load: float
 ) -> float:
     """By trying all ways from the source on."""
     sampled = published.sampled
-    wanted = tuple(subscribed(one, target, sampled) for one, target in queries)
+    wanted = tuple(subscribe(one, target, sampled) for one, target in queries)
 
     def rate(members: Subscriptions) -> float:
         return (
-            load * sampled.rate * united([*map(content_of, members)], sampled).count / sampled.size
+            load
+            * sampled.rate
+            * unite_contents([*map(make_content, members)], sampled).count
+            / sampled.size
         )
 
     def consumers(node: str, members: Subscriptions, read: float, been: frozenset[str]) -> float:
@@ -93,19 +104,25 @@ def _least(
     def block_from(node: str, block: Subscriptions, been: frozenset[str]) -> float:
         """The best way on for a set as one consumer; `been` is where it was already."""
         ways = [float("inf")]
-        if len(block) == 1 and network.host(block[0].target) == node:
+        if len(block) == 1 and network.get_host(block[0].target) == node:
             ways.append(0.0)
-        amount = bytes_of(united([*map(content_of, block)], sampled), sampled)
+        amount = compute_byte_rate(unite_contents([*map(make_content, block)], sampled), sampled)
         for other, link in network.neighbours[node]:
-            if other not in been and not network.nodes[other].thin:
+            if other not in been and not network.nodes[other].is_thin:
                 onward = consumers(other, block, rate(block), been | {node})
                 ways.append(network.links[link].cost * amount + onward)
         return min(ways)
 
-    fixed = [(published.peer, everything(sampled)), *((w.target, content_of(w)) for w in wanted)]
-    ends = [(network.last_link(peer), bytes_of(content, sampled)) for peer, content in fixed]
+    fixed = [
+        (published.peer, make_full_content(sampled)),
+        *((w.target, make_content(w)) for w in wanted),
+    ]
+    ends = [
+        (network.get_last_link(peer), compute_byte_rate(content, sampled))
+        for peer, content in fixed
+    ]
     constant = sum(network.links[link].cost * amount for link, amount in ends if link is not None)
-    entry = network.host(published.peer)
+    entry = network.get_host(published.peer)
     return constant + min(
         sum(load * sampled.rate + block_from(entry, block, frozenset()) for block in division)
         for division in _divisions(wanted)

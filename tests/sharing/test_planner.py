@@ -11,15 +11,15 @@ import pytest
 
 from headgate.errors import NetworkError, UsageError
 from headgate.queries import Query
-from headgate.sharing.alternatives import Alternative, Candidate
-from headgate.sharing.content import Method, bytes_of, content_of
-from headgate.sharing.growth import growth, growth_by_definition
-from headgate.sharing.plan import plan_of
-from headgate.sharing.planner import Planner, Strategy, costs
-from headgate.sharing.search import Search
-from headgate.sharing.subscription import subscribed
+from headgate.sharing.content import Subscription, compute_byte_rate, make_content, subscribe
+from headgate.sharing.decisions import Alternative, Method, Strategy
+from headgate.sharing.plan import make_plan
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.sampled_stream import count_bits
+from headgate.sharing.search import AlternativeSearch, Candidate, Growth, compute_growth
+from headgate.sharing.tree import StreamTree
 from tests.boundaries import STREAM
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.sharing.cases import STRATEGIES, check, planner, query, rows, steps
 
 CASES = 12
@@ -29,7 +29,7 @@ CASES = 12
 @pytest.mark.parametrize("bounded", [False, True])
 def test_exactly_its_rows(strategy: Strategy, method: Method, bounded: bool) -> None:
     """While queries arrive and leave, plans hold; when all have left, nothing flows."""
-    for number in range(many(CASES)):
+    for number in range(case_count(CASES)):
         random = Random(f"{seed()} {number} {strategy} {method} {bounded}")
         found = planner(random, strategy, method, bounded=bounded)
         nothing = list(found.routes.used)
@@ -39,28 +39,30 @@ def test_exactly_its_rows(strategy: Strategy, method: Method, bounded: bool) -> 
                 check(found, rows(9))
         check(found, rows(9))
         for name in random.sample(list(found.registered), len(found.registered)):
-            found.leave(name)
-        assert not plan_of(found).flows
-        assert costs(found)[1] == 0
+            found.unregister(name)
+        assert not make_plan(found).flows
+        assert compute_costs(found)[1] == 0
         np.testing.assert_allclose(found.routes.used, nothing, atol=1e-9)
 
 
 @pytest.mark.parametrize(("strategy", "method"), STRATEGIES)
 def test_decisions(strategy: Strategy, method: Method) -> None:
     """Each alternative costs what it says, if taken; the one that was chosen costs least."""
-    for number in range(many(4)):
+    for number in range(case_count(4)):
         random = Random(f"{seed()} {number} {strategy} {method}")
         found = planner(random, strategy, method)
         list(steps(random, found, 8, any_way=random.random() < 0.5))
         new, target = query(random, "new"), random.choice(list(found.network.nodes))
-        before = costs(found)
+        before = compute_costs(found)
         trials = dict(_every_way(found, new, target))
         decision = found.register(new, target)
         wanted, _ = found.registered["new"]
-        last = found.network.last_link(target)
+        last = found.network.get_last_link(target)
         sampled = found.trees[STREAM.name].sampled
-        fixed = 0.0 if last is None else bytes_of(content_of(wanted), sampled)
-        assert _told(decision.chosen, fixed) == pytest.approx(_changed(before, costs(found)))
+        fixed = 0.0 if last is None else compute_byte_rate(make_content(wanted), sampled)
+        assert _told(decision.chosen, fixed) == pytest.approx(
+            _changed(before, compute_costs(found))
+        )
         for way, after in trials.items():
             assert _told(way, fixed) == pytest.approx(_changed(before, after)), way
             assert decision.chosen.total <= way.total + 1e-9
@@ -76,13 +78,15 @@ def _every_way(
         trial = copy.deepcopy(found)
         search, candidates = _candidates(trial, new, target)
         trial._serve(search, candidates[number])
-        yield candidates[number].alternative, costs(trial)
+        yield candidates[number].alternative, compute_costs(trial)
 
 
-def _candidates(found: Planner, new: Query, target: str) -> tuple[Search, list[Candidate]]:
+def _candidates(
+    found: Planner, new: Query, target: str
+) -> tuple[AlternativeSearch, list[Candidate]]:
     tree = found.trees[STREAM.name]
-    search = found._search(tree, subscribed(new, target, tree.sampled))
-    return search, list(search._by_cost())
+    search = found._make_search(tree, subscribe(new, target, tree.sampled))
+    return search, list(search._order_by_cost())
 
 
 def _told(one: Alternative, fixed: float) -> tuple[float, float]:
@@ -96,27 +100,30 @@ def _changed(before: tuple[float, float], after: tuple[float, float]) -> tuple[f
 @pytest.mark.parametrize("method", ["exact", "hsr", "hcr"])
 def test_growth(method: Method) -> None:
     """The kernel gives what the definition says, and never more than a widening costs."""
-    for number in range(many(8)):
+    for number in range(case_count(8)):
         random = Random(f"{seed()} {number} {method}")
         found = planner(random, "widen", method)
         list(steps(random, found, 10, any_way=random.random() < 0.5))
         tree = found.trees[STREAM.name]
-        wanted = subscribed(
+        wanted = subscribe(
             query(random, "new"), random.choice(list(found.network.nodes)), tree.sampled
         )
-        fast, plain = growth(tree, wanted, len(tree.hops)), growth_by_definition(tree, wanted)
+        fast, plain = (
+            compute_growth(tree, wanted, len(tree.hops)),
+            compute_growth_by_definition(tree, wanted),
+        )
         for hop in tree:
-            for name in ("lacks", "wider", "traffic", "load"):
+            for name in ("missing_rows", "missing_bytes", "traffic", "load"):
                 ours, theirs = getattr(fast, name)[hop.number], getattr(plain, name)[hop.number]
                 assert ours == pytest.approx(theirs), name
-        search = found._search(tree, wanted)
-        for least, hop, kind in search._by_growth():
-            assert least <= search._candidate(hop, kind).alternative.total + 1e-9
+        search = found._make_search(tree, wanted)
+        for least, hop, kind in search._order_by_growth():
+            assert least <= search._price(hop, kind).alternative.total + 1e-9
 
 
 def test_strategies_are_ordered() -> None:
     """For one query more, a strategy that can do more never costs more."""
-    for number in range(many(10)):
+    for number in range(case_count(10)):
         totals = []
         strategies: tuple[Strategy, ...] = ("filter", "share", "widen")
         for strategy in strategies:
@@ -139,6 +146,33 @@ def test_refused() -> None:
     with pytest.raises(NetworkError, match="no node `P9`; there are"):
         found.register(query(random, "b"), "P9")
     with pytest.raises(UsageError, match="query `b` is not registered; there are `a`"):
-        found.leave("b")
+        found.unregister("b")
     assert found.routes.used == before
     assert list(found.registered) == ["a"]
+
+
+def compute_growth_by_definition(tree: StreamTree, wanted: Subscription) -> Growth:
+    """Compute the growth of a tree hop by hop: the oracle of the kernel."""
+    sampled = tree.sampled
+    scale = sampled.rate / sampled.size
+    growth = Growth(*(np.zeros(len(tree.hops), kind) for kind in (np.int64, float, float, float)))
+    for hop in tree:
+        at, content = hop.number, hop.content
+        if hop.parent is None or hop.link is None:
+            continue
+        both = count_bits(content.rows | wanted.rows)
+        names = content.columns | wanted.outputs
+        if both > wanted.count:
+            names |= wanted.attributes
+        if both > content.count:
+            names |= content.attributes
+        now, then = sampled.measure_width(content.columns), sampled.measure_width(names)
+        cost = float(tree.arrays.link_cost[at])
+        before = hop.parent.number
+        growth.missing_rows[at] = both - content.count
+        growth.missing_bytes[at] = then - now
+        more = scale * (both * then - content.count * now)
+        growth.traffic[at] = growth.traffic[before] + cost * more
+        read = scale * (both - content.count) * len(hop.consumers)
+        growth.load[at] = growth.load[before] + read
+    return growth

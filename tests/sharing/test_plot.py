@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import UsageError
-from headgate.plots.network.layout import places
+from headgate.plots.network.layout import place_peers
 from headgate.plots.network.plot import plot_plan
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.network_file import read_network
-from headgate.sharing.plan import plan_of
+from headgate.sharing.plan import make_plan
+from headgate.sharing.planning import plan_network
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sky" / "network.toml"
 LONELY, OTHER = "a $x^2 世", "it's_very_long_and_$ends$"
@@ -21,7 +22,7 @@ LONELY, OTHER = "a $x^2 世", "it's_very_long_and_$ends$"
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_a_picture(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"plan.{ending}"
-    plot_plan(plan_of(read_network(EXAMPLE).planner()), path)
+    plot_plan(make_plan(plan_network(read_network(EXAMPLE))), path)
     assert path.stat().st_size > 5_000
 
 
@@ -31,7 +32,7 @@ def test_what_a_picture_says(tmp_path: Path) -> None:
 
     path = tmp_path / "plan.svg"
     with rc_context({"svg.fonttype": "none"}):
-        plot_plan(plan_of(read_network(EXAMPLE).planner()), path)
+        plot_plan(make_plan(plan_network(read_network(EXAMPLE))), path)
     text = path.read_text()
     for said in ("SP0", "SP7", "P3", "vela ∨ vela_north: 127 rows/s", "vela_junior: 5 rows/s"):
         assert f">{said}<" in text
@@ -63,15 +64,15 @@ target = "{LONELY}"
 """
     file = tmp_path / "network.toml"
     file.write_text(text, encoding="utf-8")
-    plot_plan(plan_of(read_network(file).planner()), tmp_path / "plan.png")
+    plot_plan(make_plan(plan_network(read_network(file))), tmp_path / "plan.png")
     lines = text.replace(OTHER, LONELY).splitlines()
     file.write_text("\n".join([*lines[:2], f'super = ["{LONELY}"]', *lines[5:]]), encoding="utf-8")
-    plot_plan(plan_of(read_network(file).planner()), tmp_path / "alone.png")
+    plot_plan(make_plan(plan_network(read_network(file))), tmp_path / "alone.png")
 
 
 def test_an_ending_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ending"):
-        plot_plan(plan_of(read_network(EXAMPLE).planner()), tmp_path / "plan.gif")
+        plot_plan(make_plan(plan_network(read_network(EXAMPLE))), tmp_path / "plan.gif")
 
 
 def test_places() -> None:
@@ -79,11 +80,11 @@ def test_places() -> None:
     names = [f"n{i}" for i in range(8)]
     ring = [Link((names[i], names[(i + 1) % 8])) for i in range(8)]
     network = Network.of(
-        [*map(Node, names), Node("thin", thin=True)], [*ring, Link(("thin", "n0"))]
+        [*map(Node, names), Node("thin", is_thin=True)], [*ring, Link(("thin", "n0"))]
     )
-    found = places(network)
-    assert found == places(network)
+    found = place_peers(network)
+    assert found == place_peers(network)
     for link in ring:
         assert math.dist(found[link.ends[0]], found[link.ends[1]]) == pytest.approx(1, abs=0.35)
     assert math.dist(found["thin"], found["n0"]) == pytest.approx(0.6, abs=0.1)
-    assert places(Network.of([Node("one")], [])) == {"one": (0.0, 0.0)}
+    assert place_peers(Network.of([Node("one")], [])) == {"one": (0.0, 0.0)}

@@ -24,8 +24,8 @@ def schema() -> Schema:
 
 
 SCHEMA = schema()
-_READER = WhereReader(SCHEMA.the_stream("trades"))
-_SOURCES = (Source("trades", "trades"),)
+_READER = WhereReader(SCHEMA.stream("trades"))
+_SOURCES = (Source(SCHEMA.stream("trades"), "trades"),)
 
 
 def query(name: str, where: str, metadata: str | None = None) -> Query:

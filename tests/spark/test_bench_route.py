@@ -8,11 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks import run_experiment
-from tests.scale import in_a_soak
 
 
 @pytest.mark.usefixtures("spark")
-@in_a_soak
+@pytest.mark.slow
 def test_all_agree(tmp_path: Path) -> None:
     """Four ways find the same pairs, and the cost of crossing to Python is told for each size."""
     result = run_experiment("route", repeats=1, scale=0.0005, seed=3, out=tmp_path)

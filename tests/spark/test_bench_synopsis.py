@@ -1,4 +1,4 @@
-"""`python -m benchmarks synopsis`, tiny: both sides agree, ours stays, theirs grows."""
+"""`python -m benchmarks synopsis-state`, tiny: both sides agree, ours stays, theirs grows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from benchmarks import EXPERIMENTS, run
 from benchmarks.synopsis.cases import CASES
 from benchmarks.synopsis.sides import OURS, THEIRS, differences
 from benchmarks.synopsis.state import trace
-from tests.scale import in_a_soak
 
 MAX = CASES[-1]
 
 
-@in_a_soak
+@pytest.mark.slow
 def test_state(spark: SparkSession) -> None:
     """After some batches our state has all that it will ever have; that of a join grows."""
     ours = trace(spark, MAX, OURS, (2, 4), seed=1)
@@ -27,12 +26,13 @@ def test_state(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("side", [OURS, THEIRS])
+@pytest.mark.slow
 def test_aggregate_agrees(spark: SparkSession, side: str) -> None:
     """Groups come out as Spark finds them in the same rows at rest."""
     assert differences(spark, MAX, side, seed=1) == (0, 0)
 
 
-@in_a_soak
+@pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_throughput() -> None:
     """A join takes turns with ours, after both have taken the same batches."""

@@ -9,6 +9,7 @@ from benchmarks.implication.where import OR_FEW, WHERE_FEW, WHERE_MANY
 
 
 @pytest.mark.usefixtures("spark")
+@pytest.mark.slow
 def test_where() -> None:
     """Both filters and the OR in SQL find the rows that the evaluator finds."""
     result = run_experiment("where", repeats=1, scale=0.0002, seed=3, out=None)

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headgate.spark import HeadgateWarning
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "spark.md"
+PAGE = ROOT / "docs" / "how-to" / "route-a-dataframe.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 ELSEWHERE = "sc://host"  # a server that is not there
 

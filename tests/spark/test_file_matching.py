@@ -48,7 +48,7 @@ def test_a_file_on_spark_is_as_a_file_here(tmp_path: Path, spark: SparkSession, 
     index = hg.build_index(found)
     used = ["side", "price", "qty", "ratio", "buyer.name"]
     read = read_events(
-        file, index.stream.checked_on(used), columns=used if name == "events.parquet" else None
+        file, index.stream.keep_checks_on(used), columns=used if name == "events.parquet" else None
     )
     here = told(list(match_batches(index, read)))
     there = told(list(match_file(spark, file, found, "orders", max_bytes=5_000)))
@@ -56,6 +56,7 @@ def test_a_file_on_spark_is_as_a_file_here(tmp_path: Path, spark: SparkSession, 
     assert len(here[0]) >= 500 or name == "empty.jsonl"
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     """In a process of its own: the same lines on stdout, nothing of Spark's on stderr."""
     (tmp_path / "queries.sql").write_text(queries())

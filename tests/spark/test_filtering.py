@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import headgate as hg
-from benchmarks.workloads.boxes import box_events
-from benchmarks.workloads.covering_boxes import covering_boxes
+from benchmarks.workloads.boxes import box_events, covering_boxes
 from headgate.errors import HeadgateError, UsageError
 from headgate.events import from_rows
 from headgate.predicate import Or, evaluate

@@ -53,7 +53,7 @@ def test_only_the_columns_of_a_rule_are_collected(spark: SparkSession, tmp_path:
         "SELECT 'a' AS id, 't' AS stream, 'name IS NULL' AS where, assert_true(1 > 2) AS failing"
     )
     (query,) = hg.queries_from_dataframe(table, schema)
-    assert (query.id, query.stream) == ("a", "t")
+    assert (query.id, query.stream_name) == ("a", "t")
 
 
 def test_the_pair_together(spark: SparkSession) -> None:

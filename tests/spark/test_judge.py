@@ -10,11 +10,11 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from headgate.predicate import Compare, Predicate, atoms, evaluate
+from headgate.predicate import Compare, Predicate, evaluate, iter_atoms
 from headgate.schema import DOUBLE
 from headgate.sql import WhereReader
 from headgate.testing.generate import every_type, random_rows, random_where
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 
 STREAM = every_type()
 ROWS = 150
@@ -27,7 +27,7 @@ def widened(predicate: Predicate) -> bool:
         isinstance(atom, Compare)
         and atom.left.type != atom.right.type
         and DOUBLE in (atom.left.type, atom.right.type)
-        for atom in atoms(predicate)
+        for atom in iter_atoms(predicate)
     )
 
 
@@ -40,7 +40,7 @@ def test_oracle_spark(spark: SparkSession) -> None:
     frame = spark.createDataFrame(pa.table(columns)).coalesce(1).cache()
     frame.createOrReplaceTempView("everything")
     judged = 0
-    for _ in range(many(CLAUSES // AT_ONCE)):
+    for _ in range(case_count(CLAUSES // AT_ONCE)):
         written = [random_where(random, STREAM, depth=2) for _ in range(2 * AT_ONCE)]
         clauses = [(text, read(text)) for text in written]
         alike = [(text, found) for text, found in clauses if not widened(found)][:AT_ONCE]
@@ -83,7 +83,7 @@ BERLIN = "Europe/Berlin"
     ],
 )
 def test_where_we_differ(spark: SparkSession, condition: str, truth: bool) -> None:
-    """Spark's side of the table in docs/truth.md; ours is in tests/property/test_deviations.py."""
+    """Spark's side of docs/reference/semantics.md; ours is in tests/property/test_deviations.py."""
     [row] = spark.sql(f"SELECT {condition} AS truth").collect()
     assert row.truth is truth
 

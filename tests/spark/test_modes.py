@@ -20,11 +20,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headgate as hg
-from headgate.matching.auto import FEW
+from headgate.matching.auto import MIN_INDEXED_QUERIES
 from headgate.queries import QuerySet
 from headgate.snapshot import publish
 from headgate.spark.session.java import find_java_home
-from tests.scale import in_a_soak
 from tests.spark import own_job
 
 PACKAGE = Path(hg.__file__).parent
@@ -45,7 +44,7 @@ CREATE QUERY berlin AS SELECT * FROM sales WHERE shop.city = 'Berlin';
 CREATE QUERY nowhere AS SELECT * FROM sales WHERE shop.city IS NULL AND price < 9.5;
 """ + "".join(  # so many that they are keyed
     f"CREATE QUERY q{n} AS SELECT * FROM sales WHERE qty = {n} AND shop.city LIKE '%erl%';"
-    for n in range(FEW)
+    for n in range(MIN_INDEXED_QUERIES)
 )
 
 
@@ -151,6 +150,7 @@ def test_local(spark: SparkSession, queries: QuerySet, arguments: list[str]) -> 
     check(report, queries)
 
 
+@pytest.mark.slow
 def test_on_a_cluster(
     queries: QuerySet, arguments: list[str], environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -161,7 +161,7 @@ def test_on_a_cluster(
     assert not (PYSPARK / "work").exists()
 
 
-@in_a_soak
+@pytest.mark.slow
 def test_sent_along(
     queries: QuerySet,
     arguments: list[str],
@@ -179,7 +179,7 @@ def test_sent_along(
     assert "sent.zip" in report["worker"]
 
 
-@in_a_soak
+@pytest.mark.slow
 def test_through_connect(
     queries: QuerySet,
     arguments: list[str],

@@ -7,8 +7,9 @@ import pytest
 from headgate.errors import SqlError
 from headgate.predicate import evaluate
 from headgate.schema import Schema
-from headgate.sql import Rejected, Scope, Script, fast, parse_where, render_predicate
-from headgate.sql.where import parse_condition
+from headgate.sql import Rejected, Scope, Script, parse_where, render_predicate
+from headgate.sql.binder import parse_condition
+from headgate.sql.fast_path import FastPath
 from tests.boundaries import STREAM, TYPES
 from tests.oracles.naive import meaning
 from tests.sql.golden import golden
@@ -47,7 +48,7 @@ def test_fast_reads_what_sqlglot_reads(text: str, rendered: str) -> None:
     """The fast parser gives up, or agrees, on both sides."""
     scope = Scope.of(STREAM)
     for each in (text, rendered):
-        assert fast.condition(each, scope) in (None, parse_condition(each, scope))
+        assert FastPath(scope).parse(each) in (None, parse_condition(each, scope))
 
 
 @pytest.mark.parametrize("text, expected", WRONG)

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import headgate as hg
-from headgate.predicate import Column, atoms
+from headgate.predicate import Column, iter_atoms
 from headgate.queries import Query
 from headgate.schema import INT, Schema
-from headgate.sql import Places, Scope, Script, places, render_predicate
-from headgate.sql.where import parse_condition
+from headgate.sql import Places, Scope, Script, find_places, render_predicate
+from headgate.sql.binder import parse_condition
 from tests.boundaries import STREAM
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.statements import Statements
 from tests.strategies import Clauses, Seeded
 
@@ -39,7 +39,7 @@ def queries(tmp_path: Path) -> hg.QuerySet:
 
 def listed(found: hg.QuerySet, name: str) -> dict[str, list[tuple[str, str, int, int]]]:
     """The places of a query: what, the fragment, line and column."""
-    told = places(found[name], found.schema)
+    told = find_places(found[name])
     parts = {
         "conditions": [(render_predicate(atom), place) for atom, place in told.conditions],
         "outputs": list(told.outputs.items()),
@@ -79,14 +79,14 @@ def test_places_of_an_aggregate(queries: hg.QuerySet) -> None:
         "groups": [("b", "s.b", 11, 19)],
         "sources": [("s", "s", 10, 70)],
     }
-    assert list(places(queries["g"], queries.schema).groups) == [Column("b", INT)]
+    assert list(find_places(queries["g"]).groups) == [Column("b", INT)]
 
 
 def test_positions_point_into_the_file(queries: hg.QuerySet) -> None:
     """At each position of the file stands the fragment, and the file has its name."""
     lines = FILE.splitlines()
     for name in ("j", "g"):
-        told = places(queries[name], queries.schema)
+        told = find_places(queries[name])
         found = [place for _, place in told.conditions]
         found += [*told.outputs.values(), *told.groups.values(), *told.sources.values()]
         for place in found:
@@ -100,7 +100,7 @@ def test_positions_point_into_the_file(queries: hg.QuerySet) -> None:
 def test_filters_have_no_places(queries: hg.QuerySet) -> None:
     """A filter carries no text, and neither equality nor repr know of an origin."""
     assert queries["f"].origin is None
-    assert places(queries["f"], queries.schema) == Places()
+    assert find_places(queries["f"]) == Places()
     join = queries["j"]
     bare = Query(join.id, join.sources, join.where, join.outputs)
     assert bare == join
@@ -131,19 +131,19 @@ def test_tests(where: str, expected: list[str]) -> None:
     text = "CREATE STREAM s (a INT, b INT, t STRING); CREATE QUERY q AS SELECT DISTINCT a FROM s"
     _, query = script.read(f"{text} WHERE {where}")
     assert isinstance(query, Query), query
-    told = places(query, script.schema)
+    told = find_places(query)
     assert [place.text for _, place in told.conditions] == expected
-    assert [atom for atom, _ in told.conditions] == list(atoms(query.where))
+    assert [atom for atom, _ in told.conditions] == list(iter_atoms(query.where))
 
 
-def check(query: Query, script: Script) -> None:
+def check(query: Query) -> None:
     """All atoms are told, in order, and each fragment means its atom."""
-    told = places(query, script.schema)
+    told = find_places(query)
     found = [atom for atom, _ in told.conditions]
-    assert not found or found == list(atoms(query.where))
-    scope = Scope(tuple((s.alias, script.schema.the_stream(s.stream)) for s in query.sources))
+    assert not found or found == list(iter_atoms(query.where))
+    scope = Scope(tuple((s.alias, s.stream) for s in query.sources))
     for atom, place in told.conditions:
-        assert atom in list(atoms(parse_condition(place.text, scope))), place
+        assert atom in list(iter_atoms(parse_condition(place.text, scope))), place
     assert list(told.outputs) == [output.name for output in query.outputs]
     assert tuple(told.groups) == query.group_by
     assert list(told.sources) == [source.alias for source in query.sources]
@@ -153,22 +153,22 @@ def check(query: Query, script: Script) -> None:
 def test_random_statements(shard: int) -> None:
     """Joins, windows and aggregates of any shape."""
     dice = Seeded(seed(shard))
-    for _ in range(many(40)):
+    for _ in range(case_count(40)):
         statements, script = Statements(dice), Script(Schema())
         read = list(script.read(statements.schema() + statements.queries(4)))
         found = [each for each in read if isinstance(each, Query)]
         assert len(found) == 4
         for query in found:
             if query.kind != "filter":
-                check(query, script)
+                check(query)
 
 
 @pytest.mark.parametrize("shard", range(2))
 def test_random_conditions(shard: int) -> None:
     """WHERE clauses over the whole language."""
     dice, script = Seeded(seed(shard)), Script(Schema((STREAM,)))
-    for _ in range(many(300)):
+    for _ in range(case_count(300)):
         where = Clauses(dice).where()
         (query,) = script.read(f"CREATE QUERY q AS SELECT DISTINCT qty FROM trades WHERE {where}")
         assert isinstance(query, Query), query
-        check(query, script)
+        check(query)

@@ -98,7 +98,7 @@ def test_other_types_are_refused_with_a_hint(type_: str, words: str) -> None:
 
 def test_domains() -> None:
     """A CHECK is the set of values that it allows; several intersect; NOT NULL is kept."""
-    stream = script().schema.the_stream("trades")
+    stream = script().schema.stream("trades")
     assert not stream["id"].nullable
     assert stream["price"].domain == ValueSet.of(Interval(1, None))
     assert stream["side"].domain.finite_ordinals(5) == ["buy", "sell"]
@@ -117,7 +117,7 @@ def test_domain_and_null() -> None:
 
 def test_names_ignore_case_and_dots_lead_inside() -> None:
     """Attributes, streams and aliases are found whatever their case; paths have dots."""
-    stream = script().schema.the_stream("TRADES")
+    stream = script().schema.stream("TRADES")
     assert stream.get("PRICE") == stream["price"]
     for text in ("CLIENT.Name = 'x'", "Trades.client.NAME = 'x'", "`client`.`name` = 'x'"):
         assert parse_where(text, stream) == parse_where("client.name = 'x'", stream)
@@ -126,7 +126,7 @@ def test_names_ignore_case_and_dots_lead_inside() -> None:
 def test_plain_filter() -> None:
     """SELECT * with a WHERE is a filter on one stream; without WHERE it takes every event."""
     found = query("CREATE QUERY big AS SELECT * FROM trades WHERE qty > 3")
-    assert (found.id, found.kind, found.stream) == ("big", "filter", "trades")
+    assert (found.id, found.kind, found.stream_name) == ("big", "filter", "trades")
     assert found.outputs == ()
     assert query("CREATE QUERY all_of_it AS SELECT * FROM trades").where == TRUE
     assert query("CREATE QUERY `rule 7` AS SELECT * FROM `trades`").id == "rule 7"
@@ -143,7 +143,9 @@ def test_projection_and_distinct() -> None:
 def test_join() -> None:
     """Streams in FROM are called by their aliases, and columns of both are compared."""
     found = query("CREATE QUERY q AS SELECT t.id FROM trades t, quotes AS u WHERE t.qty <= u.qty")
-    assert found.sources == (Source("trades", "t"), Source("quotes", "u"))
+    assert found.sources == tuple(
+        Source(Stream(n, ()), a) for n, a in (("trades", "t"), ("quotes", "u"))
+    )
     assert found.where == Compare(Column("qty", INT, "t"), "<=", Column("qty", INT, "u"))
     assert found.kind == "join"
 

@@ -7,7 +7,7 @@ import pytest
 import headgate as hg
 from headgate.errors import QuerySetError
 from headgate.queries import Query, QuerySet, Source, query_version
-from headgate.schema import Schema
+from headgate.schema import Schema, Stream
 from headgate.sql import Rejected, Script, render_select
 
 SCHEMA = "CREATE STREAM s (a INT, b INT); CREATE STREAM `date` (a INT);"
@@ -25,12 +25,12 @@ def queries(*selects: str) -> QuerySet:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("last_rows(s, 100) AS x", Source("s", "x", 100)),
-        ("last_rows(s, 100) x", Source("s", "x", 100)),
-        ("LAST_ROWS (\n S,1 )", Source("s", "s", 1)),
-        ("`last_rows`(`s`, 1000000000)", Source("s", "s", 1_000_000_000)),
-        ("last_rows(date /* ( */, 007)", Source("date", "date", 7)),
-        ("s AS last_rows", Source("s", "last_rows")),
+        ("last_rows(s, 100) AS x", Source(Stream("s", ()), "x", 100)),
+        ("last_rows(s, 100) x", Source(Stream("s", ()), "x", 100)),
+        ("LAST_ROWS (\n S,1 )", Source(Stream("s", ()), "s", 1)),
+        ("`last_rows`(`s`, 1000000000)", Source(Stream("s", ()), "s", 1_000_000_000)),
+        ("last_rows(date /* ( */, 007)", Source(Stream("date", ()), "date", 7)),
+        ("s AS last_rows", Source(Stream("s", ()), "last_rows")),
     ],
 )
 def test_sources(source: str, expected: Source) -> None:

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from headgate.predicate import Row
-from headgate.predicate.solve import example
+from headgate.predicate.solve import pick_example
 from headgate.queries import Query
 from headgate.schema import (
     Attribute,
@@ -122,7 +122,7 @@ def rows(
     """Rows of these streams in any order, of few different values, so that many are equal."""
     near = [numbers.choice(statement.near) for _ in range(numbers.choice((2, 3, 5)))]
     for _ in range(count):
-        stream = statement.schema.the_stream(numbers.choice(streams))
+        stream = statement.schema.stream(numbers.choice(streams))
         yield stream.name, {a.name: _value_of(numbers, a, near) for a in stream}
 
 
@@ -134,7 +134,7 @@ def _value_of(numbers: random.Random, attribute: Attribute, near: Sequence[int])
         value = _value(numbers, attribute.type, whole)
         if attribute.type.ordinal(value) in attribute.domain:
             return value
-    return attribute.type.value(example(attribute.domain, attribute.type))
+    return attribute.type.value(pick_example(attribute.domain, attribute.type))
 
 
 def _value(numbers: random.Random, type_: Type, whole: int) -> Any:

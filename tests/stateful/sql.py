@@ -34,13 +34,13 @@ TABLE_1 = {  # the verdicts without and with DISTINCT
 }
 
 
-def bound(select: str, streams: str = PAPER, file: str | None = None) -> tuple[Query, Schema]:
-    """The query of a SELECT, and its schema."""
+def bound(select: str, streams: str = PAPER, file: str | None = None) -> Query:
+    """The query of a SELECT."""
     script = Script(Schema())
     for found in script.read(f"{streams}CREATE QUERY q AS {select};", file):
         assert not isinstance(found, Rejected), found.error
         if isinstance(found, Query):
-            return found, script.schema
+            return found
     raise AssertionError(select)
 
 

@@ -10,11 +10,11 @@ from tests.stateful.sql import PAPER, bound
 
 
 def blamed(select: str, file: str | None = None) -> Blame:
-    query, schema = bound(select, PAPER, file)
-    found = analyse(query, schema)
+    query = bound(select, PAPER, file)
+    found = analyse(query)
     assert found.case is not None
     assert found.fault is not None
-    return blame(query, schema, found.case, found.fault)
+    return blame(query, found.case, found.fault)
 
 
 @pytest.mark.parametrize(

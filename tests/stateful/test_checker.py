@@ -24,7 +24,7 @@ from headgate.stateful.analysis.theory.conjunctive import (
 from headgate.stateful.analysis.theory.orders import ordered
 from headgate.stateful.analysis.theory.redundant import all_kept
 from headgate.stateful.analysis.theory.relations import closed
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES, Family, queries
 
 EXTREMA: tuple[Literal["maximum", "minimum"], ...] = ("maximum", "minimum")
@@ -35,7 +35,7 @@ BOUND_COMPARATORS: tuple[BoundComparator, ...] = ("<", "<=", "=", ">=", ">")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_agree_with_the_definition(family: str) -> None:
     """Both checkers give one verdict, and both verdicts occur often."""
-    count, bounded = many(3_000), 0
+    count, bounded = case_count(3_000), 0
     for query in queries(FAMILIES[family], seed(3), count):
         verdict = definition.is_bounded(query)
         assert checker.is_bounded(query) == verdict, query
@@ -45,7 +45,7 @@ def test_agree_with_the_definition(family: str) -> None:
 
 def test_agree_on_self_joins_without_distinct() -> None:
     """A stream that occurs twice and keeps duplicates counts as two."""
-    for query in queries(Family(self_joins=True), seed(4), many(1_000)):
+    for query in queries(Family(self_joins=True), seed(4), case_count(1_000)):
         preserving = replace(query, distinct=False)
         assert checker.is_bounded(preserving) == definition.is_bounded(preserving), query
 
@@ -53,7 +53,7 @@ def test_agree_on_self_joins_without_distinct() -> None:
 def test_self_joins_prove_no_less_than_without() -> None:
     """With DISTINCT, leaving out covered occurrences only ever adds to what is bounded."""
     more = 0
-    for query in queries(Family(self_joins=True), seed(5), many(1_000)):
+    for query in queries(Family(self_joins=True), seed(5), case_count(1_000)):
         distinct = replace(query, distinct=True)
         verdict = definition.is_bounded(distinct)
         assert verdict or not checker.is_bounded(distinct), query
@@ -65,7 +65,7 @@ def test_self_joins_prove_no_less_than_without() -> None:
 def test_agree_on_extrema(family: str) -> None:
     """MAX and MIN, where the query itself is bounded: else Theorem 8.6 says no before C3 does."""
     count = 0
-    for written in queries(FAMILIES[family], seed(6), many(600)):
+    for written in queries(FAMILIES[family], seed(6), case_count(600)):
         query = replace(written, distinct=True, outputs=())
         if not definition.is_bounded(query):
             continue
@@ -76,13 +76,13 @@ def test_agree_on_extrema(family: str) -> None:
                 verdict = definition.extremum_is_bounded(query, variable, pattern)
                 assert verdict == (next(found, None) is None), (query, variable, pattern)
                 count += 1
-    assert count > 500
+    assert count > at_least(500)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_agree_on_what_is_at_fault(family: str) -> None:
     """Both name the same streams for C1, and for C3 where no order makes sides of a join equal."""
-    for query in queries(FAMILIES[family], seed(7), many(400)):
+    for query in queries(FAMILIES[family], seed(7), case_count(400)):
         if len(query.streams) == 1:
             continue
         ours = {(v.condition, v.source) for v in checker.violations(query)}
@@ -159,7 +159,7 @@ def test_the_verdict_stays(family: str, change: object) -> None:
     """Other names and orders, constants moved together and implied conditions decide nothing."""
     assert callable(change)
     numbers = random.Random(seed(8))
-    for query in queries(FAMILIES[family], seed(8), many(300)):
+    for query in queries(FAMILIES[family], seed(8), case_count(300)):
         changed = change(query, numbers)
         assert checker.is_bounded(changed) == checker.is_bounded(query), (query, changed)
 
@@ -179,7 +179,7 @@ def _filters(query: Conjunctive, numbers: random.Random) -> Iterator[Conjunctive
 def test_more_filters_and_windows_never_hurt(family: str) -> None:
     """Filters, row windows, and DISTINCT in a join never turn bounded into unbounded."""
     numbers = random.Random(seed(9))
-    for query in queries(FAMILIES[family], seed(9), many(400)):
+    for query in queries(FAMILIES[family], seed(9), case_count(400)):
         if not checker.is_bounded(query):
             continue
         for filtered in _filters(query, numbers):

@@ -22,7 +22,7 @@ from headgate.stateful.analysis.theory.conjunctive import (
 from headgate.stateful.analysis.theory.definition import gap, references_of
 from headgate.stateful.analysis.theory.orders import ordered
 from headgate.stateful.analysis.theory.redundant import all_kept
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.stateful.random_queries import FAMILIES, queries
 from tests.stateful.written import written
 
@@ -53,7 +53,7 @@ def solver(query: Conjunctive) -> tuple[Any, list[Any]]:
 @pytest.mark.parametrize("family", ["integers", "at most", "dense", "two lines"])
 def test_oracle_closure_by_solver(family: str) -> None:
     """Satisfiability, and every `<=` and `<` that follows, whatever the size of the constants."""
-    for number, small in enumerate(queries(FAMILIES[family], seed(1), many(60))):
+    for number, small in enumerate(queries(FAMILIES[family], seed(1), case_count(60))):
         query = shifted(small, BIG[number % len(BIG)])
         closure = close(query)
         known, values = solver(query)
@@ -112,7 +112,7 @@ def test_many_constants_far_apart() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_agree_where_variables_roam(family: str) -> None:
     """A variable roams a gap just when some ordered query has it there, unbounded."""
-    for query in queries(FAMILIES[family], seed(2), many(400)):
+    for query in queries(FAMILIES[family], seed(2), case_count(400)):
         closure = close(query)
         roams = np.zeros_like(closure.roams)
         orders = 0

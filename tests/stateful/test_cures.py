@@ -32,12 +32,12 @@ UNBOUNDED = [
 
 
 def found(streams: str, select: str) -> tuple[Cure, ...]:
-    query, schema = bound(select, streams)
-    analysis = analyse(query, schema)
+    query = bound(select, streams)
+    analysis = analyse(query)
     assert analysis.bounded != "yes"
     assert analysis.case is not None
     assert analysis.fault is not None
-    return cures(query, schema, analysis.case, analysis.fault)
+    return cures(query, analysis.case, analysis.fault)
 
 
 @pytest.mark.parametrize(("streams", "select"), UNBOUNDED)
@@ -46,8 +46,8 @@ def test_every_cure_cures(streams: str, select: str) -> None:
     every = found(streams, select)
     assert every
     for cure in every:
-        query, schema = bound(cure.sql, streams)
-        analysis = analyse(query, schema)
+        query = bound(cure.sql, streams)
+        analysis = analyse(query)
         assert analysis.bounded == "yes", cure
         assert not analysis.is_contradiction
         assert render_query(query) == render_query(cure.query).replace(cure.query.id, "q", 1)
@@ -67,9 +67,9 @@ def test_a_large_query_is_cured_in_seconds() -> None:
     streams = "".join(f"CREATE STREAM s{n} (a INT, b INT);" for n in range(64))
     joins = " AND ".join(f"s{n}.a < s{n + 1}.a" for n in range(63))
     sources = ", ".join(f"s{n}" for n in range(64))
-    begun = time.perf_counter()
+    begun = time.process_time()
     found(streams, f"SELECT DISTINCT s0.b FROM {sources} WHERE s0.b = 1 AND {joins}")
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_the_words_of_cures() -> None:

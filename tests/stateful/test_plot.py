@@ -82,7 +82,7 @@ MANY_ALTERNATIVES = "SELECT S.A FROM S, T WHERE " + " AND ".join(
 def verdict_on(select: str, streams: str = STREAMS) -> Verdict:
     script = Script(Schema())
     *_, query = script.read(f"{streams} CREATE QUERY q AS {select}")
-    return verdict(query, script.schema)  # type: ignore[arg-type]
+    return verdict(query)  # type: ignore[arg-type]
 
 
 def graph_of(name: str) -> PredicateGraph:

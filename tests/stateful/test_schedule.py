@@ -30,7 +30,7 @@ from headgate.stateful.analysis.theory.conjunctive import (
     Variable,
 )
 from headgate.stateful.analysis.witness.schedule import schedule
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 
 COMPARE = {
     "<": lambda a, b: a < b,
@@ -305,9 +305,9 @@ def test_ten_thousand_rows_of_ten_variables_take_seconds() -> None:
     text = "a < c, b < d, e < a, f < d, g = a, c <= h, i > 10, j = 5, a > 10, b > 10, e > 10"
     query = query_of("S(a b e g i); T(c d f h j)", text, whole=False, dense="*")
     (violation, *_) = found(query)
-    began = time.perf_counter()
+    began = time.process_time()
     assert len(schedule(query, violation, 10_000)) == 10_000
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_what_cannot_be_scheduled_is_refused() -> None:
@@ -411,10 +411,10 @@ def at_fault(query: Conjunctive, watched: int) -> Iterator[Violation]:
 def test_whatever_is_at_fault_has_a_schedule(family: str) -> None:
     numbers = Numbers(seed(list(FAMILIES).index(family)))
     seen: Counter[str] = Counter()
-    for _ in range(many(2_000)):
+    for _ in range(case_count(2_000)):
         query = numbers.query(FAMILIES[family])
         for violation in at_fault(query, numbers.randrange(len(query.variables))):
             check(query, violation, schedule(query, violation, 5))
             seen[violation.pattern] += 1
     assert len(seen) == 8, seen
-    assert min(seen.values()) >= 10, seen
+    assert min(seen.values()) >= at_least(10), seen

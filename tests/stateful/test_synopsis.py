@@ -18,7 +18,7 @@ from headgate.stateful.analysis.synopses.memory import Memory, memory
 from headgate.stateful.analysis.synopses.plain import PlainRun
 from headgate.stateful.analysis.synopses.synopsis import Synopsis, synopses
 from headgate.stateful.analysis.verdict import verdict
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES, Family
 from tests.stateful.random_sql import Statement, statements, statements_of_cores
 from tests.stateful.running.events import events_of
@@ -35,22 +35,22 @@ CREATE STREAM T (k INT, y INT, at TIMESTAMP, day DATE, price DECIMAL(30, 2), fla
 Event = tuple[str, Row]
 
 
-def read(select: str, streams: str = STREAMS) -> tuple[Query, Schema]:
+def read(select: str, streams: str = STREAMS) -> Query:
     script = Script(Schema())
     found = list(script.read(f"{streams} CREATE QUERY q AS {select};"))
-    return next(each for each in found if isinstance(each, Query)), script.schema
+    return next(each for each in found if isinstance(each, Query))
 
 
 def synopses_of(select: str, streams: str = STREAMS) -> tuple[Synopsis, ...]:
-    query, schema = read(select, streams)
-    analysis = analyse(query, schema)
+    query = read(select, streams)
+    analysis = analyse(query)
     assert analysis.bounded == "yes"
-    return synopses(query, schema, analysis.cases)
+    return synopses(query, analysis.cases)
 
 
 def memory_of(select: str, streams: str = STREAMS) -> Memory:
-    query, schema = read(select, streams)
-    found = memory(query, schema, analyse(query, schema).cases)
+    query = read(select, streams)
+    found = memory(query, analyse(query).cases)
     assert found is not None
     return found
 
@@ -58,7 +58,7 @@ def memory_of(select: str, streams: str = STREAMS) -> Memory:
 def forked(run: PlainRun) -> PlainRun:
     """A run that goes on from here by itself; what never changes is shared."""
     stores = [store for _, of in run.plan.stores for store in of]
-    shared = (run.query, run.schema, run.plan, *stores)
+    shared = (run.query, run.plan, *stores)
     return copy.deepcopy(run, {id(each): each for each in shared})
 
 
@@ -67,7 +67,7 @@ def is_right(run: PlainRun, events: Iterable[Event]) -> bool:
     streams: dict[str, list[Row]] = {}
     for stream, row in events:
         streams.setdefault(stream, []).append(row)
-    return dict(run.answer()) == dict(answer(run.query, run.schema, streams))
+    return dict(run.answer()) == dict(answer(run.query, streams))
 
 
 @pytest.mark.parametrize(
@@ -186,12 +186,12 @@ def test_bytes_are_fixed_by_type(select: str, size: int) -> None:
 
 
 def test_texts_without_end_are_assumed_or_observed() -> None:
-    query, schema = read("SELECT MAX(name) FROM S", TYPES)
-    cases = analyse(query, schema).cases
-    assumed = memory(query, schema, cases)
+    query = read("SELECT MAX(name) FROM S", TYPES)
+    cases = analyse(query).cases
+    assumed = memory(query, cases)
     assert assumed is not None
     assert str(assumed) == "at most 1 value in 32 bytes, if texts of S.name have up to 32 bytes"
-    observed = memory(query, schema, cases, {"S.name": 7})
+    observed = memory(query, cases, {"S.name": 7})
     assert observed is not None
     assert (observed.bytes, observed.assumed) == (7, ())
 
@@ -211,8 +211,8 @@ def test_whatever_cuts_a_gap_of_another_type_makes_cells() -> None:
     select = "SELECT COUNT(*) FROM S, T WHERE S.x <= T.y AND T.y BETWEEN 1 AND 3 AND S.x > 0"
     s, _ = synopses_of(select, TYPES)
     assert s.stores[0].attributes[0].values == 3
-    query, schema = read(select, TYPES)
-    run = PlainRun(query, schema)
+    query = read(select, TYPES)
+    run = PlainRun(query)
     events: list[Event] = [("S", {"x": x}) for x in (0.5, 1.0, 1.5, 2.5, 3.0)]
     events += [("T", {"y": y}) for y in (1, 2, 3)]
     for number, (stream, row) in enumerate(events, 1):
@@ -223,7 +223,7 @@ def test_whatever_cuts_a_gap_of_another_type_makes_cells() -> None:
 @pytest.mark.parametrize("c, f", [(6, 5), (5, 6)])
 def test_rows_with_the_same_extremum_may_both_be_needed(c: int, f: int) -> None:
     """`<` and `<=` side by side, of which the paper has only one."""
-    query, schema = read(
+    query = read(
         "SELECT DISTINCT A FROM S, T WHERE A = 1 AND B < E AND B <= F AND C <= E AND C < F"
     )
     events: list[Event] = [
@@ -231,7 +231,7 @@ def test_rows_with_the_same_extremum_may_both_be_needed(c: int, f: int) -> None:
         ("S", {"A": 1, "B": 4, "C": 5}),
         ("T", {"E": c, "F": f}),
     ]
-    run = PlainRun(query, schema)
+    run = PlainRun(query)
     for stream, row in events:
         run.push(stream, row)
     assert is_right(run, events)
@@ -248,21 +248,21 @@ def test_rows_with_the_same_extremum_may_both_be_needed(c: int, f: int) -> None:
 )
 def test_redundant_occurrences(select: str) -> None:
     """Example 8.1 and others are bounded, but only without some of their occurrences."""
-    query, schema = read(select)
+    query = read(select)
     assert synopses_of(select) == ()
-    found = verdict(query, schema)
+    found = verdict(query)
     assert found.bounded == "yes"
     assert len(found.synopses) < len(query.sources)
     numbers = random.Random(1)
     for _ in range(20):
-        run = PlainRun(query, schema)
+        run = PlainRun(query)
         events: list[Event] = []
         for _ in range(12):
-            stream = numbers.choice("ST")
-            row = {a.name: numbers.randrange(4) for a in schema.the_stream(stream)}
-            events.append((stream, row))
-            run.push(stream, row)
-            assert dict(run.answer()) == dict(answer(query, schema, collected(events)))
+            stream = numbers.choice(query.streams)
+            row = {a.name: numbers.randrange(4) for a in stream}
+            events.append((stream.name, row))
+            run.push(stream.name, row)
+            assert dict(run.answer()) == dict(answer(query, collected(events)))
 
 
 def collected(events: Sequence[Event]) -> dict[str, list[Row]]:
@@ -304,14 +304,14 @@ def test_json_says_what_the_text_says() -> None:
 @pytest.mark.parametrize("shard", range(4))
 def test_oracle_the_answer_from_synopses_is_the_answer(shard: int) -> None:
     """Every random query that is bounded, on random rows, in any order, within its bound."""
-    assert _tried(statements(seed(shard), many(150)), shard) > 30
+    assert _tried(statements(seed(shard), case_count(150)), shard) > at_least(30)
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, "self-joins"])
 def test_oracle_the_answer_of_every_kind_of_core(family: str) -> None:
     """The same for the queries on which both checkers agree."""
     kind = FAMILIES.get(family, Family(self_joins=True))
-    assert _tried(statements_of_cores(kind, seed(), many(100)), 0) > 10
+    assert _tried(statements_of_cores(kind, seed(), case_count(100)), 0) > at_least(10)
 
 
 def _tried(found: Iterable[Statement], shard: int) -> int:
@@ -319,16 +319,16 @@ def _tried(found: Iterable[Statement], shard: int) -> int:
     return sum(
         _is_tried(statement, numbers)
         for statement in found
-        if statement.query.kind != "filter" and is_proven(statement.query, statement.schema)
+        if statement.query.kind != "filter" and is_proven(statement.query)
     )
 
 
 def _is_tried(statement: Statement, numbers: random.Random) -> bool:
-    cases = analyse(statement.query, statement.schema).cases
-    bound = memory(statement.query, statement.schema, cases)
+    cases = analyse(statement.query).cases
+    bound = memory(statement.query, cases)
     if bound is None:
         return False
-    start = PlainRun(statement.query, statement.schema)
+    start = PlainRun(statement.query)
     for _ in range(3):
         _try(statement, forked(start), numbers, bound.values)
     return True
@@ -336,7 +336,7 @@ def _is_tried(statement: Statement, numbers: random.Random) -> bool:
 
 def _try(statement: Statement, run: PlainRun, numbers: random.Random, bound: int) -> None:
     """Rows of all streams mixed; or of all but one, and then each of some rows of that one."""
-    streams = sorted({source.stream for source in statement.query.sources})
+    streams = sorted({source.stream.name for source in statement.query.sources})
     last = numbers.choice(streams) if len(streams) > 1 and numbers.random() < 0.7 else None
     events: list[Event] = []
     others = [s for s in streams if s != last]

@@ -18,7 +18,7 @@ from headgate.cli.explain import explain
 from headgate.cli.implies import implies
 from headgate.cli.init import init
 from headgate.cli.match import match
-from headgate.cli.output import BAD_INPUT, WRONG_USAGE, complain
+from headgate.cli.output import BAD_INPUT, WRONG_USAGE, print_error
 from headgate.cli.publish import publish
 from headgate.cli.relax import relax
 from headgate.cli.run import run
@@ -69,14 +69,14 @@ def main() -> None:
     try:
         app()
     except UsageError as error:
-        complain(str(error))
+        print_error(str(error))
         sys.exit(WRONG_USAGE)
     except HeadgateError as error:
-        complain(str(error))
+        print_error(str(error))
         sys.exit(BAD_INPUT)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
     except KeyboardInterrupt:
-        complain("interrupted")
+        print_error("interrupted")
         sys.exit(130)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from headgate.cli.memory import memory_details, memory_line, plot_query, write_witnesses
+from headgate.cli.memory import describe_bound, describe_memory, plot_query, write_witnesses
 from headgate.cli.output import (
     ALL_WELL,
     FINDINGS,
@@ -19,21 +19,21 @@ from headgate.cli.output import (
     QueriesOption,
     SchemaOption,
     StrictOption,
-    console,
-    counted,
     escape,
-    load,
-    progress,
-    show_refused,
+    format_count,
+    load_queries,
+    open_console,
+    print_load_errors,
+    show_progress,
 )
 from headgate.events.json_text import as_json
-from headgate.findings.checks import Finding, named
+from headgate.findings.checks import Finding, list_ids
 from headgate.findings.checks import check as find
-from headgate.plots.figures import check_plot
+from headgate.plots.figures import check_plot_path
 from headgate.predicate.answer import Answer
 from headgate.queries import QuerySet
 
-SHOWN = 50
+MAX_SHOWN_QUERIES = 50
 MOST_CURED = 100  # queries for which JSON has cures, since looking for them takes its time
 
 
@@ -86,25 +86,25 @@ def check(
         headgate check -q queries.sql --id late_orders --witness streams --size 100 --plot it.png
     """
     if plot is not None:
-        check_plot(plot)
-    found = load(queries, schema, strict=strict)
+        check_plot_path(plot)
+    found = load_queries(queries, schema, strict=strict)
     if ids:
         found = QuerySet(found.schema, [found[id_] for id_ in ids], report=found.report)
-    with progress("checking", 2 * len(found)) as advance:
+    with show_progress("checking", 2 * len(found)) as advance:
         findings = find(found, progress=advance)
     if format is Format.json:
         errors = [row.as_json() for row in found.report.errors]
-        typer.echo(as_json({"queries": _as_json(findings), "errors": errors}))
+        typer.echo(as_json({"queries": _findings_to_json(findings), "errors": errors}))
     else:
-        _show(found, findings)
+        _print_findings(found, findings)
     if witness is not None:
         write_witnesses(findings, witness, size)
     if plot is not None:
         plot_query(findings, plot)
-    raise typer.Exit(_exit_code(found, findings))
+    raise typer.Exit(_choose_exit_code(found, findings))
 
 
-def _as_json(findings: list[Finding]) -> list[dict[str, object]]:
+def _findings_to_json(findings: list[Finding]) -> list[dict[str, object]]:
     cured = 0
     listed = []
     for finding in findings:
@@ -113,39 +113,41 @@ def _as_json(findings: list[Finding]) -> list[dict[str, object]]:
     return listed
 
 
-def _exit_code(found: QuerySet, findings: list[Finding]) -> int:
+def _choose_exit_code(found: QuerySet, findings: list[Finding]) -> int:
     answers = {answer for f in findings for answer in (f.satisfiable, f.bounded)}
     if found.report.errors or Answer.NO in answers or any(f.duplicate_of for f in findings):
         return FINDINGS
     return UNKNOWN if Answer.UNKNOWN in answers else ALL_WELL
 
 
-def _show(found: QuerySet, findings: list[Finding]) -> None:
-    show_refused(found.report)
+def _print_findings(found: QuerySet, findings: list[Finding]) -> None:
+    print_load_errors(found.report)
     notable = [f for f in findings if not f.is_fine or f.reason or f.implied_by or f.memory]
     notable.sort(key=lambda finding: finding.is_fine)
     if notable:
         table = Table("query", "finding", box=None, header_style="bold", pad_edge=False)
-        for finding in notable[:SHOWN]:
-            table.add_row(escape(finding.id), escape("\n".join(_lines(finding))))
-        console().print(table)
-        if len(notable) > SHOWN:
-            console().print(f"… and {len(notable) - SHOWN:,} more; --format json lists them all")
-    console().print(_summary(found, findings))
+        for finding in notable[:MAX_SHOWN_QUERIES]:
+            table.add_row(escape(finding.id), escape("\n".join(_describe_finding(finding))))
+        open_console().print(table)
+        if len(notable) > MAX_SHOWN_QUERIES:
+            open_console().print(
+                f"… and {len(notable) - MAX_SHOWN_QUERIES:,} more; --format json lists them all"
+            )
+    open_console().print(_summarize(found, findings))
 
 
-def _lines(finding: Finding) -> list[str]:
-    implied = f"implied by {named(finding.implied_by)}" if finding.implied_by else ""
-    known = memory_line(finding)
+def _describe_finding(finding: Finding) -> list[str]:
+    implied = f"implied by {list_ids(finding.implied_by)}" if finding.implied_by else ""
+    known = describe_bound(finding)
     first = "; ".join(part for part in (finding.reason, implied, known) if part)
-    return [first, *memory_details(finding)]
+    return [first, *describe_memory(finding)]
 
 
-def _summary(found: QuerySet, findings: list[Finding]) -> str:
+def _summarize(found: QuerySet, findings: list[Finding]) -> str:
     answers = Counter(finding.satisfiable for finding in findings)
     kinds = Counter(query.kind for query in found)
     listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
-    parts = [f"{counted(len(findings), 'query')} ({listed})" if listed else "no queries"]
+    parts = [f"{format_count(len(findings), 'query')} ({listed})" if listed else "no queries"]
     if answers[Answer.NO]:
         parts.append(f"{answers[Answer.NO]:,} never TRUE")
     if answers[Answer.UNKNOWN]:
@@ -157,7 +159,7 @@ def _summary(found: QuerySet, findings: list[Finding]) -> str:
         parts.append(f"{memories[Answer.UNKNOWN]:,} of unknown memory")
     duplicates = sum(finding.duplicate_of is not None for finding in findings)
     if duplicates:
-        parts.append(counted(duplicates, "duplicate"))
+        parts.append(format_count(duplicates, "duplicate"))
     implied = sum(bool(finding.implied_by) for finding in findings)
     if implied:
         parts.append(f"{implied:,} implied")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import Format, FormatOption, console, counted, escape
+from headgate.cli.output import Format, FormatOption, escape, format_count, open_console
 from headgate.errors import UsageError
 from headgate.events.json_text import as_json
 
@@ -44,7 +44,7 @@ def compact(
     if format is Format.json:
         typer.echo(as_json({"merged": gone, "directories": left, "seconds": round(seconds, 3)}))
     else:
-        console().print(
-            f"{escape(str(output))}: {counted(left, 'directory')}, "
+        open_console().print(
+            f"{escape(str(output))}: {format_count(left, 'directory')}, "
             f"{gone:,} fewer, in {seconds:.1f} s"
         )

@@ -17,24 +17,24 @@ from headgate.cli.output import (
     QueriesOption,
     SchemaOption,
     StreamOption,
-    console,
-    counted,
     escape,
-    load,
-    notes,
-    show_refused,
+    format_count,
+    load_queries,
+    open_console,
+    open_error_console,
+    print_load_errors,
 )
 from headgate.errors import EventError, UsageError, did_you_mean
 from headgate.events import parse_json_lines
 from headgate.events.json_text import as_json
 from headgate.findings import Explanation
 from headgate.findings import explain as explained
-from headgate.matching import Filing, Index, build_index, kind_of_index
-from headgate.predicate import Row, columns
+from headgate.matching import Index, Placement, build_index, get_index_class
+from headgate.predicate import Row, collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 
-DEEPEST, WIDEST = 4, 3  # of a tree, so that what is drawn can be read
+MAX_TREE_DEPTH, MAX_TREE_WIDTH = 4, 3  # of a tree, so that what is drawn can be read
 MARKS = {True: "[green]✓ TRUE[/]", False: "[red]✗ FALSE[/]", None: "[yellow]? NULL[/]"}
 
 
@@ -78,34 +78,34 @@ def explain(
         headgate explain -q queries.sql --stream trades --index be_tree --tree
     """
     _check_usage(id, event, kind, tree)
-    found = load(queries, schema)
+    found = load_queries(queries, schema)
     if id is None or id not in found:
-        show_refused(found.report)
+        print_load_errors(found.report)
     query = None if id is None else found[id]
-    chosen = _stream(query, found.schema, stream)
-    row = None if query is None or event is None else _row(query, found.schema, event)
+    chosen = _choose_stream(query, found.schema, stream)
+    row = None if query is None or event is None else _parse_event(query, event)
     is_held = query is None or query.kind == "filter"
     if tree and not is_held:
         raise UsageError(f"`{id}` is no filter on one stream, so no tree holds it")
     held = build_index(found, kind, stream=chosen) if is_held else None
-    filing = held.filing(query.id) if query and held else None
-    order = held.describe()["order"] if held and filing and filing.index == "asc" else None
-    explanation = explained(query, found.schema, row, filing) if query else None
+    placement = held.locate(query.id) if query and held else None
+    order = held.describe()["order"] if held and placement and placement.index == "asc" else None
+    explanation = explained(query, row, placement) if query else None
     if format is Format.json:
         told = explanation.as_json() if explanation else {}
         told |= {"order": order} if order else {}
-        typer.echo(as_json(told | (_tree_as_json(held) if tree and held else {})))
+        typer.echo(as_json(told | (_tree_to_json(held) if tree and held else {})))
     else:
         if explanation:
-            _show(explanation, order)
+            _print_explanation(explanation, order)
         if tree and held:
-            _show_tree(held, id, filing)
-    no_match = explanation is not None and row is not None and not explanation.matched
+            _print_tree(held, id, placement)
+    no_match = explanation is not None and row is not None and not explanation.is_match
     raise typer.Exit(FINDINGS if no_match else ALL_WELL)
 
 
 def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> None:
-    kind_of_index(kind)  # an error if there is no such kind
+    get_index_class(kind)  # an error if there is no such kind
     if tree and kind != "be_tree":
         raise UsageError("--tree draws a BE-Tree; add --index be_tree")
     if id is None and not tree:
@@ -114,23 +114,23 @@ def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> No
         raise UsageError("--event is for one query; give its ID")
 
 
-def _stream(query: Query | None, schema: Schema, named: str | None) -> str:
+def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> str:
     """The stream whose queries are indexed: that of the query, or the one that was named."""
     if query is None:
-        return schema.the_stream(named).name
-    read = [source.stream for source in query.sources]
-    if named is not None and schema.the_stream(named).name not in read:
+        return schema.stream(named).name
+    read = [source.stream.name for source in query.sources]
+    if named is not None and schema.stream(named).name not in read:
         raise UsageError(f"`{query.id}` reads {' and '.join(read)}, not {named}")
-    return query.stream
+    return query.stream_name
 
 
-def _row(query: Query, schema: Schema, event: str) -> Row:
+def _parse_event(query: Query, event: str) -> Row:
     """The event as typed values, under the names that the query uses."""
     if len(query.sources) > 1:
         raise UsageError(f"`{query.id}` joins streams; one event does not decide it")
-    stream = schema.the_stream(query.stream)
-    _warn_of_strangers(event, stream)
-    used = [column.name for column in columns(query.where)]
+    stream = query.sources[0].stream
+    _warn_of_unknown_keys(event, stream)
+    used = [column.name for column in collect_columns(query.where)]
     text = event.encode(errors="replace")
     batch = parse_json_lines([text], stream, source="--event", columns=used)
     if batch.dead:
@@ -141,7 +141,7 @@ def _row(query: Query, schema: Schema, event: str) -> Row:
     return rows[0] if rows else {}
 
 
-def _warn_of_strangers(event: str, stream: Stream) -> None:
+def _warn_of_unknown_keys(event: str, stream: Stream) -> None:
     """A key that the stream does not know is most likely mistyped."""
     try:
         found = json.loads(event)
@@ -152,49 +152,51 @@ def _warn_of_strangers(event: str, stream: Stream) -> None:
     for key in found if isinstance(found, dict) else ():
         if key.lower() not in known:
             hint = did_you_mean(key, stream.names)
-            notes().print(f"[yellow]note:[/] {escape(f'no attribute `{key}`; {hint}')}")
+            open_error_console().print(
+                f"[yellow]note:[/] {escape(f'no attribute `{key}`; {hint}')}"
+            )
 
 
-def _show(explanation: Explanation, order: Sequence[str] | None) -> None:
-    out = console()
+def _print_explanation(explanation: Explanation, order: Sequence[str] | None) -> None:
+    out = open_console()
     plan = explanation.as_json()
     out.print(f"[bold]{escape(plan['id'])}[/]  ({plan['kind']}, version {plan['version']})")
     out.print(f"  {escape(plan['sql'])}")
     out.print(f"TRUE when  {escape(plan['true_when'])}")
     out.print(f"reads      {escape(', '.join(plan['attributes'])) or 'nothing'}")
-    if explanation.filing is not None:
-        out.print(f"found      {escape(_found(explanation.filing))}")
+    if explanation.placement is not None:
+        out.print(f"found      {escape(_describe_placement(explanation.placement))}")
     if order:
         out.print(f"order      {escape(', '.join(order))}; events may change it")
     if explanation.row is None:
         return
     out.print()
-    out.print(_tree(explanation))
+    out.print(_build_condition_tree(explanation))
     out.print()
-    out.print("[bold green]it matches[/]" if explanation.matched else "[bold red]no match[/]")
-    out.print(_flip(explanation))
+    out.print("[bold green]it matches[/]" if explanation.is_match else "[bold red]no match[/]")
+    out.print(_describe_flip(explanation))
 
 
-def _found(filing: Filing) -> str:
+def _describe_placement(placement: Placement) -> str:
     """How an index finds the query."""
-    text = f"by {filing.index}: {filing.how}"
-    if filing.share is not None:
-        text += f", about {100 * filing.share:.2g} % of them"
-    return "\n             ".join([text, *filing.conditions])
+    text = f"by {placement.index}: {placement.how}"
+    if placement.share is not None:
+        text += f", about {100 * placement.share:.2g} % of them"
+    return "\n             ".join([text, *placement.conditions])
 
 
-def _tree(explanation: Explanation) -> Tree:
+def _build_condition_tree(explanation: Explanation) -> Tree:
     """The condition as a tree, each node with its truth."""
     values = {a.condition: a.values for a in explanation.atoms}
     lines = []
-    for depth, text, truth in explanation.tree():
-        seen = ", ".join(f"{k} = {_literal(v)}" for k, v in values.get(text, {}).items())
+    for depth, text, truth in explanation.list_nodes():
+        seen = ", ".join(f"{k} = {_format_value(v)}" for k, v in values.get(text, {}).items())
         label = f"{MARKS[truth]}  {escape(text)}" + (f"  [dim]({escape(seen)})[/]" if seen else "")
         lines.append((depth, label))
-    return _nested(lines)
+    return _nest_labels(lines)
 
 
-def _nested(lines: Iterable[tuple[int, str]]) -> Tree:
+def _nest_labels(lines: Iterable[tuple[int, str]]) -> Tree:
     """Labels as a tree, each with its depth; the first is the root."""
     stack: list[Tree] = []
     for depth, label in lines:
@@ -203,36 +205,40 @@ def _nested(lines: Iterable[tuple[int, str]]) -> Tree:
     return stack[0]
 
 
-def _drawing(held: Index) -> list[tuple[int, str]]:
+def _outline_tree(held: Index) -> list[tuple[int, str]]:
     from headgate.matching.be_tree.index import BeTreeIndex
 
     assert isinstance(held, BeTreeIndex)
-    return held.drawing(deepest=DEEPEST, widest=WIDEST)
+    return held.drawing(deepest=MAX_TREE_DEPTH, widest=MAX_TREE_WIDTH)
 
 
-def _tree_as_json(held: Index) -> dict[str, Any]:
-    lines = [{"depth": depth, "text": text} for depth, text in _drawing(held)]
+def _tree_to_json(held: Index) -> dict[str, Any]:
+    lines = [{"depth": depth, "text": text} for depth, text in _outline_tree(held)]
     return {"tree": lines, "index": held.describe()}
 
 
-def _show_tree(held: Index, id: str | None, filing: Filing | None) -> None:
-    out = console()
+def _print_tree(held: Index, id: str | None, placement: Placement | None) -> None:
+    out = open_console()
     shape = held.describe()
-    nodes = [counted(shape[f"{noun}s"], noun) for noun in ("partition", "bucket")]
+    nodes = [format_count(shape[f"{noun}s"], noun) for noun in ("partition", "bucket")]
     nodes.append(f"{shape['leaves']:,} of them with expressions")
     if id is not None:
         out.print()
-    expressions = counted(shape["expressions"], "expression")
-    out.print(f"[bold]BE-Tree[/]    {counted(shape['queries'], 'query')} as {expressions}")
+    expressions = format_count(shape["expressions"], "expression")
+    out.print(f"[bold]BE-Tree[/]    {format_count(shape['queries'], 'query')} as {expressions}")
     if shape["scanned"]:
-        out.print(f"beside it  {counted(shape['scanned'], 'query')} scanned")
+        out.print(f"beside it  {format_count(shape['scanned'], 'query')} scanned")
     out.print(f"height     {shape['height']}, on average {shape['average_height']}")
     out.print(f"nodes      {', '.join(nodes)}")
     out.print()
-    out.print(_nested(_marked(_drawing(held), id or "", filing.conditions if filing else ())))
+    out.print(
+        _nest_labels(
+            _mark_leaves(_outline_tree(held), id or "", placement.conditions if placement else ())
+        )
+    )
 
 
-def _marked(
+def _mark_leaves(
     drawing: Iterable[tuple[int, str]], id: str, leaves: Collection[str]
 ) -> Iterator[tuple[int, str]]:
     """The lines of a drawing, where the query's own leaves are marked by its id.
@@ -246,16 +252,16 @@ def _marked(
         yield depth, escape(text) + (f"  [bold green]← {escape(id)}[/]" if is_own else "")
 
 
-def _flip(explanation: Explanation) -> str:
+def _describe_flip(explanation: Explanation) -> str:
     flip = explanation.flip
     if flip is None:
         return "no change of one or two attributes was found that flips this"
     changes = " and ".join(
-        f"{key} were {_literal(new)} (it is {_literal(old)})"
+        f"{key} were {_format_value(new)} (it is {_format_value(old)})"
         for key, (old, new) in flip.changes.items()
     )
     return f"it would {'match' if flip.matches else 'not match'} if {escape(changes)}"
 
 
-def _literal(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "NULL" if value is None else as_json(value)

@@ -30,7 +30,7 @@ from headgate.sql import WhereReader
 if TYPE_CHECKING:
     from headgate.matching.be_tree.index import BeTreeIndex
 
-BLOCK = 1_000  # lines that are matched at a time
+BLOCK_LINES = 1_000  # lines that are matched at a time
 
 Line = Predicate | str | None  # a condition, the reason why it cannot be read, or nothing
 
@@ -55,17 +55,17 @@ def match_conditions(
     """
     from headgate.matching.be_tree.index import BeTreeIndex
 
-    lines = _limited(_read(events, stream), limit)
+    lines = _limit_lines(_read_conditions(events, stream), limit)
     index = BeTreeIndex.build(stream, queries.filters(stream.name))
     index.match_expressions((), semantics)
     first = 0
-    while block := list(islice(lines, BLOCK)):
+    while block := list(islice(lines, BLOCK_LINES)):
         found = [line for line in block if line is not None]
-        yield Chunk(_matched(index, found, semantics, first), len(block) - len(found), {})
+        yield Chunk(_match_block(index, found, semantics, first), len(block) - len(found), {})
         first += len(found)
 
 
-def _matched(
+def _match_block(
     index: BeTreeIndex, found: list[Predicate | str], semantics: Semantics, first: int
 ) -> Matches:
     """The matches of some events, of which the first has this number."""
@@ -79,7 +79,7 @@ def _matched(
     return Matches(np.cumsum(counts), matches.positions, matches.known_ids, errors, first)
 
 
-def _limited(lines: Iterator[Line], limit: int | None) -> Iterator[Line]:
+def _limit_lines(lines: Iterator[Line], limit: int | None) -> Iterator[Line]:
     """The lines up to the first `limit` events."""
     events = 0
     for line in lines:
@@ -89,7 +89,7 @@ def _limited(lines: Iterator[Line], limit: int | None) -> Iterator[Line]:
         yield line
 
 
-def _read(path: Path, stream: Stream) -> Iterator[Line]:
+def _read_conditions(path: Path, stream: Stream) -> Iterator[Line]:
     """What each line says; whether there is such a file is checked at once."""
     ending = Path(path.stem if is_packed(path) else path).suffix.lower()
     if ending in KNOWN and ending not in JSON_LINES:
@@ -98,18 +98,20 @@ def _read(path: Path, stream: Stream) -> Iterator[Line]:
             'or {"where": "…"} in .jsonl'
         )
     file_kind(path, format="jsonl")
-    return _lines(path, stream, _of_json if ending in JSON_LINES else _of_text)
+    return _read_lines(path, stream, _decode_json if ending in JSON_LINES else _decode_text)
 
 
-def _lines(path: Path, stream: Stream, text_of: Callable[[bytes], str | None]) -> Iterator[Line]:
+def _read_lines(
+    path: Path, stream: Stream, text_of: Callable[[bytes], str | None]
+) -> Iterator[Line]:
     reader = WhereReader(stream)
     with open_lines(path) as lines:
         for number, line in enumerate(lines, 1):
             text = line.removeprefix(BOM) if number == 1 else line
-            yield _condition(text, reader, text_of, Position(str(path), number))
+            yield _parse_line(text, reader, text_of, Position(str(path), number))
 
 
-def _condition(
+def _parse_line(
     line: bytes, reader: WhereReader, text_of: Callable[[bytes], str | None], place: Position
 ) -> Line:
     try:
@@ -118,10 +120,10 @@ def _condition(
     except Unfit as reason:
         return f"{place.file}:{place.line}: {reason}"
     except SqlError as error:
-        return str(error.located(place))
+        return str(error.shift_to(place))
 
 
-def _of_text(line: bytes) -> str | None:
+def _decode_text(line: bytes) -> str | None:
     """The condition that a line is, unless it is a remark."""
     try:
         text = line.decode()
@@ -130,7 +132,7 @@ def _of_text(line: bytes) -> str | None:
     return None if text.lstrip().startswith("--") else text
 
 
-def _of_json(line: bytes) -> str:
+def _decode_json(line: bytes) -> str:
     """The condition that an object has."""
     found = scan_object(line)
     pairs = found if isinstance(found, Repeated) else found.items()

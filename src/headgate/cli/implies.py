@@ -14,11 +14,11 @@ from headgate.cli.output import (
     FormatOption,
     SchemaOption,
     StreamOption,
-    console,
     escape,
+    format_row,
     load_stream,
+    open_console,
     read_condition,
-    row_text,
 )
 from headgate.events.json_text import as_json
 from headgate.implication import implies as implied
@@ -51,7 +51,7 @@ def implies(
         told = {"implies": found.answer, "witness": found.witness, "reason": found.reason}
         typer.echo(as_json(told))
     elif found.witness is not None:
-        console().print(f"no: {escape(row_text(found.witness))} is a row of P and none of Q")
+        open_console().print(f"no: {escape(format_row(found.witness))} is a row of P and none of Q")
     else:
-        console().print(escape(f"unknown: {found.reason}" if found.reason else "yes"))
+        open_console().print(escape(f"unknown: {found.reason}" if found.reason else "yes"))
     raise typer.Exit(EXIT_CODES[found.answer])

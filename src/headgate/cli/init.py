@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headgate.cli.output import counted, escape, notes
+from headgate.cli.output import escape, format_count, open_error_console
 from headgate.errors import UsageError
 from headgate.events import infer_stream
 from headgate.sql import render_stream
@@ -43,6 +43,6 @@ def init(
     else:
         output.write_text(text, encoding="utf-8")
     for attribute, why in found.skipped:
-        notes().print(f"[yellow]left out:[/] {escape(attribute)}: {escape(why)}")
-    attributes = counted(len(found.stream.attributes), "attribute")
-    notes().print(f"{attributes} from {counted(found.rows, 'event')}")
+        open_error_console().print(f"[yellow]left out:[/] {escape(attribute)}: {escape(why)}")
+    attributes = format_count(len(found.stream.attributes), "attribute")
+    open_error_console().print(f"{attributes} from {format_count(found.rows, 'event')}")

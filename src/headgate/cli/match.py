@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from headgate.cli.expressions import Semantics, match_conditions
-from headgate.cli.order import OrderPlotOption, adaptive_in, plot_order, told_order
+from headgate.cli.order import OrderPlotOption, describe_order, find_adaptive_index, plot_order
 from headgate.cli.output import (
     ALL_WELL,
     FINDINGS,
@@ -24,13 +24,13 @@ from headgate.cli.output import (
     SchemaOption,
     StreamOption,
     StrictOption,
-    console,
-    counted,
     escape,
-    load,
-    notes,
-    progress,
-    show_refused,
+    format_count,
+    load_queries,
+    open_console,
+    open_error_console,
+    print_load_errors,
+    show_progress,
 )
 from headgate.errors import UsageError
 from headgate.events import EventBatch, read_events
@@ -38,16 +38,16 @@ from headgate.events.json_text import as_json
 from headgate.events.opening import is_typed
 from headgate.matching import Matches, build_index
 from headgate.matching.chunks import Chunk, match_batches
-from headgate.plots.figures import check_plot
-from headgate.predicate import columns
+from headgate.plots.figures import check_plot_path
+from headgate.predicate import collect_columns
 from headgate.queries import QuerySet
 from headgate.schema import Stream
 
 if TYPE_CHECKING:
     from headgate.matching.asc.index import AscIndex
 
-SHOWN = 20
-WORTH_TIMING = 10_000
+MAX_SHOWN_EVENTS = 20
+MIN_TIMED_EVENTS = 10_000
 
 
 class Engine(StrEnum):
@@ -113,45 +113,47 @@ def match(
         headgate match -q queries.sql events.parquet --index asc --order-plot order.png
     """
     if order_plot is not None:
-        _check_for_order(order_plot, engine, semantics)
-    found = load(queries, schema, strict=strict)
-    show_refused(found.report)
-    chosen = found.schema.the_stream(stream)
+        _check_order_plot(order_plot, engine, semantics)
+    found = load_queries(queries, schema, strict=strict)
+    print_load_errors(found.report)
+    chosen = found.schema.stream(stream)
     build_index(QuerySet(found.schema), kind, stream=chosen.name)  # is there such a kind?
     if semantics is not None:
-        _check_for_expressions(kind, engine)
-    left_out = [q.id for q in found if q.kind != "filter" and chosen.name in _streams(q)]
+        _check_semantics(kind, engine)
+    left_out = [q.id for q in found if q.kind != "filter" and chosen.name in _list_streams(q)]
     if left_out:
         shown = ", ".join(left_out[:5]) + (" …" if len(left_out) > 5 else "")
         kinds = "joins, aggregates, DISTINCT and row windows"
-        notes().print(f"[yellow]left out:[/] {kinds} are not matched: {escape(shown)}")
-    tally = Tally(len(found.filters(chosen.name)))
+        open_error_console().print(f"[yellow]left out:[/] {kinds} are not matched: {escape(shown)}")
+    tally = MatchStats(len(found.filters(chosen.name)))
     adaptive = None
     if semantics is not None:
         chunks = match_conditions(events, found, chosen, semantics, limit)
     elif engine is Engine.spark:
-        chunks = _on_spark(events, found, chosen, kind, limit)
+        chunks = _match_on_spark(events, found, chosen, kind, limit)
     else:
         built = build_index(found, kind, stream=chosen.name)
-        adaptive = adaptive_in(built, needed=order_plot is not None)
-        chunks = match_batches(built, _limited(_read(events, chosen, found), limit))
-    with progress("matching") as advance:
+        adaptive = find_adaptive_index(built, needed=order_plot is not None)
+        chunks = match_batches(built, _limit_events(_read_events(events, chosen, found), limit))
+    with show_progress("matching") as advance:
         for chunk in chunks:
             tally.count(chunk)
             advance(len(chunk.matches))
-            _print(chunk.matches, format, tally)
+            _print_matches(chunk.matches, format, tally)
     if tally.unknown:
         names = ", ".join(f"{name} ({count:,})" for name, count in tally.unknown.most_common(5))
-        notes().print(f"[yellow]undeclared:[/] ignored, by events that have it: {escape(names)}")
+        open_error_console().print(
+            f"[yellow]undeclared:[/] ignored, by events that have it: {escape(names)}"
+        )
     if format is Format.table:
-        _summarise(tally, events, adaptive)
+        _print_summary(tally, events, adaptive)
     if order_plot is not None and adaptive is not None:
         plot_order(adaptive, order_plot, events.name)
     refused = bool(tally.errors or found.report.errors)
     raise typer.Exit(FINDINGS if refused else ALL_WELL)
 
 
-class Tally:
+class MatchStats:
     """What was seen so far."""
 
     def __init__(self, queries: int) -> None:
@@ -173,22 +175,22 @@ class Tally:
             self.hits[matches.known_ids[position]] += hits
 
 
-def _check_for_order(plot: Path, engine: Engine, semantics: Semantics | None) -> None:
+def _check_order_plot(plot: Path, engine: Engine, semantics: Semantics | None) -> None:
     if engine is not Engine.local:
         raise UsageError("--order-plot runs in this process only; leave out --engine")
     if semantics is not None:
         raise UsageError("--order-plot is about rows; leave out --semantics")
-    check_plot(plot)
+    check_plot_path(plot)
 
 
-def _check_for_expressions(kind: str, engine: Engine) -> None:
+def _check_semantics(kind: str, engine: Engine) -> None:
     if kind not in ("auto", "be_tree"):
         raise UsageError(f"--semantics needs the index be_tree, not {kind}; leave out --index")
     if engine is not Engine.local:
         raise UsageError("--semantics runs in this process only; leave out --engine")
 
 
-def _on_spark(
+def _match_on_spark(
     events: Path, queries: QuerySet, stream: Stream, kind: str, limit: int | None
 ) -> Iterator[Chunk]:
     from headgate.spark.file_matching import match_file
@@ -207,18 +209,18 @@ def _on_spark(
         close_session(session)
 
 
-def _read(events: Path, stream: Stream, queries: QuerySet) -> Iterator[EventBatch]:
+def _read_events(events: Path, stream: Stream, queries: QuerySet) -> Iterator[EventBatch]:
     """CHECK is enforced where a query reads; of a typed file, other columns are not even read."""
-    used = {c.name for query in queries.filters(stream.name) for c in columns(query.where)}
+    used = {c.name for query in queries.filters(stream.name) for c in collect_columns(query.where)}
     only = sorted(used) if is_typed(events) else None
-    return read_events(events, stream.checked_on(used), columns=only)
+    return read_events(events, stream.keep_checks_on(used), columns=only)
 
 
-def _streams(query: object) -> set[str]:
-    return {source.stream for source in getattr(query, "sources", ())}
+def _list_streams(query: object) -> set[str]:
+    return {source.stream.name for source in getattr(query, "sources", ())}
 
 
-def _limited(batches: Iterator[EventBatch], limit: int | None) -> Iterator[EventBatch]:
+def _limit_events(batches: Iterator[EventBatch], limit: int | None) -> Iterator[EventBatch]:
     """The batches up to the first `limit` events."""
     for batch in batches:
         if limit is None:
@@ -231,7 +233,7 @@ def _limited(batches: Iterator[EventBatch], limit: int | None) -> Iterator[Event
                 return
 
 
-def _print(matches: Matches, format: Format, tally: Tally) -> None:
+def _print_matches(matches: Matches, format: Format, tally: MatchStats) -> None:
     if format is Format.json:
         for place in range(len(matches)):
             event = matches.first + place
@@ -239,10 +241,10 @@ def _print(matches: Matches, format: Format, tally: Tally) -> None:
             said = {"queries": matches[place]} if reason is None else {"error": reason}
             typer.echo(as_json({"event": event, **said}))
         return
-    room = SHOWN - tally.shown
+    room = MAX_SHOWN_EVENTS - tally.shown
     if room <= 0:
         return
-    out = console()
+    out = open_console()
     if tally.shown == 0:
         out.print("[bold]event  queries[/]")
     for place in range(min(len(matches), room)):
@@ -253,24 +255,24 @@ def _print(matches: Matches, format: Format, tally: Tally) -> None:
         tally.shown += 1
 
 
-def _summarise(tally: Tally, events: Path, adaptive: AscIndex | None) -> None:
+def _print_summary(tally: MatchStats, events: Path, adaptive: AscIndex | None) -> None:
     seconds = time.perf_counter() - tally.started
-    out = console()
+    out = open_console()
     if tally.events > tally.shown:
         out.print(f"… and {tally.events - tally.shown:,} more events; --format json lists them all")
     out.print()
-    rate = f"; {tally.events / seconds:,.0f} events/s" if tally.events >= WORTH_TIMING else ""
+    rate = f"; {tally.events / seconds:,.0f} events/s" if tally.events >= MIN_TIMED_EVENTS else ""
     out.print(
-        f"{counted(tally.events, 'event')} of {escape(events.name)} against "
-        f"{counted(tally.queries, 'query')}: {counted(tally.pairs, 'match')}, "
-        f"{tally.errors:,} not read, {counted(tally.blank, 'blank line')} skipped{rate}"
+        f"{format_count(tally.events, 'event')} of {escape(events.name)} against "
+        f"{format_count(tally.queries, 'query')}: {format_count(tally.pairs, 'match')}, "
+        f"{tally.errors:,} not read, {format_count(tally.blank, 'blank line')} skipped{rate}"
     )
     if tally.hits:
         busiest = ", ".join(f"{escape(name)} ({n:,})" for name, n in tally.hits.most_common(5))
         out.print(f"busiest: {busiest}")
     silent = tally.queries - len(tally.hits)
     if silent:
-        out.print(f"silent: {counted(silent, 'query')} matched nothing")
+        out.print(f"silent: {format_count(silent, 'query')} matched nothing")
     if adaptive is not None:
-        for line in told_order(adaptive):
+        for line in describe_order(adaptive):
             out.print(escape(line))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from headgate.cli.output import escape, notes
+from headgate.cli.output import escape, open_error_console
 from headgate.errors import UsageError
 from headgate.events.json_text import as_json
 from headgate.findings.checks import Finding
@@ -19,12 +19,12 @@ from headgate.sql import render_query
 if TYPE_CHECKING:
     from headgate.stateful.analysis.witness.witness import Witness
 
-SHOWN_CURES = 4
-LONGEST_NAME = 200
-SHOWN_CONTINUATIONS = 5
+MAX_SHOWN_SUGGESTIONS = 4
+MAX_NAME_LENGTH = 200
+MAX_CONTINUATIONS = 5
 
 
-def memory_line(finding: Finding) -> str:
+def describe_bound(finding: Finding) -> str:
     """The bound of a query that remembers something in bounded memory."""
     verdict = finding.memory
     if verdict is None or verdict.bounded is not Answer.YES or finding.satisfiable is Answer.NO:
@@ -32,7 +32,7 @@ def memory_line(finding: Finding) -> str:
     return f"bounded memory: {verdict.most or 'how much is not worked out'}"
 
 
-def memory_details(finding: Finding) -> Iterator[str]:
+def describe_memory(finding: Finding) -> Iterator[str]:
     """What each stream keeps, or what would cure a query that needs unbounded memory."""
     verdict = finding.memory
     if verdict is None or finding.satisfiable is Answer.NO:
@@ -42,16 +42,16 @@ def memory_details(finding: Finding) -> Iterator[str]:
     if verdict.bounded is Answer.YES:
         return
     cures = verdict.cures
-    for cure in cures[:SHOWN_CURES]:
+    for cure in cures[:MAX_SHOWN_SUGGESTIONS]:
         yield "  cure: " + ", and ".join(cure.additions)
-    if len(cures) > SHOWN_CURES:
-        yield f"  and {len(cures) - SHOWN_CURES:,} more; --format json lists them"
+    if len(cures) > MAX_SHOWN_SUGGESTIONS:
+        yield f"  and {len(cures) - MAX_SHOWN_SUGGESTIONS:,} more; --format json lists them"
 
 
 def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None:
     """For every unbounded query a directory with the streams that break it, as JSON lines."""
     unbounded = [f for f in findings if f.bounded is Answer.NO]
-    out = notes()
+    out = open_error_console()
     if not unbounded:
         out.print("[yellow]note:[/] no query is unbounded, so there are no streams to write")
     for finding in unbounded:
@@ -62,14 +62,14 @@ def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None
             why = "its types have no room for so many rows" if is_shown else "none could be built"
             out.print(f"[yellow]note:[/] {escape(finding.id)}: no streams are written; {why}")
             continue
-        place = directory / _file_name(finding.id)
-        _write(witness, place)
+        place = directory / _make_file_name(finding.id)
+        _write_witness(witness, place)
         out.print(
             f"{escape(finding.id)}: {size:,} rows to be remembered are in {escape(str(place))}"
         )
 
 
-README = """\
+WITNESS_README = """\
 `{query}` needs unbounded memory; query.sql has it.
 
 Let any of the {size:,} rows of {file} arrive. Whoever remembers the same after two different
@@ -80,10 +80,10 @@ the line of another row.)
 """
 
 
-def _write(witness: Witness, place: Path) -> None:
+def _write_witness(witness: Witness, place: Path) -> None:
     """The rows as a file of their stream, and for each of them what makes it matter."""
-    rows = f"{_file_name(witness.stream)}.jsonl"
-    readme = README.format(query=witness.query.id, size=len(witness.rows), file=rows)
+    rows = f"{_make_file_name(witness.stream)}.jsonl"
+    readme = WITNESS_README.format(query=witness.query.id, size=len(witness.rows), file=rows)
     try:
         place.mkdir(parents=True, exist_ok=True)
         (place / rows).write_text("".join(as_json(dict(row)) + "\n" for row in witness.rows))
@@ -91,29 +91,31 @@ def _write(witness: Witness, place: Path) -> None:
         (place / "README.md").write_text(readme)
         with (place / "continuations.jsonl").open("w") as file:
             for kept in range(len(witness.rows)):
-                file.write(as_json({"row": kept, "then": _continuations(witness, kept)}) + "\n")
+                file.write(
+                    as_json({"row": kept, "then": _list_continuations(witness, kept)}) + "\n"
+                )
     except OSError as error:
         raise UsageError(f"{place}: the streams cannot be written: {error.strerror}") from error
 
 
-def _file_name(name: str) -> str:
+def _make_file_name(name: str) -> str:
     """A name under which a file or directory can stand, and which leads to no other place.
 
-    >>> _file_name("a/b"), _file_name("..")
+    >>> _make_file_name("a/b"), _make_file_name("..")
     ('a%2Fb', '%2E%2E')
     """
     quoted = quote(name, safe="")
-    if len(quoted) > LONGEST_NAME:
+    if len(quoted) > MAX_NAME_LENGTH:
         quoted = (
-            f"{quoted[: LONGEST_NAME - 20]}-{blake2b(name.encode(), digest_size=8).hexdigest()}"
+            f"{quoted[: MAX_NAME_LENGTH - 20]}-{blake2b(name.encode(), digest_size=8).hexdigest()}"
         )
     return quoted.replace(".", "%2E") if quoted.startswith(".") else quoted
 
 
-def _continuations(witness: Witness, kept: int) -> list[list[dict[str, object]]]:
+def _list_continuations(witness: Witness, kept: int) -> list[list[dict[str, object]]]:
     return [
         [{"stream": stream, "row": dict(row)} for stream, row in following]
-        for following in islice(witness.continuations(kept), SHOWN_CONTINUATIONS)
+        for following in islice(witness.continuations(kept), MAX_CONTINUATIONS)
     ]
 
 
@@ -128,4 +130,4 @@ def plot_query(findings: list[Finding], plot: Path) -> None:
     verdict = remembering[0].memory
     assert verdict is not None
     plot_comparisons(verdict, plot)
-    notes().print(f"the comparisons are in {escape(str(plot))}")
+    open_error_console().print(f"the comparisons are in {escape(str(plot))}")

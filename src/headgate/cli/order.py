@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.output import counted, escape, notes
+from headgate.cli.output import escape, format_count, open_error_console
 from headgate.errors import UsageError
 from headgate.matching import Index
 from headgate.matching.auto import AutoIndex
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from headgate.matching.asc.index import AscIndex
     from headgate.spark.job.progress import BatchResult
 
-SHOWN_CONSTRUCTS = 8
-MOST_PLOTTED = 10_000  # batches, the latest
+MAX_SHOWN_CONSTRUCTS = 8
+MAX_PLOTTED_BATCHES = 10_000  # batches, the latest
 
 OrderPlotOption = Annotated[
     Path | None,
@@ -33,7 +33,7 @@ OrderPlotOption = Annotated[
 ]
 
 
-def adaptive_in(built: Index, *, needed: bool) -> AscIndex | None:
+def find_adaptive_index(built: Index, *, needed: bool) -> AscIndex | None:
     """The index that adapts, if it is one, or if auto chose one; an error where it is needed."""
     chosen = built.chosen if isinstance(built, AutoIndex) else built
     kind = chosen.describe()["kind"]
@@ -49,27 +49,27 @@ def adaptive_in(built: Index, *, needed: bool) -> AscIndex | None:
     return None
 
 
-def told_order(adaptive: AscIndex) -> Iterator[str]:
+def describe_order(adaptive: AscIndex) -> Iterator[str]:
     """In which order the constructs stand now, what events cost, and how it came to that."""
     from headgate.plots.evaluation_order import periods_of
 
     told, periods = adaptive.describe(), periods_of(adaptive.monitor)
     order, last = told["order"], told["last_rearranged"]
-    more = len(order) - SHOWN_CONSTRUCTS
-    names = ", ".join(order[:SHOWN_CONSTRUCTS]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(order) - MAX_SHOWN_CONSTRUCTS
+    names = ", ".join(order[:MAX_SHOWN_CONSTRUCTS]) + (f" and {more:,} more" if more > 0 else "")
     cost = ""
     if events := sum(period.events for period in periods):
         evaluated = sum(period.cost * period.events for period in periods) / events
         dropped = sum(period.dropping * period.events for period in periods) / events
         cost = (
-            f"; {evaluated:.3g} of {counted(len(order), 'construct')} for an event, "
+            f"; {evaluated:.3g} of {format_count(len(order), 'construct')} for an event, "
             f"{100 * dropped:.3g} % dropped"
         )
     yield f"order: {names or 'nothing to evaluate'}{cost}"
     if last is None:
         yield "rearranged: never"
     else:
-        times, after = counted(told["rearranged"], "time"), last["after_events"]
+        times, after = format_count(told["rearranged"], "time"), last["after_events"]
         yield f"rearranged: {times}, last after {after:,} events: {last['because']}"
 
 
@@ -78,20 +78,20 @@ def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
 
     periods = periods_of(adaptive.monitor)
     if periods:
-        plot_periods(periods, plot, f"{title}: {counted(len(adaptive), 'query')}")
-        notes().print(f"the order over time is in {escape(str(plot))}")
+        plot_periods(periods, plot, f"{title}: {format_count(len(adaptive), 'query')}")
+        open_error_console().print(f"the order over time is in {escape(str(plot))}")
     else:
-        notes().print("[yellow]note:[/] no event, so no plot of the order")
+        open_error_console().print("[yellow]note:[/] no event, so no plot of the order")
 
 
 @contextmanager
-def plotting(plot: Path | None, title: str) -> Iterator[Callable[[BatchResult], None]]:
+def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[BatchResult], None]]:
     """Takes the batches of a job, and when it ends or fails, plots how they were evaluated."""
-    periods: deque[Period] = deque(maxlen=MOST_PLOTTED)
+    periods: deque[Period] = deque(maxlen=MAX_PLOTTED_BATCHES)
 
     def remember(batch: BatchResult) -> None:
         if plot is not None and batch.order is not None:
-            periods.append(_period(batch, periods[-1].until if periods else 0))
+            periods.append(_make_period(batch, periods[-1].until if periods else 0))
 
     try:
         yield remember
@@ -100,12 +100,12 @@ def plotting(plot: Path | None, title: str) -> Iterator[Callable[[BatchResult], 
             from headgate.plots.evaluation_order import plot_periods
 
             plot_periods(periods, plot, title)
-            notes().print(f"the order over time is in {escape(str(plot))}")
+            open_error_console().print(f"the order over time is in {escape(str(plot))}")
         elif plot is not None:
-            notes().print("[yellow]note:[/] no event, so no plot of the order")
+            open_error_console().print("[yellow]note:[/] no event, so no plot of the order")
 
 
-def _period(batch: BatchResult, before: int) -> Period:
+def _make_period(batch: BatchResult, before: int) -> Period:
     """A batch, after so many events, as the period of an index."""
     from headgate.matching.asc.adapt import Period
 

@@ -17,10 +17,10 @@ from headgate.errors import Position, SqlError, UsageError
 from headgate.predicate import Predicate
 from headgate.queries import LoadReport, QuerySet, read_queries
 from headgate.schema import Stream, Value
-from headgate.sql import literal, parse_where
+from headgate.sql import parse_where, render_literal
 
 ALL_WELL, FINDINGS, WRONG_USAGE, BAD_INPUT, UNKNOWN = range(5)
-SHOWN_ERRORS = 20
+MAX_SHOWN_ERRORS = 20
 
 
 class Format(StrEnum):
@@ -58,7 +58,7 @@ StrictOption = Annotated[
 ]
 
 
-def complain(message: str) -> None:
+def print_error(message: str) -> None:
     """An error, on stderr."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(
         f"[bold red]error:[/] {escape(message)}"
@@ -70,11 +70,11 @@ def escape(text: str) -> str:
     return text.replace("[", "\\[")
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """A number and its noun.
 
-    >>> counted(1, "query"), counted(2000, "query"), counted(0, "match"), counted(3, "box")
-    ('1 query', '2,000 queries', '0 matches', '3 boxes')
+    >>> format_count(1, "query"), format_count(2000, "query"), format_count(0, "match")
+    ('1 query', '2,000 queries', '0 matches')
     """
     if number == 1:
         return f"1 {noun}"
@@ -82,26 +82,26 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {plural if plural != noun else noun + 's'}"
 
 
-def console() -> Console:
+def open_console() -> Console:
     """Where tables go; lines are not cut where the output is not a terminal."""
     plain = not sys.stdout.isatty()
     return Console(highlight=False, soft_wrap=plain, width=200 if plain else None)
 
 
-def notes() -> Console:
+def open_error_console() -> Console:
     """Remarks beside the result, on stderr."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 @contextmanager
-def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+def show_progress(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """A progress bar on stderr when that is a terminal; nothing otherwise."""
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        console=notes(),
+        console=open_error_console(),
         transient=True,
         disable=not sys.stderr.isatty(),
     )
@@ -110,13 +110,13 @@ def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], N
         yield lambda count: bar.advance(task, count)
 
 
-def load(
+def load_queries(
     queries: list[Path] | None, schema: list[Path] | None = None, *, strict: bool = False
 ) -> QuerySet:
     """The queries of all files; what was refused is for the caller to show."""
     if not queries:
         raise UsageError("which queries? Give a file with -q")
-    with progress("reading queries") as advance:
+    with show_progress("reading queries") as advance:
         return read_queries(*(schema or ()), *queries, strict=strict, progress=advance)
 
 
@@ -127,7 +127,7 @@ def load_stream(schema: list[Path] | None, name: str | None) -> Stream:
     known = read_queries(*schema, strict=True).schema
     if name is None and len(known.streams) > 1:
         raise UsageError(f"which stream? There are {', '.join(known.names)}; name one by --stream")
-    return known.the_stream(name)
+    return known.stream(name)
 
 
 def read_condition(name: str, text: str, stream: Stream) -> Predicate:
@@ -135,26 +135,28 @@ def read_condition(name: str, text: str, stream: Stream) -> Predicate:
     try:
         return parse_where(text, stream)
     except SqlError as error:
-        raise error.located(Position(name)) from None
+        raise error.shift_to(Position(name)) from None
 
 
-def row_text(row: Mapping[str, Value | None]) -> str:
+def format_row(row: Mapping[str, Value | None]) -> str:
     """A row as people read it.
 
-    >>> row_text({"qty": 3, "side": None})
+    >>> format_row({"qty": 3, "side": None})
     'qty = 3, side = NULL'
     """
-    return ", ".join(f"{name} = {literal(value)}" for name, value in row.items()) or "any row"
+    return (
+        ", ".join(f"{name} = {render_literal(value)}" for name, value in row.items()) or "any row"
+    )
 
 
-def show_refused(report: LoadReport) -> None:
+def print_load_errors(report: LoadReport) -> None:
     """The bad rows of a load, the first ones in full, all of them by reason."""
     if not report.errors:
         return
-    out = notes()
-    for row in report.errors[:SHOWN_ERRORS]:
+    out = open_error_console()
+    for row in report.errors[:MAX_SHOWN_ERRORS]:
         name = f" (query {row.id})" if row.id else ""
         out.print(f"[yellow]refused:[/] {escape(str(row.error))}{escape(name)}")
-    if len(report.errors) > SHOWN_ERRORS:
-        out.print(f"… and {len(report.errors) - SHOWN_ERRORS:,} more")
+    if len(report.errors) > MAX_SHOWN_ERRORS:
+        out.print(f"… and {len(report.errors) - MAX_SHOWN_ERRORS:,} more")
     out.print(escape(report.summary()))

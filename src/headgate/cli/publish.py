@@ -16,12 +16,12 @@ from headgate.cli.output import (
     QueriesOption,
     SchemaOption,
     StrictOption,
-    console,
-    counted,
     escape,
-    load,
-    progress,
-    show_refused,
+    format_count,
+    load_queries,
+    open_console,
+    print_load_errors,
+    show_progress,
 )
 from headgate.errors import QuerySetError, SnapshotError
 from headgate.events.json_text import as_json
@@ -53,12 +53,12 @@ def publish(
         headgate publish -q queries.sql --to published --strict --format json
     """
     started = time.perf_counter()
-    found = load(queries, schema, strict=strict)
-    show_refused(found.report)
+    found = load_queries(queries, schema, strict=strict)
+    print_load_errors(found.report)
     if found.report.errors and not len(found):
         raise QuerySetError("no query was accepted, so nothing was published")
-    with progress("publishing"):
-        before, change = _change(to, found)
+    with show_progress("publishing"):
+        before, change = _find_change(to, found)
         version = publish_set(found, to).version
     seconds = time.perf_counter() - started
     if format is Format.json:
@@ -66,17 +66,17 @@ def publish(
         told = {"version": version, "queries": len(found), "seconds": round(seconds, 3)}
         typer.echo(as_json({**told, **changes, "refused": len(found.report.errors)}))
     elif version == before:
-        console().print(f"{escape(str(to))}: nothing changed; version {version} stays")
+        open_console().print(f"{escape(str(to))}: nothing changed; version {version} stays")
     else:
-        console().print(
-            f"{escape(str(to))}: version {version}, {counted(len(found), 'query')} "
+        open_console().print(
+            f"{escape(str(to))}: version {version}, {format_count(len(found), 'query')} "
             f"({len(change.added):,} added, {len(change.removed):,} removed, "
             f"{len(change.updated):,} updated), in {seconds:.1f} s"
         )
     raise typer.Exit(FINDINGS if found.report.errors else ALL_WELL)
 
 
-def _change(root: Path, found: QuerySet) -> tuple[int | str | None, Change]:
+def _find_change(root: Path, found: QuerySet) -> tuple[int | str | None, Change]:
     """The version that is current now, and what is about to change."""
     try:
         before = current(root)

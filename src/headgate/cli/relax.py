@@ -16,21 +16,21 @@ from headgate.cli.output import (
     FormatOption,
     SchemaOption,
     StreamOption,
-    console,
-    counted,
     escape,
+    format_count,
+    format_row,
     load_stream,
+    open_console,
     read_condition,
-    row_text,
 )
 from headgate.events.json_text import as_json
 from headgate.implication import Relaxation
 from headgate.implication import relax as relaxed
-from headgate.plots.figures import check_plot
+from headgate.plots.figures import check_plot_path
 from headgate.predicate.answer import Answer
 from headgate.sql import render_predicate
 
-MOST_BOXES = 100
+MAX_MISSING_BOXES = 100
 
 
 class Method(StrEnum):
@@ -94,7 +94,7 @@ def relax(
         headgate relax -s schema.sql --stream trades "qty > 5" "qty > 7" --method hcr --format json
     """
     if plot is not None:
-        check_plot(plot)
+        check_plot_path(plot)
     chosen = load_stream(schema, stream)
     found = relaxed(
         read_condition("QUERY", query, chosen),
@@ -108,16 +108,16 @@ def relax(
         from headgate.plots.relaxation import plot_relaxation
 
         plot_relaxation(found, plot)
-    rest = None if found.witness is None else found.rest_predicate(MOST_BOXES)
+    rest = None if found.witness is None else found.rest_predicate(MAX_MISSING_BOXES)
     missing = None if rest is None else render_predicate(rest)
     if format is Format.json:
-        typer.echo(as_json(_as_json(found, missing)))
+        typer.echo(as_json(_relaxation_to_json(found, missing)))
     else:
-        _show(found, missing)
+        _print_relaxation(found, missing)
     raise typer.Exit(EXIT_CODES[found.covered])
 
 
-def _as_json(found: Relaxation, missing: str | None) -> dict[str, object]:
+def _relaxation_to_json(found: Relaxation, missing: str | None) -> dict[str, object]:
     return {
         "covered": TRUTHS[found.covered],
         "predicate": render_predicate(found.predicate),
@@ -131,13 +131,13 @@ def _as_json(found: Relaxation, missing: str | None) -> dict[str, object]:
     }
 
 
-def _show(found: Relaxation, missing: str | None) -> None:
-    out = console()
+def _print_relaxation(found: Relaxation, missing: str | None) -> None:
+    out = open_console()
     reason = f": {escape(found.reason)}" if found.reason else ""
     out.print(f"[bold]covered[/]   {found.covered}{reason}")
     if found.witness is not None:
-        out.print(f"[bold]example[/]   {escape(row_text(found.witness))}")
-        many = f"more than {counted(MOST_BOXES, 'box')}"
+        out.print(f"[bold]example[/]   {escape(format_row(found.witness))}")
+        many = f"more than {format_count(MAX_MISSING_BOXES, 'box')}"
         out.print(f"[bold]missing[/]   {escape(missing or many)}")
     if found.covered is not Answer.YES:
         out.print(f"[bold]relaxed[/]   {escape(render_predicate(found.predicate))}")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headgate.cli.order import OrderPlotOption, plotting
-from headgate.cli.output import Format, complain, console, notes
-from headgate.cli.watch import watching
+from headgate.cli.order import OrderPlotOption, plot_batches
+from headgate.cli.output import Format, open_console, open_error_console, print_error
+from headgate.cli.watch import open_view
 from headgate.errors import UsageError
-from headgate.plots.figures import check_plot
+from headgate.plots.figures import check_plot_path
 
 if TYPE_CHECKING:
     from headgate.spark.job.base import BaseJob
@@ -58,10 +58,10 @@ def run(
 
     job = read_pipeline(pipeline)
     if order_plot is not None:
-        _check_for_order(order_plot, job)
+        _check_order_plot(order_plot, job)
     people = sys.stdout.isatty() if format is None else format is Format.table
-    with plotting(order_plot, job.name) as remember:
-        with watching(people, job) as view:
+    with plot_batches(order_plot, job.name) as remember:
+        with open_view(people, job) as view:
 
             def on_batch(batch: BatchResult, tally: RunStats) -> None:
                 remember(batch)
@@ -77,13 +77,12 @@ def run(
         view.end(result)
 
 
-def _check_for_order(plot: Path, pipeline: Pipeline) -> None:
+def _check_order_plot(plot: Path, pipeline: Pipeline) -> None:
     if pipeline.queries.index.kind != "asc":
         raise UsageError(
-            f'--order-plot needs index = "asc" in [queries]; '
-            f"here it is {pipeline.queries.index.kind}"
+            f'--order-plot needs index = "asc" in [queries]; it is {pipeline.queries.index.kind}'
         )
-    check_plot(plot)
+    check_plot_path(plot)
 
 
 def _stop_on_signals(job: BaseJob) -> None:
@@ -92,7 +91,9 @@ def _stop_on_signals(job: BaseJob) -> None:
     def ask(number: int, frame: FrameType | None) -> None:
         del frame
         name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-        notes().print(f"[yellow]{name}:[/] ending after this batch; once more to end at once")
+        open_error_console().print(
+            f"[yellow]{name}:[/] ending after this batch; once more to end at once"
+        )
         job.stop(name)
         signal.signal(signal.SIGINT, leave)
         signal.signal(signal.SIGTERM, leave)
@@ -100,8 +101,8 @@ def _stop_on_signals(job: BaseJob) -> None:
     def leave(number: int, frame: FrameType | None) -> None:
         """As a crash would, which does no harm; an orderly end is what was not waited for."""
         del frame
-        console().show_cursor()
-        complain("interrupted; the next run goes on from the last whole batch")
+        open_console().show_cursor()
+        print_error("interrupted; the next run goes on from the last whole batch")
         os._exit(128 + number)
 
     signal.signal(signal.SIGINT, ask)

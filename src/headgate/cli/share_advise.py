@@ -13,25 +13,25 @@ from headgate.cli.output import (
     QueriesOption,
     SchemaOption,
     StreamOption,
-    console,
-    counted,
     escape,
-    load,
-    notes,
-    progress,
-    show_refused,
+    format_count,
+    load_queries,
+    open_console,
+    open_error_console,
+    print_load_errors,
+    show_progress,
 )
 from headgate.errors import UsageError, shorten
 from headgate.events.json_text import as_json
-from headgate.findings.checks import named
+from headgate.findings.checks import list_ids
 from headgate.predicate.answer import Answer
 from headgate.queries import satisfiable_query
-from headgate.sharing.advice import ROUNDS, Advice
+from headgate.sharing.advice import IMPROVE_ROUNDS, Advice
 from headgate.sharing.advice import advise as advised
-from headgate.sharing.sample_file import read_sample
+from headgate.sharing.samples import read_sample
 from headgate.sql import render_predicate
 
-SHOWN = 20  # streams
+MAX_SHOWN_STREAMS = 20  # streams
 
 
 def advise(
@@ -61,34 +61,34 @@ def advise(
     """
     if sample is None:
         raise UsageError("which events? Give a file of some of them with --sample")
-    found = load(queries, schema)
+    found = load_queries(queries, schema)
     files = ", ".join(map(str, queries or ()))
     if not found.schema.streams:
         raise UsageError(f"{files} declares no stream; give its schema: -s schema.sql")
-    declared = found.schema.the_stream(stream)
+    declared = found.schema.stream(stream)
     every = found.filters(declared.name)
-    filters = [one for one in every if satisfiable_query(one, found.schema).answer is not Answer.NO]
+    filters = [one for one in every if satisfiable_query(one).answer is not Answer.NO]
     if not filters:
         raise UsageError(f"{files}: no filter of stream {declared.name} to advise on")
-    _note(len(found) - len(every), "joins, aggregates, or of another stream")
-    _note(len(every) - len(filters), "never TRUE, as `headgate check` says")
+    _note_left_out(len(found) - len(every), "joins, aggregates, or of another stream")
+    _note_left_out(len(every) - len(filters), "never TRUE, as `headgate check` says")
     table = read_sample(sample, declared)
-    with progress("planning", (1 + ROUNDS) * len(filters)) as advance:
+    with show_progress("planning", (1 + IMPROVE_ROUNDS) * len(filters)) as advance:
         advice = advised(filters, declared, table, progress=advance)
     if format is Format.json:
         errors = [row.as_json() for row in found.report.errors]
-        typer.echo(as_json({**_as_json(advice, table.num_rows), "errors": errors}))
+        typer.echo(as_json({**_advice_to_json(advice, table.num_rows), "errors": errors}))
         return
-    show_refused(found.report)
-    _show(advice, table.num_rows)
+    print_load_errors(found.report)
+    _print_advice(advice, table.num_rows)
 
 
-def _note(queries: int, why: str) -> None:
+def _note_left_out(queries: int, why: str) -> None:
     if queries:
-        notes().print(f"{counted(queries, 'query')} left out: {why}")
+        open_error_console().print(f"{format_count(queries, 'query')} left out: {why}")
 
 
-def _as_json(advice: Advice, rows: int) -> dict[str, Any]:
+def _advice_to_json(advice: Advice, rows: int) -> dict[str, Any]:
     return {
         "stream": advice.stream,
         "sample_rows": rows,
@@ -104,38 +104,44 @@ def _as_json(advice: Advice, rows: int) -> dict[str, Any]:
             }
             for one in advice.shared
         ],
-        "alone": list(advice.alone),
+        "alone": list(advice.unshared),
         "source_row_bytes": advice.row_bytes,
-        "read_before": advice.before,
-        "read_after": advice.read.value,
+        "read_before": advice.read_before,
+        "read_after": advice.read_after.value,
         "written": advice.written.value,
         "saved": advice.saved,
     }
 
 
-def _show(advice: Advice, rows: int) -> None:
-    out = console()
-    for number, one in enumerate(advice.shared[:SHOWN], 1):
+def _print_advice(advice: Advice, rows: int) -> None:
+    out = open_console()
+    for number, one in enumerate(advice.shared[:MAX_SHOWN_STREAMS], 1):
         share = f"{one.rows.value:.1%} ({one.rows.low:.1%} to {one.rows.high:.1%})"
-        jobs = counted(len(one.jobs), "job")
-        out.print(f"[bold]{number}[/]  {share} of all rows, for {jobs}: {escape(named(one.jobs))}")
+        jobs = format_count(len(one.jobs), "job")
+        out.print(
+            f"[bold]{number}[/]  {share} of all rows, for {jobs}: {escape(list_ids(one.jobs))}"
+        )
         out.print(f"   {escape(', '.join(one.columns))}")
         out.print(f"   {escape(shorten(render_predicate(one.where)))}", soft_wrap=True)
-    if len(advice.shared) > SHOWN:
-        out.print(f"… and {len(advice.shared) - SHOWN:,} more; --format json lists them all")
-    if advice.alone:
-        s = "s" * (len(advice.alone) == 1)
+    if len(advice.shared) > MAX_SHOWN_STREAMS:
+        out.print(
+            f"… and {len(advice.shared) - MAX_SHOWN_STREAMS:,} more; --format json lists them all"
+        )
+    if advice.unshared:
+        s = "s" * (len(advice.unshared) == 1)
         said = f"stay{s} at the source" if advice.shared else f"gain{s} nothing by sharing"
-        out.print(f"{counted(len(advice.alone), 'job')} {said}: {escape(named(advice.alone))}")
-    out.print(_summary(advice, rows))
+        jobs = format_count(len(advice.unshared), "job")
+        out.print(f"{jobs} {said}: {escape(list_ids(advice.unshared))}")
+    out.print(_summarize(advice, rows))
 
 
-def _summary(advice: Advice, rows: int) -> str:
+def _summarize(advice: Advice, rows: int) -> str:
     """In units of the whole source, as its rate is not known here."""
     source = advice.row_bytes
+    before, after = advice.read_before / source, advice.read_after.value / source
     return (
-        f"Reading, in times the whole of {escape(advice.stream)}: {advice.before / source:,.1f} "
-        f"today; {advice.read.value / source:,.1f} with "
-        f"{counted(len(advice.shared), 'shared stream')}, and {advice.written.value / source:,.2f} "
-        f"written: {advice.saved:.0%} less. By a sample of {rows:,} rows."
+        f"Reading, in times the whole of {escape(advice.stream)}: {before:,.1f} today; "
+        f"{after:,.1f} with {format_count(len(advice.shared), 'shared stream')}, and "
+        f"{advice.written.value / source:,.2f} written: {advice.saved:.0%} less. "
+        f"By a sample of {rows:,} rows."
     )

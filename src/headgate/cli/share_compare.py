@@ -1,35 +1,19 @@
-"""`headgate share compare`: what each strategy of a planner costs, side by side."""
+"""`headgate share compare`: what each strategy of a planner costs, next to the others."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import typer
 from rich.table import Table
 
-from headgate.cli.output import Format, FormatOption, console, escape
-from headgate.cli.share_plan import ImproveOption, NetworkArgument, RearrangeOption, make_planner
-from headgate.errors import NetworkError
+from headgate.cli.output import Format, FormatOption, escape, open_console, show_progress
+from headgate.cli.share_plan import ImproveOption, NetworkArgument, RearrangeOption, count_steps
 from headgate.events.json_text import as_json
-from headgate.queries import Query
-from headgate.sharing.content import Method
-from headgate.sharing.improve import total
-from headgate.sharing.network_file import Described, read_network
-from headgate.sharing.optimum import MOST, optimum
-from headgate.sharing.planner import Strategy, costs
+from headgate.sharing.network_file import read_network
+from headgate.sharing.planning import OPTIMUM, STRATEGIES, StrategyCost, compare_strategies
 
-STRATEGIES: tuple[tuple[Strategy, Method], ...] = (
-    ("ship", "exact"),
-    ("filter", "exact"),
-    ("share", "exact"),
-    ("widen", "exact"),
-    ("widen", "hsr"),
-    ("widen", "hcr"),
-)
-BASE = "filter"  # what others are compared with
-OPTIMUM = "optimum"
+BASE_STRATEGY = "filter"  # what others are compared with
 
 MEANINGS = {
     "ship": "the whole stream to every query",
@@ -40,26 +24,9 @@ MEANINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyCost:
-    """Traffic in bytes a second times cost, rows a second that are read, and both by weight."""
-
-    strategy: str
-    method: str
-    traffic: float = 0.0
-    load: float = 0.0
-    total: float = 0.0
-    refused: str = ""
-
-    @property
-    def is_planned(self) -> bool:
-        """Of the optimum only the total is known."""
-        return not self.refused and self.strategy != OPTIMUM
-
-
 def compare(
     network: NetworkArgument,
-    rounds: ImproveOption = 0,
+    improve: ImproveOption = 0,
     rearrange: RearrangeOption = False,
     format: FormatOption = Format.table,
 ) -> None:
@@ -74,37 +41,17 @@ def compare(
 
         headgate share compare network.toml --improve 2 --format json
     """
-    strategy_costs = _compare_strategies(read_network(network), rounds, rearrange)
+    file = read_network(network)
+    steps = len(STRATEGIES) * count_steps(file, improve)
+    with show_progress("planning", steps) as advance:
+        costs = compare_strategies(file, rearrange=rearrange, improve=improve, progress=advance)
     if format is Format.json:
-        typer.echo(as_json(compared_object(strategy_costs)))
+        typer.echo(as_json(_costs_to_json(costs)))
     else:
-        show_compared(strategy_costs)
+        _print_costs(costs)
 
 
-def _compare_strategies(described: Described, rounds: int, rearrange: bool) -> list[StrategyCost]:
-    compared: list[StrategyCost] = []
-    registered: list[tuple[Query, str]] = []
-    for strategy, method in STRATEGIES:
-        try:
-            planner = make_planner(described, strategy, method, rounds, rearrange)
-        except NetworkError as error:
-            compared.append(StrategyCost(strategy, method, refused=str(error)))
-            continue
-        compared.append(StrategyCost(strategy, method, *costs(planner), total(planner)))
-        registered = [(wanted.query, wanted.target) for wanted, _ in planner.registered.values()]
-    if _has_optimum(registered):
-        least = optimum(described.network, described.published, registered, load=described.load)
-        compared.append(StrategyCost("optimum", "exact", total=least))
-    return compared
-
-
-def _has_optimum(registered: list[tuple[Query, str]]) -> bool:
-    """Are there few enough queries of each stream to find the optimum?"""
-    by_stream = Counter(query.stream for query, _ in registered)
-    return bool(registered) and max(by_stream.values()) <= MOST
-
-
-def compared_object(found: list[StrategyCost]) -> dict[str, Any]:
+def _costs_to_json(found: list[StrategyCost]) -> dict[str, Any]:
     return {
         "strategies": [
             {
@@ -120,13 +67,13 @@ def compared_object(found: list[StrategyCost]) -> dict[str, Any]:
     }
 
 
-def show_compared(found: list[StrategyCost]) -> None:
+def _print_costs(found: list[StrategyCost]) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("strategy")
     for name in ("traffic", "of filter", "rows read/s", "total"):
         table.add_column(name, justify="right")
     table.add_column("")
-    base = next((one.traffic for one in found if one.strategy == BASE), 0.0)
+    base = next((one.traffic for one in found if one.strategy == BASE_STRATEGY), 0.0)
     for one in found:
         is_widened = one.strategy == "widen"
         name = f"widen, {one.method}" if is_widened else one.strategy
@@ -136,4 +83,4 @@ def show_compared(found: list[StrategyCost]) -> None:
         part = f"{one.traffic / base:.0%}" if base else ""
         known = (f"{one.traffic:,.0f}", part, f"{one.load:,.0f}") if one.is_planned else ("",) * 3
         table.add_row(name, *known, f"{one.total:,.0f}", MEANINGS[one.strategy])
-    console().print(table)
+    open_console().print(table)

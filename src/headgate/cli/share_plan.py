@@ -11,27 +11,35 @@ import typer
 from rich.table import Table
 from rich.tree import Tree
 
-from headgate.cli.output import Format, FormatOption, console, counted, escape, progress
+from headgate.cli.output import (
+    Format,
+    FormatOption,
+    escape,
+    format_count,
+    open_console,
+    show_progress,
+)
 from headgate.errors import NetworkError, UsageError, did_you_mean, shorten
 from headgate.events.json_text import as_json
-from headgate.plots.figures import check_plot
-from headgate.sharing.alternatives import Alternative, Decision
-from headgate.sharing.content import Method
-from headgate.sharing.courses import Course, courses
-from headgate.sharing.network_file import Arrival, Described, read_network
-from headgate.sharing.plan import Plan, plan_of
-from headgate.sharing.planner import Planner, Strategy, costs
-from headgate.sharing.sampled import Estimate
+from headgate.plots.figures import check_plot_path
+from headgate.sharing.decisions import Alternative, Decision
+from headgate.sharing.network_file import NetworkFile, read_network
+from headgate.sharing.network_queries import Arrival
+from headgate.sharing.plan import Plan, make_plan
+from headgate.sharing.planner import Planner, compute_costs
+from headgate.sharing.planning import plan_network
+from headgate.sharing.sampled_stream import Estimate
+from headgate.sharing.shared_streams import SharedStream, list_shared_streams
 from headgate.sql import render_predicate
 
-SHOWN = 40  # streams, queries, links
-NAMED = 4  # queries of a stream
-LONGEST = 160  # letters of a condition
+MAX_SHOWN = 40  # streams, queries, links
+MAX_NAMED_QUERIES = 4  # queries of a stream
+MAX_CONDITION_LENGTH = 160  # letters of a condition
 
 Before = Planner | NetworkError
 
 NetworkArgument = Annotated[
-    Path, typer.Argument(metavar="NETWORK", help="A .toml file: docs/sharing.md.")
+    Path, typer.Argument(metavar="NETWORK", help="A .toml file: docs/how-to/share-streams.md.")
 ]
 ImproveOption = Annotated[
     int,
@@ -75,7 +83,7 @@ def plan(
         MethodName | None,
         typer.Option(help="Instead of the file's: how streams are widened.", show_default=False),
     ] = None,
-    rounds: ImproveOption = 0,
+    improve: ImproveOption = 0,
     rearrange: RearrangeOption = False,
     explain: Annotated[
         str | None,
@@ -103,71 +111,70 @@ def plan(
         headgate share plan network.toml --strategy share --explain my_query
     """
     if plot is not None:
-        check_plot(plot)
-    described = read_network(network)
-    planner = make_planner(
-        described,
-        strategy.value if strategy else described.strategy,
-        method.value if method else described.method,
-        rounds,
-        rearrange,
-    )
+        check_plot_path(plot)
+    file = read_network(network)
+    with show_progress("planning", count_steps(file, improve)) as advance:
+        planner = plan_network(
+            file,
+            strategy=strategy.value if strategy else None,
+            method=method.value if method else None,
+            rearrange=rearrange,
+            improve=improve,
+            progress=advance,
+        )
     if plot is not None:
         from headgate.plots.network.plot import plot_plan
 
-        plot_plan(plan_of(planner), plot)
+        plot_plan(make_plan(planner), plot)
     if explain is not None:
-        decision = _find_decision(explain, planner, described)
+        decision = _find_decision(explain, planner, file)
         if format is Format.json:
-            typer.echo(as_json(decision_object(decision)))
+            typer.echo(as_json(decision_to_json(decision)))
         else:
-            show_decision(decision)
+            _print_decision(decision)
         return
-    before = _plan_without_sharing(described)
+    before = _plan_without_sharing(file)
     if format is Format.json:
-        typer.echo(as_json(plan_object(planner, before)))
+        typer.echo(as_json(_plan_to_json(planner, before)))
     else:
-        show_plan(planner, before)
+        _print_plan(planner, before)
 
 
-def make_planner(
-    described: Described, strategy: Strategy, method: Method, rounds: int, rearrange: bool
-) -> Planner:
-    """Plan all queries of a network file, with a progress bar."""
-    steps = (1 + max(rounds, described.improve)) * len(described.changes)
-    with progress("planning", steps) as advance:
-        return described.planner(strategy, method, advance, rearrange=rearrange, improve=rounds)
+def count_steps(file: NetworkFile, improve: int) -> int:
+    """Return how many registrations a plan of a network file takes at most."""
+    return (1 + max(improve, file.improve)) * len(file.changes)
 
 
-def _plan_without_sharing(described: Described) -> Before:
+def _plan_without_sharing(file: NetworkFile) -> Before:
     """Return the plan without sharing, or the error that says why there is none."""
     try:
-        return make_planner(described, "filter", "exact", 0, rearrange=False)
+        with show_progress("planning without sharing", count_steps(file, 0)) as advance:
+            return plan_network(file, strategy="filter", method="exact", progress=advance)
     except NetworkError as error:
         return error
 
 
-def _find_decision(query_id: str, planner: Planner, described: Described) -> Decision:
+def _find_decision(query_id: str, planner: Planner, file: NetworkFile) -> Decision:
     decision = planner.decisions.get(query_id)
     if decision is not None:
         return decision
-    came = {change.query.id for change in described.changes if isinstance(change, Arrival)}
+    came = {change.query.id for change in file.changes if isinstance(change, Arrival)}
     if query_id in came:
         raise UsageError(f"query `{query_id}` has left, so there is no decision to explain")
     raise UsageError(f"no query `{query_id}`; {did_you_mean(query_id, planner.decisions)}")
 
 
-def decision_object(decision: Decision) -> dict[str, Any]:
+def decision_to_json(decision: Decision) -> dict[str, Any]:
     """Return a decision as JSON."""
     return {
         "id": decision.query,
         "target": decision.target,
-        "chosen": _alternative_object(decision.chosen),
-        "others": [_alternative_object(one) for one in decision.others],
+        "chosen": _alternative_to_json(decision.chosen),
+        "others": [_alternative_to_json(one) for one in decision.others],
     }
 
 
-def _alternative_object(alternative: Alternative) -> dict[str, Any]:
+def _alternative_to_json(alternative: Alternative) -> dict[str, Any]:
     return {
         "kind": alternative.kind,
         "of": list(alternative.serves),
@@ -181,7 +188,7 @@ def _alternative_object(alternative: Alternative) -> dict[str, Any]:
     }
 
 
-def show_decision(decision: Decision) -> None:
+def _print_decision(decision: Decision) -> None:
     """Print the alternatives that a query had, with their costs."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("")
@@ -196,38 +203,38 @@ def show_decision(decision: Decision) -> None:
         table.add_row(
             mark, f"{escape(str(alternative))}{reason}", *(f"{cost:+,.0f}" for cost in costs)
         )
-    console().print(table)
+    open_console().print(table)
 
 
-def plan_object(planner: Planner, before: Before) -> dict[str, Any]:
+def _plan_to_json(planner: Planner, before: Before) -> dict[str, Any]:
     """All that the tables show, and all of it."""
-    plan, network = plan_of(planner), planner.network
-    alone = None if isinstance(before, NetworkError) else plan_of(before)
+    plan, network = make_plan(planner), planner.network
+    alone = None if isinstance(before, NetworkError) else make_plan(before)
     return {
         "strategy": planner.strategy,
         "method": planner.method,
-        "queries": [decision_object(one) for one in plan.decisions],
-        "streams": [_course_object(course) for course in courses(plan)],
+        "queries": [decision_to_json(one) for one in plan.decisions],
+        "streams": [_stream_to_json(course) for course in list_shared_streams(plan)],
         "links": [
             {
                 "ends": list(link.ends),
                 "cost": link.cost,
                 "bandwidth": link.bandwidth if math.isfinite(link.bandwidth) else None,
-                "before": None if alone is None else _estimate_object(alone.traffic[number]),
-                "after": _estimate_object(plan.traffic[number]),
+                "before": None if alone is None else _estimate_to_json(alone.traffic[number]),
+                "after": _estimate_to_json(plan.traffic[number]),
             }
             for number, link in enumerate(network.links)
         ],
-        "before": None if isinstance(before, NetworkError) else _costs_object(before),
-        "after": _costs_object(planner),
+        "before": None if isinstance(before, NetworkError) else _costs_to_json(before),
+        "after": _costs_to_json(planner),
         "refused_before": str(before) if isinstance(before, NetworkError) else None,
     }
 
 
-def _course_object(course: Course) -> dict[str, Any]:
+def _stream_to_json(course: SharedStream) -> dict[str, Any]:
     return {
         "number": course.number,
-        "of": course.of,
+        "of": course.taken_from,
         "stream": course.stream,
         "nodes": list(course.nodes),
         "where": None if course.where is None else render_predicate(course.where),
@@ -235,60 +242,66 @@ def _course_object(course: Course) -> dict[str, Any]:
         "members": list(course.members),
         "serves": list(course.serves),
         "results": list(course.results),
-        "rows": _estimate_object(course.rows),
+        "rows": _estimate_to_json(course.rows),
         "row_bytes": course.row_bytes,
-        "bytes": _estimate_object(course.bytes),
+        "bytes": _estimate_to_json(course.bytes),
     }
 
 
-def _estimate_object(estimate: Estimate) -> dict[str, float]:
+def _estimate_to_json(estimate: Estimate) -> dict[str, float]:
     return {"low": estimate.low, "value": estimate.value, "high": estimate.high}
 
 
-def _costs_object(planner: Planner) -> dict[str, float]:
-    traffic, read = costs(planner)
+def _costs_to_json(planner: Planner) -> dict[str, float]:
+    traffic, read = compute_costs(planner)
     return {"traffic": traffic, "rows_read": read}
 
 
-def show_plan(planner: Planner, before: Before) -> None:
+def _print_plan(planner: Planner, before: Before) -> None:
     """Streams as a tree, decisions, links, and totals."""
-    out, plan = console(), plan_of(planner)
-    for tree in _trees(courses(plan)):
+    out, plan = open_console(), make_plan(planner)
+    for tree in _build_trees(list_shared_streams(plan)):
         out.print(tree)
     out.print()
-    _show_decisions(plan)
+    _print_decisions(plan)
     out.print()
     if isinstance(before, NetworkError):
         out.print(f"[yellow]without sharing:[/] {escape(str(before))}")
-    _show_links(planner, plan, before)
-    out.print(_summary(planner, before))
+    _print_links(planner, plan, before)
+    out.print(_summarize(planner, before))
 
 
-def _trees(found: tuple[Course, ...]) -> list[Tree]:
+def _build_trees(found: tuple[SharedStream, ...]) -> list[Tree]:
     """One for each source; courses beyond those that are shown are counted."""
     trees: dict[int, Tree] = {}
-    for course in found[:SHOWN]:
-        label = _label(course)
-        if course.of is None:
+    for course in found[:MAX_SHOWN]:
+        label = _label_stream(course)
+        if course.taken_from is None:
             trees[course.number] = Tree(label)
         else:
-            trees[course.number] = trees[course.of].add(label)
-    roots = [trees[course.number] for course in found[:SHOWN] if course.is_source]
-    if len(found) > SHOWN:
-        roots[-1].add(f"… and {counted(len(found) - SHOWN, 'stream')} more; --format json has them")
+            trees[course.number] = trees[course.taken_from].add(label)
+    roots = [trees[course.number] for course in found[:MAX_SHOWN] if course.is_source]
+    if len(found) > MAX_SHOWN:
+        roots[-1].add(
+            f"… and {format_count(len(found) - MAX_SHOWN, 'stream')} more; --format json has them"
+        )
     return roots
 
 
-def _label(course: Course) -> str:
+def _label_stream(course: SharedStream) -> str:
     way, rows = " → ".join(course.nodes), course.rows
-    size = f"{_number(rows.value)} rows/s, {_number(course.bytes.value)} bytes/s"
+    size = f"{_format_number(rows.value)} rows/s, {_format_number(course.bytes.value)} bytes/s"
     if course.is_source:
         return f"[bold]{escape(course.stream)}[/]  {escape(way)}  {size}"
-    names = " ∨ ".join(course.members[:NAMED])
-    if len(course.members) > NAMED:
-        names += f" ∨ {len(course.members) - NAMED:,} more"
-    known = f"{_number(rows.low)} to {_number(rows.high)}"
-    what = "all rows" if course.where is None else shorten(render_predicate(course.where), LONGEST)
+    names = " ∨ ".join(course.members[:MAX_NAMED_QUERIES])
+    if len(course.members) > MAX_NAMED_QUERIES:
+        names += f" ∨ {len(course.members) - MAX_NAMED_QUERIES:,} more"
+    known = f"{_format_number(rows.low)} to {_format_number(rows.high)}"
+    what = (
+        "all rows"
+        if course.where is None
+        else shorten(render_predicate(course.where), MAX_CONDITION_LENGTH)
+    )
     made = "tapped" if course.is_tap else "filtered" if course.where is not None else "forwarded"
     how = f"{made} at {course.nodes[0]}" + (", widened" if course.is_widened else "")
     return (
@@ -297,10 +310,10 @@ def _label(course: Course) -> str:
     )
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     """With as many digits as tell something.
 
-    >>> _number(12345.6), _number(5.43), _number(0.0567), _number(0.0)
+    >>> _format_number(12345.6), _format_number(5.43), _format_number(0.0567), _format_number(0.0)
     ('12,346', '5.4', '0.057', '0')
     """
     if value >= 100:
@@ -308,23 +321,23 @@ def _number(value: float) -> str:
     return f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 
-def _show_decisions(plan: Plan) -> None:
+def _print_decisions(plan: Plan) -> None:
     table = Table("query", "target", "gets its rows by", box=None, header_style="bold")
     table.pad_edge = False
-    for one in plan.decisions[:SHOWN]:
+    for one in plan.decisions[:MAX_SHOWN]:
         table.add_row(escape(one.query), escape(one.target), escape(str(one.chosen)))
-    out = console()
+    out = open_console()
     out.print(table)
-    if len(plan.decisions) > SHOWN:
-        out.print(f"… and {len(plan.decisions) - SHOWN:,} more; --format json lists them all")
+    if len(plan.decisions) > MAX_SHOWN:
+        out.print(f"… and {len(plan.decisions) - MAX_SHOWN:,} more; --format json lists them all")
 
 
-def _show_links(planner: Planner, plan: Plan, before: Before) -> None:
+def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
     """Bytes a second on each link that carries anything, the fullest first."""
     links = planner.network.links
     alone = [0.0] * len(links)
     if isinstance(before, Planner):
-        alone = [one.value for one in plan_of(before).traffic]
+        alone = [one.value for one in make_plan(before).traffic]
     after = [one.value for one in plan.traffic]
     order = sorted(range(len(links)), key=lambda at: -max(after[at], alone[at]))
     used = [at for at in order if after[at] or alone[at]]
@@ -333,37 +346,40 @@ def _show_links(planner: Planner, plan: Plan, before: Before) -> None:
     table.add_column("link")
     for name in ("before", "after", *(["bandwidth"] if is_bounded else [])):
         table.add_column(name, justify="right")
-    for at in used[:SHOWN]:
+    for at in used[:MAX_SHOWN]:
         room = links[at].bandwidth
         shown = [f"{after[at] / room:.0%}" if math.isfinite(room) else ""] if is_bounded else []
-        was = _number(alone[at]) if isinstance(before, Planner) else "–"
-        table.add_row(escape(str(links[at])), was, _number(after[at]), *shown)
-    out = console()
+        was = _format_number(alone[at]) if isinstance(before, Planner) else "–"
+        table.add_row(escape(str(links[at])), was, _format_number(after[at]), *shown)
+    out = open_console()
     out.print(table)
-    if len(used) > SHOWN:
-        out.print(f"… and {counted(len(used) - SHOWN, 'link')} more; --format json lists them all")
+    if len(used) > MAX_SHOWN:
+        more = format_count(len(used) - MAX_SHOWN, "link")
+        out.print(f"… and {more} more; --format json lists them all")
 
 
-def _summary(planner: Planner, before: Before) -> str:
+def _summarize(planner: Planner, before: Before) -> str:
     how = planner.strategy + (f", {planner.method}" if planner.strategy == "widen" else "")
-    was = None if isinstance(before, NetworkError) else _totals(before)
+    was = None if isinstance(before, NetworkError) else _compute_totals(before)
     parts = []
-    for name, now in _totals(planner).items():
+    for name, now in _compute_totals(planner).items():
         if was is None:
-            parts.append(f"{name} {_number(now)}")
+            parts.append(f"{name} {_format_number(now)}")
             continue
         change = f" ({now / was[name] - 1:+.0%})" if was[name] not in (0, now) else ""
-        parts.append(f"{name} {_number(was[name])} before, {_number(now)} after{change}")
-    return f"{counted(len(planner.registered), 'query')} ({how})\n" + "\n".join(parts)
+        parts.append(
+            f"{name} {_format_number(was[name])} before, {_format_number(now)} after{change}"
+        )
+    return f"{format_count(len(planner.registered), 'query')} ({how})\n" + "\n".join(parts)
 
 
-def _totals(planner: Planner) -> dict[str, float]:
+def _compute_totals(planner: Planner) -> dict[str, float]:
     """Traffic in bytes a second times what a byte costs; the first and last links never differ."""
     network = planner.network
-    traffic, read = costs(planner)
+    traffic, read = compute_costs(planner)
     between = sum(
         used * link.cost
         for used, link in zip(planner.routes.used, network.links, strict=True)
-        if not any(network.nodes[end].thin for end in link.ends)
+        if not any(network.nodes[end].is_thin for end in link.ends)
     )
     return {"traffic": traffic, "traffic between super-peers": between, "rows read/s": read}

@@ -14,8 +14,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from headgate.cli.output import console, counted, escape, notes
-from headgate.cli.summary import stored_lines, summarise
+from headgate.cli.output import escape, format_count, open_console, open_error_console
+from headgate.cli.summary import describe_stored_rows, print_summary
 from headgate.events.json_text import as_json
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headgate.spark.job.config import Pipeline
     from headgate.spark.job.progress import BatchResult, RunResult, RunStats
 
-SHOWN_BATCHES = 10
+MAX_SHOWN_BATCHES = 10
 COLUMNS = ("batch", "version", "events", "matches", "dead", "seconds", "events/s")
 
 
@@ -41,17 +41,17 @@ class View(Protocol):
 
 
 @contextmanager
-def watching(people: bool, pipeline: Pipeline) -> Iterator[View]:
+def open_view(people: bool, pipeline: Pipeline) -> Iterator[View]:
     if not people:
-        yield _Lines()
+        yield _JsonView()
     elif not sys.stdout.isatty():
-        yield _Printed(pipeline)
+        yield _TextView(pipeline)
     else:
-        with Live(console=console(), refresh_per_second=4, transient=True) as live:
-            yield _Screen(pipeline, live)
+        with Live(console=open_console(), refresh_per_second=4, transient=True) as live:
+            yield _LiveView(pipeline, live)
 
 
-class _Lines:
+class _JsonView:
     """JSON, a line for each batch."""
 
     def batch(self, batch: BatchResult, tally: RunStats) -> None:
@@ -77,7 +77,7 @@ class _Lines:
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
-        notes().print(f"[yellow]note:[/] {escape(text)}")
+        open_error_console().print(f"[yellow]note:[/] {escape(text)}")
 
     def rows(self, kind: str, rows: pa.Table, of: int) -> None:
         del of
@@ -88,40 +88,41 @@ class _Lines:
         typer.echo(as_json({"summary": result.as_json()}))
 
 
-class _Printed:
+class _TextView:
     """Text without a terminal: a line for each batch, and the summary."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
-        self._out = console()
+        self._out = open_console()
 
     def batch(self, batch: BatchResult, tally: RunStats) -> None:
         del tally
         counts = batch.counts
         self._out.print(
-            f"batch {batch.number}: {counted(counts.events, 'event')}, "
-            f"{_given(batch)}, {counts.dead:,} dead, "
-            f"version {batch.version}, {batch.seconds:.2f} s{_order(batch)}{_answers(batch)}"
+            f"batch {batch.number}: {format_count(counts.events, 'event')}, "
+            f"{_describe_output(batch)}, {counts.dead:,} dead, "
+            f"version {batch.version}, {batch.seconds:.2f} s"
+            f"{_describe_order(batch)}{_describe_answers(batch)}"
         )
 
     def note(self, text: str) -> None:
-        notes().print(f"[yellow]note:[/] {escape(text)}")
+        open_error_console().print(f"[yellow]note:[/] {escape(text)}")
 
     def rows(self, kind: str, rows: pa.Table, of: int) -> None:
-        self._out.print(_rows_table(kind, rows, of))
+        self._out.print(_build_rows_table(kind, rows, of))
 
     def end(self, result: RunResult) -> None:
-        summarise(self._pipeline, result)
+        print_summary(self._pipeline, result)
 
 
-class _Screen(_Printed):
+class _LiveView(_TextView):
     """A live table of the last batches, with the totals under it."""
 
     def __init__(self, pipeline: Pipeline, live: Live) -> None:
         super().__init__(pipeline)
         self._out = live.console
         self._live = live
-        self._last: deque[BatchResult] = deque(maxlen=SHOWN_BATCHES)
+        self._last: deque[BatchResult] = deque(maxlen=MAX_SHOWN_BATCHES)
         live.update(Text(f"{pipeline.name}: starting Spark …", style="dim"))
 
     def batch(self, batch: BatchResult, tally: RunStats) -> None:
@@ -155,36 +156,36 @@ class _Screen(_Printed):
         counts, seconds = tally.counts, max(tally.elapsed, 0.001)
         given = (counts.answers, "answer") if shared else (counts.matches, "match")
         total = Text(
-            f"{counted(tally.batches, 'batch')}  {counted(counts.events, 'event')}  "
-            f"{counted(*given)}  {counts.dead:,} dead  "
+            f"{format_count(tally.batches, 'batch')}  {format_count(counts.events, 'event')}  "
+            f"{format_count(*given)}  {counts.dead:,} dead  "
             f"{counts.events / seconds:,.0f} events/s  {seconds:,.0f} s",
             style="bold",
         )
-        stored = [Text(line) for line in stored_lines(tally.continuous)]
+        stored = [Text(line) for line in describe_stored_rows(tally.continuous)]
         return Group(table, *stored, total, Text("Ctrl-C to end", style="dim"))
 
 
-def _given(batch: BatchResult) -> str:
+def _describe_output(batch: BatchResult) -> str:
     """Matches; of a plan, the rows of all results, and what went over links for them."""
     counts = batch.counts
     if not batch.links:
-        return counted(counts.matches, "match")
+        return format_count(counts.matches, "match")
     moved = sum(one.bytes for one in batch.links.values())
-    return f"{counted(counts.answers, 'answer')}, {counted(moved, 'byte')} over links"
+    return f"{format_count(counts.answers, 'answer')}, {format_count(moved, 'byte')} over links"
 
 
-def _order(batch: BatchResult) -> str:
+def _describe_order(batch: BatchResult) -> str:
     """What the events of a batch took, where the index is one that adapts."""
     order = batch.order
     if order is None:
         return ""
     return (
-        f", {order.evaluated:.3g} of {counted(len(order.sequence), 'construct')} for an event, "
-        f"{100 * order.dropping_ratio:.3g} % dropped"
+        f", {order.evaluated:.3g} of {format_count(len(order.sequence), 'construct')} "
+        f"for an event, {100 * order.dropping_ratio:.3g} % dropped"
     )
 
 
-def _answers(batch: BatchResult) -> str:
+def _describe_answers(batch: BatchResult) -> str:
     """What the continuous queries gave, where there are any."""
     from headgate.spark.job.progress import UnboundedProgress
 
@@ -192,15 +193,18 @@ def _answers(batch: BatchResult) -> str:
         return ""
     told = batch.continuous.values()
     values = sum(0 if isinstance(one, UnboundedProgress) else one.values for one in told)
-    own = f", {counted(batch.counts.answers, 'answer')} from {counted(values, 'stored value')}"
+    answers = format_count(batch.counts.answers, "answer")
+    own = f", {answers} from {format_count(values, 'stored value')}"
     grown = [one for one in told if isinstance(one, UnboundedProgress)]
     if not grown:
         return own
     rows, kept = sum(one.rows for one in grown), sum(one.state_rows for one in grown)
-    return f"{own}, {counted(rows, 'answer')} from {counted(kept, 'row')} that Spark keeps"
+    return (
+        f"{own}, {format_count(rows, 'answer')} from {format_count(kept, 'row')} that Spark keeps"
+    )
 
 
-def _rows_table(kind: str, rows: pa.Table, of: int) -> Table:
+def _build_rows_table(kind: str, rows: pa.Table, of: int) -> Table:
     table = Table(title=f"{rows.num_rows:,} of {of:,} {kind}", title_justify="left", box=None)
     for name in rows.column_names:
         table.add_column(name)

@@ -9,19 +9,20 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
-from headgate.errors import UsageError
-from headgate.implication.order.signature import signature
-from headgate.predicate import Predicate, Satisfiability, holding, simplify
+from headgate.implication.order.signature import order_free_key
+from headgate.predicate import Predicate, Satisfiability, simplify, to_monotone
 from headgate.predicate.answer import Answer
 from headgate.queries import Query, QuerySet, satisfiable_query
-from headgate.schema import Schema, Stream
+from headgate.schema import Stream
 
 if TYPE_CHECKING:
     from headgate.implication.order.definition import Order
     from headgate.stateful.analysis.verdict import Verdict
 
-FEW = 10  # filters of which all pairs are looked at, before kernels are even loaded
-NAMED = 3  # queries that a reason names
+MAX_PAIRWISE_FILTERS = (
+    10  # filters of which all pairs are looked at, before kernels are even loaded
+)
+MAX_NAMED_QUERIES = 3  # queries that a reason names
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +77,18 @@ class _Relations:
 
 
 @overload
-def check(
-    queries: QuerySet, about: None = None, progress: Callable[[int], None] | None = None
-) -> list[Finding]: ...
+def check(queries: QuerySet, progress: Callable[[int], None] | None = None) -> list[Finding]: ...
 
 
 @overload
-def check(queries: Query, about: Schema | QuerySet) -> Finding: ...
+def check(queries: Query) -> Finding: ...
 
 
 def check(
     queries: QuerySet | Query,
-    about: Schema | QuerySet | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Finding] | Finding:
-    """A finding for every query of a set, in its order; or for one query of a schema.
+    """A finding for every query of a set, in its order; or for one query.
 
     Two queries are duplicates when they select the same from the same streams and their conditions
     simplify to the same one or, for filters, are proven to hold for the same rows; the first is the
@@ -98,26 +96,22 @@ def check(
     `progress` hears of each query twice: when it is looked at alone, and beside the others.
     """
     if isinstance(queries, Query):
-        schema = about.schema if isinstance(about, QuerySet) else about
-        if schema is None:
-            raise UsageError("one query is checked with its schema: hg.check(query, queries)")
-        return _check_all(QuerySet(schema, [queries]), lambda _: None)[0]
-    return _check_all(queries, progress or (lambda _: None))
+        return _check_all([queries], lambda _: None)[0]
+    return _check_all(list(queries), progress or (lambda _: None))
 
 
-def _check_all(queries: QuerySet, advance: Callable[[int], None]) -> list[Finding]:
-    every = list(queries)
+def _check_all(every: Sequence[Query], advance: Callable[[int], None]) -> list[Finding]:
     verdicts, memories = [], []
     for query in every:
-        verdict, memory = _alone(query, queries.schema)
+        verdict, memory = _check_one(query)
         verdicts.append(verdict)
         memories.append(memory)
         advance(1)
-    relations = _relations(every, verdicts, queries.schema, advance)
+    relations = _relate_queries(every, verdicts, advance)
     originals: dict[Hashable, str] = {}
     found = []
     for query, verdict, memory, related in zip(every, verdicts, memories, relations, strict=True):
-        original = originals.setdefault(_identity(query, related.same), query.id)
+        original = originals.setdefault(_selection_key(query, related.same), query.id)
         duplicate_of = None if original == query.id else original
         found.append(
             Finding(
@@ -126,30 +120,29 @@ def _check_all(queries: QuerySet, advance: Callable[[int], None]) -> list[Findin
                 duplicate_of=duplicate_of,
                 implied_by=() if duplicate_of else related.implied_by,
                 bounded=Answer.YES if memory is None else memory.bounded,
-                reason=_reason(verdict, duplicate_of, related.left_open, memory),
+                reason=_write_reason(verdict, duplicate_of, related.left_open, memory),
                 memory=memory,
             )
         )
     return found
 
 
-def _alone(query: Query, schema: Schema) -> tuple[Satisfiability, Verdict | None]:
+def _check_one(query: Query) -> tuple[Satisfiability, Verdict | None]:
     """Can it ever be TRUE, and what does it remember? A filter remembers nothing."""
-    answer = satisfiable_query(query, schema)
+    answer = satisfiable_query(query)
     if query.kind == "filter":
         return answer, None
     from headgate.stateful.analysis.verdict import verdict
 
-    memory = verdict(query, schema)
+    memory = verdict(query)
     if memory.analysis.is_contradiction and answer.answer is not Answer.NO:
         answer = Satisfiability(Answer.NO, reason="its comparisons contradict each other")
     return answer, memory
 
 
-def _relations(
+def _relate_queries(
     queries: Sequence[Query],
     verdicts: Sequence[Satisfiability],
-    schema: Schema,
     advance: Callable[[int], None],
 ) -> list[_Relations]:
     """Of each query; those that are no filters, or never TRUE, are related to equal ones only.
@@ -161,40 +154,43 @@ def _relations(
     conditions = []
     for at, (query, verdict) in enumerate(zip(queries, verdicts, strict=True)):
         never = verdict.answer is Answer.NO
-        conditions.append(simplify(query.where) if never else holding(query.where))
-        found.append(_Relations(signature(conditions[at])))
+        conditions.append(simplify(query.where) if never else to_monotone(query.where))
+        found.append(_Relations(order_free_key(conditions[at])))
         if query.kind == "filter" and not never:
-            filters.setdefault(query.stream, []).append(at)
-    for name, places in filters.items():
-        order = _order([conditions[at] for at in places], schema.the_stream(name), advance)
+            filters.setdefault(query.stream_name, []).append(at)
+    for places in filters.values():
+        stream = queries[places[0]].sources[0].stream
+        order = _order_conditions([conditions[at] for at in places], stream, advance)
         ids = [queries[at].id for at in places]
         for number, at in enumerate(places):
             first = order.same_as[number]
             direct = [first] if first != number else order.implied_by[number]
             implied_by = tuple([ids[other] for other in direct])
-            left_open = _left_open(order, number, ids)
+            left_open = _describe_unknowns(order, number, ids)
             found[at] = _Relations(("first", places[first]), implied_by, left_open)
     advance(len(queries) - sum(map(len, filters.values())))
     return found
 
 
-def _order(held: Sequence[Predicate], stream: Stream, advance: Callable[[int], None]) -> Order:
+def _order_conditions(
+    held: Sequence[Predicate], stream: Stream, advance: Callable[[int], None]
+) -> Order:
     """What implies what, the obvious way where there are few."""
-    if len(held) > FEW:
-        from headgate.implication.order.implications import implications
+    if len(held) > MAX_PAIRWISE_FILTERS:
+        from headgate.implication.order.implications import find_implications
 
-        return implications(held, stream, advance)
+        return find_implications(held, stream, advance)
     from headgate.implication.order.definition import order_by_definition
 
     advance(len(held))
     return order_by_definition(held, stream)
 
 
-def _left_open(order: Order, number: int, ids: Sequence[str]) -> str:
+def _describe_unknowns(order: Order, number: int, ids: Sequence[str]) -> str:
     reasons = []
-    unknown = order.open.get(number, [])
+    unknown = order.undecided.get(number, [])
     if unknown:
-        listed = named([ids[p] for p in unknown])
+        listed = list_ids([ids[p] for p in unknown])
         reasons.append(f"its patterns or comparisons leave open whether it is implied by {listed}")
     if number in order.skipped:
         reasons.append("too involved to tell all that imply it, or that it implies")
@@ -203,28 +199,32 @@ def _left_open(order: Order, number: int, ids: Sequence[str]) -> str:
     return "; ".join(reasons)
 
 
-def named(ids: Sequence[str]) -> str:
+def list_ids(ids: Sequence[str]) -> str:
     """The first few, and how many more there are.
 
-    >>> named(["p", "q", "r", "s", "t"])
+    >>> list_ids(["p", "q", "r", "s", "t"])
     '`p`, `q`, `r` and 2 more'
     """
-    shown = ", ".join(f"`{one}`" for one in ids[:NAMED])
-    return f"{shown} and {len(ids) - NAMED:,} more" if len(ids) > NAMED else shown
+    shown = ", ".join(f"`{one}`" for one in ids[:MAX_NAMED_QUERIES])
+    return (
+        f"{shown} and {len(ids) - MAX_NAMED_QUERIES:,} more"
+        if len(ids) > MAX_NAMED_QUERIES
+        else shown
+    )
 
 
-def _identity(query: Query, same: Hashable) -> Hashable:
+def _selection_key(query: Query, same: Hashable) -> Hashable:
     """Equal for queries that select the same."""
     return (
         same,
-        query.sources if len(query.sources) > 1 else (query.stream, query.sources[0].rows),
+        query.sources if len(query.sources) > 1 else (query.stream_name, query.sources[0].rows),
         query.outputs,
         query.distinct,
         query.group_by,
     )
 
 
-def _reason(
+def _write_reason(
     verdict: Satisfiability, duplicate_of: str | None, left_open: str, memory: Verdict | None
 ) -> str:
     reasons = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headgate.findings.flip import Flip, find_flip
-from headgate.matching import Filing
+from headgate.matching import Placement
 from headgate.predicate import (
     And,
     Column,
@@ -16,15 +16,15 @@ from headgate.predicate import (
     Predicate,
     Row,
     Truth,
-    atoms,
-    columns,
+    collect_columns,
     columns_of,
     evaluate,
-    holding,
+    iter_atoms,
+    to_monotone,
 )
 from headgate.predicate.tree import children
 from headgate.queries import Aggregate, Query, query_version
-from headgate.schema import Schema, Value
+from headgate.schema import Value
 from headgate.sql import render_predicate, render_select
 
 
@@ -42,16 +42,16 @@ class Explanation:
     """What a query means and, with an event, why it matched or did not."""
 
     query: Query
-    needs: str
+    true_when: str
     attributes: tuple[str, ...]
     row: Row | None = None
     truth: bool | None = None
     atoms: tuple[AtomTruth, ...] = ()
     flip: Flip | None = None
-    filing: Filing | None = None
+    placement: Placement | None = None
 
     @property
-    def matched(self) -> bool:
+    def is_match(self) -> bool:
         return self.truth is True
 
     def as_json(self) -> dict[str, Any]:
@@ -60,12 +60,12 @@ class Explanation:
             "id": self.query.id,
             "version": query_version(self.query),
             "kind": self.query.kind,
-            "streams": [source.stream for source in self.query.sources],
+            "streams": [source.stream.name for source in self.query.sources],
             "sql": render_select(self.query),
-            "true_when": self.needs,
+            "true_when": self.true_when,
             "attributes": list(self.attributes),
-            "atoms": len(set(atoms(self.query.where))),
-            "found": self.filing.as_json() if self.filing else None,
+            "atoms": len(set(iter_atoms(self.query.where))),
+            "found": self.placement.as_json() if self.placement else None,
         }
         if self.row is None:
             return plan
@@ -74,43 +74,43 @@ class Explanation:
         ]
         return {
             **plan,
-            "matched": self.matched,
+            "matched": self.is_match,
             "truth": self.truth,
             "conditions": conditions,
             "flip": self.flip.as_json() if self.flip else None,
         }
 
-    def tree(self) -> list[tuple[int, str, bool | None]]:
+    def list_nodes(self) -> list[tuple[int, str, bool | None]]:
         """Every node of the condition with its depth, text and truth, from the top down."""
-        return list(_nodes(self.query.where, self.row or {}, 0))
+        return list(_list_nodes(self.query.where, self.row or {}, 0))
 
 
 def explain(
-    query: Query, schema: Schema, row: Row | None = None, filing: Filing | None = None
+    query: Query, row: Row | None = None, placement: Placement | None = None
 ) -> Explanation:
     """The plan of a query; with a row, the truth of each atom and a change that flips it.
 
-    `filing` is where an index keeps the query, if there is one.
+    `placement` is where an index keeps the query, if there is one.
     """
-    needed = render_predicate(holding(query.where))
-    names = tuple(dict.fromkeys(column.key for column in _columns_read(query)))
+    needed = render_predicate(to_monotone(query.where))
+    names = tuple(dict.fromkeys(column.key for column in _list_columns(query)))
     if row is None:
-        return Explanation(query, needed, names, filing=filing)
+        return Explanation(query, needed, names, placement=placement)
     return Explanation(
         query,
         needed,
         names,
         row,
         evaluate(query.where, row),
-        _atom_truths(query.where, row),
-        find_flip(query, schema, row),
-        filing,
+        _evaluate_atoms(query.where, row),
+        find_flip(query, row),
+        placement,
     )
 
 
-def _columns_read(query: Query) -> Iterator[Column]:
+def _list_columns(query: Query) -> Iterator[Column]:
     """The columns of WHERE, then those of SELECT and GROUP BY."""
-    yield from columns(query.where)
+    yield from collect_columns(query.where)
     for output in query.outputs:
         source = output.expression
         column = source.argument if isinstance(source, Aggregate) else source
@@ -119,21 +119,21 @@ def _columns_read(query: Query) -> Iterator[Column]:
     yield from query.group_by
 
 
-def _atom_truths(predicate: Predicate, row: Row) -> tuple[AtomTruth, ...]:
+def _evaluate_atoms(predicate: Predicate, row: Row) -> tuple[AtomTruth, ...]:
     return tuple(
         AtomTruth(
             render_predicate(atom),
             {column.key: row.get(column.key) for column in columns_of(atom)},
             evaluate(atom, row),
         )
-        for atom in dict.fromkeys(atoms(predicate))
+        for atom in dict.fromkeys(iter_atoms(predicate))
     )
 
 
-def _nodes(predicate: Predicate, row: Row, depth: int) -> list[tuple[int, str, bool | None]]:
+def _list_nodes(predicate: Predicate, row: Row, depth: int) -> list[tuple[int, str, bool | None]]:
     names = {And: "AND", Or: "OR", Not: "NOT"}
     name = names.get(type(predicate)) or render_predicate(predicate)
     if isinstance(predicate, Truth):
         name = name.rsplit(")", 1)[1].strip()
-    below = [node for child in children(predicate) for node in _nodes(child, row, depth + 1)]
+    below = [node for child in children(predicate) for node in _list_nodes(child, row, depth + 1)]
     return [(depth, name, evaluate(predicate, row)), *below]

@@ -21,18 +21,20 @@ from headgate.predicate import (
     Operator,
     Row,
     Within,
-    atoms,
-    columns,
+    collect_columns,
     columns_of,
     evaluate,
+    iter_atoms,
 )
-from headgate.predicate.candidates import pattern_examples, values_beside
-from headgate.queries import Query, attribute_of
-from headgate.schema import Attribute, Interval, Ordinal, Schema, String, Value
+from headgate.predicate.candidates import list_pattern_examples, values_within_bound
+from headgate.queries import Query, find_attribute
+from headgate.schema import Attribute, Interval, Ordinal, String, Value
 from headgate.schema.values import precedes
 
-BUDGET = 500_000  # atoms that may be evaluated, so that a long query is tried less often
-FEWEST_TRIES = 20
+MAX_ATOM_EVALUATIONS = (
+    500_000  # atoms that may be evaluated, so that a long query is tried less often
+)
+MIN_TRIES = 20
 OPERATORS: tuple[Operator, ...] = ("<", "=", ">")
 
 
@@ -48,55 +50,55 @@ class Flip:
         return {"changes": changes, "matches": self.matches}
 
 
-def find_flip(query: Query, schema: Schema, row: Row) -> Flip | None:
+def find_flip(query: Query, row: Row) -> Flip | None:
     """A change of one attribute, or else of two, that flips the answer; None if none was found."""
-    return _Search(query, schema, dict(row)).run()
+    return _FlipSearch(query, dict(row)).find()
 
 
 class _Exhausted(Exception):
     """The search has cost as much as it may."""
 
 
-class _Search:
-    def __init__(self, query: Query, schema: Schema, row: dict[str, Value | None]) -> None:
+class _FlipSearch:
+    def __init__(self, query: Query, row: dict[str, Value | None]) -> None:
         self.query = query
         self.row = row
-        self.columns = columns(query.where)
-        self.attributes = {c: attribute_of(query, c, schema) for c in self.columns}
+        self.columns = collect_columns(query.where)
+        self.attributes = {c: find_attribute(query, c) for c in self.columns}
         self.matched = evaluate(query.where, row) is True
         self.mentions: dict[Column, list[Atom]] = {column: [] for column in self.columns}
         size = 0
-        for atom in atoms(query.where):
+        for atom in iter_atoms(query.where):
             size += 1
             for column in columns_of(atom):
                 self.mentions[column].append(atom)
-        self.tries_left = max(FEWEST_TRIES, BUDGET // max(size, 1))
+        self.tries_left = max(MIN_TRIES, MAX_ATOM_EVALUATIONS // max(size, 1))
 
-    def run(self) -> Flip | None:
+    def find(self) -> Flip | None:
         try:
-            return self.single() or self.double()
+            return self.find_single() or self.find_double()
         except _Exhausted:
             return None
 
-    def single(self) -> Flip | None:
+    def find_single(self) -> Flip | None:
         """A new value for one attribute; one that is not NULL where there is such a one."""
         to_null: dict[str, Value | None] = {}
         for column in self.columns:
-            for value in self.candidates(column, self.row):
+            for value in self.list_candidates(column, self.row):
                 if self.flips({column.key: value}):
                     if value is not None:
-                        return self.flip({column.key: value})
+                        return self.make_flip({column.key: value})
                     to_null = to_null or {column.key: value}
-        return self.flip(to_null) if to_null else None
+        return self.make_flip(to_null) if to_null else None
 
-    def double(self) -> Flip | None:
+    def find_double(self) -> Flip | None:
         """New values for two attributes, the second chosen beside the first."""
         for first, second in combinations(self.columns, 2):
-            for one in self.candidates(first, self.row):
-                for two in self.candidates(second, {**self.row, first.key: one}):
+            for one in self.list_candidates(first, self.row):
+                for two in self.list_candidates(second, {**self.row, first.key: one}):
                     changes = {first.key: one, second.key: two}
                     if self.flips(changes):
-                        return self.flip(changes)
+                        return self.make_flip(changes)
         return None
 
     def flips(self, changes: dict[str, Value | None]) -> bool:
@@ -105,42 +107,42 @@ class _Search:
             raise _Exhausted
         return (evaluate(self.query.where, {**self.row, **changes}) is True) != self.matched
 
-    def flip(self, changes: dict[str, Value | None]) -> Flip:
+    def make_flip(self, changes: dict[str, Value | None]) -> Flip:
         moved = {key: (self.row.get(key), value) for key, value in changes.items()}
         return Flip(moved, not self.matched)
 
-    def candidates(self, column: Column, row: Row) -> list[Value | None]:
+    def list_candidates(self, column: Column, row: Row) -> list[Value | None]:
         """Values worth trying for a column, none twice, NULL last."""
         attribute = self.attributes[column]
         current = row.get(column.key)
         at = None if current is None else column.type.ordinal(current)
         found = dict.fromkeys(
             ordinal
-            for ordinal in self.ordinals(column, row, at)
+            for ordinal in self.list_ordinals(column, row, at)
             if ordinal in attribute.domain and ordinal != at
         )
         values: list[Value | None] = [column.type.value(ordinal) for ordinal in found]
         return [*values, None] if attribute.nullable and current is not None else values
 
-    def ordinals(self, column: Column, row: Row, at: Ordinal | None) -> Iterator[Ordinal]:
-        cuts = self.cuts(column)
-        yield from _nearest_in_regions(cuts, self.attributes[column], at)
+    def list_ordinals(self, column: Column, row: Row, at: Ordinal | None) -> Iterator[Ordinal]:
+        cuts = self.list_cuts(column)
+        yield from _find_nearest_by_region(cuts, self.attributes[column], at)
         for cut in cuts:  # the ends of regions leave room for a compared attribute
             yield cut
             if isinstance(cut, int):
                 yield cut - 1
         for atom in self.mentions[column]:
             if isinstance(atom, Compare):
-                yield from self.beside(column, atom, row, at)
+                yield from self.list_near_comparison(column, atom, row, at)
             elif isinstance(atom, Matches):
-                yield from pattern_examples(atom)
+                yield from list_pattern_examples(atom)
 
-    def cuts(self, column: Column) -> list[Any]:
+    def list_cuts(self, column: Column) -> list[Any]:
         within = [atom for atom in self.mentions[column] if isinstance(atom, Within)]
         found = {cut for atom in within for cut in atom.values.cuts}
         return sorted(found | set(self.attributes[column].domain.cuts))
 
-    def beside(
+    def list_near_comparison(
         self, column: Column, atom: Compare, row: Row, at: Ordinal | None
     ) -> Iterator[Ordinal]:
         """The nearest values below, at and above that of the other side of a comparison."""
@@ -150,24 +152,28 @@ class _Search:
             return
         bound = other.type.ordinal(value)
         for op in OPERATORS:
-            for interval in values_beside(column, op, bound, other).intervals:
-                yield from _nearest(interval, self.attributes[column], at)
+            for interval in values_within_bound(column, op, bound, other).intervals:
+                yield from _find_nearest(interval, self.attributes[column], at)
 
 
-def _nearest_in_regions(cuts: list[Any], attribute: Attribute, at: Ordinal | None) -> list[Ordinal]:
+def _find_nearest_by_region(
+    cuts: list[Any], attribute: Attribute, at: Ordinal | None
+) -> list[Ordinal]:
     """The value of each region between two cuts that is nearest to the current one, near first."""
     ends = [None, *cuts, None]
     regions = [Interval(low, high) for low, high in pairwise(ends)]
-    found = [value for region in regions for value in _nearest(region, attribute, at)]
-    return sorted(found, key=lambda value: _distance(value, at))
+    found = [value for region in regions for value in _find_nearest(region, attribute, at)]
+    return sorted(found, key=lambda value: _measure_distance(value, at))
 
 
-def _distance(value: Ordinal, at: Ordinal | None) -> int:
+def _measure_distance(value: Ordinal, at: Ordinal | None) -> int:
     """How far two ordinals are apart; texts are all equally far."""
     return abs(value - at) if isinstance(value, int) and isinstance(at, int) else 0
 
 
-def _nearest(interval: Interval, attribute: Attribute, at: Ordinal | None) -> Iterator[Ordinal]:
+def _find_nearest(
+    interval: Interval, attribute: Attribute, at: Ordinal | None
+) -> Iterator[Ordinal]:
     """The member of an interval that is nearest to a value, if the interval can name one."""
     low, high = interval.low, interval.high
     if at is not None and at in interval:

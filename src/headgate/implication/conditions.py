@@ -34,15 +34,15 @@ ORDER, PATTERN = "\0order", "\0pattern"  # as sources: no stream is called so
 SIGNS: tuple[tuple[int, Operator], ...] = ((-1, "<"), (0, "="), (1, ">"))
 
 
-def with_columns(held: Predicate, conditions: Conditions) -> Predicate:
+def replace_conditions(held: Predicate, conditions: Conditions) -> Predicate:
     """The same predicate over sets of values and IS NULL only; adds to `conditions`.
 
-    It takes the form that `holding` gives: AND and OR over atoms, of which only TRUE matters.
+    It takes the form that `to_monotone` gives: AND and OR over atoms, of which only TRUE matters.
     """
     if isinstance(held, And):
-        return conjunction(with_columns(part, conditions) for part in held.parts)
+        return conjunction(replace_conditions(part, conditions) for part in held.parts)
     if isinstance(held, Or):
-        return disjunction(with_columns(part, conditions) for part in held.parts)
+        return disjunction(replace_conditions(part, conditions) for part in held.parts)
     assert isinstance(held, Atom)
     if isinstance(held, Matches):
         return _of_pattern(held, conditions)
@@ -67,7 +67,7 @@ def _of_order(atom: Compare, conditions: Conditions) -> Within:
     return Within(column, values_where(INT, operator, 0))
 
 
-def condition_where(column: Column, values: ValueSet, conditions: Conditions) -> Predicate:
+def restore_condition(column: Column, values: ValueSet, conditions: Conditions) -> Predicate:
     """The condition back: TRUE where the column that stands for it has one of these values."""
     condition = conditions[column]
     if isinstance(condition, Matches):

@@ -9,15 +9,15 @@ from headgate.schema import Schema, Stream
 from headgate.sql import parse_where
 
 Condition = str | Predicate | Query
-About = Stream | Schema | QuerySet | None
+StreamSource = Stream | Schema | QuerySet | None
 
 
-def stream_given(about: About, *conditions: Condition) -> Stream | None:
+def resolve_stream(about: StreamSource, *conditions: Condition) -> Stream | None:
     """The stream itself, that of the queries, or the only one; queries on others are refused."""
-    streams = {c.stream.lower(): c.stream for c in conditions if isinstance(c, Query)}
+    streams = {c.stream_name.lower(): c.stream_name for c in conditions if isinstance(c, Query)}
     if isinstance(about, QuerySet | Schema):
         schema = about.schema if isinstance(about, QuerySet) else about
-        about = schema.the_stream(next(iter(streams.values()), None))
+        about = schema.stream(next(iter(streams.values()), None))
     if about is not None:
         if not isinstance(about, Stream):
             raise UsageError(f"`stream` is a Stream, a Schema or a QuerySet, not {about!r}")
@@ -28,7 +28,7 @@ def stream_given(about: About, *conditions: Condition) -> Stream | None:
     return about
 
 
-def as_predicate(condition: Condition, stream: Stream | None) -> Predicate:
+def to_predicate(condition: Condition, stream: Stream | None) -> Predicate:
     """The predicate that text, a query or itself is."""
     if isinstance(condition, Query):
         if len(condition.sources) > 1:

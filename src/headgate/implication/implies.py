@@ -6,10 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headgate.errors import ExpansionTooLarge, UsageError
-from headgate.implication.counterexample import counterexample
-from headgate.implication.exact.leftover import BUDGET, uncovered
-from headgate.implication.given import About, Condition, as_predicate, check_budget, stream_given
-from headgate.implication.pair import Declared, Pair
+from headgate.implication.counterexample import find_counterexample
+from headgate.implication.exact.leftover import MAX_KERNEL_COMPARISONS, find_uncovered
+from headgate.implication.given import (
+    Condition,
+    StreamSource,
+    check_budget,
+    resolve_stream,
+    to_predicate,
+)
+from headgate.implication.pair import Constraints, PredicatePair
 from headgate.predicate import (
     And,
     Or,
@@ -17,8 +23,8 @@ from headgate.predicate import (
     Satisfiability,
     Truth,
     conjunction,
-    holding,
-    satisfiable,
+    decide_satisfiability,
+    to_monotone,
 )
 from headgate.predicate.answer import Answer
 from headgate.schema import Value
@@ -44,7 +50,7 @@ class Implication:
 
 
 def implies(
-    p: Condition, q: Condition, stream: About = None, *, budget: int = BUDGET
+    p: Condition, q: Condition, stream: StreamSource = None, *, budget: int = MAX_KERNEL_COMPARISONS
 ) -> Implication:
     """Is every row of p a row of q, given what the stream declares of its columns?
 
@@ -52,33 +58,35 @@ def implies(
     is "unknown" only past the budget of comparisons, or where patterns leave it open.
     """
     check_budget(budget)
-    known = stream_given(stream, p, q)
-    first, second = as_predicate(p, known), as_predicate(q, known)
-    return implied(first, second, Declared.of(known, (first, second)), budget)
+    known = resolve_stream(stream, p, q)
+    first, second = to_predicate(p, known), to_predicate(q, known)
+    return decide_implication(first, second, Constraints.of(known, (first, second)), budget)
 
 
-def implied(p: Predicate, q: Predicate, declared: Declared, budget: int = BUDGET) -> Implication:
+def decide_implication(
+    p: Predicate, q: Predicate, declared: Constraints, budget: int = MAX_KERNEL_COMPARISONS
+) -> Implication:
     """The same for predicates that are bound already."""
     try:
-        pair = Pair.of(p, q, declared)
+        pair = PredicatePair.of(p, q, declared)
     except ExpansionTooLarge:
-        return Implication(Answer.YES) if _is_obvious(p, q) else by_search(p, q, declared)
-    parts = uncovered(pair.query_boxes, pair.stream_boxes, budget)
-    return _implication(counterexample(parts, pair))
+        return Implication(Answer.YES) if _is_obvious(p, q) else decide_by_search(p, q, declared)
+    parts = find_uncovered(pair.query_boxes, pair.stream_boxes, budget)
+    return _implication(find_counterexample(parts, pair))
 
 
 def _is_obvious(p: Predicate, q: Predicate) -> bool:
     """Is all that q asks for a part of p, or all that p allows a part of q?"""
-    first, second = holding(p), holding(q)
+    first, second = to_monotone(p), to_monotone(q)
     asked, given = (set(h.parts if isinstance(h, And) else (h,)) for h in (second, first))
     allowed, wide = (set(h.parts if isinstance(h, Or) else (h,)) for h in (first, second))
     return asked <= given or allowed <= wide
 
 
-def by_search(p: Predicate, q: Predicate, declared: Declared) -> Implication:
+def decide_by_search(p: Predicate, q: Predicate, declared: Constraints) -> Implication:
     """The obvious way, without boxes: can p be TRUE where q is not?"""
     counter = conjunction((p, Truth(q, frozenset({False, None}))))
-    return _implication(satisfiable(counter, declared.domains, declared.required))
+    return _implication(decide_satisfiability(counter, declared.domains, declared.required))
 
 
 def _implication(found: Satisfiability) -> Implication:

@@ -8,7 +8,7 @@ from headgate.implication.space import Boxes
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class PredicateMatch:
     """Were all query boxes found in the stream, and what the stream's boxes became.
 
     `comparisons` of sides and `parts` stored at once are what the paper's complexities count.

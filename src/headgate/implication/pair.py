@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from headgate.errors import UsageError
-from headgate.implication.conditions import Conditions, condition_where, with_columns
+from headgate.implication.conditions import Conditions, replace_conditions, restore_condition
 from headgate.implication.paper.part import Part
 from headgate.implication.space import Boxes, Dimension, Space
 from headgate.predicate import (
@@ -15,33 +15,33 @@ from headgate.predicate import (
     IsNull,
     Predicate,
     Within,
-    columns,
+    collect_columns,
     columns_of,
     conjunction,
     disjunction,
-    holding,
+    to_monotone,
 )
 from headgate.predicate.box import WHOLE
-from headgate.predicate.dnf import expanded, plain_boxes
-from headgate.predicate.solve import example
+from headgate.predicate.dnf import expand_monotone, read_plain_boxes
+from headgate.predicate.solve import pick_example
 from headgate.schema import Attribute, Double, Interval, Stream, Value, ValueSet
 
 
 @dataclass(frozen=True)
-class Declared:
+class Constraints:
     """What a stream says of its columns: the values that CHECK allows, and which are NOT NULL."""
 
     domains: Mapping[Column, ValueSet]
     required: Collection[Column]
 
     @staticmethod
-    def of(stream: Stream | None, predicates: Iterable[Predicate]) -> Declared:
+    def of(stream: Stream | None, predicates: Iterable[Predicate]) -> Constraints:
         """Of the columns of these predicates; without a stream, nothing."""
         if stream is None:
-            return Declared({}, ())
-        used = {column for predicate in predicates for column in columns(predicate)}
+            return Constraints({}, ())
+        used = {column for predicate in predicates for column in collect_columns(predicate)}
         found = {column: _attribute(column, stream) for column in used}
-        return Declared(
+        return Constraints(
             {c: a.domain for c, a in found.items() if not a.domain.is_everything},
             [column for column, attribute in found.items() if not attribute.nullable],
         )
@@ -56,7 +56,7 @@ def _attribute(column: Column, stream: Stream) -> Attribute:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PredicatePair:
     """A query's and a stream's predicate as unions of boxes in one space.
 
     `conditions` are what those columns of the space stand for that are none of the stream.
@@ -64,21 +64,21 @@ class Pair:
 
     query: Predicate
     stream: Predicate
-    declared: Declared
+    constraints: Constraints
     space: Space
     conditions: Conditions
     query_boxes: Boxes
     stream_boxes: Boxes
 
     @staticmethod
-    def of(query: Predicate, stream: Predicate, declared: Declared) -> Pair:
+    def of(query: Predicate, stream: Predicate, declared: Constraints) -> PredicatePair:
         """Raises ExpansionTooLarge where a predicate is too many boxes."""
         conditions: Conditions = {}
         wanted, given = (_boxes(predicate, conditions) for predicate in (query, stream))
         required = {*declared.required, *_never_null(conditions, declared.required)}
         space = Space.of((*wanted, *given), declared.domains, required)
         boxes = space.boxes(wanted), space.boxes(given)
-        return Pair(query, stream, declared, space, conditions, *boxes)
+        return PredicatePair(query, stream, declared, space, conditions, *boxes)
 
     def predicate(self, part: Part) -> Predicate:
         """The rows of a part, as an AND of conditions on the columns that it restricts."""
@@ -89,37 +89,37 @@ class Pair:
             if (low, high) != (0, dimension.count)
         )
 
-    def row(self, part: Part) -> dict[str, Value | None]:
+    def example_row(self, part: Part) -> dict[str, Value | None]:
         """A row of a part of a space that has no conditions; what it leaves open is NULL."""
         row: dict[str, Value | None] = {}
         for (low, high), dimension in zip(part, self.space.dimensions, strict=True):
-            null, values = dimension.held(low, high)
+            null, values = dimension.values_between(low, high)
             type_ = dimension.column.type
             is_open = null and (low, high) == (0, dimension.count)
             inside = not (is_open or values.is_empty)
-            row[dimension.column.key] = type_.value(example(values, type_)) if inside else None
+            row[dimension.column.key] = type_.value(pick_example(values, type_)) if inside else None
         return row
 
     def _side(self, dimension: Dimension, low: int, high: int) -> Predicate:
-        null, values = dimension.held(low, high)
+        null, values = dimension.values_between(low, high)
         condition = self.conditions.get(dimension.column)
         if condition is None:
             nulls: list[Predicate] = [IsNull(dimension.column)]
             inside = _within(dimension.column, values)
         else:
             nulls = [IsNull(column) for column in columns_of(condition)]
-            inside = condition_where(dimension.column, values, self.conditions)
+            inside = restore_condition(dimension.column, values, self.conditions)
         if values.is_empty:
             return disjunction(nulls)
         return disjunction((*nulls, inside)) if null else inside
 
 
 def _boxes(predicate: Predicate, conditions: Conditions) -> list[Box]:
-    plain = plain_boxes(predicate)
+    plain = read_plain_boxes(predicate)
     if plain is not None:
         return plain
-    held = with_columns(holding(predicate), conditions)
-    return [conjunct.box for conjunct in expanded(held)]
+    held = replace_conditions(to_monotone(predicate), conditions)
+    return [conjunct.box for conjunct in expand_monotone(held)]
 
 
 def _within(column: Column, values: ValueSet) -> Predicate:

@@ -8,21 +8,31 @@ from itertools import islice
 from typing import Literal, get_args
 
 from headgate.errors import ExpansionTooLarge, UsageError, did_you_mean
-from headgate.implication.counterexample import counterexample
-from headgate.implication.exact.leftover import BUDGET, FEW, uncovered
-from headgate.implication.given import About, Condition, as_predicate, check_budget, stream_given
-from headgate.implication.implies import implied
-from headgate.implication.index import KINDS
-from headgate.implication.matched import Matched
-from headgate.implication.pair import Declared, Pair
-from headgate.implication.paper import match
-from headgate.implication.paper.part import MOST_COMPARISONS, Tally, parts_of
+from headgate.implication.counterexample import find_counterexample
+from headgate.implication.exact.leftover import (
+    MAX_KERNEL_COMPARISONS,
+    MAX_PLAIN_PAIRS,
+    find_uncovered,
+)
+from headgate.implication.given import (
+    Condition,
+    StreamSource,
+    check_budget,
+    resolve_stream,
+    to_predicate,
+)
+from headgate.implication.implies import decide_implication
+from headgate.implication.index import BOX_INDEX_KINDS
+from headgate.implication.matched import PredicateMatch
+from headgate.implication.pair import Constraints, PredicatePair
+from headgate.implication.paper import match_predicates
+from headgate.implication.paper.part import MAX_COMPARISONS, ComparisonCounter, to_parts
 from headgate.implication.space import Boxes
 from headgate.predicate import Predicate, Satisfiability, disjunction, simplify
 from headgate.predicate.answer import Answer
 from headgate.schema import Value
 
-MOST_LISTED = 1_000
+MAX_LISTED_BOXES = 1_000
 
 RelaxMethod = Literal["exact", "hsr", "hcr", "em-bfs", "em-dfs", "em-mix"]
 RELAX_METHODS: tuple[RelaxMethod, ...] = get_args(RelaxMethod)
@@ -47,10 +57,12 @@ class Relaxation:
     reason: str = ""
     comparisons: int = 0
     parts: int = 0
-    pair: Pair | None = field(default=None, repr=False)  # None where there are too many boxes
+    pair: PredicatePair | None = field(
+        default=None, repr=False
+    )  # None where there are too many boxes
     boxes: Boxes | None = field(default=None, repr=False)
 
-    def rest(self, budget: int = BUDGET) -> Iterator[Predicate]:
+    def rest(self, budget: int = MAX_KERNEL_COMPARISONS) -> Iterator[Predicate]:
         """What the stream lacked of the query, as disjoint boxes, each found when asked for.
 
         Raises ExpansionTooLarge when the budget of comparisons is spent.
@@ -58,11 +70,11 @@ class Relaxation:
         pair = self.pair
         if pair is None:
             raise ExpansionTooLarge("what is left over is too many boxes")
-        for part in uncovered(pair.query_boxes, pair.stream_boxes, budget):
-            if not pair.conditions or counterexample((part,), pair).answer is not Answer.NO:
+        for part in find_uncovered(pair.query_boxes, pair.stream_boxes, budget):
+            if not pair.conditions or find_counterexample((part,), pair).answer is not Answer.NO:
                 yield pair.predicate(part)
 
-    def rest_predicate(self, most: int = MOST_LISTED) -> Predicate | None:
+    def rest_predicate(self, most: int = MAX_LISTED_BOXES) -> Predicate | None:
         """The same as one OR, FALSE where there is nothing; None where it is more than `most`."""
         try:
             boxes = list(islice(self.rest(), most + 1))
@@ -74,12 +86,12 @@ class Relaxation:
 def relax(
     query: Condition,
     stream_predicate: Condition,
-    stream: About = None,
+    stream: StreamSource = None,
     *,
     method: RelaxMethod = "exact",
     quick_check: bool = True,
     index: str | None = None,
-    budget: int = BUDGET,
+    budget: int = MAX_KERNEL_COMPARISONS,
 ) -> Relaxation:
     """Match a query with the predicate of a stream that exists, and relax that where it must be.
 
@@ -96,14 +108,14 @@ def relax(
         raise UsageError(f"no method `{method}`; {did_you_mean(method, RELAX_METHODS)}")
     if method == "exact" and (index is not None or not quick_check):
         raise UsageError("an index and the quick check are options of the paper's methods")
-    if index is not None and index not in KINDS:
-        raise UsageError(f"no index of boxes `{index}`; {did_you_mean(index, KINDS)}")
+    if index is not None and index not in BOX_INDEX_KINDS:
+        raise UsageError(f"no index of boxes `{index}`; {did_you_mean(index, BOX_INDEX_KINDS)}")
     check_budget(budget)
-    known = stream_given(stream, query, stream_predicate)
-    wanted, given = as_predicate(query, known), as_predicate(stream_predicate, known)
-    declared = Declared.of(known, (wanted, given))
+    known = resolve_stream(stream, query, stream_predicate)
+    wanted, given = to_predicate(query, known), to_predicate(stream_predicate, known)
+    declared = Constraints.of(known, (wanted, given))
     try:
-        pair = Pair.of(wanted, given, declared)
+        pair = PredicatePair.of(wanted, given, declared)
     except ExpansionTooLarge as error:
         if method != "exact":
             raise ExpansionTooLarge(f'{error}; the method "exact" needs no boxes') from None
@@ -112,15 +124,15 @@ def relax(
     if method == "exact":
         matched, found = _match_exactly(pair, budget)
     else:
-        matched = match(
+        matched = match_predicates(
             pair.space,
             *boxes,
             method,
             quick_check=quick_check,
             index=index,
-            budget=min(budget, MOST_COMPARISONS),
+            budget=min(budget, MAX_COMPARISONS),
         )
-        found = counterexample(uncovered(*boxes, budget), pair)
+        found = find_counterexample(find_uncovered(*boxes, budget), pair)
     covered, reason = _verdict(matched, found, method)
     return Relaxation(
         covered=covered,
@@ -136,7 +148,7 @@ def relax(
     )
 
 
-def _verdict(matched: Matched, found: Satisfiability, method: str) -> tuple[Answer, str]:
+def _verdict(matched: PredicateMatch, found: Satisfiability, method: str) -> tuple[Answer, str]:
     """What the method found, and why that is not the whole truth."""
     if matched.covered or found.answer is Answer.YES:
         return Answer.YES if matched.covered else Answer.NO, ""
@@ -145,33 +157,33 @@ def _verdict(matched: Matched, found: Satisfiability, method: str) -> tuple[Answ
     return Answer.NO, f"it is covered, which {method} does not see"
 
 
-def _without_boxes(wanted: Predicate, given: Predicate, declared: Declared) -> Relaxation:
+def _without_boxes(wanted: Predicate, given: Predicate, declared: Constraints) -> Relaxation:
     """By searching the predicates as they are; what is missing is the query itself."""
-    found = implied(wanted, given, declared)
+    found = decide_implication(wanted, given, declared)
     relaxed = given if found.answer is Answer.YES else disjunction((given, wanted))
     return Relaxation(found.answer, relaxed, True, "exact", found.witness, found.reason)
 
 
-def _match_exactly(pair: Pair, budget: int) -> tuple[Matched, Satisfiability]:
+def _match_exactly(pair: PredicatePair, budget: int) -> tuple[PredicateMatch, Satisfiability]:
     """Query boxes one by one, each with the stream and those before it that it lacked."""
     query, stream = pair.query_boxes, pair.stream_boxes
-    if not pair.conditions and len(query) * len(stream) > FEW:
+    if not pair.conditions and len(query) * len(stream) > MAX_PLAIN_PAIRS:
         return _match_at_once(pair, budget)
-    tally = Tally()
+    tally = ComparisonCounter()
     boxes = stream
     lacking = Satisfiability(Answer.NO)
     for at in range(len(query)):
         one = query[at : at + 1]
         left = max(0, budget - tally.comparisons)
-        found = counterexample(uncovered(one, boxes, left, tally), pair)
+        found = find_counterexample(find_uncovered(one, boxes, left, tally), pair)
         if found.answer is not Answer.NO:
-            boxes = boxes.and_also(one)
+            boxes = boxes.concat(one)
             lacking = found if lacking.witness is None else lacking
     covered = len(boxes) == len(stream)
-    return Matched(covered, boxes, tally.comparisons, tally.most_parts), lacking
+    return PredicateMatch(covered, boxes, tally.comparisons, tally.max_parts), lacking
 
 
-def _match_at_once(pair: Pair, budget: int) -> tuple[Matched, Satisfiability]:
+def _match_at_once(pair: PredicatePair, budget: int) -> tuple[PredicateMatch, Satisfiability]:
     """By a kernel; only for a witness is the first box that is lacking looked at again."""
     from headgate.implication.exact.matching import match_exact
 
@@ -180,27 +192,27 @@ def _match_at_once(pair: Pair, budget: int) -> tuple[Matched, Satisfiability]:
         matched = match_exact(query, stream, budget)
     except ExpansionTooLarge as error:
         unknown = Satisfiability(Answer.UNKNOWN, reason=str(error))
-        return Matched(False, stream.and_also(query), budget), unknown
+        return PredicateMatch(False, stream.concat(query), budget), unknown
     if matched.covered:
         return matched, Satisfiability(Answer.NO)
     first = matched.boxes[len(stream) : len(stream) + 1]
-    return matched, counterexample(uncovered(first, stream, budget), pair)
+    return matched, find_counterexample(find_uncovered(first, stream, budget), pair)
 
 
-def _relaxed(pair: Pair, matched: Matched, *, grown: bool) -> Predicate:
+def _relaxed(pair: PredicatePair, matched: PredicateMatch, *, grown: bool) -> Predicate:
     """The stream's predicate as it was written, and what it lacks; anew where its boxes grew."""
     if matched.covered:
         return pair.stream
     kept = 0 if grown else len(pair.stream_boxes)
     before = (pair.stream,) if kept else ()
-    relaxed = disjunction((*before, *map(pair.predicate, parts_of(matched.boxes[kept:]))))
-    return simplify(relaxed, only_true=True) if len(matched.boxes) <= MOST_LISTED else relaxed
+    relaxed = disjunction((*before, *map(pair.predicate, to_parts(matched.boxes[kept:]))))
+    return simplify(relaxed, only_true=True) if len(matched.boxes) <= MAX_LISTED_BOXES else relaxed
 
 
-def _adds_nothing(pair: Pair, boxes: Boxes, budget: int) -> bool:
+def _adds_nothing(pair: PredicatePair, boxes: Boxes, budget: int) -> bool:
     """Is every row of these boxes one of the query or of the stream?"""
-    both = pair.stream_boxes.and_also(pair.query_boxes)
+    both = pair.stream_boxes.concat(pair.query_boxes)
     try:
-        return next(uncovered(boxes, both, budget), None) is None
+        return next(find_uncovered(boxes, both, budget), None) is None
     except ExpansionTooLarge:
         return False

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.predicate import Box, Column
-from headgate.predicate.box import Side, length
+from headgate.predicate.box import Side, side_length
 from headgate.schema import EVERYTHING, Double, Interval, Ordinal, ValueSet
 
 Cells = npt.NDArray[np.int32]
@@ -40,7 +40,7 @@ class Boxes:
     def __getitem__(self, rows: slice | npt.NDArray[np.int64]) -> Boxes:
         return Boxes(self.low[rows], self.high[rows])
 
-    def and_also(self, other: Boxes) -> Boxes:
+    def concat(self, other: Boxes) -> Boxes:
         """Both unions as one."""
         return Boxes(np.concatenate((self.low, other.low)), np.concatenate((self.high, other.high)))
 
@@ -109,7 +109,7 @@ class Dimension:
             zip(self._starts, range(self.count - len(self._starts), self.count), strict=True)
         )
 
-    def held(self, low: int, high: int) -> tuple[bool, ValueSet]:
+    def values_between(self, low: int, high: int) -> tuple[bool, ValueSet]:
         """What these cells hold: is NULL among them, and which values are?"""
         first, end = max(0, low - self.nullable), max(0, high - self.nullable)
         null = self.nullable and low == 0 < high
@@ -151,7 +151,7 @@ class Dimension:
             return math.inf if math.isnan(value) else value
         origin = self._starts[0]
         assert isinstance(origin, int)
-        return length(type_, Interval(origin, ordinal))
+        return side_length(type_, Interval(origin, ordinal))
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class Space:
         kept = (low < high).all(axis=1)
         return Boxes(low[kept], high[kept])
 
-    def by_volume(self, boxes: Boxes) -> Boxes:
+    def sort_by_volume(self, boxes: Boxes) -> Boxes:
         """The largest first: more infinite ends, then more volume of the finite sides (6.1)."""
         infinite, finite = self.volumes(boxes)
         return boxes[np.lexsort((-finite, -infinite))]

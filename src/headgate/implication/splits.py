@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from headgate.implication.pair import Pair
-from headgate.implication.paper.compare import outside
-from headgate.implication.paper.part import Part, Tally, parts_of
+from headgate.implication.pair import PredicatePair
+from headgate.implication.paper.compare import subtract_box
+from headgate.implication.paper.part import ComparisonCounter, Part, to_parts
 from headgate.implication.paper.stream_predicate import StreamPredicate
 
 
-def splits(pair: Pair, most: int) -> list[Part]:
+def split_query(pair: PredicatePair, most: int) -> list[Part]:
     """The disjoint parts of all query boxes; the largest boxes of the stream cut first.
 
     Past `most` parts the division stops, so that some parts may be only partly held.
     """
     stream = StreamPredicate(pair.space, pair.stream_boxes, None)
     held: list[Part] = []
-    pending = parts_of(pair.query_boxes)
+    pending = to_parts(pair.query_boxes)
     for at in range(len(stream)):
-        number = stream.at(at)
+        number = stream.number_at(at)
         rest: list[Part] = []
         for part in pending:
-            pieces = outside(stream, number, part, Tally())
+            pieces = subtract_box(stream, number, part, ComparisonCounter())
             rest += pieces
             if pieces != [part]:
                 held.append(_common(part, stream.parts[number]))

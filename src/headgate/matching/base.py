@@ -1,30 +1,30 @@
-"""What indexes have in common: who is held, under which position, and how events are read."""
+"""What all indexes have in common: the queries they hold, their positions, and reading events."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from threading import RLock
 from typing import Any, Self
 
+from headgate.errors import QuerySetError
 from headgate.events import EventBatch, from_rows
-from headgate.matching.admission import check_held, check_new, check_update
-from headgate.matching.matches import Matches, joined
+from headgate.matching.matches import Matches, concatenate_matches
 from headgate.queries import Query
 from headgate.schema import Stream
 
 
 class BaseIndex(ABC):
-    """Gives out positions, and leaves to an index what it does with a query.
+    """An index that gives out positions and leaves it to a subclass where queries are placed.
 
-    The lock is held while queries change; what is refused has changed nothing.
+    The lock is held while queries change. A refused change has no effect.
     """
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.threads = 1
-        self._ids: list[str] = []  # by position
-        self._live: dict[str, int] = {}  # the positions of those that are held
+        self._ids: list[str] = []  # by position, also of removed queries
+        self._positions: dict[str, int] = {}  # of the queries that are held now, by id
         self._lock = RLock()
 
     @classmethod
@@ -35,50 +35,69 @@ class BaseIndex(ABC):
         return index
 
     @abstractmethod
-    def _take(self, query: Query, position: int) -> None:
-        """Hold a query from now on."""
+    def _add(self, query: Query, position: int) -> None:
+        """Place a query that was accepted."""
 
     @abstractmethod
-    def _drop(self, query_id: str, position: int) -> None:
-        """Let go of a query that is held."""
+    def _discard(self, query_id: str, position: int) -> None:
+        """Take out a query that is held."""
 
     def _check(self, query: Query) -> None:
-        """An error if the index would refuse the query, though its id is free; most take all."""
+        """Raise if the index refuses the query although its id is free; most indexes take all."""
         del query
 
     @abstractmethod
     def match_chunks(self, events: Any) -> Iterator[Matches]:
-        """The matches of all events, in consecutive pieces."""
+        """Return the matches of all events, in consecutive chunks."""
 
     def insert(self, query: Query) -> int:
         with self._lock:
-            check_new(query, self.stream, self._live)
+            check_insert(query, self.stream, self._positions)
             position = len(self._ids)
-            self._take(query, position)
+            self._add(query, position)
             self._ids.append(query.id)
-            self._live[query.id] = position
+            self._positions[query.id] = position
             return position
 
     def remove(self, query_id: str) -> None:
         with self._lock:
-            check_held(query_id, self._live)
-            self._drop(query_id, self._live.pop(query_id))
+            position = self._position_of(query_id)
+            del self._positions[query_id]
+            self._discard(query_id, position)
 
     def update(self, query: Query) -> int:
         with self._lock:
-            check_update(query, self.stream, self._live)
+            self._position_of(query.id)
+            check_insert(query, self.stream, ())
             self._check(query)
             self.remove(query.id)
             return self.insert(query)
 
     def __len__(self) -> int:
-        return len(self._live)
+        return len(self._positions)
 
     def match(self, events: Any) -> Matches:
-        return joined(list(self.match_chunks(events)), self._ids)
+        return concatenate_matches(list(self.match_chunks(events)), self._ids)
+
+    def _position_of(self, query_id: str) -> int:
+        """Return the position of a query; raise if the index does not hold it."""
+        if query_id not in self._positions:
+            raise QuerySetError(f"the index holds no query `{query_id}`")
+        return self._positions[query_id]
 
     def _read(self, events: Any, used: Collection[str]) -> EventBatch:
-        """Events in any form; of such as are no batch yet, only the attributes in use."""
+        """Return events as a batch; unless they are one, with the `used` attributes only."""
         if isinstance(events, EventBatch):
             return events
         return from_rows(events, self.stream, columns=used)
+
+
+def check_insert(query: Query, stream: Stream, held: Container[str]) -> None:
+    """Raise unless the query is a filter on the stream, under an id that is not held."""
+    if query.id in held:
+        raise QuerySetError(f"the index already holds a query `{query.id}`")
+    if query.kind != "filter" or query.stream_name != stream.name:
+        raise QuerySetError(
+            f"`{query.id}` is a {query.kind} on {query.stream_name}; "
+            f"this index holds filters on {stream.name}"
+        )

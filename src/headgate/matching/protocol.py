@@ -1,53 +1,128 @@
 """The contract of an index: which queries want these events?
 
-Every index returns exactly what `scan` returns; `headgate.testing` holds it to that.
+Every index returns exactly what `scan` returns; `headgate.testing` tests that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from headgate.matching.filing import Filing
 from headgate.matching.matches import Matches
 from headgate.queries import Query
 from headgate.schema import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where an index keeps a query, and which events lead to it.
+
+    Parameters
+    ----------
+    index : str
+        The kind of the index.
+    how : str
+        The placement in words.
+    conditions : tuple of str
+        If a key leads to the query: conditions of which one must hold for it to match.
+    share : float, optional
+        The share of events that is expected to meet one of these conditions.
+    """
+
+    index: str
+    how: str
+    conditions: tuple[str, ...] = ()
+    share: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the placement as a JSON object, without what is unknown."""
+        fields: dict[str, Any] = {"index": self.index, "how": self.how}
+        if self.conditions:
+            fields["conditions"] = list(self.conditions)
+        if self.share is not None:
+            fields["share"] = float(f"{self.share:.2g}")
+        return fields
 
 
 class Index(Protocol):
     """Filters over one stream, each at a position that is never reused.
 
     Events are a pyarrow Table or RecordBatch, a pandas DataFrame, a list of dicts, or an
-    `EventBatch`. A method may be called from one thread at a time unless an index says otherwise.
+    `EventBatch`. Call methods from one thread at a time unless an index says otherwise.
+
+    Attributes
+    ----------
+    stream : Stream
+        The stream that the filters read.
+    threads : int
+        How many threads a match may use, if the index can use more than one.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
+    >>> index = hg.build_index(queries, stream="trades")
+    >>> index.match([{"symbol": "AAPL", "side": "buy", "qty": 5000}, {"symbol": "MSFT"}])[0]
+    ['big_buys', 'no_venue', 'maybe_large']
+    >>> index.locate("big_buys").how
+    'looked at for every event'
+    >>> index.remove("big_buys")
+    >>> "big_buys" in index.match([{"symbol": "AAPL", "side": "buy", "qty": 5000}])[0]
+    False
     """
 
     stream: Stream
-    threads: int  # that a match may use, if the index can use more than one
+    threads: int
 
     @classmethod
     def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
-        """An index that holds the queries, at positions 0, 1, 2, …"""
+        """Return an index that holds the queries, at positions 0, 1, 2, …"""
 
     def insert(self, query: Query) -> int:
-        """Add a query and return its position, one above all given out before."""
+        """Add a query and return its position, one above all given out before.
+
+        Raises
+        ------
+        QuerySetError
+            If the id is taken, or the query is not a filter on the stream.
+        """
 
     def remove(self, query_id: str) -> None:
-        """Take a query out; its position stays empty. An unknown id is an error."""
+        """Remove a query; its position stays empty.
+
+        Raises
+        ------
+        QuerySetError
+            If the index holds no query of that id.
+        """
 
     def update(self, query: Query) -> int:
-        """Put a query in the place of the one with its id; it gets a new position."""
+        """Replace the query of the same id, and return the new position.
+
+        Raises
+        ------
+        QuerySetError
+            If the index holds no query of that id, or refuses the new one.
+        """
 
     def match(self, events: Any) -> Matches:
-        """The matches of all events at once."""
+        """Return the matches of all events at once."""
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
-        """The same in consecutive pieces, so that memory stays bounded."""
+        """Return the same matches in consecutive chunks, so that memory stays bounded."""
 
-    def filing(self, query_id: str) -> Filing:
-        """Where a query is kept, and which events lead to it."""
+    def locate(self, query_id: str) -> Placement:
+        """Return where a query is kept, and which events lead to it.
+
+        Raises
+        ------
+        QuerySetError
+            If the index holds no query of that id.
+        """
 
     def describe(self) -> dict[str, Any]:
-        """What the index holds and how: `kind`, `queries`, and its own figures."""
+        """Return what the index holds and how: `kind`, `queries`, and figures of its own."""
 
     def __len__(self) -> int:
-        """The number of queries that it holds now."""
+        """Return the number of queries that the index holds now."""

@@ -16,11 +16,9 @@ import numpy as np
 
 from headgate.events import EventBatch
 from headgate.events.columns import CodedColumn, Mask, encode_column
-from headgate.matching.admission import check_held
 from headgate.matching.base import BaseIndex
-from headgate.matching.filing import Filing
-from headgate.matching.found import Found, from_pairs, of_events
-from headgate.matching.matches import Matches
+from headgate.matching.matches import Matches, RowMatches, to_events
+from headgate.matching.protocol import Placement
 from headgate.predicate import (
     And,
     Atom,
@@ -32,13 +30,13 @@ from headgate.predicate import (
     Predicate,
     Truth,
     Within,
-    atoms,
-    columns,
+    collect_columns,
+    iter_atoms,
 )
 from headgate.predicate import (
     Matches as TextMatches,
 )
-from headgate.predicate.comparison import HOLDS, order, zone_of
+from headgate.predicate.comparison import OPERATOR_TESTS, compare_values, zone_of
 from headgate.queries import Query
 from headgate.schema import DecimalType, Integer, Stream, Type
 
@@ -57,7 +55,7 @@ class ScanIndex(BaseIndex):
     >>> from headgate.sql import parse_where
     >>> from headgate.queries import Source
     >>> s = Stream("s", (Attribute("a", INT),))
-    >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
+    >>> big = Query("big", (Source(s, "s"),), parse_where("a > 10", s))
     >>> index = ScanIndex.build(s, [big])
     >>> index.match([{"a": 11}, {"a": 3}, {"a": None}]).ids().to_pylist()
     [['big'], [], []]
@@ -70,17 +68,17 @@ class ScanIndex(BaseIndex):
         self._uses: Counter[int] = Counter()  # by the identity of the one object for each atom
         self._columns: Counter[str] = Counter()
 
-    def _take(self, query: Query, position: int) -> None:
+    def _add(self, query: Query, position: int) -> None:
         where = interned(query.where, self._atoms)
         self._wheres[query.id] = position, where
-        self._uses.update(map(id, atoms(where)))
-        self._columns.update(column.name for column in columns(where))
+        self._uses.update(map(id, iter_atoms(where)))
+        self._columns.update(column.name for column in collect_columns(where))
 
-    def _drop(self, query_id: str, position: int) -> None:
+    def _discard(self, query_id: str, position: int) -> None:
         del position
         _, where = self._wheres.pop(query_id)
-        self._uses.subtract(map(id, atoms(where)))
-        self._columns.subtract(column.name for column in columns(where))
+        self._uses.subtract(map(id, iter_atoms(where)))
+        self._columns.subtract(column.name for column in collect_columns(where))
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         with self._lock:
@@ -89,11 +87,11 @@ class ScanIndex(BaseIndex):
             kept = {atom for atom, uses in self._uses.items() if uses > 1}
         batch = self._read(events, used)
         coded = {name: _coded(batch, name, self.stream[name].type) for name in used}
-        yield from of_events(batch, _blocks(live, kept, coded, len(batch.events)), self._ids)
+        yield from to_events(batch, _blocks(live, kept, coded, len(batch.events)), self._ids)
 
-    def filing(self, query_id: str) -> Filing:
-        check_held(query_id, self._live)
-        return Filing("scan", "looked at for every event")
+    def locate(self, query_id: str) -> Placement:
+        self._position_of(query_id)
+        return Placement("scan", "looked at for every event")
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -110,7 +108,7 @@ def _blocks(
     kept: set[int],
     coded: Mapping[str, CodedColumn],
     rows: int,
-) -> Iterator[Found]:
+) -> Iterator[RowMatches]:
     """The matches of one block of rows after the other."""
     size = min(LARGEST_BLOCK, max(SMALLEST_BLOCK, KEPT_BYTES // (len(kept) + 1)))
     positions = np.array([position for position, _ in live], np.int64)
@@ -120,7 +118,7 @@ def _blocks(
             {name: column[block] for name, column in coded.items()}, block.stop - start, kept
         )
         found = [np.flatnonzero(evaluation.true(where)) for _, where in live]
-        yield from_pairs(
+        yield RowMatches.from_pairs(
             start,
             block.stop - start,
             np.concatenate([np.empty(0, np.int64), *found]),
@@ -234,7 +232,7 @@ class Evaluation:
 def _text(atom: TextMatches, column: CodedColumn) -> Mask:
     """A pattern is tried once on each distinct text of the batch."""
     distinct = np.unique(column.codes)
-    test = atom.pattern.compiled
+    test = atom.pattern.matcher
     answers = np.zeros(len(column.ranked or ()) + 1, dtype=np.bool_)
     if column.ranked:
         answers[distinct] = [test.matches(text) for text in column.ranked_at(distinct)]
@@ -243,14 +241,14 @@ def _text(atom: TextMatches, column: CodedColumn) -> Mask:
 
 def compared(atom: Compare, left: CodedColumn, right: CodedColumn) -> Mask:
     """Two columns compared: by their codes where these have one order, else value by value."""
-    holds: Any = HOLDS[atom.operator]
+    holds: Any = OPERATOR_TESTS[atom.operator]
     if _same_codes(left, right):
         result: Mask = holds(left.codes, right.codes)
     else:
         zone = zone_of(left.type, right.type)
         result = np.fromiter(
             (
-                a is not None and b is not None and holds(order(a, b, zone), 0)
+                a is not None and b is not None and holds(compare_values(a, b, zone), 0)
                 for a, b in zip(left.values, right.values, strict=True)
             ),
             dtype=np.bool_,

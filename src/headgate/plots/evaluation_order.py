@@ -8,8 +8,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from headgate.matching.asc.adapt import Monitor, Period
-from headgate.matching.asc.evaluate import EVENTS
-from headgate.plots.figures import BLUE, GREY, ORANGE, check_plot, save
+from headgate.matching.asc.kernels.evaluate import EVENTS
+from headgate.plots.figures import BLUE, GREY, ORANGE, check_plot_path, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ def plot_periods(periods: Sequence[Period], path: Path, title: str = "order of e
 
     A numbered line marks each new order; the reasons stand below, the latest if they are many.
     """
-    check_plot(path)
+    check_plot_path(path)
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -49,7 +49,7 @@ def plot_periods(periods: Sequence[Period], path: Path, title: str = "order of e
     _mark_orders(cost, dropping, periods)
     if reasons:
         figure.supxlabel("\n".join(reasons), x=0.02, ha="left", fontsize=8.5, color=GREY)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def _steps(axes: Axes, periods: Sequence[Period], values: Sequence[float], color: str) -> None:

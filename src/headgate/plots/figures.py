@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREEN, GREY = "#1f6f8b", "#d1793b", "#6a994e", "#666666"
-ENDINGS = (".png", ".svg", ".pdf")
+SUFFIXES = (".png", ".svg", ".pdf")
 
 
-def check_plot(path: Path) -> None:
+def check_plot_path(path: Path) -> None:
     """Raises if no picture could be written there, before the work for it is done."""
-    if path.suffix not in ENDINGS:
+    if path.suffix not in SUFFIXES:
         raise UsageError(f"{path}: a plot is a file with the ending .png, .svg or .pdf")
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no directory {path.parent}")
@@ -25,7 +25,7 @@ def check_plot(path: Path) -> None:
         raise UsageError("plots need matplotlib; pip install 'headgate[plot]', or ask for none")
 
 
-def save(figure: Figure, path: Path) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
     """Write it; the ending of the path chooses the format."""
     try:
         figure.savefig(path)

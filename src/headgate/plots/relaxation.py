@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headgate.errors import UsageError
-from headgate.implication.exact.leftover import uncovered
-from headgate.implication.paper.part import Part, Side, parts_of
+from headgate.implication.exact.leftover import find_uncovered
+from headgate.implication.paper.part import Part, Side, to_parts
 from headgate.implication.relax import Relaxation
 from headgate.implication.space import Dimension, Numbers
-from headgate.implication.splits import splits
-from headgate.plots.figures import BLUE, GREEN, GREY, ORANGE, check_plot, save
+from headgate.implication.splits import split_query
+from headgate.plots.figures import BLUE, GREEN, GREY, ORANGE, check_plot_path, save_figure
 from headgate.predicate.answer import Answer
 from headgate.schema import Double, Ordinal
 
@@ -46,7 +46,7 @@ QUERY: Style = {"fill": False, "edgecolor": "black", "linewidth": 1.6, "linestyl
 
 def plot_relaxation(found: Relaxation, path: Path) -> None:
     """Write a picture of a relaxation; the conditions must speak of exactly two attributes."""
-    check_plot(path)
+    check_plot_path(path)
     pair, relaxed = found.pair, found.boxes
     if pair is None or relaxed is None:
         raise UsageError("these conditions are too many boxes to be drawn")
@@ -61,14 +61,14 @@ def plot_relaxation(found: Relaxation, path: Path) -> None:
     from matplotlib.figure import Figure
 
     query, stream = pair.query_boxes, pair.stream_boxes
-    before = {*parts_of(stream)}
+    before = {*to_parts(stream)}
     layers: dict[str, tuple[Iterable[Part], Style]] = {
         "stream": (before, STREAM),
-        "too much": (uncovered(relaxed, stream.and_also(query)), NEEDLESS),
-        "missing in the stream": (uncovered(query, stream), MISSING),
-        "splits of the query": (splits(pair, MOST_DRAWN), SPLIT),
-        "the stream relaxed": ({*parts_of(relaxed)} - before, RELAXED),
-        "query": (parts_of(query), QUERY),
+        "too much": (find_uncovered(relaxed, stream.concat(query)), NEEDLESS),
+        "missing in the stream": (find_uncovered(query, stream), MISSING),
+        "splits of the query": (split_query(pair, MOST_DRAWN), SPLIT),
+        "the stream relaxed": ({*to_parts(relaxed)} - before, RELAXED),
+        "query": (to_parts(query), QUERY),
     }
     drawn = {name: list(islice(parts, MOST_DRAWN)) for name, (parts, _) in layers.items()}
     sides = [*zip(*chain(*drawn.values()), strict=True)] or [(), ()]
@@ -78,7 +78,7 @@ def plot_relaxation(found: Relaxation, path: Path) -> None:
         drawing.boxes(name, parts, layers[name][1])
     drawing.finish(_title(found))
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def _title(found: Relaxation) -> str:

@@ -2,7 +2,7 @@
 
 It is written as atoms (`atoms`) under AND, OR, NOT and truth tests (`tree`), evaluated in three
 values (`evaluate`), and rewritten without changing its truth (`negation`, `simplify`). Where only
-TRUE matters it has a form without negation (`holding`); where that stays small it is a union of
+TRUE matters it has a form without negation (`to_monotone`); where that stays small it is a union of
 boxes (`box`, `dnf`).
 """
 
@@ -19,12 +19,12 @@ from headgate.predicate.atoms import (
     Within,
 )
 from headgate.predicate.box import NULL, Box, Volume
-from headgate.predicate.comparison import comparable, values_where
-from headgate.predicate.dnf import Conjunct, dnf, dnf_size
+from headgate.predicate.comparison import are_comparable, values_where
+from headgate.predicate.dnf import Conjunct, estimate_dnf_size, to_dnf
 from headgate.predicate.evaluate import Row, evaluate, evaluate_atom
-from headgate.predicate.holding import holding
+from headgate.predicate.holding import to_monotone
 from headgate.predicate.negation import push_negations
-from headgate.predicate.satisfy import Satisfiability, satisfiable
+from headgate.predicate.satisfy import Satisfiability, decide_satisfiability
 from headgate.predicate.simplify import simplify
 from headgate.predicate.tree import (
     FALSE,
@@ -35,11 +35,11 @@ from headgate.predicate.tree import (
     Or,
     Predicate,
     Truth,
-    atoms,
-    columns,
+    collect_columns,
     columns_of,
     conjunction,
     disjunction,
+    iter_atoms,
 )
 
 __all__ = [
@@ -67,19 +67,19 @@ __all__ = [
     "Truth",
     "Volume",
     "Within",
-    "atoms",
-    "columns",
+    "are_comparable",
+    "collect_columns",
     "columns_of",
-    "comparable",
     "conjunction",
+    "decide_satisfiability",
     "disjunction",
-    "dnf",
-    "dnf_size",
+    "estimate_dnf_size",
     "evaluate",
     "evaluate_atom",
-    "holding",
+    "iter_atoms",
     "push_negations",
-    "satisfiable",
     "simplify",
+    "to_dnf",
+    "to_monotone",
     "values_where",
 ]

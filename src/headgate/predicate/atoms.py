@@ -93,7 +93,7 @@ class Pattern:
     escape: str = "\\"
 
     @property
-    def compiled(self) -> TextTest:
+    def matcher(self) -> TextMatcher:
         """The test that the pattern stands for; refuses a pattern without a meaning."""
         return _compiled(self)
 
@@ -110,7 +110,7 @@ class Matches:
 Atom = Constant | Within | IsNull | Compare | Matches
 
 
-class TextTest(Protocol):
+class TextMatcher(Protocol):
     """Does a text match?"""
 
     def matches(self, text: str) -> bool: ...
@@ -135,7 +135,7 @@ class _Regex:
 
 
 @lru_cache(maxsize=100_000)
-def _compiled(pattern: Pattern) -> TextTest:
+def _compiled(pattern: Pattern) -> TextMatcher:
     if pattern.kind == "RLIKE":
         return _Regex(to_re2(pattern.text))
     if pattern.kind == "ILIKE":

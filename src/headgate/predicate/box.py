@@ -98,7 +98,7 @@ class Box:
         for column, side in self.sides.items():
             if isinstance(side, Interval):
                 ends += side.infinite_ends
-                finite *= length(column.type, side)
+                finite *= side_length(column.type, side)
         return Volume(ends, finite)
 
     def __contains__(self, ordinals: Mapping[Column, Any]) -> bool:
@@ -142,7 +142,7 @@ def _outside(mine: Side | None, side: Side) -> Iterator[Side]:
                 yield part
 
 
-def length(type_: Type, side: Interval) -> float:
+def side_length(type_: Type, side: Interval) -> float:
     """The length of a finite side in the unit of its type: seconds for timestamps, else its values.
 
     Sides are half-open, so a single whole number has length one.

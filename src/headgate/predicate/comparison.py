@@ -28,7 +28,7 @@ from headgate.schema import (
 Constant = Value | Fraction
 
 
-def comparable(left: Type, right: Type) -> bool:
+def are_comparable(left: Type, right: Type) -> bool:
     """Do values of these types have a common order? Numbers do, and dates with timestamps."""
     return left.family == right.family
 
@@ -52,10 +52,10 @@ def interval_where(type_: Type, op: Operator, constant: Constant) -> Interval:
     """The same as one interval, which every operator but `<>` gives."""
     low, above = type_.place(constant)
     if op == "=":
-        return Interval(low, above).clipped(type_)
+        return Interval(low, above).clip(type_)
     cut = above if op in ("<=", ">") else low
     below = op in ("<", "<=")
-    return (Interval(None, cut) if below else Interval(cut, None)).clipped(type_)
+    return (Interval(None, cut) if below else Interval(cut, None)).clip(type_)
 
 
 def ordinals_equal(type_: Type, constant: Constant) -> Iterator[Ordinal]:
@@ -72,12 +72,14 @@ def ordinals_equal(type_: Type, constant: Constant) -> Iterator[Ordinal]:
         low = successor(low)
 
 
-def order(left: Value, right: Value, zone: Timestamp) -> int:
+def compare_values(left: Value, right: Value, zone: Timestamp) -> int:
     """−1, 0 or 1: how two non-NULL values of comparable types are ordered.
 
     >>> from headgate.schema import TIMESTAMP
-    >>> order(2**53 + 1, float(2**53), TIMESTAMP), order(math.nan, math.inf, TIMESTAMP)
-    (1, 1)
+    >>> compare_values(2**53 + 1, float(2**53), TIMESTAMP)
+    1
+    >>> compare_values(math.nan, math.inf, TIMESTAMP)
+    1
     """
     a, b = _key(left, zone), _key(right, zone)
     return int(a > b) - int(a < b)
@@ -104,7 +106,7 @@ class _AboveAll:
         return not isinstance(other, _AboveAll)
 
 
-HOLDS: dict[Operator, Callable[[int, int], bool]] = {
+OPERATOR_TESTS: dict[Operator, Callable[[int, int], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     "=": operator.eq,

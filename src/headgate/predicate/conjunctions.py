@@ -12,15 +12,15 @@ from math import prod
 
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate.atoms import Atom, Column, Constant, IsNull, Within
-from headgate.predicate.holding import holding
+from headgate.predicate.holding import to_monotone
 from headgate.predicate.tree import And, Or, Predicate
 
-CAP = 64
+MAX_CONJUNCTIONS = 64
 
 Conjunction = tuple[Atom, ...]
 
 
-def conjunctions(predicate: Predicate, cap: int = CAP) -> tuple[Conjunction, ...]:
+def to_conjunctions(predicate: Predicate, cap: int = MAX_CONJUNCTIONS) -> tuple[Conjunction, ...]:
     """The predicate is TRUE exactly where all atoms of one of these are.
 
     Of each column there is at most one set of values in each. Raises ExpansionTooLarge where there
@@ -32,19 +32,19 @@ def conjunctions(predicate: Predicate, cap: int = CAP) -> tuple[Conjunction, ...
     plain = _as_one(predicate.parts if isinstance(predicate, And) else (predicate,))
     if plain is not None:
         return (plain,)
-    held = holding(predicate)
-    size = conjunction_count(held)
+    held = to_monotone(predicate)
+    size = estimate_conjunctions(held)
     if size > cap:
         raise ExpansionTooLarge(f"an OR of {size:,} conjunctions, over the cap of {cap:,}")
     return tuple(dict.fromkeys(_expand(held)))
 
 
-def conjunction_count(held: Predicate) -> int:
+def estimate_conjunctions(held: Predicate) -> int:
     """An upper bound on their number, in time linear in the predicate's size."""
     if isinstance(held, And):
-        return prod(conjunction_count(part) for part in held.parts)
+        return prod(estimate_conjunctions(part) for part in held.parts)
     if isinstance(held, Or):
-        return sum(conjunction_count(part) for part in held.parts)
+        return sum(estimate_conjunctions(part) for part in held.parts)
     return 0 if held == Constant(False) else 1
 
 

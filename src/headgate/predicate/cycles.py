@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from headgate.predicate.atoms import MIRROR, Column, Compare
 
 
-def contradict(comparisons: Sequence[Compare]) -> bool:
+def comparisons_contradict(comparisons: Sequence[Compare]) -> bool:
     """Does `a < b <= … <= a` follow, or `a <= b <= a` beside `a <> b`?
 
     By Warshall's closure, where a row of the relation is the bits of a whole number.

@@ -14,10 +14,10 @@ from math import prod
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate.atoms import Column, Compare, Constant, IsNull, Matches, Within
 from headgate.predicate.box import NULL, Box, Side
-from headgate.predicate.holding import holding
+from headgate.predicate.holding import to_monotone
 from headgate.predicate.tree import And, Or, Predicate
 
-CAP = 10_000
+MAX_CONJUNCTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +25,29 @@ class Conjunct:
     """A box, and conditions that no box can express: patterns and comparisons of attributes."""
 
     box: Box
-    others: frozenset[Compare | Matches] = frozenset()
+    conditions: frozenset[Compare | Matches] = frozenset()
 
     def intersection(self, other: Conjunct) -> Conjunct | None:
         """The rows of both, or None where the boxes do not meet."""
         box = self.box.intersection(other.box)
-        return None if box is None else Conjunct(box, self.others | other.others)
+        return None if box is None else Conjunct(box, self.conditions | other.conditions)
 
 
 EVERY_ROW = Conjunct(Box({}))
 
 
-def dnf(predicate: Predicate, cap: int = CAP) -> tuple[Conjunct, ...]:
+def to_dnf(predicate: Predicate, cap: int = MAX_CONJUNCTS) -> tuple[Conjunct, ...]:
     """Conjuncts whose union is the set of rows for which the predicate is TRUE.
 
     Empty boxes are left out, and so are conjuncts that occur twice. `a <> 3` and `a IN (1, 5)`
-    split into two boxes each. Raises ExpansionTooLarge when `dnf_size` is over the cap.
+    split into two boxes each. Raises ExpansionTooLarge when `estimate_dnf_size` is over the cap.
     """
-    return expanded(holding(predicate), cap)
+    return expand_monotone(to_monotone(predicate), cap)
 
 
-def expanded(held: Predicate, cap: int = CAP) -> tuple[Conjunct, ...]:
-    """The same of a predicate that `holding` gave."""
-    size = dnf_size(held)
+def expand_monotone(held: Predicate, cap: int = MAX_CONJUNCTS) -> tuple[Conjunct, ...]:
+    """The same of a predicate that `to_monotone` gave."""
+    size = estimate_dnf_size(held)
     if size > cap:
         raise ExpansionTooLarge(
             f"the disjunctive normal form would have {size:,} conjuncts, over the cap of {cap:,}"
@@ -55,7 +55,7 @@ def expanded(held: Predicate, cap: int = CAP) -> tuple[Conjunct, ...]:
     return tuple(dict.fromkeys(_expand(held)))
 
 
-def plain_boxes(predicate: Predicate) -> list[Box] | None:
+def read_plain_boxes(predicate: Predicate) -> list[Box] | None:
     """The boxes of an OR that is written as boxes, as machines write it; None for all others."""
     boxes: list[Box] = []
     for part in predicate.parts if isinstance(predicate, Or) else (predicate,):
@@ -81,12 +81,12 @@ def _side(atom: Within | IsNull) -> Side | None:
     return None if atom.negated else NULL
 
 
-def dnf_size(held: Predicate) -> int:
+def estimate_dnf_size(held: Predicate) -> int:
     """An upper bound on the number of conjuncts, in time linear in the predicate's size."""
     if isinstance(held, And):
-        return prod(dnf_size(part) for part in held.parts)
+        return prod(estimate_dnf_size(part) for part in held.parts)
     if isinstance(held, Or):
-        return sum(dnf_size(part) for part in held.parts)
+        return sum(estimate_dnf_size(part) for part in held.parts)
     if isinstance(held, Within):
         return len(held.values.intervals)
     return 0 if held == Constant(False) else 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from headgate.predicate.atoms import Atom, Compare, Constant, IsNull, Matches, Within
-from headgate.predicate.comparison import HOLDS, order, zone_of
+from headgate.predicate.comparison import OPERATOR_TESTS, compare_values, zone_of
 from headgate.predicate.tree import And, Not, Or, Predicate, Truth
 from headgate.schema import Value
 
@@ -29,7 +29,7 @@ def evaluate(predicate: Predicate, row: Row) -> bool | None:
     if isinstance(predicate, Or):
         return any_of(evaluate(part, row) for part in predicate.parts)
     if isinstance(predicate, Not):
-        return negated(evaluate(predicate.part, row))
+        return negate_truth(evaluate(predicate.part, row))
     if isinstance(predicate, Truth):
         return evaluate(predicate.part, row) in predicate.accepted
     return evaluate_atom(predicate, row)
@@ -44,7 +44,7 @@ def evaluate_atom(atom: Atom, row: Row) -> bool | None:
         if left is None or right is None:
             return None
         zone = zone_of(atom.left.type, atom.right.type)
-        return HOLDS[atom.operator](order(left, right, zone), 0)
+        return OPERATOR_TESTS[atom.operator](compare_values(left, right, zone), 0)
     value = row.get(atom.column.key)
     if isinstance(atom, IsNull):
         return (value is None) != atom.negated
@@ -54,7 +54,7 @@ def evaluate_atom(atom: Atom, row: Row) -> bool | None:
         return atom.column.type.ordinal(value) in atom.values
     assert isinstance(atom, Matches)
     assert isinstance(value, str)
-    return atom.pattern.compiled.matches(value) != atom.negated
+    return atom.pattern.matcher.matches(value) != atom.negated
 
 
 def all_of(truths: Iterable[bool | None]) -> bool | None:
@@ -70,9 +70,9 @@ def all_of(truths: Iterable[bool | None]) -> bool | None:
 
 def any_of(truths: Iterable[bool | None]) -> bool | None:
     """OR: TRUE wins, then NULL."""
-    return negated(all_of(negated(truth) for truth in truths))
+    return negate_truth(all_of(negate_truth(truth) for truth in truths))
 
 
-def negated(truth: bool | None) -> bool | None:
+def negate_truth(truth: bool | None) -> bool | None:
     """NOT: NULL stays NULL."""
     return None if truth is None else not truth

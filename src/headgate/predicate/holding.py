@@ -29,17 +29,17 @@ ONLY_TRUE: Accepted = frozenset({True})
 ONLY_NULL: Accepted = frozenset({None})
 
 
-def holding(predicate: Predicate) -> Predicate:
+def to_monotone(predicate: Predicate) -> Predicate:
     """A predicate of AND, OR and atoms that is TRUE for exactly the same rows.
 
     NOT COALESCE(a > 3, TRUE)  ->  a <= 3
     (a > 3) IS NULL            ->  a IS NULL
     a IS NOT NULL              ->  a within everything
     """
-    return simplify(without_nulls(predicate), only_true=True)
+    return simplify(expand_truth_tests(predicate), only_true=True)
 
 
-def without_nulls(predicate: Predicate) -> Predicate:
+def expand_truth_tests(predicate: Predicate) -> Predicate:
     """The same before it is simplified: every contradiction still stands as it was written."""
     return _accepting(push_negations(predicate), ONLY_TRUE)
 

@@ -22,9 +22,9 @@ from headgate.predicate.atoms import (
     Pattern,
     Within,
 )
-from headgate.predicate.candidates import values_beside
-from headgate.predicate.cycles import contradict
-from headgate.predicate.pattern.containment import contains
+from headgate.predicate.candidates import values_within_bound
+from headgate.predicate.cycles import comparisons_contradict
+from headgate.predicate.pattern.containment import like_contains
 from headgate.predicate.pattern.like import ANY_MANY, LikePattern, parse_like
 from headgate.schema import (
     EVERYTHING,
@@ -36,8 +36,8 @@ from headgate.schema import (
     ValueSet,
 )
 
-ROUNDS = 50
-MOST_TEXTS = 100
+MAX_ROUNDS = 50
+MAX_TEXTS = 100
 LARGEST_CHARACTER = "\U0010ffff"
 
 
@@ -52,25 +52,27 @@ class Narrowing:
     required: frozenset[Column]
     sets: dict[Column, ValueSet] = field(default_factory=dict)
     nulls: frozenset[Column] = frozenset()
-    others: tuple[Compare | Matches, ...] = ()
-    blamed: str = ""
+    conditions: tuple[Compare | Matches, ...] = ()
+    contradiction: str = ""
 
     def copy(self) -> Narrowing:
         sets = dict(self.sets)
-        return Narrowing(self.domains, self.required, sets, self.nulls, self.others, self.blamed)
+        return Narrowing(
+            self.domains, self.required, sets, self.nulls, self.conditions, self.contradiction
+        )
 
     def assume(self, atom: Atom) -> bool:
         """Let an atom be TRUE; False when nothing is left."""
         if isinstance(atom, Constant):
-            self.blamed = "a constant condition is not TRUE"
+            self.contradiction = "a constant condition is not TRUE"
             return atom.value is True
         if isinstance(atom, IsNull):
             self.nulls |= {atom.column}
-            self.blamed = f"`{atom.column.key}` would have to be NULL and have a value"
+            self.contradiction = f"`{atom.column.key}` would have to be NULL and have a value"
             return atom.column not in self.sets and atom.column not in self.required
         if isinstance(atom, Within):
             return self.narrow(atom.column, atom.values)
-        self.others += (atom,)
+        self.conditions += (atom,)
         if isinstance(atom, Compare):
             return all(self.narrow(column, EVERYTHING) for column in (atom.left, atom.right))
         texts = EVERYTHING if atom.negated else prefix_range(atom.pattern)[0]
@@ -83,24 +85,24 @@ class Narrowing:
             known = self.domains.get(column, EVERYTHING)
         left = self.sets[column] = known.intersection(values)
         if column in self.nulls:
-            self.blamed = f"`{column.key}` would have to be NULL and have a value"
+            self.contradiction = f"`{column.key}` would have to be NULL and have a value"
             return False
-        self.blamed = f"no value of `{column.key}` fulfils all conditions on it"
+        self.contradiction = f"no value of `{column.key}` fulfils all conditions on it"
         return not left.is_empty
 
     def propagate(self) -> bool:
         """Narrow compared columns by each other, to a fixed point or for a while."""
-        patterns = [other for other in self.others if isinstance(other, Matches)]
+        patterns = [other for other in self.conditions if isinstance(other, Matches)]
         if not all(self.narrow(p.column, _matching(self.sets[p.column], p)) for p in patterns):
             return False
         if _excluded(patterns):
-            self.blamed = "the patterns contradict each other"
+            self.contradiction = "the patterns contradict each other"
             return False
-        comparisons = [other for other in self.others if isinstance(other, Compare)]
-        if contradict(comparisons):
-            self.blamed = "the comparisons between attributes contradict each other"
+        comparisons = [other for other in self.conditions if isinstance(other, Compare)]
+        if comparisons_contradict(comparisons):
+            self.contradiction = "the comparisons between attributes contradict each other"
             return False
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             before = dict(self.sets)
             for comparison in comparisons:
                 left, op, right = comparison.left, comparison.operator, comparison.right
@@ -119,15 +121,15 @@ def _allowed(column: Column, op: Operator, other: Column, values: ValueSet) -> V
     if op == "=" and column.type == other.type:
         return values
     if op in ("<", "<="):
-        return values_beside(column, op, _greatest(values), other)
+        return values_within_bound(column, op, _greatest(values), other)
     if op in (">", ">="):
-        return values_beside(column, op, _least(values, other.type), other)
+        return values_within_bound(column, op, _least(values, other.type), other)
     if op == "=":
-        return values_beside(column, "<=", _greatest(values), other).intersection(
-            values_beside(column, ">=", _least(values, other.type), other)
+        return values_within_bound(column, "<=", _greatest(values), other).intersection(
+            values_within_bound(column, ">=", _least(values, other.type), other)
         )
     only = values.finite_ordinals(1)
-    return values_beside(column, op, only[0], other) if only else EVERYTHING
+    return values_within_bound(column, op, only[0], other) if only else EVERYTHING
 
 
 def _greatest(values: ValueSet) -> Ordinal | None:
@@ -145,10 +147,10 @@ def _least(values: ValueSet, type_: Type) -> Ordinal | None:
 
 def _matching(values: ValueSet, condition: Matches) -> ValueSet:
     """Of a few texts those for which the condition is TRUE; of many, all of them."""
-    texts = values.finite_ordinals(MOST_TEXTS)
+    texts = values.finite_ordinals(MAX_TEXTS)
     if texts is None:
         return EVERYTHING
-    test = condition.pattern.compiled
+    test = condition.pattern.matcher
     kept = (text for text in texts if test.matches(str(text)) != condition.negated)
     return ValueSet.points(condition.column.type, kept)
 
@@ -156,7 +158,7 @@ def _matching(values: ValueSet, condition: Matches) -> ValueSet:
 def _excluded(patterns: list[Matches]) -> bool:
     """Must a text match a pattern, and not match another one that all such texts match?"""
     return any(
-        contains(_like(wide.pattern), _like(narrow.pattern))
+        like_contains(_like(wide.pattern), _like(narrow.pattern))
         for wide in patterns
         if wide.negated
         for narrow in patterns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headgate.predicate.atoms import OPPOSITE, Atom, Compare, Constant, IsNull, Matches, Within
-from headgate.predicate.evaluate import negated
+from headgate.predicate.evaluate import negate_truth
 from headgate.predicate.tree import (
     ALL_TRUTHS,
     And,
@@ -46,7 +46,7 @@ def negate(predicate: Predicate) -> Predicate:
 def negate_atom(atom: Atom) -> Atom:
     """NOT of an atom is an atom: `a < 3` becomes `a >= 3`, both NULL where a is NULL."""
     if isinstance(atom, Constant):
-        return Constant(negated(atom.value))
+        return Constant(negate_truth(atom.value))
     if isinstance(atom, Within):
         return Within(atom.column, atom.values.complement())
     if isinstance(atom, IsNull):

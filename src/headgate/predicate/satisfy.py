@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 from headgate.predicate.answer import Answer
 from headgate.predicate.atoms import Atom, Column
-from headgate.predicate.holding import without_nulls
+from headgate.predicate.holding import expand_truth_tests
 from headgate.predicate.narrowing import Narrowing
-from headgate.predicate.solve import solve
+from headgate.predicate.solve import find_row
 from headgate.predicate.tree import And, Or, Predicate
 from headgate.schema import Value, ValueSet
 
-BUDGET = 20_000
+MAX_STEPS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +42,21 @@ class _Search:
     blamed: str = ""
 
 
-def satisfiable(
+def decide_satisfiability(
     predicate: Predicate,
     domains: Mapping[Column, ValueSet] | None = None,
     required: Collection[Column] = (),
-    budget: int = BUDGET,
+    budget: int = MAX_STEPS,
 ) -> Satisfiability:
     """Can the predicate be TRUE, given the values that CHECK allows and what is NOT NULL?"""
     start = Narrowing(domains or {}, frozenset(required))
-    search = _Search([((without_nulls(predicate),), start)], budget)
+    search = _Search([((expand_truth_tests(predicate),), start)], budget)
     is_open = False
     for narrowing in _branches(search):
         if not narrowing.propagate():
-            search.blamed = search.blamed or narrowing.blamed
+            search.blamed = search.blamed or narrowing.contradiction
             continue
-        witness = solve(predicate, narrowing)
+        witness = find_row(predicate, narrowing)
         if witness is not None:
             return Satisfiability(Answer.YES, witness)
         is_open = True
@@ -74,7 +74,7 @@ def _branches(search: _Search) -> Iterator[Narrowing]:
         pending, narrowing = search.stack.pop()
         alternatives = _narrowed(list(pending), narrowing, search)
         if alternatives is None:
-            search.blamed = search.blamed or narrowing.blamed
+            search.blamed = search.blamed or narrowing.contradiction
         elif not alternatives:
             yield narrowing
         else:

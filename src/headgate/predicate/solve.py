@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from headgate.predicate.atoms import MIRROR, Column, Compare, Matches
-from headgate.predicate.candidates import pattern_examples, values_beside
+from headgate.predicate.candidates import list_pattern_examples, values_within_bound
 from headgate.predicate.evaluate import evaluate, evaluate_atom
 from headgate.predicate.narrowing import Narrowing
-from headgate.predicate.tree import Predicate, columns, columns_of
+from headgate.predicate.tree import Predicate, collect_columns, columns_of
 from headgate.schema import (
     EVERYTHING,
     Double,
@@ -23,24 +23,24 @@ from headgate.schema import (
     successor,
 )
 
-TRIES = 2_000
-CANDIDATES = 12
-MOST_TIED = 100
-MOST_DIGITS = 16
+MAX_TRIES = 2_000
+MAX_CANDIDATES = 12
+MAX_TIED_COLUMNS = 100
+MAX_DIGITS = 16
 
 _Row = dict[str, Value | None]
 
 
-def solve(predicate: Predicate, narrowing: Narrowing) -> _Row | None:
+def find_row(predicate: Predicate, narrowing: Narrowing) -> _Row | None:
     """A row for which the predicate is TRUE; None when none was found, which proves nothing."""
-    row: _Row = {column.key: None for column in columns(predicate)}
+    row: _Row = {column.key: None for column in collect_columns(predicate)}
     for column in narrowing.required:
         narrowing.sets.setdefault(column, narrowing.domains.get(column, EVERYTHING))
-    tied = {column for other in narrowing.others for column in columns_of(other)}
+    tied = {column for other in narrowing.conditions for column in columns_of(other)}
     for column, values in narrowing.sets.items():
         if column not in tied:
-            row[column.key] = column.type.value(example(values, column.type))
-    if len(tied) > MOST_TIED:
+            row[column.key] = column.type.value(pick_example(values, column.type))
+    if len(tied) > MAX_TIED_COLUMNS:
         return None
     order = sorted(tied, key=lambda column: column.key)
     guess = _Guess(narrowing, row)
@@ -61,7 +61,7 @@ class _Guess:
         column, *rest = order
         for ordinal in self.candidates(column):
             self.tries += 1
-            if self.tries > TRIES:
+            if self.tries > MAX_TRIES:
                 return False
             self.row[column.key] = column.type.value(ordinal)
             if self.is_consistent(column) and self.assign(rest):
@@ -73,7 +73,7 @@ class _Guess:
         """No condition on this column is FALSE; what still lacks a value is NULL."""
         return all(
             evaluate_atom(other, self.row) is not False
-            for other in self.narrowing.others
+            for other in self.narrowing.conditions
             if column in columns_of(other)
         )
 
@@ -81,13 +81,13 @@ class _Guess:
         """Examples of patterns, and the ends of what the neighbours that have a value leave."""
         allowed = self.narrowing.sets[column]
         examples: list[str] = []
-        for other in self.narrowing.others:
+        for other in self.narrowing.conditions:
             if isinstance(other, Matches) and other.column == column:
-                examples.extend(pattern_examples(other))
+                examples.extend(list_pattern_examples(other))
             elif isinstance(other, Compare) and column in columns_of(other):
                 allowed = allowed.intersection(self.beside(column, other))
         yield from (example for example in examples if example in allowed)
-        yield from islice(_ends(allowed, column.type), CANDIDATES)
+        yield from islice(_ends(allowed, column.type), MAX_CANDIDATES)
 
     def beside(self, column: Column, comparison: Compare) -> ValueSet:
         """The values that agree with the other side of a comparison, once that has its value."""
@@ -97,10 +97,10 @@ class _Guess:
         value = self.row.get(other.key)
         if value is None:
             return EVERYTHING
-        return values_beside(column, op, other.type.ordinal(value), other)
+        return values_within_bound(column, op, other.type.ordinal(value), other)
 
 
-def example(values: ValueSet, type_: Type) -> Ordinal:
+def pick_example(values: ValueSet, type_: Type) -> Ordinal:
     """A member of a set that is not empty, one that reads well where there is a choice."""
     return next(_ends(values, type_))
 
@@ -130,5 +130,5 @@ def _round_number(interval: Interval, type_: Double) -> Iterator[Ordinal]:
     if not all(map(math.isfinite, ends)):
         return
     middle = sum(ends) / 2 if len(ends) == 2 else ends[0] + (1 if interval.high is None else -1)
-    rounded = (type_.ordinal(round(middle, digits)) for digits in range(MOST_DIGITS))
+    rounded = (type_.ordinal(round(middle, digits)) for digits in range(MAX_DIGITS))
     yield from islice((ordinal for ordinal in rounded if ordinal in interval), 1)

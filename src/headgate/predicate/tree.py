@@ -70,11 +70,11 @@ def children(predicate: Predicate) -> tuple[Predicate, ...]:
     return ()
 
 
-def atoms(predicate: Predicate) -> Iterator[Atom]:
+def iter_atoms(predicate: Predicate) -> Iterator[Atom]:
     """Every atom, from left to right, as often as it occurs."""
     if isinstance(predicate, And | Or | Not | Truth):
         for child in children(predicate):
-            yield from atoms(child)
+            yield from iter_atoms(child)
     else:
         yield predicate
 
@@ -86,6 +86,6 @@ def columns_of(atom: Atom) -> tuple[Column, ...]:
     return () if isinstance(atom, Constant) else (atom.column,)
 
 
-def columns(predicate: Predicate) -> tuple[Column, ...]:
+def collect_columns(predicate: Predicate) -> tuple[Column, ...]:
     """The distinct columns of a predicate, in the order of their first mention."""
-    return tuple(dict.fromkeys(c for atom in atoms(predicate) for c in columns_of(atom)))
+    return tuple(dict.fromkeys(c for atom in iter_atoms(predicate) for c in columns_of(atom)))

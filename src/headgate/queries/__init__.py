@@ -11,7 +11,7 @@ from headgate.sql.query import (
     Output,
     Query,
     Source,
-    attribute_of,
+    find_attribute,
 )
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "QuerySet",
     "RowError",
     "Source",
-    "attribute_of",
+    "find_attribute",
     "queries_from_dataframe",
     "query_version",
     "read_queries",

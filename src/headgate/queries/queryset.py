@@ -98,7 +98,7 @@ class QuerySet:
 
     def filters(self, stream: str) -> list[Query]:
         """The queries that decide on each event of a stream alone: what an index holds."""
-        return [query for query in self if query.kind == "filter" and query.stream == stream]
+        return [query for query in self if query.kind == "filter" and query.stream_name == stream]
 
     def __getitem__(self, query_id: str) -> Query:
         try:

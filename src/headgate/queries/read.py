@@ -165,7 +165,7 @@ class Loader:
             query = self.bind(row)
         except SqlError as error:
             place = Position(file, row.line)
-            self.refuse(error.located(place), known)
+            self.refuse(error.shift_to(place), known)
         else:
             self.accept(query, Position(file, row.line))
 
@@ -182,7 +182,7 @@ class Loader:
 
     def reader(self, name: Any) -> tuple[WhereReader, tuple[Source, ...]]:
         stream = self.stream(name)
-        known = WhereReader(stream), (Source(stream.name, stream.name),)
+        known = WhereReader(stream), (Source(stream, stream.name),)
         self._readers[name] = known
         return known
 

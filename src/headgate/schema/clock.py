@@ -27,12 +27,12 @@ def parse_date(text: str) -> date:
     return date(year, month, day)
 
 
-def parse_clock(text: str) -> datetime:
+def parse_timestamp(text: str) -> datetime:
     """A date and time, aware when an offset is written, to the microsecond.
 
-    >>> parse_clock("2024-02-29 12:30:00.25+01:00").isoformat()
+    >>> parse_timestamp("2024-02-29 12:30:00.25+01:00").isoformat()
     '2024-02-29T12:30:00.250000+01:00'
-    >>> parse_clock("2024-02-29T12:30").tzinfo is None
+    >>> parse_timestamp("2024-02-29T12:30").tzinfo is None
     True
     """
     match = _CLOCK.fullmatch(text)

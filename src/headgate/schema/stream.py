@@ -51,7 +51,7 @@ class Stream:
     def names(self) -> tuple[str, ...]:
         return tuple(attribute.name for attribute in self.attributes)
 
-    def checked_on(self, names: Collection[str]) -> Stream:
+    def keep_checks_on(self, names: Collection[str]) -> Stream:
         """The same stream, in which only these attributes have a CHECK or NOT NULL."""
         free = (Attribute(a.name, a.type) if a.name not in names else a for a in self)
         return Stream(self.name, tuple(free))
@@ -72,7 +72,7 @@ class Schema:
         """The stream of this name, whatever its case."""
         return self._by_name.get(name.lower())
 
-    def the_stream(self, name: str | None = None) -> Stream:
+    def stream(self, name: str | None = None) -> Stream:
         """The named stream, or the only one when no name is given."""
         if name is not None:
             stream = self.get(name)

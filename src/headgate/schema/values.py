@@ -47,9 +47,9 @@ class Interval:
             first = successor(first)
         if last is not None and not high_open:
             last = successor(last)
-        return Interval(first, last).clipped(type_)
+        return Interval(first, last).clip(type_)
 
-    def clipped(self, type_: Type) -> Interval:
+    def clip(self, type_: Type) -> Interval:
         """The part inside the type, with an end that reaches the type's limit made infinite."""
         low, high, first, last = self.low, self.high, type_.minimum, type_.maximum
         below = high is not None and not precedes(first, high)

@@ -1,31 +1,50 @@
-"""A network of nodes; streams that flow through it; where a new query taps in, and what widens."""
+"""Queries that share streams: in a network of peers, or among the jobs of one cluster.
 
-from headgate.sharing.advice import Advice, advise
-from headgate.sharing.improve import improved
+A network file is read into a `NetworkFile` (`read_network`), its queries are registered with a
+`Planner` (`plan_network`), and what the planner has come to is a `Plan` (`make_plan`): what flows
+over which link, where it is filtered, and what each peer gets. One stream has three forms: a *hop*
+while it is planned, which changes with every query; a *flow* over one link in a plan, which is
+plain values; and a *shared stream* over all links on which nothing is filtered, for people.
+"""
+
+from headgate.sharing.advice import Advice, AdvisedStream, advise
 from headgate.sharing.network import Link, Network, Node
-from headgate.sharing.network_file import Described, read_network
-from headgate.sharing.plan import Plan, plan_of
-from headgate.sharing.planner import Planner, Published
-from headgate.sharing.rearrange import rearranged
-from headgate.sharing.sample_file import read_sample
-from headgate.sharing.sampled import Sampled
-from headgate.sharing.walk import walk
+from headgate.sharing.network_file import NetworkFile, read_network
+from headgate.sharing.plan import Plan, make_plan
+from headgate.sharing.plan_execution import run_plan
+from headgate.sharing.planner import Planner
+from headgate.sharing.planning import (
+    StrategyCost,
+    compare_strategies,
+    improve_plan,
+    plan_network,
+    rearrange_plan,
+)
+from headgate.sharing.sampled_stream import PublishedStream, SampledStream
+from headgate.sharing.samples import read_sample
+from headgate.sharing.shared_streams import SharedStream, list_shared_streams
 
 __all__ = [
     "Advice",
-    "Described",
+    "AdvisedStream",
     "Link",
     "Network",
+    "NetworkFile",
     "Node",
     "Plan",
     "Planner",
-    "Published",
-    "Sampled",
+    "PublishedStream",
+    "SampledStream",
+    "SharedStream",
+    "StrategyCost",
     "advise",
-    "improved",
-    "plan_of",
+    "compare_strategies",
+    "improve_plan",
+    "list_shared_streams",
+    "make_plan",
+    "plan_network",
     "read_network",
     "read_sample",
-    "rearranged",
-    "walk",
+    "rearrange_plan",
+    "run_plan",
 ]

@@ -1,8 +1,8 @@
-"""Which of many jobs should read from a shared stream instead of the source?
+"""Advice on which of many jobs should read a shared stream instead of the source.
 
-The planner without a network: the source is one node, and all jobs stand at another one. What goes
-over the link between them is a stream that one job writes and others read. To read is the load, and
-to write is the traffic; both are counted in bytes.
+This is the planner without a network: the source is one node, and all jobs are at another one. What
+goes over the link between them is a stream that one job writes and others read. Reading is the
+load, writing the traffic; both are counted in bytes.
 """
 
 from __future__ import annotations
@@ -10,27 +10,45 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from headgate.predicate import Predicate, disjunction
 from headgate.queries import Query
 from headgate.schema import Stream
-from headgate.sharing.improve import improved
+from headgate.sharing.content import Content, Subscription, make_content, unite_contents
 from headgate.sharing.network import Link, Network, Node
-from headgate.sharing.plan import members
-from headgate.sharing.planner import Planner, Published
-from headgate.sharing.sampled import Estimate, Sampled, total_of
-from headgate.sharing.splitting import Group, read, shared, split
+from headgate.sharing.plan import find_members
+from headgate.sharing.planner import Planner
+from headgate.sharing.planning import improve_plan
+from headgate.sharing.sampled_stream import (
+    Estimate,
+    PublishedStream,
+    SampledStream,
+    count_bits,
+    sum_estimates,
+)
 
 SOURCE, JOBS = "source", "jobs"
-ROUNDS = 2
+IMPROVE_ROUNDS = 2
+
+Group = list[Subscription]  # jobs that read one shared stream
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """A stream that one job makes of the source, and several read instead of it.
+class AdvisedStream:
+    """A stream that one job makes of the source, and other jobs read instead of it.
 
-    `rows` is its share of the source's rows; `row_bytes` what one of them takes.
+    Attributes
+    ----------
+    where, columns
+        What it carries.
+    jobs
+        The ids of the queries that can read it.
+    rows
+        Its share of the rows of the source.
+    row_bytes
+        The bytes of one of its rows.
     """
 
     where: Predicate
@@ -41,31 +59,42 @@ class Shared:
 
     @property
     def bytes(self) -> Estimate:
-        """For each row of the source."""
-        return self.rows.times(self.row_bytes)
+        """Bytes for each row of the source."""
+        return self.rows.scale(self.row_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The shared streams, those with most readers first, and the jobs that stay at the source.
+    """The streams that should be shared, and the jobs that should stay at the source.
 
-    Bytes are for each row of the source: `before`, when all jobs read it whole; `read` by jobs and
-    by those who write shared streams, and `written` by these.
+    Attributes
+    ----------
+    stream
+        The name of the source.
+    shared
+        The shared streams, those with most readers first.
+    unshared
+        The ids of the queries that read the source, as today.
+    row_bytes
+        The bytes of a row of the source.
+    read_before, read_after, written
+        Bytes for each row of the source: read when all jobs read it whole; read with shared
+        streams, also by those who write them; and written by these.
     """
 
     stream: str
-    shared: tuple[Shared, ...]
-    alone: tuple[str, ...]
+    shared: tuple[AdvisedStream, ...]
+    unshared: tuple[str, ...]
     row_bytes: float
-    before: float
-    read: Estimate
+    read_before: float
+    read_after: Estimate
     written: Estimate
 
     @property
     def saved(self) -> float:
-        """The share of all reading that is no longer done, once writing is paid for."""
-        after = self.read.value + self.written.value
-        return 1 - after / self.before if self.before else 0.0
+        """The share of all reading that is saved, less what is written."""
+        after = self.read_after.value + self.written.value
+        return 1 - after / self.read_before if self.read_before else 0.0
 
 
 def advise(
@@ -73,52 +102,146 @@ def advise(
     stream: Stream,
     sample: pa.Table,
     *,
-    rounds: int = ROUNDS,
+    rounds: int = IMPROVE_ROUNDS,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Advice:
-    """The shared streams that save most reading, found by registering the queries one by one.
+    """Find the shared streams that save most reading for jobs that filter one stream.
 
-    All are filters of one stream, of which `sample` has rows. `progress` hears of each query. In so
-    many `rounds` after that, all of them choose anew; then streams are split where that saves more,
-    and one that saves nothing is dropped.
+    Queries are registered one by one and choose again; then streams are split in two where that
+    saves more, and those that save nothing are dropped.
+
+    Parameters
+    ----------
+    queries
+        Filters of the stream; each is a job that reads it whole today.
+    stream
+        The stream.
+    sample
+        Some of its rows, with a column for every attribute; `read_sample` reads them.
+    rounds
+        How many times all queries may choose again.
+    progress
+        Called with 1 after each registration.
+
+    Returns
+    -------
+    Advice
+        The streams to share, and what that saves.
+
+    Raises
+    ------
+    UsageError
+        A query is a join or an aggregate.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
+    >>> trades = queries.schema.stream("trades")
+    >>> sample = hg.sharing.read_sample("examples/trades/events.jsonl", trades)
+    >>> advice = hg.sharing.advise(queries.filters("trades"), trades, sample)
+    >>> len(advice.shared), advice.unshared
+    (1, ('tech',))
     """
-    sampled = Sampled(stream, 1.0, sample)
+    # With this weight of the load, reading a row of the source costs as much as writing it.
+    sampled = SampledStream(stream, 1.0, sample)
     network = Network.of([Node(SOURCE), Node(JOBS)], [Link((SOURCE, JOBS))])
-    planner = Planner(network, [Published(sampled, SOURCE)], load=sampled.width(stream.names))
+    planner = Planner(
+        network, [PublishedStream(sampled, SOURCE)], load_cost=sampled.measure_width(stream.names)
+    )
     for query in queries:
         planner.register(query, JOBS)
         progress(1)
-    (tree,) = improved(planner, rounds, progress).trees.values()
-    groups = split([list(hop.served.values()) for hop in tree.root.children], sampled)
-    return _advice(groups, sampled, [query.id for query in queries])
+    (tree,) = improve_plan(planner, rounds, progress).trees.values()
+    groups = split_groups([list(hop.served.values()) for hop in tree.root.children], sampled)
+    return _make_advice(groups, sampled, [query.id for query in queries])
 
 
-def _advice(groups: Sequence[Group], sampled: Sampled, jobs: Sequence[str]) -> Advice:
-    source = sampled.width(sampled.stream.names)
-    paying = [group for group in groups if len(group) * source > read(group, sampled)]
+def _make_advice(groups: Sequence[Group], sampled: SampledStream, jobs: Sequence[str]) -> Advice:
+    source = sampled.measure_width(sampled.stream.names)
+    paying = [group for group in groups if len(group) * source > compute_bytes_read(group, sampled)]
     paying.sort(key=len, reverse=True)
-    found = [_shared(group, sampled) for group in paying]
+    streams = [_describe_group(group, sampled) for group in paying]
     sharing = {one.id for group in paying for one in group}
-    alone = tuple(job for job in jobs if job not in sharing)
-    of_source = (len(found) + len(alone)) * source
-    by_jobs = [each.bytes.times(len(each.jobs)) for each in found]
+    unshared = tuple(job for job in jobs if job not in sharing)
+    read_of_source = (len(streams) + len(unshared)) * source
+    read_by_jobs = [each.bytes.scale(len(each.jobs)) for each in streams]
     return Advice(
         sampled.stream.name,
-        tuple(found),
-        alone,
+        tuple(streams),
+        unshared,
         source,
         len(jobs) * source,
-        total_of([Estimate(of_source, of_source, of_source), *by_jobs]),
-        total_of([each.bytes for each in found]),
+        sum_estimates([Estimate(read_of_source, read_of_source, read_of_source), *read_by_jobs]),
+        sum_estimates([each.bytes for each in streams]),
     )
 
 
-def _shared(group: Group, sampled: Sampled) -> Shared:
-    content = shared(group, sampled)
-    return Shared(
-        disjunction(one.where for one in members(group, sampled)),
+def _describe_group(group: Group, sampled: SampledStream) -> AdvisedStream:
+    content = unite_group(group, sampled)
+    return AdvisedStream(
+        disjunction(one.where for one in find_members(group, sampled)),
         tuple(name for name in sampled.stream.names if name in content.columns),
         tuple(one.id for one in group),
-        sampled.rate_of(content.count),
-        sampled.width(content.columns),
+        sampled.estimate_rate(content.count),
+        sampled.measure_width(content.columns),
     )
+
+
+def split_groups(groups: Sequence[Group], sampled: SampledStream) -> list[Group]:
+    """Split groups of jobs in two as long as that saves reading.
+
+    A query that registers by itself never pays for reading the source once more, though together
+    with others it would. Here each group decides as a whole.
+    """
+    ahead, kept = list(groups), []
+    while ahead:
+        group = ahead.pop()
+        halves = halve_group(group) if len(group) > 1 else ()
+        cost = sum(compute_bytes_read(half, sampled) for half in halves)
+        if halves and cost < compute_bytes_read(group, sampled):
+            ahead += halves
+        else:
+            kept.append(group)
+    return kept
+
+
+def halve_group(group: Group) -> tuple[Group, Group]:
+    """Divide jobs into two groups, around two that have little in common.
+
+    The others join the group to which they add fewer rows; of equals, the one with fewer rows.
+    """
+    first = max(group, key=lambda one: one.count)
+    second = max(group, key=lambda one: (one is not first, count_bits(one.rows & ~first.rows)))
+    halves: tuple[Group, Group] = [first], [second]
+    rows = np.array([first.rows, second.rows])
+    for one in group:
+        if one is first or one is second:
+            continue
+        sizes = np.bitwise_count(rows).sum(axis=1)
+        more = np.bitwise_count(rows | one.rows).sum(axis=1) - sizes
+        chosen = int(np.lexsort((sizes, more))[0])
+        halves[chosen].append(one)
+        rows[chosen] |= one.rows
+    return halves
+
+
+def compute_bytes_read(group: Group, sampled: SampledStream) -> float:
+    """Return the bytes for each row of the source that a group reads and writes.
+
+    One job reads the source and writes the stream, and all read that; one job needs no stream.
+    """
+    source = sampled.measure_width(sampled.stream.names)
+    if len(group) == 1:
+        return source
+    return source + (1 + len(group)) * compute_row_bytes(unite_group(group, sampled), sampled)
+
+
+def unite_group(group: Group, sampled: SampledStream) -> Content:
+    """Return what the shared stream of a group carries."""
+    return unite_contents([make_content(one) for one in group], sampled)
+
+
+def compute_row_bytes(content: Content, sampled: SampledStream) -> float:
+    """Return the bytes of a content for each row of the source."""
+    return content.count / sampled.size * sampled.measure_width(content.columns)

@@ -1,8 +1,7 @@
-"""What a stream carries on a link: the rows and columns that whoever is served by it needs.
+"""What a stream carries on a link: the rows and columns that the queries served by it need.
 
-A content is the union of the contents of its consumers. So a stream is widened by one more
-consumer, narrowed by one less, and the filter that restores a consumer's own content stands where
-it branches off.
+A content is the union of the contents of its consumers. One more consumer widens a stream, one less
+narrows it, and the filter that restores a consumer's own content stands where it branches off.
 """
 
 from __future__ import annotations
@@ -10,45 +9,89 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
-from headgate.errors import ExpansionTooLarge
-from headgate.implication.implies import implied
-from headgate.implication.pair import Declared
+from headgate.errors import ExpansionTooLarge, UsageError
+from headgate.implication.implies import decide_implication
+from headgate.implication.pair import Constraints
 from headgate.implication.relax import relax
-from headgate.predicate import Predicate, columns, disjunction
+from headgate.predicate import Column, Predicate, collect_columns, disjunction
 from headgate.predicate.answer import Answer
+from headgate.queries import Query
 from headgate.schema import Stream
-from headgate.sharing.sampled import Bits, Sampled, count, union
-from headgate.sharing.subscription import Subscription
+from headgate.sharing.sampled_stream import Bits, SampledStream, count_bits, unite_bits
 
-Method = Literal["exact", "hsr", "hcr"]
-KEPT = 200_000  # implications
+IMPLICATION_CACHE_SIZE = 200_000
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Subscription:
+    """A filter, the peer that wants its rows, and these among the sample. Equal only to itself."""
+
+    query: Query
+    target: str
+    rows: Bits
+    count: int
+    outputs: frozenset[str]
+    attributes: frozenset[str]
+
+    @property
+    def id(self) -> str:
+        return self.query.id
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The attributes that answer the query where the stream has other rows, too."""
+        return self.outputs | self.attributes
+
+    @property
+    def where(self) -> Predicate:
+        return self.query.where
+
+
+def subscribe(query: Query, target: str, sampled: SampledStream) -> Subscription:
+    """Return what a query wants of a stream.
+
+    Raises UsageError for a join or an aggregate: only a filter decides on each row separately.
+    """
+    if query.kind != "filter":
+        raise UsageError(
+            f"query `{query.id}` is not a filter ({query.kind}); only filters can share streams"
+        )
+    rows = sampled.find_rows(query.where)
+    stream = sampled.stream
+    names = [o.expression.name for o in query.outputs if isinstance(o.expression, Column)]
+    outputs = frozenset(stream[name].name for name in names or stream.names)
+    used = frozenset(stream[column.name].name for column in collect_columns(query.where))
+    return Subscription(query, target, rows, count_bits(rows), outputs, used)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Content:
-    """The sample rows, columns, and what the filter that makes them reads.
+    """Sample rows and columns, and the attributes that the filter which makes them reads.
 
-    `whole` is the subscription that alone wants all of these rows, where there is one: who has the
-    same whole needs no filter. `relaxed` is the condition, where it is more than what is wanted.
+    `widest` is the one subscription that wants all of these rows, if there is one: two contents
+    with the same widest subscription need no filter between them. `relaxed_condition` is set where
+    the stream carries more than its consumers want.
     """
 
     rows: Bits
     count: int
     columns: frozenset[str]
     attributes: frozenset[str]
-    whole: Subscription | None
-    relaxed: Predicate | None = None
+    widest: Subscription | None
+    relaxed_condition: Predicate | None = None
 
     def is_same(self, other: Content) -> bool:
-        """Have both the same rows for certain?"""
+        """Return whether both certainly have the same rows."""
         return self is other or (
-            self.whole is not None and self.whole is other.whole and self.relaxed is other.relaxed
+            self.widest is not None
+            and self.widest is other.widest
+            and self.relaxed_condition is other.relaxed_condition
         )
 
 
-def content_of(subscription: Subscription) -> Content:
+def make_content(subscription: Subscription) -> Content:
+    """Return just the rows and columns that a subscription wants."""
     return Content(
         subscription.rows,
         subscription.count,
@@ -58,134 +101,139 @@ def content_of(subscription: Subscription) -> Content:
     )
 
 
-def everything(sampled: Sampled) -> Content:
-    """All rows and columns of a stream."""
+def make_full_content(sampled: SampledStream) -> Content:
+    """Return all rows and columns of a stream."""
     names = frozenset(sampled.stream.names)
-    return Content(sampled.everything, sampled.size, names, frozenset(), None)
+    return Content(sampled.all_rows, sampled.size, names, frozenset(), None)
 
 
-def bytes_of(content: Content, sampled: Sampled) -> float:
-    """A second."""
-    return sampled.rate * content.count / sampled.size * sampled.width(content.columns)
+def compute_byte_rate(content: Content, sampled: SampledStream) -> float:
+    """Return the bytes per second of a content."""
+    return sampled.rate * content.count / sampled.size * sampled.measure_width(content.columns)
 
 
-def united(parts: Sequence[Content], sampled: Sampled) -> Content:
-    """The least content that serves all of these consumers."""
+def unite_contents(parts: Sequence[Content], sampled: SampledStream) -> Content:
+    """Return the least content that serves all of these consumers."""
     if len(parts) == 1:
         return parts[0]
-    rows = union([part.rows for part in parts], sampled.words)
-    size = count(rows)
-    wholes = _wholes(parts, size, sampled.stream) or (None,)
-    shaped = [_shaped(parts, rows, size, whole, None) for whole in wholes]
-    return min(shaped, key=lambda content: sampled.width(content.columns))
+    rows = unite_bits([part.rows for part in parts], sampled.word_count)
+    size = count_bits(rows)
+    widest = _find_widest(parts, size, sampled.stream) or (None,)
+    contents = [_build_content(parts, rows, size, one, None) for one in widest]
+    return min(contents, key=lambda content: sampled.measure_width(content.columns))
 
 
-def relaxed(parts: Sequence[Content], before: Content, new: Content, sampled: Sampled) -> Content:
-    """The same by HCR: few boxes, that hold what there was before and a new part, and maybe more.
+def relax_content(
+    parts: Sequence[Content], before: Content, new: Content, sampled: SampledStream
+) -> Content:
+    """Return a content by HCR: few boxes that hold the content before, a new part, and maybe more.
 
     A condition of too many boxes is not relaxed.
     """
     if len(parts) == 1:
         return new
-    condition = _relaxed(condition_of(new), condition_of(before), sampled.stream)
-    return _as_one_of((new, before), parts, condition, sampled)
+    condition = _relax_condition(get_condition(new), get_condition(before), sampled.stream)
+    return _reuse_rows((new, before), parts, condition, sampled)
 
 
-def narrowed(parts: Sequence[Content], before: Content, sampled: Sampled) -> Content:
-    """By HCR for fewer consumers than before: relaxed anew, where that lies inside what it was.
+def narrow_content(parts: Sequence[Content], before: Content, sampled: SampledStream) -> Content:
+    """Return the content by HCR for fewer consumers than before.
 
-    Else the condition stays, so that no link ever carries more because a query left.
+    It is relaxed again where the result lies inside the condition before. Else that condition
+    stays, so that no link ever carries more because a query left.
     """
-    condition, old = condition_of(parts[0]), condition_of(before)
+    condition, old = get_condition(parts[0]), get_condition(before)
     for part in parts[1:]:
-        condition = _relaxed(condition_of(part), condition, sampled.stream)
+        condition = _relax_condition(get_condition(part), condition, sampled.stream)
     if condition is old or is_inside(condition, old, sampled.stream):
-        return _as_one_of(parts, parts, condition, sampled)
-    return _shaped(parts, before.rows, before.count, None, old)
+        return _reuse_rows(parts, parts, condition, sampled)
+    return _build_content(parts, before.rows, before.count, None, old)
 
 
-def _as_one_of(
-    known: Sequence[Content], parts: Sequence[Content], condition: Predicate, sampled: Sampled
+def _reuse_rows(
+    known: Sequence[Content], parts: Sequence[Content], condition: Predicate, sampled: SampledStream
 ) -> Content:
-    """With the rows of one that has the same condition, where there is one."""
+    """Build a content with the rows of one that has the same condition, if there is one."""
     for one in known:
-        if condition is condition_of(one):
-            return _shaped(parts, one.rows, one.count, one.whole, one.relaxed)
-    rows = sampled.rows_of(condition)
-    return _shaped(parts, rows, count(rows), None, condition)
+        if condition is get_condition(one):
+            return _build_content(parts, one.rows, one.count, one.widest, one.relaxed_condition)
+    rows = sampled.find_rows(condition)
+    return _build_content(parts, rows, count_bits(rows), None, condition)
 
 
 def is_inside(narrow: Predicate, wide: Predicate, stream: Stream) -> bool:
-    """Does HCR find one condition inside the other?"""
+    """Return whether HCR finds one condition inside the other."""
     try:
         return relax(narrow, wide, stream, method="hcr").covered is Answer.YES
     except ExpansionTooLarge:
         return False
 
 
-def _relaxed(wanted: Predicate, condition: Predicate, stream: Stream) -> Predicate:
+def _relax_condition(wanted: Predicate, condition: Predicate, stream: Stream) -> Predicate:
     if wanted is condition:
         return condition
     try:
-        found = relax(wanted, condition, stream, method="hcr")
+        relaxation = relax(wanted, condition, stream, method="hcr")
     except ExpansionTooLarge:
         return disjunction((condition, wanted))
-    return condition if found.covered is Answer.YES else found.predicate
+    return condition if relaxation.covered is Answer.YES else relaxation.predicate
 
 
-def condition_of(content: Content) -> Predicate:
-    """The condition of a content that has one: that of a subscription, or a relaxed one."""
-    if content.relaxed is not None:
-        return content.relaxed
-    assert content.whole is not None
-    return content.whole.where
+def get_condition(content: Content) -> Predicate:
+    """Return the condition of a content: the relaxed one, or that of its widest subscription."""
+    if content.relaxed_condition is not None:
+        return content.relaxed_condition
+    assert content.widest is not None
+    return content.widest.where
 
 
-def implied_by(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
-    """Is every row of one certainly a row of the other? The sample is asked first."""
+def is_implied_by(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
+    """Return whether every row of one is certainly a row of the other; try the sample first."""
     if narrow is wide:
         return True
     if (narrow.rows & ~wide.rows).any():
         return False
-    return _implied(narrow, wide, stream)
+    return _is_proven_implied(narrow, wide, stream)
 
 
-@lru_cache(maxsize=KEPT)
-def _implied(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
+@lru_cache(maxsize=IMPLICATION_CACHE_SIZE)
+def _is_proven_implied(narrow: Subscription, wide: Subscription, stream: Stream) -> bool:
     p, q = narrow.where, wide.where
-    return p == q or implied(p, q, Declared.of(stream, (p, q))).answer is Answer.YES
+    return p == q or decide_implication(p, q, Constraints.of(stream, (p, q))).answer is Answer.YES
 
 
-def _wholes(parts: Sequence[Content], size: int, stream: Stream) -> list[Subscription]:
-    """Those that want all rows that any of them wants; several only where they want the same."""
-    wholes = [part.whole for part in parts if part.relaxed is None]
-    known = list({whole.id: whole for whole in wholes if whole is not None}.values())
-    if len(wholes) < len(parts) or None in wholes:
+def _find_widest(parts: Sequence[Content], size: int, stream: Stream) -> list[Subscription]:
+    """Return the subscriptions that want all rows that any wants; they all want the same rows."""
+    widest = [part.widest for part in parts if part.relaxed_condition is None]
+    known = list({one.id: one for one in widest if one is not None}.values())
+    if len(widest) < len(parts) or None in widest:
         return []
     return [
         wide
         for wide in known
-        if wide.count == size and all(implied_by(narrow, wide, stream) for narrow in known)
+        if wide.count == size and all(is_implied_by(narrow, wide, stream) for narrow in known)
     ]
 
 
-def _shaped(
+def _build_content(
     parts: Sequence[Content],
     rows: Bits,
     size: int,
-    whole: Subscription | None,
+    widest: Subscription | None,
     condition: Predicate | None,
 ) -> Content:
-    """With the columns that consumers put out, and those that their filters read."""
+    """Build a content with the columns that consumers put out, and those that filters read."""
     names: set[str] = set()
     attributes: set[str] = set()
     for part in parts:
+        # A part that has all rows of the stream goes on unfiltered: only then what its filter reads
+        # need not be carried.
         names |= part.columns
         attributes |= part.attributes
-        if whole is None or part.whole is not whole or part.relaxed is not condition:
+        if widest is None or part.widest is not widest or part.relaxed_condition is not condition:
             names |= part.attributes
-    if whole is not None and condition is None:
-        attributes = set(whole.attributes)
+    if widest is not None and condition is None:
+        attributes = set(widest.attributes)
     if condition is not None:
-        attributes = {column.name for column in columns(condition)}
-    return Content(rows, size, frozenset(names), frozenset(attributes), whole, condition)
+        attributes = {column.name for column in collect_columns(condition)}
+    return Content(rows, size, frozenset(names), frozenset(attributes), widest, condition)

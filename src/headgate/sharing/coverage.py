@@ -1,8 +1,8 @@
-"""Does a stream already carry all rows of a query? By the method that relaxes streams.
+"""Whether a stream already carries all rows of a query, by the method that widens streams.
 
-The sample says no at once for nearly all streams: a row of it that the query wants and the stream
-lacks is a proof. What it does not rule out is proven by implication, and of what the stream serves
-only those conditions are asked that can meet the query's at all.
+The sample says no at once for nearly all streams: a sample row that the query wants and the stream
+lacks is a proof. What it does not rule out must be proven by implication, and only against those
+queries of the stream whose hulls overlap that of the new one.
 """
 
 from __future__ import annotations
@@ -12,50 +12,50 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.implies import implied
-from headgate.implication.pair import Declared
+from headgate.implication.implies import decide_implication
+from headgate.implication.pair import Constraints
 from headgate.implication.relax import relax
-from headgate.predicate import Box, Predicate, disjunction, dnf
+from headgate.predicate import Box, Predicate, disjunction, to_dnf
 from headgate.predicate.answer import Answer
 from headgate.schema import Interval, Ordinal, Stream
-from headgate.sharing.content import Method, implied_by, is_inside
-from headgate.sharing.subscription import Subscription
+from headgate.sharing.content import Subscription, is_implied_by, is_inside
+from headgate.sharing.decisions import Method
 from headgate.sharing.tree import Hop
 
-LETTERS = 6  # of a text that its place in a hull is made of
-MOST_BOXES = 1_000
-MOST_PROBED = 64
+HULL_LETTERS = 6  # first letters of a text that make its number in a hull
+MAX_HULL_BOXES = 1_000
+MAX_PROBED_QUERIES = 64
 
 Hull = dict[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """For one stream, by one method."""
+    """Proofs for one stream, by one method."""
 
     stream: Stream
     method: Method
     hulls: dict[Subscription, Hull]
 
     def covers(self, hop: Hop, wanted: Subscription) -> bool:
-        """Are all rows of the query certainly rows of the hop? Its columns are another question."""
+        """Return whether all rows of the query are certainly rows of the hop, columns aside."""
         content = hop.content
         if hop.parent is None:
             return True
         if (wanted.rows & ~content.rows).any():
             return False
-        if content.relaxed is not None:
-            return is_inside(wanted.where, content.relaxed, self.stream)
-        if content.whole is not None:
-            return implied_by(wanted, content.whole, self.stream)
-        return self._by_union(wanted, hop.served.values())
+        if content.relaxed_condition is not None:
+            return is_inside(wanted.where, content.relaxed_condition, self.stream)
+        if content.widest is not None:
+            return is_implied_by(wanted, content.widest, self.stream)
+        return self._is_covered_by_union(wanted, hop.served.values())
 
-    def _by_union(self, wanted: Subscription, served: Iterable[Subscription]) -> bool:
-        """First by one of them alone, then by several together."""
-        mine = self.hull(wanted)
-        near = [one for one in served if _meets(mine, self.hull(one))]
-        alone = [one for one in near if one.count >= wanted.count][:MOST_PROBED]
-        if any(implied_by(wanted, one, self.stream) for one in alone):
+    def _is_covered_by_union(self, wanted: Subscription, served: Iterable[Subscription]) -> bool:
+        """Try each query separately first, then all that overlap together."""
+        mine = self.get_hull(wanted)
+        near = [one for one in served if _overlap(mine, self.get_hull(one))]
+        large = [one for one in near if one.count >= wanted.count][:MAX_PROBED_QUERIES]
+        if any(is_implied_by(wanted, one, self.stream) for one in large):
             return True
         if len(near) < 2:
             return False
@@ -65,44 +65,44 @@ class Coverage:
                 relaxation = relax(wanted.where, condition, self.stream, method="hsr")
                 return relaxation.covered is Answer.YES
             both = wanted.where, condition
-            return implied(*both, Declared.of(self.stream, both)).answer is Answer.YES
+            return decide_implication(*both, Constraints.of(self.stream, both)).answer is Answer.YES
         except ExpansionTooLarge:
             return False
 
-    def hull(self, wanted: Subscription) -> Hull:
-        """A range of each attribute that holds all its rows, a little too large at most."""
+    def get_hull(self, wanted: Subscription) -> Hull:
+        """Return a range of each attribute that holds all rows, a little too large at most."""
         if wanted not in self.hulls:
-            self.hulls[wanted] = hull(wanted.where)
+            self.hulls[wanted] = compute_hull(wanted.where)
         return self.hulls[wanted]
 
 
-def hull(where: Predicate) -> Hull:
-    """By attribute, for what can be said of the condition's boxes."""
+def compute_hull(where: Predicate) -> Hull:
+    """Return the hull of a condition's boxes; empty where they are too many."""
     try:
-        boxes = [conjunct.box for conjunct in dnf(where, MOST_BOXES)]
+        boxes = [conjunct.box for conjunct in to_dnf(where, MAX_HULL_BOXES)]
     except ExpansionTooLarge:
         return {}
-    found: Hull = {}
-    named = set.intersection(*({c.name for c in box.sides} for box in boxes)) if boxes else set()
-    for name in named:
-        ranges = [_range(box, name) for box in boxes]
-        found[name] = min(low for low, _ in ranges), max(high for _, high in ranges)
-    return found
+    hull: Hull = {}
+    names = set.intersection(*({c.name for c in box.sides} for box in boxes)) if boxes else set()
+    for name in names:
+        ranges = [_get_range(box, name) for box in boxes]
+        hull[name] = min(low for low, _ in ranges), max(high for _, high in ranges)
+    return hull
 
 
-def _range(box: Box, name: str) -> tuple[float, float]:
+def _get_range(box: Box, name: str) -> tuple[float, float]:
     side = next(side for column, side in box.sides.items() if column.name == name)
     if not isinstance(side, Interval):
         return -math.inf, math.inf
-    low = -math.inf if side.low is None else _place(side.low)
-    high = math.inf if side.high is None else _place(side.high)
+    low = -math.inf if side.low is None else _to_number(side.low)
+    high = math.inf if side.high is None else _to_number(side.high)
     return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
 
 
-def _place(ordinal: Ordinal) -> float:
-    """A number that is no greater for a lower ordinal; of a text, by its first letters."""
+def _to_number(ordinal: Ordinal) -> float:
+    """Return a number that is no greater for a lower ordinal; of a text, by its first letters."""
     if isinstance(ordinal, str):
-        start = [*map(ord, ordinal[:LETTERS]), *[0] * LETTERS][:LETTERS]
+        start = [*map(ord, ordinal[:HULL_LETTERS]), *[0] * HULL_LETTERS][:HULL_LETTERS]
         number = 0.0
         for letter in start:
             number = number * 0x200000 + letter
@@ -110,7 +110,7 @@ def _place(ordinal: Ordinal) -> float:
     return float(ordinal)
 
 
-def _meets(one: Hull, other: Hull) -> bool:
+def _overlap(one: Hull, other: Hull) -> bool:
     return all(
         low <= other[name][1] and other[name][0] <= high
         for name, (low, high) in one.items()

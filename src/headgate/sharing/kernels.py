@@ -1,4 +1,4 @@
-"""Over all hops at once: the sample rows that a query adds, and what that costs from the root on.
+"""The growth of all hops of a tree at once: what a new query would add to each of them.
 
 A parent has a lower number than its children, so one pass from the root is enough.
 """
@@ -7,6 +7,7 @@ import numpy as np
 
 from headgate.jit import kernel
 
+# Masks of the parallel bit count: "Hacker's Delight", figure 5-2, for 64 bits.
 ODD = np.uint64(0x5555555555555555)
 PAIRS = np.uint64(0x3333333333333333)
 FOURS = np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -14,34 +15,46 @@ BYTES = np.uint64(0x0101010101010101)
 
 
 @kernel
-def ones(word):
+def count_ones(word):
+    """Count the bits that are set: in pairs, in fours, in bytes, then all bytes together."""
     word -= (word >> np.uint64(1)) & ODD
     word = (word & PAIRS) + ((word >> np.uint64(2)) & PAIRS)
     word = (word + (word >> np.uint64(4))) & FOURS
-    return np.int64((word * BYTES) >> np.uint64(56))
+    return np.int64((word * BYTES) >> np.uint64(56))  # the product adds all bytes into the highest
 
 
 @kernel
-def grown(rows, count, has, width, consumers, parent, link_cost, wanted, asked, widths, scale):
-    """`asked` says of each attribute whether the query puts it out (1), or only reads it (2)."""
+def sum_growth(
+    rows, count, column_use, width, readers, parent, link_cost, wanted, wanted_use, widths, scale
+):
+    """Return for each hop the rows and row bytes that it lacks, and the traffic and load up to it.
+
+    For each hop: `rows` (hops × words) and `count` are its sample rows, `column_use` (hops ×
+    attributes) says which attributes it carries (1) or its filter reads (2), `width` is the bytes
+    of its rows, `readers` how many read it, `parent` the number of the hop before it. Of the query:
+    `wanted` is its sample rows, `wanted_use` the attributes that it puts out (1) or reads (2).
+    `widths` is the bytes of each attribute, `scale` the rows per second of one sample row.
+    """
     hops, words = rows.shape
-    lacks = np.zeros(hops, np.int64)
-    wider = np.zeros(hops)
+    missing_rows = np.zeros(hops, np.int64)
+    missing_bytes = np.zeros(hops)
     traffic = np.zeros(hops)
     load = np.zeros(hops)
     size = np.int64(0)
     for word in range(words):
-        size += ones(wanted[word])
-    for hop in range(1, hops):
+        size += count_ones(wanted[word])
+    for hop in range(1, hops):  # the root has all rows and columns
         for word in range(words):
-            lacks[hop] += ones(wanted[word] & ~rows[hop, word])
-        both = count[hop] + lacks[hop]
-        breaks, filters = lacks[hop] > 0, both > size
-        for place in range(len(asked)):
-            reads = asked[place] == 1 or (filters and asked[place] == 2)
-            if (reads and has[hop, place] != 1) or (breaks and has[hop, place] == 2):
-                wider[hop] += widths[place]
-        more = scale * (both * (width[hop] + wider[hop]) - count[hop] * width[hop])
+            missing_rows[hop] += count_ones(wanted[word] & ~rows[hop, word])
+        both = count[hop] + missing_rows[hop]
+        # With more rows, the hop's consumers need a filter; with other rows, so does the query.
+        breaks, filters = missing_rows[hop] > 0, both > size
+        for place in range(len(wanted_use)):
+            reads = wanted_use[place] == 1 or (filters and wanted_use[place] == 2)
+            use = column_use[hop, place]
+            if (reads and use != 1) or (breaks and use == 2):
+                missing_bytes[hop] += widths[place]
+        more = scale * (both * (width[hop] + missing_bytes[hop]) - count[hop] * width[hop])
         traffic[hop] = traffic[parent[hop]] + link_cost[hop] * more
-        load[hop] = load[parent[hop]] + scale * lacks[hop] * consumers[hop]
-    return lacks, wider, traffic, load
+        load[hop] = load[parent[hop]] + scale * missing_rows[hop] * readers[hop]
+    return missing_rows, missing_bytes, traffic, load

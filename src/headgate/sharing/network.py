@@ -1,4 +1,4 @@
-"""A network of peers: super-peers process and forward, thin peers deliver streams and want results.
+"""A network of peers: super-peers filter and forward, thin peers deliver streams or want results.
 
 "Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 1.
 """
@@ -15,16 +15,46 @@ from headgate.errors import NetworkError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A peer; `application` names the Spark application that its work is done by."""
+    """A peer of a network.
+
+    Parameters
+    ----------
+    name
+        Its name, unique in the network.
+    is_thin
+        Whether it only delivers streams and receives results, over one link to its super-peer.
+    application
+        The Spark application that does its work.
+
+    Examples
+    --------
+    >>> Node("P0", is_thin=True)
+    Node(name='P0', is_thin=True, application='')
+    """
 
     name: str
-    thin: bool = False
+    is_thin: bool = False
     application: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A way in both directions: what a byte costs on it, and how many a second it can take."""
+    """A connection of two peers, used in both directions.
+
+    Parameters
+    ----------
+    ends
+        The names of the two peers.
+    cost
+        What a byte costs on it.
+    bandwidth
+        The bytes per second that it can take, in both directions together.
+
+    Examples
+    --------
+    >>> print(Link(("SP0", "SP1"), bandwidth=4_000))
+    SP0–SP1
+    """
 
     ends: tuple[str, str]
     cost: float = 1.0
@@ -38,8 +68,27 @@ class Link:
 class Network:
     """Peers by name, and the links between them.
 
-    Thin peers forward nothing, so each has one link, to its super-peer; all super-peers are
-    connected. Raises NetworkError where that is not so; `about` says of whom.
+    Super-peers filter and forward, and all of them are connected. Thin peers forward nothing, so
+    each has one link, to its super-peer.
+
+    Parameters
+    ----------
+    nodes
+        The peers by name; `Network.of` takes them as a list.
+    links
+        The links, known by their positions.
+
+    Raises
+    ------
+    NetworkError
+        A thin peer has no link or several, a peer cannot be reached, or a link is wrong; `about`
+        is the name of the peer, or the link.
+
+    Examples
+    --------
+    >>> network = Network.of([Node("SP"), Node("P", is_thin=True)], [Link(("SP", "P"))])
+    >>> network.get_host("P"), network.super_peers
+    ('SP', ('SP',))
     """
 
     nodes: Mapping[str, Node]
@@ -47,55 +96,60 @@ class Network:
 
     @staticmethod
     def of(nodes: Iterable[Node], links: Iterable[Link]) -> Network:
+        """Build a network; a name that is given twice is a NetworkError."""
         by_name: dict[str, Node] = {}
         for node in nodes:
             if node.name in by_name:
-                raise NetworkError(f"node `{node.name}` is there twice", about=node.name)
+                raise NetworkError(
+                    f"node `{node.name}` is given twice; leave one out", about=node.name
+                )
             by_name[node.name] = node
         return Network(by_name, tuple(links))
 
     def __post_init__(self) -> None:
         _check_links(self)
         for node in self.nodes.values():
-            if node.thin:
+            if node.is_thin:
                 _check_thin(self, node)
         _check_connected(self)
 
     @cached_property
     def neighbours(self) -> Mapping[str, tuple[tuple[str, int], ...]]:
-        """Who can be reached from each node, and over the link of which number."""
-        found: dict[str, list[tuple[str, int]]] = {name: [] for name in self.nodes}
+        """For each node its neighbours, each with the number of the link to it."""
+        neighbours: dict[str, list[tuple[str, int]]] = {name: [] for name in self.nodes}
         for number, link in enumerate(self.links):
             one, other = link.ends
-            found[one].append((other, number))
-            found[other].append((one, number))
-        return {name: tuple(ways) for name, ways in found.items()}
+            neighbours[one].append((other, number))
+            neighbours[other].append((one, number))
+        return {name: tuple(links) for name, links in neighbours.items()}
 
     @cached_property
     def super_peers(self) -> tuple[str, ...]:
-        return tuple(name for name, node in self.nodes.items() if not node.thin)
+        """The names of all peers that filter and forward."""
+        return tuple(name for name, node in self.nodes.items() if not node.is_thin)
 
-    def node(self, name: str) -> Node:
-        found = self.nodes.get(name)
-        if found is None:
+    def get_node(self, name: str) -> Node:
+        """Return the node of that name; raises NetworkError if there is none."""
+        node = self.nodes.get(name)
+        if node is None:
             hint = did_you_mean(name, self.nodes)
             raise NetworkError(f"no node `{name}`; {hint}", about=name)
-        return found
+        return node
 
-    def host(self, name: str) -> str:
-        """The super-peer of a thin peer; a super-peer is its own."""
-        return self.neighbours[name][0][0] if self.node(name).thin else name
+    def get_host(self, name: str) -> str:
+        """Return the super-peer of a thin peer; a super-peer is its own."""
+        return self.neighbours[name][0][0] if self.get_node(name).is_thin else name
 
-    def last_link(self, name: str) -> int | None:
-        """The number of the link between a thin peer and its super-peer."""
-        return self.neighbours[name][0][1] if self.node(name).thin else None
+    def get_last_link(self, name: str) -> int | None:
+        """Return the number of the link between a thin peer and its super-peer, else None."""
+        return self.neighbours[name][0][1] if self.get_node(name).is_thin else None
 
 
 def _check_links(network: Network) -> None:
     known: set[frozenset[str]] = set()
     for link in network.links:
         for end in link.ends:
-            network.node(end)
+            network.get_node(end)
         if link.ends[0] == link.ends[1]:
             message = f"a link leads from `{link.ends[0]}` to itself; it joins two peers"
             raise NetworkError(message, about=link)
@@ -103,9 +157,11 @@ def _check_links(network: Network) -> None:
             raise NetworkError(f"there are two links {link}; give one", about=link)
         known.add(frozenset(link.ends))
         if not (math.isfinite(link.cost) and link.cost >= 0):
-            raise NetworkError(f"the cost of link {link} is {link.cost}; from 0 on", about=link)
+            raise NetworkError(
+                f"the cost of link {link} is {link.cost}; give 0 or more", about=link
+            )
         if not link.bandwidth > 0:
-            message = f"the bandwidth of link {link} is {link.bandwidth}; it is above 0"
+            message = f"the bandwidth of link {link} is {link.bandwidth}; give more than 0"
             raise NetworkError(message, about=link)
 
 
@@ -121,7 +177,7 @@ def _check_thin(network: Network, node: Node) -> None:
             "link, to its super-peer",
             about=node.name,
         )
-    if network.nodes[ways[0][0]].thin:
+    if network.nodes[ways[0][0]].is_thin:
         raise NetworkError(
             f"thin peer `{node.name}` is linked with thin peer `{ways[0][0]}`; it needs a "
             "super-peer",
@@ -131,7 +187,7 @@ def _check_thin(network: Network, node: Node) -> None:
 
 def _check_connected(network: Network) -> None:
     if not network.super_peers:
-        raise NetworkError("the network has no super-peer", about=None)
+        raise NetworkError("the network has no super-peer; give at least one", about=None)
     first = network.super_peers[0]
     reached, ahead = {first}, [first]
     while ahead:

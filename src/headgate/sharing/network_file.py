@@ -1,12 +1,12 @@
-"""A network in a TOML file: its peers and links, the streams, and the queries as they come and go.
+"""A network in a TOML file: peers and links, streams, and queries that come and go.
 
-`docs/sharing.md` has the meaning of each key.
+`docs/how-to/share-streams.md` has the meaning of each key.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -16,92 +16,88 @@ import pyarrow as pa
 
 from headgate.errors import EventError, NetworkError, PipelineError, did_you_mean
 from headgate.schema import Schema, Stream
-from headgate.sharing.content import Method
-from headgate.sharing.improve import improved
+from headgate.sharing.decisions import DEFAULT_LOAD_COST, Method, Strategy
 from headgate.sharing.network import Link, Network, Node
-from headgate.sharing.planner import LOAD, Planner, Published, Strategy
-from headgate.sharing.query_tables import Arrival, Change, Departure, known_queries, read_changes
-from headgate.sharing.rearrange import rearranged
-from headgate.sharing.sample_file import read_sample
-from headgate.sharing.sampled import Sampled
-from headgate.sharing.statistics import draw_sample
+from headgate.sharing.network_queries import Change, read_changes, read_declared_queries
+from headgate.sharing.routes import route_sources
+from headgate.sharing.sampled_stream import PublishedStream, SampledStream
+from headgate.sharing.samples import draw_sample, read_sample
 from headgate.toml_file import Table, read_toml
 
-__all__ = ["Arrival", "Change", "Departure", "Described", "read_network"]
-
-PAGE = "docs/sharing.md"
+PAGE = "docs/how-to/share-streams.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """What a network file says; `changes` are the queries that come and go, in their order."""
+class NetworkFile:
+    """What a network file says; `plan_network` plans it.
+
+    Attributes
+    ----------
+    path
+        The file.
+    network
+        Its peers and links.
+    published
+        The streams, with the peers that deliver them.
+    changes
+        Arrivals and departures of queries, in order.
+    strategy, method, load_cost, rearrange, improve
+        How to plan, as in `Planner` and `plan_network`.
+    """
 
     path: Path
     network: Network
-    published: tuple[Published, ...]
+    published: tuple[PublishedStream, ...]
     changes: tuple[Change, ...]
     strategy: Strategy
     method: Method
-    load: float
+    load_cost: float
     rearrange: bool
     improve: int
 
-    def planner(
-        self,
-        strategy: Strategy | None = None,
-        method: Method | None = None,
-        progress: Callable[[int], None] = lambda _: None,
-        *,
-        rearrange: bool = False,
-        improve: int = 0,
-    ) -> Planner:
-        """What has come of it all, by the strategy and method of the file unless told otherwise.
 
-        With `rearrange`, here or in the file, those that are there in the end are planned anew;
-        with `improve` they choose anew, up to so many times. Raises NetworkError where something
-        has no room.
-        """
-        planner = Planner(
-            self.network,
-            self.published,
-            strategy=strategy or self.strategy,
-            method=method or self.method,
-            load=self.load,
-        )
-        for change in self.changes:
-            progress(1)
-            if isinstance(change, Departure):
-                planner.leave(change.id)
-                continue
-            try:
-                planner.register(change.query, change.target)
-            except NetworkError as error:
-                message = f"{self.path}:{change.line}: {error}"
-                raise NetworkError(message, about=error.about) from None
-        if rearrange or self.rearrange:
-            planner = rearranged(planner)
-        return improved(planner, improve or self.improve, progress)
+def read_network(path: str | Path) -> NetworkFile:
+    """Read a network file; docs/how-to/share-streams.md explains its keys.
 
+    Parameters
+    ----------
+    path
+        A TOML file. Paths in it are relative to its directory.
 
-def read_network(path: str | Path) -> Described:
-    """What a file describes; paths in it start from where the file is.
+    Returns
+    -------
+    NetworkFile
+        What the file says. Nothing is planned yet.
 
-    Every mistake in it is a PipelineError with its line.
+    Raises
+    ------
+    PipelineError
+        The file has a mistake; the message begins with its line.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> file = hg.sharing.read_network("examples/sky/network.toml")
+    >>> file.network.super_peers[:2], [change.query.id for change in file.changes]
+    (('SP0', 'SP1'), ['vela', 'vela_junior', 'vela_north'])
     """
+    # Keys are taken one by one; `end` refuses those that nobody took.
     file = read_toml(Path(path), PAGE)
     strategy = file.choice("strategy", get_args(Strategy), "widen")
     method = file.choice("method", get_args(Method), "exact")
-    load = file.number("load", LOAD)
+    load = file.number("load", DEFAULT_LOAD_COST)
     if not (math.isfinite(load) and load >= 0):
-        raise file.error("load", f"`load` is {load}", "what a row costs that is read, from 0 on")
+        raise file.error(
+            "load", f"`load` is {load}", "give what a row that is read costs, 0 or more"
+        )
     rearrange = file.flag("rearrange")
     improve = file.whole("improve", 0, least=0)
-    queries = known_queries(file)
-    network = _network(file)
-    published = _published(file, network, queries.schema)
+    queries = read_declared_queries(file)
+    network = _read_peers(file)
+    published = _read_streams(file, network, queries.schema)
     changes = read_changes(file, network, queries, {one.sampled.stream.name for one in published})
     file.end()
-    return Described(
+    return NetworkFile(
         Path(path),
         network,
         published,
@@ -114,13 +110,13 @@ def read_network(path: str | Path) -> Described:
     )
 
 
-def _network(file: Table) -> Network:
+def _read_peers(file: Table) -> Network:
     table = file.table("nodes", required=True)
     peers = {"super": table.texts("super"), "thin": table.texts("thin")}
     table.end()
-    applications = _applications(file.table("applications"), [*peers["super"], *peers["thin"]])
+    applications = _read_applications(file.table("applications"), [*peers["super"], *peers["thin"]])
     tables = file.elements("links")
-    links = [_link(each) for each in tables]
+    links = [_read_link(each) for each in tables]
     try:
         return Network.of(
             [
@@ -131,17 +127,17 @@ def _network(file: Table) -> Network:
             links,
         )
     except NetworkError as error:
-        raise _located(error, file, peers, tables, links) from None
+        raise _locate_error(error, file, peers, tables, links) from None
 
 
-def _located(
+def _locate_error(
     error: NetworkError,
     file: Table,
     peers: Mapping[str, Sequence[str]],
     tables: Sequence[Table],
     links: Sequence[Link],
 ) -> PipelineError:
-    """The error at the line of the link or peer that it is about."""
+    """Return the error with the line of the link or peer that it is about."""
     named = [(name, (kind, at)) for kind, names in peers.items() for at, name in enumerate(names)]
     written = [place for name, place in named if name == error.about]
     joining = [
@@ -156,32 +152,34 @@ def _located(
     return file.table("nodes").at(written[-1] if written else (), error)
 
 
-def _link(table: Table) -> Link:
+def _read_link(table: Table) -> Link:
     ends = table.texts("ends")
     if len(ends) != 2:
-        hint = 'a link joins two, as in ends = ["SP0", "SP1"]'
-        raise table.error("ends", f"`ends` names {len(ends):,}", hint)
-    found = Link((ends[0], ends[1]), table.number("cost", 1.0), table.number("bandwidth", math.inf))
+        hint = 'name two peers, as in ends = ["SP0", "SP1"]'
+        raise table.error("ends", f"`ends` has {len(ends):,} names", hint)
+    link = Link((ends[0], ends[1]), table.number("cost", 1.0), table.number("bandwidth", math.inf))
     table.end()
-    return found
+    return link
 
 
-def _applications(table: Table, nodes: Sequence[str]) -> dict[str, str]:
-    """The application of each peer that has one."""
-    found: dict[str, str] = {}
+def _read_applications(table: Table, nodes: Sequence[str]) -> dict[str, str]:
+    """Return the application of each peer that has one."""
+    application_of: dict[str, str] = {}
     for application in table.keys:
         for number, name in enumerate(table.texts(application)):
             place = application, number
             if name not in nodes:
                 raise table.error(place, f"no node `{name}`", did_you_mean(name, nodes))
-            if name in found:
-                message = f"`{name}` is in applications `{found[name]}` and `{application}`"
+            if name in application_of:
+                message = (
+                    f"`{name}` is in applications `{application_of[name]}` and `{application}`"
+                )
                 raise table.error(place, message, "leave one of them out")
-            found[name] = application
-    return found
+            application_of[name] = application
+    return application_of
 
 
-def _published(file: Table, network: Network, schema: Schema) -> tuple[Published, ...]:
+def _read_streams(file: Table, network: Network, schema: Schema) -> tuple[PublishedStream, ...]:
     tables = file.table("streams", required=True).tables()
     if not tables:
         raise file.error("streams", "[streams] has no stream", "name one, as in [streams.orders]")
@@ -189,16 +187,16 @@ def _published(file: Table, network: Network, schema: Schema) -> tuple[Published
         if one.lower() == other.lower():
             hint = "the case of a name does not matter, so leave one of them out"
             raise tables[other].error((), f"[streams.{one}] and [streams.{other}]", hint)
-    found = tuple(_stream(name, table, network, schema) for name, table in tables.items())
+    streams = tuple(_read_stream(name, table, network, schema) for name, table in tables.items())
     try:
-        Planner(network, found)
+        route_sources(network, streams)
     except NetworkError as error:
         (table,) = (tables[name] for name in tables if name.lower() == str(error.about).lower())
         raise table.at(("rate",), error) from None
-    return found
+    return streams
 
 
-def _stream(name: str, table: Table, network: Network, schema: Schema) -> Published:
+def _read_stream(name: str, table: Table, network: Network, schema: Schema) -> PublishedStream:
     stream = schema.get(name)
     if stream is None:
         hint = did_you_mean(name, schema.names)
@@ -209,16 +207,18 @@ def _stream(name: str, table: Table, network: Network, schema: Schema) -> Publis
     rate = table.number("rate")
     row_bytes = table.number("row_bytes") if "row_bytes" in table else None
     if row_bytes is not None and not (math.isfinite(row_bytes) and row_bytes > 0):
-        raise table.error("row_bytes", f"`row_bytes` is {row_bytes}", "bytes of a row, above 0")
-    sample = _sample(stream, table)
+        raise table.error(
+            "row_bytes", f"`row_bytes` is {row_bytes}", "give the bytes of a row, more than 0"
+        )
+    sample = _read_stream_sample(stream, table)
     table.end()
     try:
-        return Published(Sampled(stream, rate, sample, row_bytes), peer)
+        return PublishedStream(SampledStream(stream, rate, sample, row_bytes), peer)
     except NetworkError as error:
         raise table.at(("rate",), error) from None
 
 
-def _sample(stream: Stream, table: Table) -> pa.Table:
+def _read_stream_sample(stream: Stream, table: Table) -> pa.Table:
     if ("sample" in table) == ("statistics" in table):
         message = f"stream {stream.name} needs either a `sample` of its rows or `statistics`"
         raise table.error("sample" if "sample" in table else (), message, "give one of the two")

@@ -1,9 +1,9 @@
-"""The least that a small set of queries can cost in a network, whatever their order and their ways.
+"""The least that a small set of queries can cost in a network, whatever their order and routes.
 
-What flows is a tree of hops, and what a hop costs is decided by the set of queries that it serves.
-So the best ways on from a node are found for each node and each set of queries, smaller sets first,
-much as in "The Steiner problem in graphs" (Dreyfus and Wagner), whose links cost the same for every
-set: the content of a set goes on whole over a link, or it is divided among several consumers.
+What flows is a tree of hops, and the cost of a hop depends only on the set of queries that it
+serves. So the cheapest continuation is computed for each node and each set of queries, smaller sets
+first, much as in "The Steiner problem in graphs" (Dreyfus and Wagner), where a link costs the same
+for every set: the content of a set goes on whole over a link, or is divided among consumers.
 """
 
 from __future__ import annotations
@@ -17,101 +17,111 @@ import numpy.typing as npt
 
 from headgate.errors import UsageError
 from headgate.queries import Query
-from headgate.sharing.content import bytes_of, content_of, everything, united
+from headgate.sharing.content import (
+    Subscription,
+    compute_byte_rate,
+    make_content,
+    make_full_content,
+    subscribe,
+    unite_contents,
+)
+from headgate.sharing.decisions import DEFAULT_LOAD_COST
 from headgate.sharing.network import Network
-from headgate.sharing.planner import LOAD, Published
-from headgate.sharing.subscription import Subscription, subscribed
+from headgate.sharing.sampled_stream import PublishedStream
 
-MOST = 8  # queries of one stream: time grows with the fourth power of 2 to their number
+MAX_OPTIMUM_QUERIES = 8  # of one stream; n queries take time in proportion to 16 to the n
 
 Costs = npt.NDArray[np.float64]  # by super-peer
 
 
-def optimum(
+def compute_optimum(
     network: Network,
-    streams: Sequence[Published],
+    streams: Sequence[PublishedStream],
     queries: Sequence[tuple[Query, str]],
     *,
-    load: float = LOAD,
+    load: float = DEFAULT_LOAD_COST,
 ) -> float:
-    """Traffic plus load by its weight, as a planner counts them, of the best plan that there is.
+    """Return the total cost, as a planner counts it, of the best plan that there is.
 
-    Guarantee: no planner reaches less, by any strategy or method. Bandwidths are taken as endless.
-    Raises UsageError for more than eight queries of one stream.
+    No planner costs less, by any strategy or method. Bandwidths are ignored. Raises UsageError for
+    more than eight queries of one stream.
     """
-    found = 0.0
+    total = 0.0
     for one in streams:
         sampled = one.sampled
         name = sampled.stream.name
-        mine = [pair for pair in queries if pair[0].stream.lower() == name.lower()]
-        if len(mine) > MOST:
+        mine = [pair for pair in queries if pair[0].stream_name.lower() == name.lower()]
+        if len(mine) > MAX_OPTIMUM_QUERIES:
             raise UsageError(
-                f"{len(mine):,} queries on stream {name}; the optimum is found for up to {MOST}"
+                f"{len(mine):,} queries on stream {name}; "
+                f"the optimum is total for up to {MAX_OPTIMUM_QUERIES}"
             )
-        wanted = [subscribed(query, target, sampled) for query, target in mine]
-        fixed = [(one.peer, bytes_of(everything(sampled), sampled))]
-        fixed += [(each.target, bytes_of(content_of(each), sampled)) for each in wanted]
-        found += sum(_last(network, peer) * amount for peer, amount in fixed)
-        found += _Sets(network, one, wanted, load).least()
-    return found
+        wanted = [subscribe(query, target, sampled) for query, target in mine]
+        fixed = [(one.peer, compute_byte_rate(make_full_content(sampled), sampled))]
+        fixed += [(each.target, compute_byte_rate(make_content(each), sampled)) for each in wanted]
+        total += sum(_get_last_link_cost(network, peer) * amount for peer, amount in fixed)
+        total += _SetCosts(network, one, wanted, load).compute_least()
+    return total
 
 
-def _last(network: Network, peer: str) -> float:
-    number = network.last_link(peer)
+def _get_last_link_cost(network: Network, peer: str) -> float:
+    number = network.get_last_link(peer)
     return 0.0 if number is None else network.links[number].cost
 
 
 @dataclass(frozen=True)
-class _Sets:
-    """Queries by number; a set of them is a number whose bits they are."""
+class _SetCosts:
+    """Costs of sets of queries; a set is a number whose bits are the queries' positions."""
 
     network: Network
-    published: Published
+    published: PublishedStream
     wanted: Sequence[Subscription]
     load: float
 
-    def least(self) -> float:
-        """All consumers of the source read all of its rows."""
-        entry = self.network.super_peers.index(self.network.host(self.published.peer))
-        ways: dict[int, Costs] = {}
+    def compute_least(self) -> float:
+        """Return the least cost of all queries; each consumer of the source reads all its rows."""
+        entry = self.network.super_peers.index(self.network.get_host(self.published.peer))
+        costs_by_set: dict[int, Costs] = {}
         for members in range(1, 1 << len(self.wanted)):
-            ways[members] = self._ways(members, ways)
+            costs_by_set[members] = self._price_set(members, costs_by_set)
         whole = (1 << len(self.wanted)) - 1
         read = self.load * self.published.sampled.rate
-        return float(self._divided(whole, ways, read)[entry])
+        return float(self._divide(whole, costs_by_set, read)[entry])
 
-    def _ways(self, members: int, ways: dict[int, Costs]) -> Costs:
-        """From each node where it is made: what a set costs as one consumer of something there."""
+    def _price_set(self, members: int, costs_by_set: dict[int, Costs]) -> Costs:
+        """Return what a set costs as one consumer, by the node where it is filtered out."""
         sampled = self.published.sampled
-        content = united([content_of(self.wanted[i]) for i in _bits(members)], sampled)
+        content = unite_contents([make_content(self.wanted[i]) for i in _bits(members)], sampled)
         read = self.load * sampled.rate * content.count / sampled.size
-        arrived = self._divided(members, ways, read)
+        arrived = self._divide(members, costs_by_set, read)
         here = np.full(len(arrived), np.inf)
         if members.bit_count() == 1:
-            host = self.network.host(self.wanted[_bits(members)[0]].target)
+            host = self.network.get_host(self.wanted[_bits(members)[0]].target)
             here[self.network.super_peers.index(host)] = 0.0
-        amount = bytes_of(content, sampled)
-        return self._over_links(here, arrived, amount, read)
+        amount = compute_byte_rate(content, sampled)
+        return self._extend_over_links(here, arrived, amount, read)
 
-    def _divided(self, members: int, ways: dict[int, Costs], read: float) -> Costs:
-        """At each node where these have arrived: the best division among consumers.
+    def _divide(self, members: int, costs_by_set: dict[int, Costs], read: float) -> Costs:
+        """Return the cost of the best division among consumers, by the node where a set arrived.
 
-        Each of them reads all of it.
+        Each consumer reads all of it.
         """
         best: dict[int, Costs] = {0: np.zeros(len(self.network.super_peers))}
         for part in _subsets(members):
             first = part & -part
             best[part] = np.full(len(self.network.super_peers), np.inf)
             for block in _subsets(part):
-                if block & first and block in ways:
-                    np.minimum(best[part], best[part ^ block] + ways[block] + read, out=best[part])
+                if block & first and block in costs_by_set:
+                    np.minimum(
+                        best[part], best[part ^ block] + costs_by_set[block] + read, out=best[part]
+                    )
         return best[members]
 
-    def _over_links(self, here: Costs, arrived: Costs, amount: float, read: float) -> Costs:
-        """Dijkstra's algorithm, from wherever the set ends as a whole.
+    def _extend_over_links(self, here: Costs, arrived: Costs, amount: float, read: float) -> Costs:
+        """Run Dijkstra's algorithm from wherever the set ends as a whole.
 
-        `here` is its cost where it is a delivery, `arrived` what follows where a hop has brought it
-        and it is divided; a node between two hops reads it once.
+        `here` is its cost where it is a delivery, `arrived` the cost where a hop has brought it and
+        it is divided; a node between two hops reads it once.
         """
         network = self.network
         numbers = {name: number for number, name in enumerate(network.super_peers)}
@@ -141,7 +151,7 @@ def _bits(members: int) -> list[int]:
 
 
 def _subsets(members: int) -> Iterator[int]:
-    """All but the empty one, a part before the whole.
+    """Yield all subsets but the empty one, a part before the whole.
 
     >>> list(_subsets(0b101))
     [1, 4, 5]

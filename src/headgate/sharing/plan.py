@@ -1,6 +1,6 @@
-"""A plan: what flows over which link, where it is filtered, and what each peer is given.
+"""A plan: what flows over which link, where it is filtered, and what each peer gets.
 
-It is what a planner has come to, as plain values: to be shown, drawn, compared and run.
+It is the result of a planner as plain values: to be shown, drawn, compared and run.
 """
 
 from __future__ import annotations
@@ -12,25 +12,24 @@ from functools import cached_property
 from headgate.predicate import Predicate, disjunction
 from headgate.queries import Query
 from headgate.schema import Stream
-from headgate.sharing.alternatives import Decision
-from headgate.sharing.content import content_of, implied_by
+from headgate.sharing.content import Subscription, is_implied_by, make_content
+from headgate.sharing.decisions import Decision
 from headgate.sharing.network import Network
 from headgate.sharing.planner import Planner
-from headgate.sharing.sampled import Estimate, Sampled, total_of
-from headgate.sharing.subscription import Subscription
-from headgate.sharing.tree import Hop, Tree
+from headgate.sharing.sampled_stream import Estimate, SampledStream, sum_estimates
+from headgate.sharing.tree import Hop, StreamTree
 
-COMPARED = 64  # conditions among which those that imply others are looked for
+MAX_COMPARED_CONDITIONS = 64  # beyond these, only equal conditions are recognised
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What goes over one link: rows for which `where` is TRUE, all of them where it is None.
+    """What goes over one link: the rows for which `where` is TRUE, or all where it is None.
 
-    It is filtered at `start` out of what the flow `parent` brings there; out of the source itself
-    where that is None. `where` is the OR of the conditions of `members`, or more, if relaxed by
-    HCR; `serves` are all queries that get rows by it. It is not `filtered` where all rows that come
-    to its start go on: then what its condition reads may not even have come.
+    It is filtered at `start` out of what the flow `parent` brings there, or out of the source where
+    that is None. `where` is the OR of the conditions of `members`, or more if relaxed by HCR;
+    `serves` are all queries that get rows by it. Where all rows that come to its start go on,
+    `is_filtered` is false: the attributes of the condition may not even have been carried there.
     """
 
     number: int
@@ -45,19 +44,19 @@ class Flow:
     serves: tuple[str, ...]
     rows: Estimate
     row_bytes: float
-    filtered: bool
+    is_filtered: bool
 
     @property
     def bytes(self) -> Estimate:
-        """A second."""
-        return self.rows.times(self.row_bytes)
+        """Bytes per second."""
+        return self.rows.scale(self.row_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """The rows of a query, filtered at a super-peer out of a flow, and sent to the target.
 
-    `flow` is None where that is the source itself. It is not `filtered` where all rows are its own.
+    `flow` is None for the source itself. `is_filtered` is false where all rows are the query's.
     """
 
     query: Query
@@ -68,16 +67,17 @@ class Delivery:
     link: int | None
     rows: Estimate
     row_bytes: float
-    filtered: bool
+    is_filtered: bool
 
     @property
     def bytes(self) -> Estimate:
-        return self.rows.times(self.row_bytes)
+        """Bytes per second."""
+        return self.rows.scale(self.row_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A stream as it enters: the peer that delivers it, its super-peer, and the link between."""
+    """A stream where it enters: the peer that delivers it, its super-peer, and the link between."""
 
     stream: Stream
     peer: str
@@ -89,7 +89,31 @@ class Origin:
 
 @dataclass(frozen=True)
 class Plan:
-    """Flows have the numbers of their places; a parent comes before its children."""
+    """What flows over each link of a network, and what each query gets.
+
+    Attributes
+    ----------
+    network
+        The peers and links.
+    origins
+        By stream: where it enters.
+    flows
+        What goes over one link each, numbered by position; a parent comes before its children.
+    deliveries
+        The results that peers get, in the order of registration.
+    decisions
+        How each query got its rows when it was registered, and what else it could have got.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> file = hg.sharing.read_network("examples/sky/network.toml")
+    >>> plan = hg.sharing.make_plan(hg.sharing.plan_network(file))
+    >>> [(flow.start, flow.end, flow.members) for flow in plan.flows][:1]
+    [('SP4', 'SP5', ('vela', 'vela_north'))]
+    >>> round(plan.cost)
+    53819
+    """
 
     network: Network
     origins: Mapping[str, Origin]
@@ -99,26 +123,26 @@ class Plan:
 
     @cached_property
     def traffic(self) -> tuple[Estimate, ...]:
-        """Bytes a second on each link; the ends are those of all flows, added up."""
-        found: list[list[Estimate]] = [[] for _ in self.network.links]
+        """Bytes per second on each link; the ends of the estimates are added up."""
+        by_link: list[list[Estimate]] = [[] for _ in self.network.links]
         every: tuple[Flow | Delivery, ...] = (*self.flows, *self.deliveries)
         for one in every:
             if one.link is not None:
-                found[one.link].append(one.bytes)
+                by_link[one.link].append(one.bytes)
         for origin in self.origins.values():
             if origin.link is not None:
                 whole = origin.rate * origin.row_bytes
-                found[origin.link].append(Estimate(whole, whole, whole))
-        return tuple(map(total_of, found))
+                by_link[origin.link].append(Estimate(whole, whole, whole))
+        return tuple(map(sum_estimates, by_link))
 
     @property
     def cost(self) -> float:
-        """Of the traffic on all links: bytes a second times what a byte costs there."""
+        """Bytes per second times what a byte costs, over all links."""
         links = self.network.links
         return sum(one.value * link.cost for one, link in zip(self.traffic, links, strict=True))
 
     def consumers(self, flow: int | None, stream: str) -> tuple[list[Flow], list[Delivery]]:
-        """Who takes rows from the end of a flow, or from the source of a stream."""
+        """Return the flows and deliveries that take rows from a flow, or from a source for None."""
         return (
             [one for one in self._children[flow, stream] if isinstance(one, Flow)],
             [one for one in self._children[flow, stream] if isinstance(one, Delivery)],
@@ -126,19 +150,38 @@ class Plan:
 
     @cached_property
     def _children(self) -> Mapping[tuple[int | None, str], Sequence[Flow | Delivery]]:
-        found: dict[tuple[int | None, str], list[Flow | Delivery]] = {
+        children: dict[tuple[int | None, str], list[Flow | Delivery]] = {
             (flow.number, flow.stream): [] for flow in self.flows
         }
-        found |= {(None, name): [] for name in self.origins}
+        children |= {(None, name): [] for name in self.origins}
         for flow in self.flows:
-            found[flow.parent, flow.stream].append(flow)
+            children[flow.parent, flow.stream].append(flow)
         for delivery in self.deliveries:
-            found[delivery.flow, delivery.stream].append(delivery)
-        return found
+            children[delivery.flow, delivery.stream].append(delivery)
+        return children
 
 
-def plan_of(planner: Planner) -> Plan:
-    """What a planner has come to so far."""
+def make_plan(planner: Planner) -> Plan:
+    """Return the plan of all queries that are registered with a planner.
+
+    Parameters
+    ----------
+    planner
+        The planner; it stays as it is, and later registrations do not change the plan.
+
+    Returns
+    -------
+    Plan
+        The plan as plain values.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> file = hg.sharing.read_network("examples/sky/network.toml")
+    >>> plan = hg.sharing.make_plan(hg.sharing.plan_network(file))
+    >>> [(delivery.query.id, delivery.target) for delivery in plan.deliveries]
+    [('vela', 'P1'), ('vela_junior', 'P2'), ('vela_north', 'P3')]
+    """
     flows: list[Flow] = []
     deliveries: list[Delivery] = []
     origins = {}
@@ -148,19 +191,22 @@ def plan_of(planner: Planner) -> Plan:
             tree.sampled.stream,
             published.peer,
             tree.root.end,
-            planner.network.last_link(published.peer),
+            planner.network.get_last_link(published.peer),
             tree.sampled.rate,
-            tree.sampled.width(tree.sampled.stream.names),
+            tree.sampled.measure_width(tree.sampled.stream.names),
         )
+        # Parents come before children in a tree, so the flow of a parent has its number already.
         numbers: dict[Hop, int | None] = {tree.root: None}
         for hop in tree:
             if hop.parent is not None:
                 before = numbers[hop.parent]
                 numbers[hop] = len(flows)
                 flows.append(
-                    _flow(hop, len(flows), None if before is None else flows[before], tree)
+                    _make_flow(hop, len(flows), None if before is None else flows[before], tree)
                 )
-            deliveries += [_delivery(one, hop, numbers[hop], planner) for one in hop.deliveries]
+            deliveries += [
+                _make_delivery(one, hop, numbers[hop], planner) for one in hop.deliveries
+            ]
     order = {query: place for place, query in enumerate(planner.registered)}
     deliveries.sort(key=lambda one: order[one.query.id])
     return Plan(
@@ -172,13 +218,13 @@ def plan_of(planner: Planner) -> Plan:
     )
 
 
-def _flow(hop: Hop, number: int, parent: Flow | None, tree: Tree) -> Flow:
+def _make_flow(hop: Hop, number: int, parent: Flow | None, tree: StreamTree) -> Flow:
     assert hop.parent is not None
     assert hop.link is not None
     sampled, content = tree.sampled, hop.content
-    is_all = content.count == sampled.size and content.whole is None and not content.attributes
-    wide = members(list(hop.served.values()), sampled)
-    where = content.relaxed or disjunction(one.where for one in wide)
+    is_all = content.count == sampled.size and content.widest is None and not content.attributes
+    wide = find_members(list(hop.served.values()), sampled)
+    where = content.relaxed_condition or disjunction(one.where for one in wide)
     goes_on = content.is_same(hop.parent.content) or (parent is not None and where == parent.where)
     return Flow(
         number,
@@ -191,34 +237,34 @@ def _flow(hop: Hop, number: int, parent: Flow | None, tree: Tree) -> Flow:
         tuple(name for name in sampled.stream.names if name in content.columns),
         tuple(one.id for one in wide),
         tuple(hop.served),
-        Estimate(*[sampled.rate] * 3) if is_all else sampled.rate_of(content.count),
-        sampled.width(content.columns),
+        Estimate(*[sampled.rate] * 3) if is_all else sampled.estimate_rate(content.count),
+        sampled.measure_width(content.columns),
         not is_all and not goes_on,
     )
 
 
-def members(served: list[Subscription], sampled: Sampled) -> list[Subscription]:
-    """Those that no other one implies: of equal ones the first."""
-    if len(served) > COMPARED:
+def find_members(served: list[Subscription], sampled: SampledStream) -> list[Subscription]:
+    """Return the subscriptions that no other one implies; of equal ones the first."""
+    if len(served) > MAX_COMPARED_CONDITIONS:
         return list({one.where: one for one in reversed(served)}.values())[::-1]
-    found: list[Subscription] = []
+    members: list[Subscription] = []
     for one in served:
-        if not any(implied_by(one, other, sampled.stream) for other in found):
-            found = [other for other in found if not implied_by(other, one, sampled.stream)]
-            found.append(one)
-    return found
+        if not any(is_implied_by(one, other, sampled.stream) for other in members):
+            members = [other for other in members if not is_implied_by(other, one, sampled.stream)]
+            members.append(one)
+    return members
 
 
-def _delivery(wanted: Subscription, hop: Hop, flow: int | None, planner: Planner) -> Delivery:
-    sampled = planner.tree_of(wanted.query.stream).sampled
+def _make_delivery(wanted: Subscription, hop: Hop, flow: int | None, planner: Planner) -> Delivery:
+    sampled = planner.get_tree(wanted.query.stream_name).sampled
     return Delivery(
         wanted.query,
         sampled.stream.name,
         hop.end,
         wanted.target,
         flow,
-        planner.network.last_link(wanted.target),
-        sampled.rate_of(wanted.count),
-        sampled.width(content_of(wanted).columns),
-        not content_of(wanted).is_same(hop.content),
+        planner.network.get_last_link(wanted.target),
+        sampled.estimate_rate(wanted.count),
+        sampled.measure_width(make_content(wanted).columns),
+        not make_content(wanted).is_same(hop.content),
     )

@@ -1,110 +1,132 @@
-"""Queries arrive and leave one by one; each gets its rows in the way that costs least.
+"""Queries register and unregister one by one; each gets its rows by the cheapest alternative.
 
 "Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 1: share a
 stream that holds the query already, widen one that does not, or begin a new one at the source. The
 paper leaves costs and search to the system; ours are those of `Alternative`, and every stream is
-looked at.
+considered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 
 from headgate.errors import NetworkError, UsageError, did_you_mean
 from headgate.queries import Query
-from headgate.sharing.alternatives import Candidate, Decision
 from headgate.sharing.content import (
     Content,
-    Method,
-    bytes_of,
-    content_of,
-    everything,
-    narrowed,
-    united,
+    Subscription,
+    compute_byte_rate,
+    make_content,
+    narrow_content,
+    subscribe,
+    unite_contents,
 )
 from headgate.sharing.coverage import Coverage
+from headgate.sharing.decisions import DEFAULT_LOAD_COST, Decision, Method, Strategy
 from headgate.sharing.network import Network
-from headgate.sharing.routes import Routes
-from headgate.sharing.sampled import Sampled
-from headgate.sharing.search import Search, Strategy
-from headgate.sharing.subscription import Subscription, subscribed
-from headgate.sharing.tree import Hop, Tree
-
-__all__ = ["LOAD", "Planner", "Published", "Strategy", "costs"]
-
-LOAD = 0.01  # what a row that a filter reads costs, where a byte on a link costs 1
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A stream, and the peer that delivers it."""
-
-    sampled: Sampled
-    peer: str
+from headgate.sharing.routes import route_sources
+from headgate.sharing.sampled_stream import PublishedStream, SampledStream
+from headgate.sharing.search import AlternativeSearch, Candidate
+from headgate.sharing.tree import Hop, StreamTree
 
 
 class Planner:
-    """A network with the streams that flow through it.
+    """A network with the streams that flow through it, and the queries that they serve.
 
-    Guarantee: every registered query gets exactly its rows, whatever the strategy. `ship` brings
-    the whole stream to each query's super-peer, `filter` filters at the source for each query
-    alone, `share` also taps streams that hold the query, `widen` also widens them.
+    Every registered query gets exactly its rows, whatever the strategy. `make_plan` returns the
+    plan as plain values.
+
+    Parameters
+    ----------
+    network
+        The peers and links.
+    streams
+        The streams that peers deliver.
+    strategy
+        `"ship"` brings the whole stream to each query's super-peer; `"filter"` filters at the
+        source for each query separately; `"share"` also taps streams that hold the query's rows;
+        `"widen"` also widens streams until they do.
+    method
+        How streams are widened: `"exact"`, or `"hsr"` or `"hcr"` of the paper.
+    load_cost
+        What a row costs that a filter reads, where a byte on a link of cost 1 costs 1.
+
+    Attributes
+    ----------
+    decisions
+        By query id: the alternative that was chosen, and the others.
+    registered
+        By query id, in the order of registration: what is wanted, and where it is delivered.
+
+    Raises
+    ------
+    NetworkError
+        The link of a peer has too little bandwidth for the stream that it delivers.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from headgate.sharing import Link, Network, Node, Planner, PublishedStream, SampledStream
+    >>> from headgate.schema import Schema
+    >>> from headgate.sql import Script
+    >>> script = Script(Schema(()))
+    >>> (stream,) = script.read("CREATE STREAM s (a INT)")
+    >>> (query,) = script.read("CREATE QUERY q AS SELECT * FROM s WHERE a > 1")
+    >>> network = Network.of([Node("A"), Node("B")], [Link(("A", "B"))])
+    >>> sampled = SampledStream(stream, rate=10.0, table=pa.table({"a": [0, 1, 2, 3]}))
+    >>> planner = Planner(network, [PublishedStream(sampled, peer="A")])
+    >>> print(planner.register(query, target="B").chosen)
+    a new stream, filtered at A, by A → B
     """
 
     def __init__(
         self,
         network: Network,
-        streams: Sequence[Published],
+        streams: Sequence[PublishedStream],
         *,
         strategy: Strategy = "widen",
         method: Method = "exact",
-        load: float = LOAD,
+        load_cost: float = DEFAULT_LOAD_COST,
     ) -> None:
         self.network = network
-        self.strategy, self.method, self.load_cost = strategy, method, load
-        self.routes = Routes(network)
+        self.strategy, self.method, self.load_cost = strategy, method, load_cost
+        self.routes = route_sources(network, streams)
         self.published = {one.sampled.stream.name: one for one in streams}
-        self.trees = {name: self._planted(one) for name, one in self.published.items()}
+        self.trees = {name: self._plant_tree(one) for name, one in self.published.items()}
         self.registered: dict[str, tuple[Subscription, Hop]] = {}
         self.decisions: dict[str, Decision] = {}
         self._coverages = {
             name: Coverage(one.sampled.stream, method, {}) for name, one in self.published.items()
         }
-        for one in streams:
-            whole = bytes_of(everything(one.sampled), one.sampled)
-            link = network.last_link(one.peer)
-            if link is not None and not self.routes.has_room(link, whole):
-                name = one.sampled.stream.name
-                said = f"stream {name} is {whole:,.0f} bytes/s, for which link"
-                raise NetworkError(f"{said} {network.links[link]} has no room", about=name)
-            self._use(link, whole)
 
-    def twin(self) -> Planner:
-        """A planner that has come to the same, and goes on by itself."""
-        found = copy(self)
-        found.routes = self.routes.twin()
-        found.trees = {name: tree.twin() for name, tree in self.trees.items()}
-        found.decisions = {**self.decisions}
-        found.registered = {
+    def copy(self) -> Planner:
+        """Return a planner of the same queries that changes independently."""
+        copied = copy(self)
+        copied.routes = self.routes.copy()
+        copied.trees = {name: tree.copy() for name, tree in self.trees.items()}
+        copied.decisions = {**self.decisions}
+        copied.registered = {
             wanted.id: (wanted, hop)
-            for tree in found.trees.values()
+            for tree in copied.trees.values()
             for hop in tree
             for wanted in hop.deliveries
         }
-        found.registered = {name: found.registered[name] for name in self.registered}
-        return found
+        copied.registered = {name: copied.registered[name] for name in self.registered}
+        return copied
 
     def register(self, query: Query, target: str) -> Decision:
-        """A query whose rows a peer wants; raises NetworkError where no way has room for them."""
+        """Find the cheapest way to bring the rows of a query to a peer, and use it.
+
+        Raises NetworkError where no route has enough bandwidth, UsageError where the id is taken.
+        """
         if query.id in self.registered:
-            raise UsageError(f"query `{query.id}` is registered already")
-        tree = self.tree_of(query.stream)
-        self.network.node(target)
-        wanted = subscribed(query, target, tree.sampled)
-        search = self._search(tree, wanted)
-        candidates = search.candidates()
+            raise UsageError(f"query `{query.id}` is registered already; unregister it first")
+        tree = self.get_tree(query.stream_name)
+        self.network.get_node(target)
+        wanted = subscribe(query, target, tree.sampled)
+        search = self._make_search(tree, wanted)
+        candidates = search.find_candidates()
         chosen = next((one for one in candidates if not one.alternative.refused), None)
         if chosen is None:
             said = (
@@ -123,40 +145,41 @@ class Planner:
         self.decisions[query.id] = decision
         return decision
 
-    def leave(self, query_id: str) -> None:
-        """A query goes; streams that were there for it narrow or end."""
+    def unregister(self, query_id: str) -> None:
+        """Remove a query; streams that were there for it become narrower, or end."""
         if query_id not in self.registered:
             hint = did_you_mean(query_id, self.registered)
             raise UsageError(f"query `{query_id}` is not registered; {hint}")
         wanted, hop = self.registered.pop(query_id)
         del self.decisions[query_id]
-        tree = self.tree_of(wanted.query.stream)
+        tree = self.get_tree(wanted.query.stream_name)
         hop.deliveries.remove(wanted)
-        tree.change(hop)
-        last = self.network.last_link(wanted.target)
-        self._use(last, -bytes_of(content_of(wanted), tree.sampled))
-        for each in list(hop.upward):
+        tree.update_hop(hop)
+        last = self.network.get_last_link(wanted.target)
+        self._add_traffic(last, -compute_byte_rate(make_content(wanted), tree.sampled))
+        # From the delivery up to the source: a hop that serves nobody ends, others narrow.
+        for each in list(hop.path_to_root):
             del each.served[query_id]
             if not each.served:
-                self._use(each.link, -bytes_of(each.content, tree.sampled))
-                tree.end(each)
+                self._add_traffic(each.link, -compute_byte_rate(each.content, tree.sampled))
+                tree.remove_hop(each)
             elif self.strategy != "ship":
-                self._change(tree, each, self._narrowed(each, tree.sampled))
+                self._change_content(tree, each, self._narrow_hop(each, tree.sampled))
 
-    def _planted(self, one: Published) -> Tree:
-        entry = self.network.host(one.peer)
-        return Tree(one.sampled, entry, self.routes.numbers[entry])
+    def _plant_tree(self, one: PublishedStream) -> StreamTree:
+        entry = self.network.get_host(one.peer)
+        return StreamTree(one.sampled, entry, self.routes.numbers[entry])
 
-    def tree_of(self, stream: str) -> Tree:
-        """The tree of a stream, whatever the case of its name."""
-        found = {name.lower(): tree for name, tree in self.trees.items()}.get(stream.lower())
-        if found is None:
+    def get_tree(self, stream: str) -> StreamTree:
+        """Return the tree of a stream, whatever the case of its name."""
+        tree = {name.lower(): tree for name, tree in self.trees.items()}.get(stream.lower())
+        if tree is None:
             hint = did_you_mean(stream, self.trees)
             raise NetworkError(f"no peer delivers stream `{stream}`; {hint}", about=stream)
-        return found
+        return tree
 
-    def _search(self, tree: Tree, wanted: Subscription) -> Search:
-        return Search(
+    def _make_search(self, tree: StreamTree, wanted: Subscription) -> AlternativeSearch:
+        return AlternativeSearch(
             self.network,
             self.routes,
             tree,
@@ -166,42 +189,44 @@ class Planner:
             self.load_cost,
         )
 
-    def _serve(self, search: Search, chosen: Candidate) -> None:
-        """Let a query branch off at the end of a hop, and all before it carry its rows."""
+    def _serve(self, search: AlternativeSearch, chosen: Candidate) -> None:
+        """Let a query branch off at the end of a hop, and all hops before it carry its rows."""
         tree, wanted, sent = search.tree, search.wanted, search.sent
         hop = chosen.hop
-        for name, link in search.ways.route(hop.node):
+        for name, link in search.paths.route(hop.node):
             cost = self.network.links[link].cost
-            hop = tree.grow(hop, (link, cost), (name, self.routes.numbers[name]), sent)
+            hop = tree.add_hop(hop, (link, cost), (name, self.routes.numbers[name]), sent)
             hop.served[wanted.id] = wanted
-            self._use(link, bytes_of(sent, tree.sampled))
+            self._add_traffic(link, compute_byte_rate(sent, tree.sampled))
         hop.deliveries.append(wanted)
-        last = self.network.last_link(wanted.target)
-        self._use(last, bytes_of(content_of(wanted), tree.sampled))
+        last = self.network.get_last_link(wanted.target)
+        self._add_traffic(last, compute_byte_rate(make_content(wanted), tree.sampled))
         self.registered[wanted.id] = wanted, hop
-        tree.change(hop)
+        tree.update_hop(hop)
         for each, content in chosen.contents:
-            self._change(tree, each, content)
-        for each in chosen.hop.upward:
+            self._change_content(tree, each, content)
+        for each in chosen.hop.path_to_root:
             each.served[wanted.id] = wanted
 
-    def _change(self, tree: Tree, hop: Hop, content: Content) -> None:
-        more = bytes_of(content, tree.sampled) - bytes_of(hop.content, tree.sampled)
-        self._use(hop.link, more)
-        tree.change(hop, content)
+    def _change_content(self, tree: StreamTree, hop: Hop, content: Content) -> None:
+        more = compute_byte_rate(content, tree.sampled) - compute_byte_rate(
+            hop.content, tree.sampled
+        )
+        self._add_traffic(hop.link, more)
+        tree.update_hop(hop, content)
 
-    def _narrowed(self, hop: Hop, sampled: Sampled) -> Content:
+    def _narrow_hop(self, hop: Hop, sampled: SampledStream) -> Content:
         if self.method == "hcr":
-            return narrowed(hop.consumers, hop.content, sampled)
-        return united(hop.consumers, sampled)
+            return narrow_content(hop.consumers, hop.content, sampled)
+        return unite_contents(hop.consumers, sampled)
 
-    def _use(self, link: int | None, more: float) -> None:
+    def _add_traffic(self, link: int | None, more: float) -> None:
         if link is not None:
             self.routes.used[link] += more
 
 
-def costs(planner: Planner) -> tuple[float, float]:
-    """Of all that flows: bytes a second by what they cost, and rows a second that are read."""
+def compute_costs(planner: Planner) -> tuple[float, float]:
+    """Return the traffic, in bytes per second times cost, and the rows read per second."""
     links = planner.network.links
     traffic = sum(used * link.cost for used, link in zip(planner.routes.used, links, strict=True))
     read = 0.0
@@ -209,5 +234,5 @@ def costs(planner: Planner) -> tuple[float, float]:
         sampled = tree.sampled
         for hop in tree:
             rate = sampled.rate * hop.content.count / sampled.size
-            read += rate * hop.readers
+            read += rate * hop.reader_count
     return traffic, read

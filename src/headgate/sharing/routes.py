@@ -1,88 +1,113 @@
-"""The cheapest ways through a network, and the room that is left on its links."""
+"""The cheapest paths through a network, and the bandwidth that is left on its links."""
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from headgate.errors import NetworkError
 from headgate.sharing.network import Network
+from headgate.sharing.sampled_stream import PublishedStream
 
-SLACK = 1e-9  # of a bandwidth, for rounding
+BANDWIDTH_TOLERANCE = 1e-9  # of a bandwidth, for rounding
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """To one super-peer, by number: the cost of a byte and the hops from each other, and the next.
+class ShortestPaths:
+    """The cheapest paths to one super-peer, from each other one by number.
 
-    A cost is infinite where there is no way; `step` and `link` are -1 there, and at the target.
+    `costs` is the cost of a byte and `hops` the number of links. A cost is infinite where there is
+    no path; `next_node` and `next_link` are -1 there, and at the target.
     """
 
     names: Sequence[str]
     costs: npt.NDArray[np.float64]
     hops: npt.NDArray[np.int32]
-    step: npt.NDArray[np.int32]
-    link: npt.NDArray[np.int32]
+    next_node: npt.NDArray[np.int32]
+    next_link: npt.NDArray[np.int32]
 
     def route(self, start: int) -> list[tuple[str, int]]:
-        """The nodes on the way, each with the number of the link that leads to it."""
-        found = []
-        while self.step[start] >= 0:
-            found.append((self.names[self.step[start]], int(self.link[start])))
-            start = self.step[start]
-        return found
+        """Return the nodes on the path from a node, each with the link that leads to it."""
+        route = []
+        while self.next_node[start] >= 0:
+            route.append((self.names[self.next_node[start]], int(self.next_link[start])))
+            start = self.next_node[start]
+        return route
 
 
 class Routes:
-    """Ways over links that have room; `used` is bytes a second on each link."""
+    """Paths over links with bandwidth left; `used` is the bytes per second on each link."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
         self.used = [0.0] * len(network.links)
         self.numbers = {name: number for number, name in enumerate(network.super_peers)}
-        self._known: dict[str, Ways] = {}
+        self._cache: dict[str, ShortestPaths] = {}
         self._bounded = [
             number for number, link in enumerate(network.links) if math.isfinite(link.bandwidth)
         ]
 
-    def twin(self) -> Routes:
-        """The same, with a use of its own."""
-        found = copy(self)
-        found.used = [*self.used]
-        return found
+    def copy(self) -> Routes:
+        """Return the same routes, with their own record of what is used."""
+        copied = copy(self)
+        copied.used = [*self.used]
+        return copied
 
     def has_room(self, link: int, more: float) -> bool:
+        """Return whether a link can take so many more bytes per second."""
         bandwidth = self.network.links[link].bandwidth
-        return more <= 0 or self.used[link] + more <= bandwidth * (1 + SLACK)
+        return more <= 0 or self.used[link] + more <= bandwidth * (1 + BANDWIDTH_TOLERANCE)
 
-    def ways_to(self, target: str, more: float) -> Ways:
-        """The cheapest ways on which so many more bytes a second have room."""
+    def find_paths(self, target: str, more: float) -> ShortestPaths:
+        """Return the cheapest paths that can take so many more bytes per second."""
         full = {link for link in self._bounded if not self.has_room(link, more)}
         if full:
-            return self._ways(target, full)
-        if target not in self._known:
-            self._known[target] = self._ways(target, full)
-        return self._known[target]
+            return self._compute_paths(target, full)
+        if target not in self._cache:
+            self._cache[target] = self._compute_paths(target, full)
+        return self._cache[target]
 
-    def _ways(self, target: str, full: set[int]) -> Ways:
-        """Dijkstra's algorithm; of ways that cost the same, the one with fewer hops."""
+    def _compute_paths(self, target: str, full: set[int]) -> ShortestPaths:
+        """Run Dijkstra's algorithm; of paths that cost the same, take the one with fewer hops."""
         network, numbers = self.network, self.numbers
         costs = np.full(len(numbers), np.inf)
-        hops, step, link = np.full((3, len(numbers)), -1, np.int32)
+        hops, next_node, next_link = np.full((3, len(numbers)), -1, np.int32)
         ahead = [(0.0, 0, numbers[target], -1, -1)]
         while ahead:
-            cost, far, at, *came_from = heapq.heappop(ahead)
-            if costs[at] < np.inf:
+            cost, distance, node, *came_from = heapq.heappop(ahead)
+            if costs[node] < np.inf:
                 continue
-            costs[at], hops[at] = cost, far
-            step[at], link[at] = came_from
-            for name, way in network.neighbours[network.super_peers[at]]:
-                if name in numbers and way not in full and costs[numbers[name]] == np.inf:
-                    more = cost + network.links[way].cost
-                    heapq.heappush(ahead, (more, far + 1, numbers[name], at, way))
-        return Ways(network.super_peers, costs, hops, step, link)
+            costs[node], hops[node] = cost, distance
+            next_node[node], next_link[node] = came_from
+            for name, link in network.neighbours[network.super_peers[node]]:
+                if name in numbers and link not in full and costs[numbers[name]] == np.inf:
+                    farther = cost + network.links[link].cost
+                    heapq.heappush(ahead, (farther, distance + 1, numbers[name], node, link))
+        return ShortestPaths(network.super_peers, costs, hops, next_node, next_link)
+
+
+def route_sources(network: Network, streams: Iterable[PublishedStream]) -> Routes:
+    """Return the routes of a network in which peers already deliver these streams.
+
+    Raises NetworkError where the link of such a peer has too little bandwidth for them.
+    """
+    routes = Routes(network)
+    for published in streams:
+        stream, link = published.sampled.stream, network.get_last_link(published.peer)
+        if link is None:
+            continue
+        rate = published.sampled.rate * published.sampled.measure_width(stream.names)
+        if not routes.has_room(link, rate):
+            raise NetworkError(
+                f"stream {stream.name} is {rate:,.0f} bytes/s, for which link "
+                f"{network.links[link]} has no room",
+                about=stream.name,
+            )
+        routes.used[link] += rate
+    return routes

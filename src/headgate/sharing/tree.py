@@ -2,8 +2,8 @@
 
 The root is the source itself, at the super-peer where it enters. Each hop carries a content over
 one link, taken from what its parent brings; its consumers are the hops that go on from its end, and
-the queries that are delivered there. What a new query would add to every hop is worked out at once,
-over arrays.
+the queries that are delivered there. What a new query would add to every hop is computed for all
+hops at once, over arrays.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.sharing.content import Content, content_of, everything
-from headgate.sharing.sampled import Sampled
-from headgate.sharing.subscription import Subscription
+from headgate.sharing.content import Content, Subscription, make_content, make_full_content
+from headgate.sharing.sampled_stream import SampledStream
 
-FIRST = 64  # hops that there is room for at first
-CARRIED, READ = 1, 2
+INITIAL_HOPS = 64  # that arrays have room for at first
+COLUMN_CARRIED, COLUMN_READ = 1, 2
 
 
 @dataclass(eq=False, slots=True)
@@ -42,14 +41,16 @@ class Hop:
 
     @property
     def consumers(self) -> list[Content]:
-        return [*(child.content for child in self.children), *map(content_of, self.deliveries)]
+        """The contents that are taken from this one: hops that go on, then deliveries."""
+        return [*(child.content for child in self.children), *map(make_content, self.deliveries)]
 
     @property
-    def readers(self) -> int:
+    def reader_count(self) -> int:
+        """How many hops and deliveries read this one."""
         return len(self.children) + len(self.deliveries)
 
     @property
-    def upward(self) -> Iterator[Hop]:
+    def path_to_root(self) -> Iterator[Hop]:
         """This hop and those before it, without the root."""
         hop: Hop | None = self
         while hop is not None and hop.parent is not None:
@@ -57,62 +58,62 @@ class Hop:
             hop = hop.parent
 
 
-class Tree:
-    """Hops by number: a parent's is always lower. Those that ended leave gaps, but never many.
+class StreamTree:
+    """Hops by number: a parent's is always lower. Removed hops leave gaps, but never many.
 
-    Columns of `arrays` are what `growth` reads.
+    `arrays` has the same hops for the kernel.
     """
 
-    def __init__(self, sampled: Sampled, entry: str, node: int) -> None:
+    def __init__(self, sampled: SampledStream, entry: str, node: int) -> None:
         self.sampled = sampled
-        self.root = Hop(0, None, None, entry, node, everything(sampled))
+        self.root = Hop(0, None, None, entry, node, make_full_content(sampled))
         self.hops: list[Hop | None] = [self.root]
-        self.arrays = Arrays.of(FIRST, sampled)
-        self.arrays.put(self.root, 0.0, sampled)
+        self.arrays = HopArrays.allocate(INITIAL_HOPS, sampled)
+        self.arrays.add(self.root, 0.0, sampled)
         self._gaps = 0
 
     def __iter__(self) -> Iterator[Hop]:
         return (hop for hop in self.hops if hop is not None)
 
-    def twin(self) -> Tree:
-        """The same hops once more, which change on their own."""
-        found = Tree(self.sampled, self.root.end, self.root.node)
-        made: list[Hop | None] = []
+    def copy(self) -> StreamTree:
+        """Return the same hops once more, which change independently."""
+        copied = StreamTree(self.sampled, self.root.end, self.root.node)
+        hops: list[Hop | None] = []
         for hop in self.hops:
-            made.append(None if hop is None else _twin(hop, made))
-        found.hops, found.arrays, found._gaps = made, self.arrays.copied(), self._gaps
-        found.root = next(iter(found))
-        return found
+            hops.append(None if hop is None else _copy_hop(hop, hops))
+        copied.hops, copied.arrays, copied._gaps = hops, self.arrays.copy(), self._gaps
+        copied.root = next(iter(copied))
+        return copied
 
-    def grow(
-        self, parent: Hop, way: tuple[int, float], end: tuple[str, int], content: Content
+    def add_hop(
+        self, parent: Hop, link_and_cost: tuple[int, float], end: tuple[str, int], content: Content
     ) -> Hop:
-        """A hop more from the end of another: by a link of a cost, to a super-peer of a number."""
-        link, cost = way
+        """Add a hop from the end of another, over a link, to a super-peer by name and number."""
+        link, cost = link_and_cost
         hop = Hop(len(self.hops), parent, link, *end, content)
         self.hops.append(hop)
         if hop.number == self.arrays.size:
-            self.arrays = self.arrays.doubled()
+            self.arrays = self.arrays.double()
         parent.children.append(hop)
-        self.arrays.put(hop, cost, self.sampled)
-        self.arrays.consumers[parent.number] = parent.readers
+        self.arrays.add(hop, cost, self.sampled)
+        self.arrays.reader_count[parent.number] = parent.reader_count
         return hop
 
-    def change(self, hop: Hop, content: Content | None = None) -> None:
-        """A hop has other consumers, or another content."""
+    def update_hop(self, hop: Hop, content: Content | None = None) -> None:
+        """Record that a hop has other consumers, or another content."""
         if content is not None:
             hop.content = content
         self.arrays.update(hop, self.sampled)
 
-    def end(self, hop: Hop) -> None:
-        """A hop that nobody needs any more."""
+    def remove_hop(self, hop: Hop) -> None:
+        """Remove a hop that nobody needs any more."""
         assert hop.parent is not None
         hop.parent.children.remove(hop)
-        self.arrays.consumers[hop.parent.number] = hop.parent.readers
+        self.arrays.reader_count[hop.parent.number] = hop.parent.reader_count
         self.hops[hop.number] = None
         self.arrays.alive[hop.number] = False
         self._gaps += 1
-        if self._gaps > max(FIRST, len(self.hops) // 2):
+        if self._gaps > max(INITIAL_HOPS, len(self.hops) // 2):
             self._close_gaps()
 
     def _close_gaps(self) -> None:
@@ -122,43 +123,45 @@ class Tree:
         for number, hop in enumerate(self.hops):
             assert hop is not None
             hop.number = number
-        self.arrays = self.arrays.only(np.array(kept, np.int64))
+        self.arrays = self.arrays.select(np.array(kept, np.int64))
         for hop in self:
             if hop.parent is not None:
                 self.arrays.parent[hop.number] = hop.parent.number
 
 
-def _twin(hop: Hop, made: Sequence[Hop | None]) -> Hop:
-    parent = None if hop.parent is None else made[hop.parent.number]
-    found = replace(
+def _copy_hop(hop: Hop, copies: Sequence[Hop | None]) -> Hop:
+    parent = None if hop.parent is None else copies[hop.parent.number]
+    copied = replace(
         hop, parent=parent, children=[], deliveries=[*hop.deliveries], served={**hop.served}
     )
     if parent is not None:
-        parent.children.append(found)
-    return found
+        parent.children.append(copied)
+    return copied
 
 
 @dataclass(slots=True)
-class Arrays:
-    """Of each hop: its sample rows and their count, its columns, who reads it, and where it ends.
+class HopArrays:
+    """For each hop: its sample rows and their count, its columns, its readers, and where it ends.
 
-    A column is CARRIED, or READ by the filter alone: to be carried once there are more rows in it.
+    A column is COLUMN_CARRIED, or COLUMN_READ by the filter only: it must be carried as soon as the
+    hop has more rows.
     """
 
     rows: npt.NDArray[np.uint64]
     count: npt.NDArray[np.int64]
-    has: npt.NDArray[np.uint8]
+    column_use: npt.NDArray[np.uint8]
     width: npt.NDArray[np.float64]
-    consumers: npt.NDArray[np.int64]
+    reader_count: npt.NDArray[np.int64]
     parent: npt.NDArray[np.int64]
     node: npt.NDArray[np.int64]
     link_cost: npt.NDArray[np.float64]
     alive: npt.NDArray[np.bool_]
 
     @staticmethod
-    def of(size: int, sampled: Sampled) -> Arrays:
-        return Arrays(
-            np.zeros((size, sampled.words), np.uint64),
+    def allocate(size: int, sampled: SampledStream) -> HopArrays:
+        """Return arrays with room for so many hops."""
+        return HopArrays(
+            np.zeros((size, sampled.word_count), np.uint64),
             np.zeros(size, np.int64),
             np.zeros((size, len(sampled.stream.names)), np.uint8),
             np.zeros(size),
@@ -171,9 +174,11 @@ class Arrays:
 
     @property
     def size(self) -> int:
+        """How many hops there is room for."""
         return len(self.count)
 
-    def put(self, hop: Hop, cost: float, sampled: Sampled) -> None:
+    def add(self, hop: Hop, cost: float, sampled: SampledStream) -> None:
+        """Write a new hop over a link of a cost."""
         at = hop.number
         self.parent[at] = -1 if hop.parent is None else hop.parent.number
         self.node[at] = hop.node
@@ -181,25 +186,28 @@ class Arrays:
         self.alive[at] = True
         self.update(hop, sampled)
 
-    def update(self, hop: Hop, sampled: Sampled) -> None:
+    def update(self, hop: Hop, sampled: SampledStream) -> None:
+        """Write what a hop carries now, and how many read it."""
         at, content = hop.number, hop.content
         self.rows[at] = content.rows
         self.count[at] = content.count
-        self.has[at] = 0
-        self.has[at, sampled.places(content.attributes)] = READ
-        self.has[at, sampled.places(content.columns)] = CARRIED
-        self.width[at] = sampled.width(content.columns)
-        self.consumers[at] = hop.readers
+        self.column_use[at] = 0
+        self.column_use[at, sampled.get_positions(content.attributes)] = COLUMN_READ
+        self.column_use[at, sampled.get_positions(content.columns)] = COLUMN_CARRIED
+        self.width[at] = sampled.measure_width(content.columns)
+        self.reader_count[at] = hop.reader_count
 
-    def copied(self) -> Arrays:
-        return Arrays(*(a.copy() for a in self._all))
+    def copy(self) -> HopArrays:
+        """Return arrays that change independently."""
+        return HopArrays(*(a.copy() for a in self._all))
 
-    def doubled(self) -> Arrays:
-        return Arrays(*(np.concatenate((a, np.zeros_like(a))) for a in self._all))
+    def double(self) -> HopArrays:
+        """Return the same rows with room for as many again."""
+        return HopArrays(*(np.concatenate((a, np.zeros_like(a))) for a in self._all))
 
-    def only(self, kept: npt.NDArray[np.int64]) -> Arrays:
-        """These rows, and room for as many again."""
-        return Arrays(*(a[kept] for a in self._all)).doubled()
+    def select(self, kept: npt.NDArray[np.int64]) -> HopArrays:
+        """Return only these rows, with room for as many again."""
+        return HopArrays(*(a[kept] for a in self._all)).double()
 
     @property
     def _all(self) -> tuple[npt.NDArray[Any], ...]:

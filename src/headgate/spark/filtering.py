@@ -20,8 +20,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not in its stubs
 
 from headgate.errors import UsageError
-from headgate.implication.given import Condition, as_predicate
-from headgate.predicate import Predicate, columns
+from headgate.implication.given import Condition, to_predicate
+from headgate.predicate import Predicate, collect_columns
 from headgate.queries import Query, QuerySet, Source
 from headgate.schema import Attribute, Schema, Stream
 from headgate.snapshot import fingerprint, open_snapshot
@@ -71,9 +71,9 @@ def where(predicate: Condition, stream: Stream | Schema | str | None = None) -> 
         raise UsageError(f"`{predicate.id}` is no filter of rows; it is of kind {predicate.kind}")
     if isinstance(stream, str):
         stream = _read_declaration(stream)
-    known = stream.the_stream() if isinstance(stream, Schema) else stream
+    known = stream.stream() if isinstance(stream, Schema) else stream
     if isinstance(predicate, str):
-        return Where(predicate if known is None else as_predicate(predicate, known), known)
+        return Where(predicate if known is None else to_predicate(predicate, known), known)
     return Where(predicate, known or _collect_stream(predicate))
 
 
@@ -87,8 +87,8 @@ def _read_declaration(text: str) -> Schema:
 
 def _collect_stream(predicate: Predicate | Query) -> Stream:
     """Return a stream of the columns that are mentioned, as they were bound."""
-    used = columns(as_predicate(predicate, None))
-    name = predicate.stream if isinstance(predicate, Query) else QUERY_ID
+    used = collect_columns(to_predicate(predicate, None))
+    name = predicate.stream_name if isinstance(predicate, Query) else QUERY_ID
     return Stream(name, tuple(Attribute(column.name, column.type) for column in used))
 
 
@@ -103,7 +103,7 @@ class Where:
         """Return the rows of a DataFrame for which the predicate is TRUE."""
         stream = self.stream or stream_of(frame, QUERY_ID)
         query = _build_query(self.predicate, stream)
-        names = {column.name for column in columns(query.where)}
+        names = {column.name for column in collect_columns(query.where)}
         used = [attribute for attribute in stream if attribute.name in names]
         inputs = select_columns(frame, stream, used)
         place = pack_queries(QuerySet(Schema((stream,)), [query]))
@@ -117,8 +117,8 @@ def _build_query(predicate: Condition, stream: Stream) -> Query:
     """Return the predicate as a query, which is the form in which it travels."""
     if isinstance(predicate, Query):
         return replace(predicate, id=QUERY_ID, outputs=(), metadata=None)
-    bound = as_predicate(predicate, stream)
-    return Query(QUERY_ID, (Source(stream.name, stream.name),), bound)
+    bound = to_predicate(predicate, stream)
+    return Query(QUERY_ID, (Source(stream, stream.name),), bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,4 +147,4 @@ def _load_by_fingerprint(directory: str, _: str) -> Evaluator:
     from headgate.implication.evaluation import Evaluator
 
     queries = open_snapshot(directory).query_set()
-    return Evaluator.of(queries[QUERY_ID].where, queries.schema.the_stream())
+    return Evaluator.of(queries[QUERY_ID].where, queries.schema.stream())

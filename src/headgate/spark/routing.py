@@ -22,7 +22,7 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not
 
 from headgate.errors import UsageError, did_you_mean
 from headgate.matching import Matches, build_index
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.queries import Query, QuerySet
 from headgate.schema import Attribute, Stream
 from headgate.spark.frames import (
@@ -112,7 +112,9 @@ def route(
     if left_out:
         kinds = "joins, aggregates, DISTINCT and row windows"
         warn(f"left out: {kinds} are not routed: {join_first(left_out)}")
-    used = {c.name for query in query_set.filters(chosen.name) for c in columns(query.where)}
+    used = {
+        c.name for query in query_set.filters(chosen.name) for c in collect_columns(query.where)
+    }
     return Route(
         chosen,
         tuple(attribute for attribute in chosen if attribute.name in used),
@@ -135,7 +137,7 @@ def _open_queries(queries: object) -> tuple[QuerySet, SharedSnapshot | None]:
 
 
 def _is_on_stream(query: Query, stream: Stream) -> bool:
-    return any(source.stream == stream.name for source in query.sources)
+    return any(source.stream.name == stream.name for source in query.sources)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ versions push it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,13 +19,11 @@ import pyarrow as pa
 
 from headgate.events import EventBatch, Piece, read_piece
 from headgate.events.opening import is_typed
-from headgate.matching import Index, build_index
+from headgate.matching import Index, build_index_from_snapshot
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.auto import FEW
-from headgate.predicate import columns
 from headgate.queries import Query, query_version
 from headgate.schema import Stream
-from headgate.snapshot import Snapshot, fingerprint, open_snapshot
+from headgate.snapshot import fingerprint, open_snapshot
 
 MAX_CACHED_SNAPSHOTS = 2  # the version in use, and the one that takes over
 BATCH_ROWS = 16_384  # events that a task parses and matches at once
@@ -101,48 +99,19 @@ def _load_by_fingerprint(directory: str, _: str, stream: str, index: IndexConfig
 def load(
     directory: str, stream: str, kind: str, options: AscOptions | None = None
 ) -> LoadedQueries:
-    """The queries on one stream in a snapshot, which is verified when it is opened.
+    """Return the queries on one stream in a snapshot, which is verified when it is opened.
 
     `options` are those of an index of kind "asc".
     """
     snapshot = open_snapshot(directory)
-    chosen = snapshot.schema.the_stream(stream)
-    if kind == "keyed" or (kind == "auto" and len(snapshot) >= FEW):
-        return _keyed(snapshot, chosen)
-    queries = snapshot.query_set()
-    filters = queries.filters(chosen.name)
-    names = {column.name for query in filters for column in columns(query.where)}
-    if options is not None:
-        built = _adaptive(chosen, filters, options)
-    else:
-        built = build_index(
-            queries, kind, stream=chosen.name, threads=1
-        )  # a task keeps to its core
-    return _ready(built, chosen, names, lambda positions: [filters[p] for p in positions.tolist()])
-
-
-def _keyed(snapshot: Snapshot, stream: Stream) -> LoadedQueries:
-    """Straight from the arrays: a query is an object only where its version is asked for."""
-    from headgate.matching.keyed.of_snapshot import index_of_snapshot
-
-    built = index_of_snapshot(snapshot, stream)
-    built.threads = 1
-    return _ready(built, stream, built.columns, built.queries_at)
-
-
-def _adaptive(stream: Stream, filters: Sequence[Query], options: AscOptions) -> Index:
-    from headgate.matching.asc.index import AscIndex
-
-    built = AscIndex.of(stream, filters, options)
-    built.threads = 1
-    return built
-
-
-def _ready(
-    built: Index,
-    stream: Stream,
-    names: Collection[str],
-    queries_at: Callable[[Numbers], Iterable[Query]],
-) -> LoadedQueries:
-    used = tuple(attribute.name for attribute in stream if attribute.name in names)
-    return LoadedQueries(built, stream.checked_on(names), used, QueryVersions(queries_at))
+    chosen = snapshot.schema.stream(stream)
+    built = build_index_from_snapshot(
+        snapshot,
+        kind,
+        stream=stream,
+        threads=1,  # a task keeps to its core
+        options=options,
+    )
+    used = tuple(attribute.name for attribute in chosen if attribute.name in built.columns)
+    versions = QueryVersions(built.queries_at)
+    return LoadedQueries(built.index, chosen.keep_checks_on(built.columns), used, versions)

@@ -1,17 +1,17 @@
 """Text in, bound queries out, with positions in every error; and back to text.
 
-`lexer` is the gate that hostile text does not pass, `grammar` and `statement_grammar` hold it to
-the language, `dialect` is Spark's SQL through sqlglot, `where`, `select` and `declarations` bind
-syntax to the schema for `statements`, `fast` reads the common subset much faster, `render` writes
-it all back, and `places` says where the parts of a query stand.
+There is one parser, sqlglot, and one binder. `lexer` and `cursor` are the gate that hostile text
+does not pass; `parser` makes a tree; `binder` holds it against the tokens and binds it to the
+schema, for conditions, and `select` and `declarations` for statements. `fast_path` reads plain
+conditions much faster, and declines all others. `render` writes everything back, and `places` says
+where the parts of a query stand.
 """
 
-from headgate.sql.places import Place, Places, places
-from headgate.sql.reader import WhereReader, parse_where
+from headgate.sql.places import Place, Places, find_places
 from headgate.sql.render import (
-    literal,
-    name,
     render_aggregate,
+    render_literal,
+    render_name,
     render_predicate,
     render_query,
     render_schema,
@@ -21,6 +21,7 @@ from headgate.sql.render import (
 )
 from headgate.sql.scope import Scope
 from headgate.sql.statements import Declared, Rejected, Script
+from headgate.sql.where import WhereReader, parse_where
 
 __all__ = [
     "Declared",
@@ -30,11 +31,11 @@ __all__ = [
     "Scope",
     "Script",
     "WhereReader",
-    "literal",
-    "name",
+    "find_places",
     "parse_where",
-    "places",
     "render_aggregate",
+    "render_literal",
+    "render_name",
     "render_predicate",
     "render_query",
     "render_schema",

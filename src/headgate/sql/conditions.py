@@ -1,4 +1,4 @@
-"""Conditions as predicates: what both parsers build, typed and normalised.
+"""Conditions as predicates, typed and normalised: what the binder and the fast path build.
 
 Raises ConditionError without a position; the parser that read the text knows where it was.
 """
@@ -22,7 +22,7 @@ from headgate.predicate import (
     Predicate,
     Truth,
     Within,
-    comparable,
+    are_comparable,
     conjunction,
     disjunction,
     values_where,
@@ -32,8 +32,18 @@ from headgate.predicate.comparison import interval_where, ordinals_equal
 from headgate.predicate.negation import negate_atom
 from headgate.predicate.tree import ALL_TRUTHS
 from headgate.schema import EVERYTHING, NOTHING, String, ValueSet
-from headgate.sql.literals import Literal, article, constant
+from headgate.sql.literals import Literal, evaluate_literal, with_article
 
+OPERATORS: dict[str, Operator] = {
+    "<": "<",
+    "<=": "<=",
+    "=": "=",
+    "==": "=",
+    "<>": "<>",
+    "!=": "<>",
+    ">=": ">=",
+    ">": ">",
+}
 _REFLEXIVE: frozenset[Operator] = frozenset(("=", "<=", ">="))
 
 
@@ -41,18 +51,18 @@ class ConditionError(ValueError):
     """Two things that cannot be compared."""
 
 
-def compare(column: Column, operator: Operator, literal: Literal, zone: str) -> Predicate:
-    """`column operator literal`; a comparison with NULL is NULL."""
-    value = constant(literal, column.type, zone)
+def build_comparison(column: Column, operator: Operator, literal: Literal, zone: str) -> Predicate:
+    """Build `column operator literal`; a comparison with NULL is NULL."""
+    value = evaluate_literal(literal, column.type, zone)
     if value is None:
         return UNKNOWN
     return Within(column, values_where(column.type, operator, value))
 
 
-def compare_columns(left: Column, operator: Operator, right: Column) -> Predicate:
-    """`left operator right`, the lesser name first, so that `a < b` and `b > a` are one atom."""
-    if not comparable(left.type, right.type):
-        first, second = article(left.type.sql), article(right.type.sql)
+def build_column_comparison(left: Column, operator: Operator, right: Column) -> Predicate:
+    """Build `left operator right`, the lesser name first: `a < b` and `b > a` are one atom."""
+    if not are_comparable(left.type, right.type):
+        first, second = with_article(left.type.sql), with_article(right.type.sql)
         raise ConditionError(
             f"`{left.key}` is {first} and `{right.key}` {second}; they cannot be compared"
         )
@@ -63,41 +73,48 @@ def compare_columns(left: Column, operator: Operator, right: Column) -> Predicat
     return Compare(left, operator, right)
 
 
-def within(column: Column, literals: Iterable[Literal], zone: str) -> Predicate:
-    """`column IN (…)`; a NULL in the list turns every FALSE into NULL."""
-    values = [constant(literal, column.type, zone) for literal in literals]
+def build_membership(column: Column, literals: Iterable[Literal], zone: str) -> Predicate:
+    """Build `column IN (…)`; a NULL in the list turns every FALSE into NULL."""
+    values = [evaluate_literal(literal, column.type, zone) for literal in literals]
     known = [value for value in values if value is not None]
     points = (o for value in known for o in ordinals_equal(column.type, value))
     atom = Within(column, ValueSet.points(column.type, points))
     return disjunction((atom, UNKNOWN)) if None in values else atom
 
 
-def between(column: Column, low: Literal, high: Literal, zone: str) -> Predicate:
-    """`column BETWEEN low AND high`, both ends included."""
-    first, last = constant(low, column.type, zone), constant(high, column.type, zone)
+def build_between(column: Column, low: Literal, high: Literal, zone: str) -> Predicate:
+    """Build `column BETWEEN low AND high`, both ends included."""
+    first, last = (
+        evaluate_literal(low, column.type, zone),
+        evaluate_literal(high, column.type, zone),
+    )
     if first is None or last is None:
-        return conjunction((compare(column, ">=", low, zone), compare(column, "<=", high, zone)))
+        return conjunction(
+            (build_comparison(column, ">=", low, zone), build_comparison(column, "<=", high, zone))
+        )
     above = interval_where(column.type, ">=", first)
     below = interval_where(column.type, "<=", last)
     return Within(column, ValueSet.of(above.intersection(below)))
 
 
-def matches(column: Column, kind: PatternKind, text: str, escape: str = "\\") -> Predicate:
-    """`column LIKE text`; a pattern without a meaning is refused now, not at the first event."""
+def build_match(column: Column, kind: PatternKind, text: str, escape: str = "\\") -> Predicate:
+    """Build `column LIKE text`; refuse a pattern without a meaning now, not at the first event."""
     if not isinstance(column.type, String):
-        raise ConditionError(f"{kind} needs a STRING; `{column.key}` is {article(column.type.sql)}")
+        raise ConditionError(
+            f"{kind} needs a STRING; `{column.key}` is {with_article(column.type.sql)}"
+        )
     pattern = Pattern(kind, text, escape)
-    _ = pattern.compiled
+    _ = pattern.matcher
     return Matches(column, pattern)
 
 
-def is_true(column: Column) -> Predicate:
-    """A BOOLEAN column that stands as a condition."""
+def build_flag(column: Column) -> Predicate:
+    """Build the condition that a BOOLEAN column is TRUE."""
     return Within(column, values_where(column.type, "=", True))
 
 
-def negation(predicate: Predicate) -> Predicate:
-    """NOT, which an atom takes into itself: `NOT a IN (1, 2)` stays one atom."""
+def negate(predicate: Predicate) -> Predicate:
+    """Negate a predicate; an atom takes the NOT into itself: `NOT a IN (1, 2)` stays one atom."""
     if isinstance(predicate, Not):
         return predicate.part
     if isinstance(predicate, Truth):
@@ -105,6 +122,6 @@ def negation(predicate: Predicate) -> Predicate:
     return negate_atom(predicate) if isinstance(predicate, Atom) else Not(predicate)
 
 
-def truth(value: bool | None) -> Constant:
-    """TRUE, FALSE or NULL as a predicate."""
+def build_constant(value: bool | None) -> Constant:
+    """Build TRUE, FALSE or NULL."""
     return UNKNOWN if value is None else TRUE if value else FALSE

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
-from sqlglot import exp
-
-from headgate.errors import SqlSyntaxError, TypeMismatch, UnknownName, UnsupportedSql, shorten
+from headgate.errors import TypeMismatch, UnknownName, UnsupportedSql, shorten
+from headgate.predicate import (
+    FALSE,
+    TRUE,
+    And,
+    Constant,
+    IsNull,
+    Or,
+    Predicate,
+    Within,
+    conjunction,
+    disjunction,
+    simplify,
+    to_monotone,
+)
 from headgate.schema import (
     BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
+    EVERYTHING,
     INT,
+    NOTHING,
     STRING,
     Attribute,
+    Category,
     DecimalType,
     DeclaredAggregate,
     Schema,
@@ -25,59 +39,73 @@ from headgate.schema import (
     Type,
     ValueSet,
 )
-from headgate.sql.calls import AGGREGATES
-from headgate.sql.dialect import parse
-from headgate.sql.domain import domain_of
-from headgate.sql.grammar import Extent
-from headgate.sql.lexer import fail
-from headgate.sql.literals import article
+from headgate.sql.binder import Binder
+from headgate.sql.cursor import Cursor
+from headgate.sql.functions import AGGREGATES
+from headgate.sql.literals import with_article
+from headgate.sql.parser import parse_condition_tree
 from headgate.sql.scope import Scope
-from headgate.sql.statement_grammar import check_aggregate, check_stream
-from headgate.sql.where import Binder
 
-_KIND = exp.DataType.Type
-_TYPES: dict[Any, Type] = {
-    _KIND.BOOLEAN: BOOLEAN,
-    _KIND.INT: INT,
-    _KIND.BIGINT: BIGINT,
-    _KIND.DOUBLE: DOUBLE,
-    _KIND.TEXT: STRING,
-    _KIND.DATE: DATE,
+_DECIMAL = frozenset(("DEC", "DECIMAL", "NUMERIC"))
+_TYPES: dict[str, Type] = {
+    "BIGINT": BIGINT,
+    "BOOLEAN": BOOLEAN,
+    "DATE": DATE,
+    "DOUBLE": DOUBLE,
+    "INT": INT,
+    "INTEGER": INT,
+    "LONG": BIGINT,
+    "STRING": STRING,
+}
+_ALL_TYPES = "BOOLEAN, INT, BIGINT, DECIMAL(p, s), DOUBLE, STRING, DATE and TIMESTAMP"
+_NEAREST = {
+    "BYTE": "use INT",
+    "CHAR": "use STRING",
+    "FLOAT": "use DOUBLE",
+    "REAL": "use DOUBLE",
+    "SHORT": "use INT",
+    "SMALLINT": "use INT",
+    "STRUCT": "declare its fields as attributes with dotted names",
+    "TEXT": "use STRING",
+    "TIMESTAMP_LTZ": "use TIMESTAMP",
+    "TIMESTAMP_NTZ": "use TIMESTAMP, which is read in the declared zone",
+    "TINYINT": "use INT",
+    "VARCHAR": "use STRING",
+}
+_CATEGORIES: dict[str, Category] = {
+    "DISTRIBUTIVE": "distributive",
+    "ALGEBRAIC": "algebraic",
+    "HOLISTIC": "holistic",
 }
 
 
 @dataclass(frozen=True)
 class Declarations:
-    """Binds the declarations of a script: to a schema so far, in a time zone."""
+    """Reads the declarations of a script: for a schema so far, in a time zone."""
 
     schema: Schema
     zone: str
 
-    def stream(self, text: str) -> Stream:
-        """CREATE STREAM name (attribute TYPE [NOT NULL] [CHECK (…)], …)."""
-        create = parse(check_stream(text))
-        binder = Binder(text, Scope(()))
-        binder.only(create, "this", "kind")
-        schema = create.this
-        if not isinstance(create, exp.Create) or not isinstance(schema, exp.Schema):
-            raise binder.error(SqlSyntaxError, create, "CREATE STREAM needs a list of attributes")
-        binder.only(schema, "this", "expressions")
-        name = binder.plain_name(schema.this)
+    def read_stream(self, text: str) -> Stream:
+        """Read CREATE STREAM name (attribute TYPE [NOT NULL] [CHECK (…)] [COMMENT '…'], …)."""
+        cursor = _start_cursor(text)
+        name = cursor.read_plain_name("a name for the stream")
         if self.schema.get(name) is not None:
-            raise binder.error(UnsupportedSql, schema.this, f"stream {name} is declared twice")
+            message = f"stream {name} is declared twice"
+            raise cursor.make_error(UnsupportedSql, message, extent=cursor.extent(2))
+        cursor.expect("(")
         attributes: dict[str, Attribute] = {}
-        for item in schema.expressions:
-            attribute = self.attribute(binder, item)
-            if attribute.name.lower() in attributes:
-                message = f"attribute `{attribute.name}` is declared twice"
-                raise binder.error(UnsupportedSql, item, message)
+        while not attributes or cursor.accept(","):
+            attribute = self.read_attribute(cursor, attributes)
             attributes[attribute.name.lower()] = attribute
+        cursor.expect(")")
+        cursor.expect_end("the end")
         return Stream(name, tuple(attributes.values()))
 
-    def aggregate(self, text: str) -> DeclaredAggregate:
-        """CREATE AGGREGATE name (TYPE) RETURNS TYPE category [DUPLICATE …]."""
-        written = check_aggregate(text)
-        name, token = written.name.name, written.name
+    def read_aggregate(self, text: str) -> DeclaredAggregate:
+        """Read CREATE AGGREGATE name (TYPE) RETURNS TYPE category [DUPLICATE …]."""
+        cursor = _start_cursor(text)
+        name = cursor.read_name_part("a name for the aggregate")
         problem = ""
         if name.upper() in AGGREGATES:
             problem = f"aggregate {name} is built in"
@@ -85,73 +113,140 @@ class Declarations:
             problem = f"aggregate {name} is declared twice"
         if problem:
             hint = "give yours another name"
-            raise fail(UnsupportedSql, text, token.start, len(token.text), problem, hint)
-        return DeclaredAggregate(
-            name,
-            self.type_at(written.text, written.argument),
-            self.type_at(written.text, written.result),
-            written.category,
-            written.duplicate_sensitive,
-        )
+            raise cursor.make_error(UnsupportedSql, problem, hint, extent=cursor.extent(2))
+        cursor.expect("(")
+        argument = self.read_type(cursor)
+        if cursor.peek() == ",":
+            raise cursor.refuse("an aggregate takes one argument")
+        cursor.expect(")")
+        cursor.expect("RETURNS")
+        result = self.read_type(cursor)
+        category = _CATEGORIES.get(cursor.peek())
+        if category is None:
+            hint = "HOLISTIC promises nothing"
+            raise cursor.refuse_token("DISTRIBUTIVE, ALGEBRAIC or HOLISTIC", hint)
+        cursor.place += 1
+        sensitive = True
+        if cursor.accept("DUPLICATE"):
+            sensitive = cursor.accept("SENSITIVE")
+            if not sensitive and not cursor.accept("INSENSITIVE"):
+                raise cursor.refuse_token("SENSITIVE or INSENSITIVE")
+        cursor.expect_end("the end")
+        return DeclaredAggregate(name, argument, result, category, sensitive)
 
-    def attribute(self, binder: Binder, item: exp.Expr) -> Attribute:
-        if not isinstance(item, exp.ColumnDef) or item.args.get("kind") is None:
-            hint = "write `price DECIMAL(10, 2)`, and CHECK behind the attribute that it limits"
-            raise binder.error(UnsupportedSql, item, "an attribute with a type is expected", hint)
-        binder.only(item, "this", "kind", "constraints")
-        parts = sorted(item.this.find_all(exp.Identifier), key=lambda part: part.meta["start"])
-        name = ".".join(part.name for part in parts)
-        type_ = self.type(binder, item.args["kind"])
-        attribute = Attribute(name, type_)
-        for constraint in item.args.get("constraints") or ():
-            attribute = self.constrained(binder, attribute, constraint)
+    def read_attribute(self, cursor: Cursor, known: dict[str, Attribute]) -> Attribute:
+        """Read `name TYPE` and the constraints behind it."""
+        start = cursor.place
+        name = ".".join(cursor.read_name("an attribute with a type"))
+        if name.lower() in known:
+            message = f"attribute `{name}` is declared twice"
+            raise cursor.make_error(UnsupportedSql, message, extent=cursor.extent(start))
+        attribute = Attribute(name, self.read_type(cursor))
+        while cursor.peek() not in (",", ")"):
+            attribute = self.read_constraint(cursor, attribute)
         return attribute
 
-    def type_at(self, text: str, extent: Extent) -> Type:
-        """The type that stands alone at a place of the text."""
-        start, end = extent
-        node = parse(" " * start + text[start:end], exp.DataType)
-        if not isinstance(node, exp.DataType):
-            raise fail(SqlSyntaxError, text, start, end - start, "a type is expected here")
-        return self.type(Binder(text, Scope(())), node)
-
-    def type(self, binder: Binder, node: exp.DataType) -> Type:
-        kind = node.this
-        if kind in _TYPES and not node.expressions:
-            return _TYPES[kind]
-        if kind == _KIND.TIMESTAMPTZ:
-            return Timestamp(self.zone)
-        if kind == _KIND.DECIMAL:
-            written = [parameter.name for parameter in node.expressions]
-            if len(written) <= 2 and all(re.fullmatch(r"\d{1,2}", digits) for digits in written):
-                precision, scale = [int(d) for d in written] + [10, 0][len(written) :]
-                if 1 <= precision <= 38 and 0 <= scale <= precision:
-                    return DecimalType(precision, scale)
-            message = f"DECIMAL({', '.join(shorten(w, 20) for w in written)}) does not exist"
+    def read_type(self, cursor: Cursor) -> Type:
+        """Read a type and its parameters."""
+        name = cursor.peek()
+        if name not in _TYPES and name not in _DECIMAL and name != "TIMESTAMP":
+            if cursor.kind() != "word":
+                raise cursor.refuse_token("a type")
+            hint = _NEAREST.get(name, f"the types are {_ALL_TYPES}")
+            raise cursor.refuse(f"type {name} is not supported", hint)
+        cursor.place += 1
+        start = cursor.place + 1  # of the parameters
+        parameters: list[str] = []
+        if cursor.accept("("):
+            while not parameters or cursor.accept(","):
+                parameters.append(cursor.peek())
+                if not cursor.accept_kind("number"):
+                    raise cursor.refuse_token("a number")
+            extent = cursor.extent(start)
+            cursor.expect(")")
+        if name in _DECIMAL:
+            decimal = _decimal(parameters)
+            if decimal is not None:
+                return decimal
+            message = f"DECIMAL({', '.join(shorten(p, 20) for p in parameters)}) does not exist"
             hint = "DECIMAL(p, s) has 1 to 38 digits, s of them behind the point"
-            raise binder.error(TypeMismatch, node.parent or node, message, hint)
-        message = f"{article(str(getattr(kind, 'value', kind)))} takes no parameters"
-        raise binder.error(TypeMismatch, node.parent or node, message)
+            raise cursor.make_error(TypeMismatch, message, hint, extent=extent)
+        if parameters:
+            message = f"{with_article(name)} takes no parameters"
+            raise cursor.make_error(TypeMismatch, message, extent=extent)
+        return Timestamp(self.zone) if name == "TIMESTAMP" else _TYPES[name]
 
-    def constrained(self, binder: Binder, attribute: Attribute, node: exp.Expr) -> Attribute:
-        kind = node.args.get("kind")
-        if isinstance(kind, exp.NotNullColumnConstraint) and not kind.args.get("allow_null"):
+    def read_constraint(self, cursor: Cursor, attribute: Attribute) -> Attribute:
+        """Read NOT NULL, CHECK or COMMENT, and return the attribute with it."""
+        if cursor.accept("NOT"):
+            cursor.expect("NULL")
             return Attribute(attribute.name, attribute.type, attribute.domain, nullable=False)
-        if isinstance(kind, exp.CommentColumnConstraint):
-            return attribute
-        if not isinstance(kind, exp.CheckColumnConstraint):
-            what = type(kind).__name__.removesuffix("ColumnConstraint").upper()
-            raise binder.error(UnsupportedSql, node, f"{what} is not supported on an attribute")
-        alone = Stream("…", (attribute,))
-        checker = Binder(binder.text, Scope.of(alone))
+        if cursor.accept("CHECK"):
+            domain = attribute.domain.intersection(self.read_check(cursor, attribute))
+            return Attribute(attribute.name, attribute.type, domain, attribute.nullable)
+        if not cursor.accept("COMMENT"):
+            raise cursor.refuse_token("NOT NULL, CHECK or the next attribute")
+        if not cursor.accept_kind("string"):
+            raise cursor.refuse_token("a string")
+        return attribute
+
+    def read_check(self, cursor: Cursor, attribute: Attribute) -> ValueSet:
+        """Read `(condition)`, and return the values that it leaves to the attribute."""
+        opened = cursor.place
+        cursor.expect("(")
+        cursor.clause = "condition"
+        tree = parse_condition_tree(cursor.tokens[cursor.place : cursor.closing[opened]])
+        binder = Binder(cursor, Scope.of(Stream("…", (attribute,))))
         try:
-            domain = domain_of(checker.condition(kind.this))
+            domain = find_domain(binder.bind(tree))
         except UnknownName as error:
             message = f"the CHECK of `{attribute.name}` speaks of that attribute only"
             raise UnknownName(message, text=error.text, position=error.position) from None
         if domain is None:
             message = f"this CHECK does not limit `{attribute.name}` to a set of values"
             hint = "compare it with constants, or list its values with IN"
-            raise binder.error(UnsupportedSql, kind, message, hint)
-        both: ValueSet = attribute.domain.intersection(domain)
-        return Attribute(attribute.name, attribute.type, both, attribute.nullable)
+            extent = cursor.extent(opened + 1)
+            raise cursor.make_error(UnsupportedSql, message, hint, extent=extent)
+        cursor.expect(")")
+        cursor.clause = "declaration"
+        return domain
+
+
+def _start_cursor(text: str) -> Cursor:
+    """Return a cursor behind the two words that say what is declared."""
+    cursor = Cursor(text)
+    cursor.place, cursor.clause = 2, "declaration"
+    return cursor
+
+
+def _decimal(parameters: list[str]) -> DecimalType | None:
+    """Return DECIMAL(precision, scale); None where there is no such type."""
+    if len(parameters) > 2 or not all(re.fullmatch("[0-9]{1,2}", p) for p in parameters):
+        return None
+    precision, scale = [*map(int, parameters), *(10, 0)[len(parameters) :]]
+    if not 1 <= precision <= 38 or scale > precision:
+        return None
+    return DecimalType(precision, scale)
+
+
+def find_domain(check: Predicate) -> ValueSet | None:
+    """Return the non-NULL values for which a CHECK is TRUE; None if no set says it.
+
+    NULL passes every CHECK, so only values count: `a > 0 OR a IS NULL` allows what `a > 0` does.
+    """
+    held = simplify(_without_null(to_monotone(check)), only_true=True)
+    if isinstance(held, Within):
+        return held.values
+    if isinstance(held, Constant):
+        return EVERYTHING if held.value else NOTHING
+    return None
+
+
+def _without_null(held: Predicate) -> Predicate:
+    if isinstance(held, And):
+        return conjunction(_without_null(part) for part in held.parts)
+    if isinstance(held, Or):
+        return disjunction(_without_null(part) for part in held.parts)
+    if isinstance(held, IsNull):
+        return TRUE if held.negated else FALSE
+    return held

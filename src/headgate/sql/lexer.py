@@ -1,14 +1,14 @@
-"""The gate before the parser: text is measured and its tokens allow-listed before it is parsed.
+"""Text as tokens, each measured and allow-listed before a parser sees it.
 
 A parser that recurses can be made to overflow by text that nests deeply, and accepts far more of
-SQL than standing queries may use. So size, nesting and every token are checked here, in one linear
-pass, and what is refused is refused by name and position.
+SQL than standing queries may use. So size and every token are checked here, in one linear pass, and
+what is refused is refused by name and position. `cursor` checks how the tokens nest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from headgate.errors import Position, SqlError, SqlSyntaxError, TooLarge, UnsupportedSql
@@ -17,14 +17,27 @@ MAX_STATEMENT = 1_000_000
 MAX_LITERAL = 65_536
 MAX_NUMBER = 400
 MAX_NAME = 255
-MAX_DEPTH = 100
-_LONGEST = {"string": MAX_LITERAL, "number": MAX_NUMBER, "word": MAX_NAME, "quoted": MAX_NAME}
+_MAX_LENGTH = {"string": MAX_LITERAL, "number": MAX_NUMBER, "word": MAX_NAME, "quoted": MAX_NAME}
+_LENGTH_OF = {"string": "literal", "number": "number", "word": "name", "quoted": "name"}
+
+# words of the language, which name an attribute or a stream only in backticks
+RESERVED = frozenset(
+    "ALL ALTER AND ANY AS BETWEEN BY CALL CASE CAST CHECK CONNECT_BY_ROOT CONSTRAINT CREATE CROSS "
+    "CUBE CURRENT_DATE CURRENT_TIMESTAMP CURRENT_USER DESCRIBE DISTINCT DROP ELSE ESCAPE EXCEPT "
+    "EXECUTE EXISTS EXPLAIN FALSE FETCH FOR FROM FUNCTION GLOB GRANT GROUP HAVING IF ILIKE IN "
+    "INNER INSERT INTERSECT INTERVAL INTO IS JOIN LATERAL LIKE LIMIT LOCK MINUS NOT NOTNULL NULL "
+    "OFFSET ON OPTIMIZE OR ORDER OUTER PARTITIONED_BY PREPARE QUALIFY REGEXP RENAME RETURNING "
+    "REVOKE RLIKE ROLLBACK ROLLUP SELECT SERDEPROPERTIES SESSION_USER SHOW TABLESAMPLE THEN TRUE "
+    "UNCACHE UNION UNIQUE USING VACUUM VALUES WHEN WHERE WINDOW WITH XOR".split()
+)
+TYPED = frozenset(("DATE", "TIMESTAMP"))  # names too, unless a string follows
 
 _TOKEN = re.compile(
     r"""
     (?P<space>\s+)
   | (?P<comment>--(?:\\\n|[^\n\r])*|/\*(?!\+)[^*]*\*+(?:[^/*][^*]*\*+)*/)
-  | (?P<string>[rR]?(?:'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"))
+  | (?P<string>'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"
+             |[rR](?:'[^']*'|"[^"]*"))
   | (?P<quoted>`[^`]*(?:``[^`]*)*`)
   | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYdDfF])?(?![\w.]))
   | (?P<word>[^\W\d]\w*)
@@ -36,7 +49,7 @@ _TOKEN = re.compile(
 
 
 class Token(NamedTuple):
-    """A piece of text: its kind, how it is written, and where."""
+    """A piece of text: its kind, how it is written, and the offset of its first character."""
 
     kind: str
     text: str
@@ -58,28 +71,15 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """All tokens but space and comments; a character that starts none has the kind `other`."""
+    """Yield all tokens but space and comments; a character that starts none is an `other`."""
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or "other"
         if kind not in ("space", "comment"):
             yield Token(kind, match.group(), match.start())
 
 
-def only_tokens(text: str, found: Iterable[Token]) -> str:
-    """The text with nothing but spaces between its tokens, each where it was.
-
-    A parser that reads this has no other idea than we of where a comment ends.
-    """
-    parts: list[str] = []
-    end = 0
-    for token in found:
-        parts += (" " * (token.start - end), token.text)
-        end = token.end
-    return "".join(parts) + " " * (len(text) - end)
-
-
 def statements(text: str) -> Iterator[tuple[int, str]]:
-    """The statements between semicolons, each with its offset; empty ones are left out."""
+    """Yield the statements between semicolons with their offsets, but no empty ones."""
     start, used = 0, False
     for token in tokens(text):
         if token.text == ";":
@@ -92,16 +92,11 @@ def statements(text: str) -> Iterator[tuple[int, str]]:
         yield start, text[start:]
 
 
-def guard(text: str) -> Iterator[Token]:
-    """The tokens one by one; raises at the first that may not be there."""
+def check_tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of one condition or statement; raise at the first that is refused."""
     _check_text(text)
-    depth = 0
     for token in tokens(text):
         _check_token(text, token)
-        depth += (token.text == "(") - (token.text == ")")
-        if depth > MAX_DEPTH:
-            message, hint = "the expression nests too deeply", f"at most {MAX_DEPTH} levels"
-            raise fail(TooLarge, text, token.start, 1, message, hint)
         yield token
 
 
@@ -116,7 +111,7 @@ def _check_text(text: str) -> None:
     if not is_unicode(text):
         raise SqlSyntaxError("the text is not Unicode: it has half a surrogate pair", text=text)
     if "\0" in text:
-        raise fail(SqlSyntaxError, text, text.index("\0"), 1, "a NUL character is not SQL")
+        raise error_at(SqlSyntaxError, text, text.index("\0"), 1, "a NUL character is not SQL")
 
 
 def is_unicode(text: str) -> bool:
@@ -131,37 +126,35 @@ def is_unicode(text: str) -> bool:
 
 
 def _check_token(text: str, token: Token) -> None:
-    limit = _LONGEST.get(token.kind)
+    limit = _MAX_LENGTH.get(token.kind)
     if limit is not None and len(token.text) > limit:
-        what = (
-            "literal" if token.kind == "string" else "number" if token.kind == "number" else "name"
-        )
+        what = _LENGTH_OF[token.kind]
         message = f"a {what} of {len(token.text):,} characters is over the limit of {limit:,}"
-        raise fail(TooLarge, text, token.start, 40, message, topic=f"{what} too long")
+        raise error_at(TooLarge, text, token.start, 40, message, topic=f"{what} too long")
     if token.kind == "other":
         _refuse_character(text, token)
     if token.kind == "word" and token.word == "CASE":
         message = "CASE is not supported"
         hint = "write the condition with AND, OR and NOT; a column of that name goes in backticks"
-        raise fail(UnsupportedSql, text, token.start, 4, message, hint)
+        raise error_at(UnsupportedSql, text, token.start, 4, message, hint)
 
 
 def _refuse_character(text: str, token: Token) -> None:
     if token.text in "'\"`":
         message = "a quote is opened and never closed"
-        raise fail(SqlSyntaxError, text, token.start, 30, message)
+        raise error_at(SqlSyntaxError, text, token.start, 30, message)
     if token.text.isdigit():
         message = "a number runs into a word"
         hint = "a name that begins with a digit goes in backticks"
-        raise fail(SqlSyntaxError, text, token.start, 12, message, hint)
+        raise error_at(SqlSyntaxError, text, token.start, 12, message, hint)
     if text.startswith("/*", token.start):
         hinted = text.startswith("/*+", token.start)
         message = "an optimizer hint is not supported" if hinted else "a comment is never closed"
-        raise fail(UnsupportedSql, text, token.start, 30, message)
-    raise fail(UnsupportedSql, text, token.start, 1, f"`{token.text}` is not supported")
+        raise error_at(UnsupportedSql, text, token.start, 30, message)
+    raise error_at(UnsupportedSql, text, token.start, 1, f"`{token.text}` is not supported")
 
 
-def fail(
+def error_at(
     kind: type[SqlError],
     text: str,
     start: int,
@@ -171,7 +164,7 @@ def fail(
     *,
     topic: str = "",
 ) -> SqlError:
-    """An error of this kind about a piece of the text."""
+    """Return an error of this kind about a piece of the text."""
     return kind(
         message,
         text=text[start : start + length],

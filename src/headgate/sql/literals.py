@@ -14,7 +14,7 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 from headgate.schema import STRING, Date, Double, Timestamp, Type, Value
-from headgate.schema.clock import parse_clock, parse_date
+from headgate.schema.clock import parse_date, parse_timestamp
 
 MAX_EXPONENT = 400
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
@@ -68,17 +68,17 @@ Literal = Number | Typed | str | bool | float | None
 
 
 def unescape(quoted: str) -> str:
-    r"""The text that a string literal stands for, as in Spark 4; `r'…'` is taken as it is.
+    r"""Return the text that a string literal stands for, as in Spark 4; `r'…'` as it is.
 
     >>> unescape(r"'it''s \n \% \u0041 \x'")
     "it's \n \\% A x"
     """
     if quoted[0] in "rR":
         return quoted[2:-1]
-    return _ESCAPE[quoted[0]].sub(_unescaped, quoted[1:-1])
+    return _ESCAPE[quoted[0]].sub(_unescape_match, quoted[1:-1])
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape_match(match: re.Match[str]) -> str:
     code, octal, character, mark = match.groups()
     if code:
         point = int(code[1:], 16)
@@ -90,8 +90,8 @@ def _unescaped(match: re.Match[str]) -> str:
     return mark or _CHARACTERS.get(character, character)
 
 
-def constant(literal: Literal, type_: Type, zone: str) -> Value | None:
-    """The value that a literal means beside an attribute of this type; None is NULL.
+def evaluate_literal(literal: Literal, type_: Type, zone: str) -> Value | None:
+    """Return the value that a literal means beside an attribute of this type; None is NULL.
 
     >>> from headgate.schema import DOUBLE, INT
     >>> constant(Number("0.1"), DOUBLE, "UTC"), constant(Number("3.5"), INT, "UTC")
@@ -101,47 +101,47 @@ def constant(literal: Literal, type_: Type, zone: str) -> Value | None:
         return None
     wanted = type_.family
     if isinstance(literal, Number):
-        _check(wanted == "number", "a number", type_)
-        return _number(literal.text, type_)
+        _check_family(wanted == "number", "a number", type_)
+        return _parse_number(literal.text, type_)
     if isinstance(literal, bool):
-        _check(wanted == "boolean", "a BOOLEAN", type_)
+        _check_family(wanted == "boolean", "a BOOLEAN", type_)
         return literal
     if isinstance(literal, float):
-        _check(wanted == "number", "a number", type_)
+        _check_family(wanted == "number", "a number", type_)
         return literal
     if isinstance(literal, Typed):
-        _check(wanted == "time", f"a {literal.type}", type_)
-        return _time(literal, zone)
+        _check_family(wanted == "time", f"a {literal.type}", type_)
+        return _parse_time(literal, zone)
     if isinstance(type_, Date | Timestamp):
-        return _time(Typed(type_.sql, literal), zone)
-    _check(wanted == "string", "a string", type_)
+        return _parse_time(Typed(type_.sql, literal), zone)
+    _check_family(wanted == "string", "a string", type_)
     return literal
 
 
 def check_literal(literal: Literal) -> None:
     """Raise for a number or a time that means nothing, wherever it stands."""
     if isinstance(literal, Number):
-        _number(literal.text, STRING)
+        _parse_number(literal.text, STRING)
     elif isinstance(literal, Typed):
-        _time(literal, "UTC")
+        _parse_time(literal, "UTC")
 
 
-def special_double(text: str) -> float | None:
-    """NaN or an infinity, which have no literal of their own."""
+def parse_special_double(text: str) -> float | None:
+    """Return NaN or an infinity, which have no literal of their own; None for any other text."""
     return _SPECIAL.get(text.strip().lower().removeprefix("+"))
 
 
-def _check(fits: bool, what: str, type_: Type) -> None:
+def _check_family(fits: bool, what: str, type_: Type) -> None:
     if not fits:
-        raise LiteralError(f"{what} cannot be compared with {article(type_.sql)}")
+        raise LiteralError(f"{what} cannot be compared with {with_article(type_.sql)}")
 
 
-def article(noun: str) -> str:
-    """The noun with `a` or `an`."""
+def with_article(noun: str) -> str:
+    """Return the noun with `a` or `an`."""
     return f"{'an' if noun[0] in 'AEIOU' else 'a'} {noun}"
 
 
-def _number(text: str, type_: Type) -> Value:
+def _parse_number(text: str, type_: Type) -> Value:
     if len(text) > MAX_EXPONENT:
         raise LiteralError(f"a number of {len(text):,} characters is too long")
     if _WHOLE.fullmatch(text):
@@ -157,11 +157,11 @@ def _number(text: str, type_: Type) -> Value:
     return exact
 
 
-def _time(literal: Typed, zone: str) -> date | datetime:
+def _parse_time(literal: Typed, zone: str) -> date | datetime:
     try:
         if literal.type == "DATE":
             return parse_date(literal.text.strip())
-        clock = parse_clock(literal.text.strip())
+        clock = parse_timestamp(literal.text.strip())
         local = ZoneInfo(zone)
         moment = clock if clock.tzinfo else clock.replace(tzinfo=local)
         return moment.astimezone(local)

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from headgate.errors import Position
 from headgate.predicate import Atom, Column
-from headgate.schema import Schema
-from headgate.sql.grammar import Extent
+from headgate.sql.cursor import Extent
 from headgate.sql.query import Origin, Query
 from headgate.sql.select import bind_query
 
@@ -37,42 +36,41 @@ class Places:
     sources: Mapping[str, Place] = field(default_factory=dict)
 
 
-def places(query: Query, schema: Schema) -> Places:
-    """The places that the query's origin tells, which is read again.
+def find_places(query: Query) -> Places:
+    """Return where the parts of a query stand, by reading its statement again.
 
     >>> from headgate.sql import Script
+    >>> from headgate.schema import Schema
     >>> script = Script(Schema())
     >>> _, query = script.read('''CREATE STREAM s (a INT);
     ... CREATE QUERY q AS SELECT DISTINCT a
     ... FROM last_rows(s, 9) WHERE a > 3''', "x.sql")
-    >>> place = places(query, script.schema).sources["s"]
+    >>> place = find_places(query).sources["s"]
     >>> place.text, str(place.position)
     ('last_rows(s, 9)', 'x.sql:3:6')
     """
     origin = query.origin
     if origin is None:
         return Places()
-    bound = bind_query(origin.text, schema)
-    written, again = bound.written, bound.query
-    place = _finder(origin)
-    tests = zip(bound.tests, written.tests, strict=True)
+    bound = bind_query(origin.text, query.schema)
+    place = _make_locator(origin)
     groups: dict[Column, Place] = {}
-    for column, at in zip(bound.groups, written.groups, strict=True):
-        groups.setdefault(column, place(at))
-    outputs = zip(again.outputs, written.outputs, strict=True)
-    sources = zip(again.sources, written.sources, strict=True)
+    for column, extent in bound.groups:
+        groups.setdefault(column, place(extent))
+    outputs = zip(bound.query.outputs, bound.outputs, strict=True)
+    sources = zip(bound.query.sources, bound.sources, strict=True)
     return Places(
-        tuple((atom, place(at)) for atoms, at in tests for atom in atoms),
-        {output.name: place(at) for output, at in outputs},
+        tuple((atom, place(test.extent)) for test in bound.tests for atom in test.atoms),
+        {output.name: place(extent) for output, extent in outputs},
         groups,
-        {source.alias: place(at) for source, at in sources},
+        {source.alias: place(extent) for source, extent in sources},
     )
 
 
-def _finder(origin: Origin) -> Callable[[Extent], Place]:
-    """From offsets to places, with the lines counted once: there may be thousands of tests."""
+def _make_locator(origin: Origin) -> Callable[[Extent], Place]:
+    """Return a function from offsets to places; lines are counted once for thousands of tests."""
     text = origin.text
-    lines = [0, *(found.end() for found in re.finditer("\n", text))]
+    lines = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def place(extent: Extent) -> Place:
         start, end = extent

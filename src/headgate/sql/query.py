@@ -16,6 +16,7 @@ from headgate.schema import (
     DeclaredAggregate,
     Double,
     Schema,
+    Stream,
     Type,
 )
 
@@ -23,16 +24,28 @@ AggregateFunction = Literal["COUNT", "SUM", "MIN", "MAX", "AVG", "MEDIAN"]
 Kind = Literal["filter", "window", "distinct", "join", "aggregate"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """A stream in FROM, under the alias by which the query calls it.
 
-    Where `rows` is given, only the last so many rows count.
+    Where `rows` is given, only the last so many rows count. All queries of a set share the objects
+    of its streams, so that a million filters hold one. Sources compare by the name of the stream:
+    to compare every attribute of it for each query would take longer than to load them.
     """
 
-    stream: str
+    stream: Stream
     alias: str
     rows: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Source) and (self.stream.name, self.alias, self.rows) == (
+            other.stream.name,
+            other.alias,
+            other.rows,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.stream.name, self.alias, self.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +122,35 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A standing query. No outputs means all columns (`SELECT *`).
+    """A standing query: every name resolved, every expression typed.
 
-    `metadata` is JSON text that belongs to whoever registered the query. A query has an `origin`
-    where a statement was read and is no filter: a million filters do not carry their texts.
+    Parameters
+    ----------
+    id
+        The name of the query, unique in its set.
+    sources
+        The streams of FROM, each under its alias.
+    where
+        The condition; TRUE where the query has none.
+    outputs
+        The select list. None means all columns (`SELECT *`).
+    distinct
+        Whether equal rows are given once.
+    group_by
+        The columns of GROUP BY, each once.
+    metadata
+        JSON text that belongs to whoever registered the query.
+    origin
+        The statement that the query was read from, unless it is a filter: a million filters do not
+        carry their texts.
+
+    Examples
+    --------
+    >>> from headgate.sql import Script
+    >>> text = "CREATE STREAM s (a INT); CREATE QUERY q AS SELECT COUNT(*) FROM s WHERE a > 3"
+    >>> _, query = Script(Schema()).read(text)
+    >>> query.id, query.kind, query.stream_name
+    ('q', 'aggregate', 's')
     """
 
     id: str
@@ -126,7 +164,7 @@ class Query:
 
     @property
     def kind(self) -> Kind:
-        """A filter decides on each event alone; the others need to remember.
+        """What the query needs: a filter decides on each event alone, the others have state.
 
         A window is a selection from the last rows of one stream.
         """
@@ -139,12 +177,25 @@ class Query:
         return "filter" if self.sources[0].rows is None else "window"
 
     @property
-    def stream(self) -> str:
-        """The stream of the first source; the only one for a filter."""
-        return self.sources[0].stream
+    def stream_name(self) -> str:
+        """The name of the first source's stream; the only one for a filter."""
+        return self.sources[0].stream.name
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """The streams that the query reads, each once, in the order of FROM."""
+        by_name = {source.stream.name: source.stream for source in self.sources}
+        return tuple(by_name.values())
+
+    @property
+    def schema(self) -> Schema:
+        """The streams and the declared aggregates that the query uses."""
+        used = (o.expression for o in self.outputs if isinstance(o.expression, Aggregate))
+        declared = dict.fromkeys(a.declared for a in used if a.declared is not None)
+        return Schema(self.streams, tuple(declared))
 
 
-def attribute_of(query: Query, column: Column, schema: Schema) -> Attribute:
-    """The attribute that a column of a query stands for."""
+def find_attribute(query: Query, column: Column) -> Attribute:
+    """Return the attribute that a column of a query stands for."""
     source = next(s for s in query.sources if column.source in ("", s.alias))
-    return schema.the_stream(source.stream)[column.name]
+    return source.stream[column.name]

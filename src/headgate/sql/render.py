@@ -35,9 +35,9 @@ from headgate.schema import (
     ValueSet,
     successor,
 )
+from headgate.sql.lexer import RESERVED, TYPED
 from headgate.sql.query import Aggregate, Output, Query, Source
-from headgate.sql.scope import zone_of
-from headgate.sql.words import RESERVED, TYPED
+from headgate.sql.scope import stream_zone
 
 MAX_LISTED = 100_000
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -53,7 +53,7 @@ _TESTS: dict[frozenset[bool | None], str] = {
 
 
 def render_schema(schema: Schema) -> str:
-    """All streams and aggregates as statements that declare them, each in its time zone.
+    """Return the statements that declare all streams and aggregates, each in its time zone.
 
     >>> from headgate.schema import Attribute, Timestamp
     >>> print(render_schema(Schema((Stream("s", (Attribute("t", Timestamp("Europe/Berlin")),)),))))
@@ -62,20 +62,20 @@ def render_schema(schema: Schema) -> str:
         t TIMESTAMP
     );
     """
-    declarations = [(zone_of(stream), render_stream(stream)) for stream in schema]
+    declarations = [(stream_zone(stream), render_stream(stream)) for stream in schema]
     declarations += [(one.zone, render_aggregate(one)) for one in schema.aggregates]
     parts: list[str] = []
     known = "UTC"
     for zone, declaration in declarations:
         if zone != known:
-            parts.append(f"SET TIME ZONE {literal(zone)};\n")
+            parts.append(f"SET TIME ZONE {render_literal(zone)};\n")
             known = zone
         parts.append(declaration)
     return "".join(parts)
 
 
 def render_aggregate(aggregate: DeclaredAggregate) -> str:
-    """An aggregate of the user as a CREATE AGGREGATE statement.
+    """Return an aggregate of the user as a CREATE AGGREGATE statement.
 
     >>> from headgate.schema import DOUBLE, STRING
     >>> render_aggregate(DeclaredAggregate("geo_mean", DOUBLE, DOUBLE, "algebraic"))
@@ -83,20 +83,20 @@ def render_aggregate(aggregate: DeclaredAggregate) -> str:
     """
     duplicates = "" if aggregate.duplicate_sensitive else " DUPLICATE INSENSITIVE"
     return (
-        f"CREATE AGGREGATE {name(aggregate.name)} ({aggregate.argument.sql}) "
+        f"CREATE AGGREGATE {render_name(aggregate.name)} ({aggregate.argument.sql}) "
         f"RETURNS {aggregate.result.sql} {aggregate.category.upper()}{duplicates};\n"
     )
 
 
 def render_stream(stream: Stream) -> str:
-    """A stream as a CREATE STREAM statement."""
-    width = max((len(dotted(a.name)) for a in stream), default=0)
-    lines = ",\n".join(f"    {_attribute(attribute, width)}" for attribute in stream)
-    return f"CREATE STREAM {name(stream.name)} (\n{lines}\n);\n"
+    """Return a stream as a CREATE STREAM statement."""
+    width = max((len(render_path(a.name)) for a in stream), default=0)
+    lines = ",\n".join(f"    {_render_attribute(attribute, width)}" for attribute in stream)
+    return f"CREATE STREAM {render_name(stream.name)} (\n{lines}\n);\n"
 
 
-def _attribute(attribute: Attribute, width: int) -> str:
-    parts = [dotted(attribute.name).ljust(width), attribute.type.sql]
+def _render_attribute(attribute: Attribute, width: int) -> str:
+    parts = [render_path(attribute.name).ljust(width), attribute.type.sql]
     if not attribute.nullable:
         parts.append("NOT NULL")
     if not attribute.domain.is_everything:
@@ -106,41 +106,43 @@ def _attribute(attribute: Attribute, width: int) -> str:
 
 
 def render_query(query: Query) -> str:
-    """A query as a CREATE QUERY statement, without a semicolon."""
-    return f"CREATE QUERY {name(query.id)} AS {render_select(query)}"
+    """Return a query as a CREATE QUERY statement, without a semicolon."""
+    return f"CREATE QUERY {render_name(query.id)} AS {render_select(query)}"
 
 
 def render_select(query: Query) -> str:
-    """What a query selects: all of it but its name."""
-    outputs = ", ".join(_output(output) for output in query.outputs) or "*"
+    """Return the SELECT of a query: all of it but its name."""
+    outputs = ", ".join(_render_output(output) for output in query.outputs) or "*"
     sources = ", ".join(render_source(source) for source in query.sources)
     text = f"SELECT {'DISTINCT ' if query.distinct else ''}{outputs} FROM {sources}"
     if query.where != Constant(True):
         text += f" WHERE {render_predicate(query.where)}"
     if query.group_by:
-        text += f" GROUP BY {', '.join(_column(column) for column in query.group_by)}"
+        text += f" GROUP BY {', '.join(_render_column(column) for column in query.group_by)}"
     return text
 
 
 def render_source(source: Source) -> str:
-    """A stream as it stands in FROM."""
-    stream = name(source.stream)
+    """Return a stream as it stands in FROM."""
+    stream = render_name(source.stream.name)
     read = stream if source.rows is None else f"last_rows({stream}, {source.rows})"
-    return read if source.alias == source.stream else f"{read} AS {name(source.alias)}"
+    return read if source.alias == source.stream.name else f"{read} AS {render_name(source.alias)}"
 
 
-def _output(output: Output) -> str:
+def _render_output(output: Output) -> str:
     expression = output.expression
     if isinstance(expression, Aggregate):
-        inner = _column(expression.argument) if expression.argument else "*"
+        inner = _render_column(expression.argument) if expression.argument else "*"
         distinct = "DISTINCT " if expression.distinct else ""
-        return f"{name(expression.function)}({distinct}{inner}) AS {name(output.name)}"
-    text = _column(expression)
-    return text if output.name == expression.name else f"{text} AS {name(output.name)}"
+        return (
+            f"{render_name(expression.function)}({distinct}{inner}) AS {render_name(output.name)}"
+        )
+    text = _render_column(expression)
+    return text if output.name == expression.name else f"{text} AS {render_name(output.name)}"
 
 
 def render_predicate(predicate: Predicate) -> str:
-    """A predicate as a condition.
+    """Return a predicate as a condition.
 
     >>> from headgate.schema import INT, Interval, ValueSet
     >>> a = Column("a", INT)
@@ -148,63 +150,63 @@ def render_predicate(predicate: Predicate) -> str:
     'a >= 4 OR a IS NULL'
     """
     if isinstance(predicate, And):
-        return " AND ".join(_inside(part, (Or,)) for part in predicate.parts)
+        return " AND ".join(_render_part(part, (Or,)) for part in predicate.parts)
     if isinstance(predicate, Or):
-        return " OR ".join(_inside(part, (And,)) for part in predicate.parts)
+        return " OR ".join(_render_part(part, (And,)) for part in predicate.parts)
     if isinstance(predicate, Not):
         return f"NOT ({render_predicate(predicate.part)})"
     if isinstance(predicate, Truth):
         return _TESTS[predicate.accepted].format(render_predicate(predicate.part))
-    return _atom(predicate)
+    return _render_atom(predicate)
 
 
-def _inside(part: Predicate, looser: tuple[type, ...]) -> str:
+def _render_part(part: Predicate, looser: tuple[type, ...]) -> str:
     text = render_predicate(part)
-    disjoint = isinstance(part, Within) and text.count(" OR ") and not _is_one(part.values)
+    disjoint = isinstance(part, Within) and text.count(" OR ") and not _is_single_test(part.values)
     return f"({text})" if isinstance(part, looser) or disjoint else text
 
 
 @lru_cache(maxsize=200_000)
-def _atom(atom: Constant | Within | IsNull | Compare | Matches) -> str:
+def _render_atom(atom: Constant | Within | IsNull | Compare | Matches) -> str:
     if isinstance(atom, Constant):
         return "NULL" if atom.value is None else str(atom.value).upper()
     if isinstance(atom, Within):
-        return _within(atom)
+        return _render_within(atom)
     if isinstance(atom, IsNull):
-        return f"{_column(atom.column)} IS {'NOT ' if atom.negated else ''}NULL"
+        return f"{_render_column(atom.column)} IS {'NOT ' if atom.negated else ''}NULL"
     if isinstance(atom, Compare):
-        return f"{_column(atom.left)} {atom.operator} {_column(atom.right)}"
+        return f"{_render_column(atom.left)} {atom.operator} {_render_column(atom.right)}"
     pattern, negated = atom.pattern, "NOT " if atom.negated else ""
-    text = f"{_column(atom.column)} {negated}{pattern.kind} {literal(pattern.text)}"
-    return text if pattern.escape == "\\" else f"{text} ESCAPE {literal(pattern.escape)}"
+    text = f"{_render_column(atom.column)} {negated}{pattern.kind} {render_literal(pattern.text)}"
+    return text if pattern.escape == "\\" else f"{text} ESCAPE {render_literal(pattern.escape)}"
 
 
-def _is_one(values: ValueSet) -> bool:
+def _is_single_test(values: ValueSet) -> bool:
     """Is this set said by a single comparison, IN, BETWEEN or its negation?"""
     return len(values.intervals) <= 1 or len(values.complement().intervals) <= 1
 
 
-def _within(atom: Within) -> str:
+def _render_within(atom: Within) -> str:
     column, values = atom.column, atom.values
-    text = _column(column)
+    text = _render_column(column)
     if values.is_everything or values.is_empty:
         return f"{text} = {text}" if values.is_everything else f"{text} <> {text}"
     inside, outside = values.intervals, values.complement().intervals
     if len(inside) == 1:
-        return _interval(text, column, inside[0])
+        return _render_interval(text, column, inside[0])
     if len(outside) == 1:
-        return _outside(text, column, outside[0])
-    listed = _listed(column, values)
+        return _render_outside(text, column, outside[0])
+    listed = _list_members(column, values)
     if listed is not None:
-        return f"{text} IN ({_list(column, listed)})"
-    excluded = _listed(column, values.complement())
+        return f"{text} IN ({_render_list(column, listed)})"
+    excluded = _list_members(column, values.complement())
     if excluded is not None:
-        return f"{text} NOT IN ({_list(column, excluded)})"
-    return " OR ".join(_interval(text, column, interval) for interval in inside)
+        return f"{text} NOT IN ({_render_list(column, excluded)})"
+    return " OR ".join(_render_interval(text, column, interval) for interval in inside)
 
 
-def _listed(column: Column, values: ValueSet) -> list[Ordinal] | None:
-    """The members of a small set, also where it reaches the least or greatest of its type."""
+def _list_members(column: Column, values: ValueSet) -> list[Ordinal] | None:
+    """Return the members of a small set, also where it reaches an end of its type; or None."""
     low, high = column.type.minimum, column.type.maximum
     first = ValueSet.of(Interval(None, successor(low)))
     last = NOTHING if high is None else ValueSet.of(Interval(high, None))
@@ -215,53 +217,53 @@ def _listed(column: Column, values: ValueSet) -> list[Ordinal] | None:
     return [*ends, *inner, *([high] if high is not None and high in values else [])]
 
 
-def _list(column: Column, ordinals: Iterable[Ordinal]) -> str:
-    return ", ".join(_value(column, ordinal) for ordinal in ordinals)
+def _render_list(column: Column, ordinals: Iterable[Ordinal]) -> str:
+    return ", ".join(_render_value(column, ordinal) for ordinal in ordinals)
 
 
-def _interval(text: str, column: Column, interval: Interval) -> str:
-    point = _only_value(column, interval)
+def _render_interval(text: str, column: Column, interval: Interval) -> str:
+    point = _render_point(column, interval)
     if point is not None:
         return f"{text} = {point}"
     low, high = interval.low, interval.high
     if low is not None and high is not None:
-        last = _previous(column, high)
+        last = _render_previous(column, high)
         if last is not None:
-            return f"{text} BETWEEN {_value(column, low)} AND {last}"
-    ends = (_end(column, low, ">=", ">"), _end(column, high, "<", "<="))
+            return f"{text} BETWEEN {_render_value(column, low)} AND {last}"
+    ends = (_render_end(column, low, ">=", ">"), _render_end(column, high, "<", "<="))
     return " AND ".join(f"{text} {end}" for end in ends if end)
 
 
-def _outside(text: str, column: Column, interval: Interval) -> str:
-    """Everything but an interval."""
-    point = _only_value(column, interval)
+def _render_outside(text: str, column: Column, interval: Interval) -> str:
+    """Return the condition for everything but an interval."""
+    point = _render_point(column, interval)
     if point is not None:
         return f"{text} <> {point}"
-    inside = _interval(text, column, interval)
+    inside = _render_interval(text, column, interval)
     between = f"{text} BETWEEN "
     if inside.startswith(between):
         return f"{text} NOT BETWEEN {inside.removeprefix(between)}"
     return f"NOT ({inside})"
 
 
-def _only_value(column: Column, interval: Interval) -> str | None:
-    """The literal of a point; also of the least or greatest value of its type, as TRUE is."""
+def _render_point(column: Column, interval: Interval) -> str | None:
+    """Return the literal of a point, also of the least or greatest value of its type; or None."""
     if interval.is_point or (interval.high is None and interval.low == column.type.maximum):
-        return _value(column, interval.low)
+        return _render_value(column, interval.low)
     if interval.low is None and interval.high == successor(column.type.minimum):
-        return _value(column, column.type.minimum)
+        return _render_value(column, column.type.minimum)
     return None
 
 
-def _end(column: Column, cut: Ordinal | None, here: str, before: str) -> str:
-    """`operator literal` for the end of an interval, by the cut itself or the value before it.
+def _render_end(column: Column, cut: Ordinal | None, here: str, before: str) -> str:
+    """Return `operator literal` for an end of an interval, by its cut or the value before it.
 
     The rounder one wins: `> 10` and not `>= 10.01` on DECIMAL(10, 2), `>= 1000` and not `> 999`.
     """
     if cut is None:
         return ""
-    at = _value(column, cut) if _has_value(column, cut) else None
-    previous = _previous(column, cut)
+    at = _render_value(column, cut) if _has_value(column, cut) else None
+    previous = _render_previous(column, cut)
     if previous is None:
         return f"{here} {at}"
     rounder = 0 if at is None else len(previous.rstrip("0")) - len(at.rstrip("0"))
@@ -275,18 +277,18 @@ def _has_value(column: Column, cut: Ordinal) -> bool:
     return maximum is None or cut <= maximum
 
 
-def _previous(column: Column, cut: Ordinal) -> str | None:
+def _render_previous(column: Column, cut: Ordinal) -> str | None:
     if isinstance(cut, str):
-        return literal(cut[:-1]) if cut.endswith("\0") else None
-    return _value(column, cut - 1)
+        return render_literal(cut[:-1]) if cut.endswith("\0") else None
+    return _render_value(column, cut - 1)
 
 
-def _value(column: Column, ordinal: Ordinal | None) -> str:
-    return literal(column.type.value(ordinal))
+def _render_value(column: Column, ordinal: Ordinal | None) -> str:
+    return render_literal(column.type.value(ordinal))
 
 
-def literal(value: Value | None) -> str:
-    """A value as a literal.
+def render_literal(value: Value | None) -> str:
+    """Return a value as a literal.
 
     >>> literal("it's"), literal(1.5), literal(Decimal("10.00"))
     ("'it''s'", '1.5', '10')
@@ -296,7 +298,7 @@ def literal(value: Value | None) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
-        return _double(value)
+        return _render_double(value)
     if isinstance(value, Decimal):
         text = f"{value:f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
@@ -310,26 +312,26 @@ def literal(value: Value | None) -> str:
     return str(value)
 
 
-def _double(value: float) -> str:
+def _render_double(value: float) -> str:
     if math.isfinite(value):
         return repr(value)
     word = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return f"CAST('{word}' AS DOUBLE)"
 
 
-def _column(column: Column) -> str:
-    text = dotted(column.name)
-    return f"{name(column.source)}.{text}" if column.source else text
+def _render_column(column: Column) -> str:
+    text = render_path(column.name)
+    return f"{render_name(column.source)}.{text}" if column.source else text
 
 
-def dotted(path: str) -> str:
-    """A dotted path, each part quoted where it must be."""
-    return ".".join(name(part) for part in path.split("."))
+def render_path(path: str) -> str:
+    """Return a dotted path, each part in backticks where it must be."""
+    return ".".join(render_name(part) for part in path.split("."))
 
 
 @lru_cache(maxsize=100_000)
-def name(text: str) -> str:
-    """An identifier, in backticks where it is not a plain word.
+def render_name(text: str) -> str:
+    """Return an identifier, in backticks where it is not a plain word.
 
     >>> name("price"), name("select"), name("rule 7")
     ('price', '`select`', '`rule 7`')

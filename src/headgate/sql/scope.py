@@ -9,7 +9,6 @@ from functools import cached_property
 from headgate.errors import did_you_mean
 from headgate.predicate import Column
 from headgate.schema import Stream, Timestamp
-from headgate.sql.plain_atoms import PlainColumn
 
 
 class NameProblem(ValueError):
@@ -25,31 +24,29 @@ class Scope:
     """Streams by alias. With a single stream, columns carry no alias."""
 
     sources: tuple[tuple[str, Stream], ...]
-    known: dict[str, Column] = field(default_factory=dict, repr=False)
-    unquoted: dict[str, Column] = field(default_factory=dict, repr=False)  # what `fast` has seen
-    plain: dict[str, PlainColumn | None] = field(default_factory=dict, repr=False)
+    resolved: dict[str, Column] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of(stream: Stream) -> Scope:
-        """The scope of a query on one stream."""
+        """Return the scope of a query on one stream."""
         return Scope(((stream.name, stream),))
 
     @cached_property
     def zone(self) -> str:
         """The zone of clock times without an offset: that of the first stream that has any."""
-        zones = (zone_of(stream) for _, stream in self.sources)
+        zones = (stream_zone(stream) for _, stream in self.sources)
         return next((zone for zone in zones if zone != "UTC"), "UTC")
 
-    def column(self, parts: Sequence[str]) -> Column:
-        """The column that a dotted name means, the alias before it optional."""
+    def resolve(self, parts: Sequence[str]) -> Column:
+        """Return the column that a dotted name means, the alias before it optional."""
         name = ".".join(parts)
-        known = self.known.get(name)
+        known = self.resolved.get(name)
         if known is None:
-            known = self.known[name] = self._resolve(parts, name)
+            known = self.resolved[name] = self._resolve(parts, name)
         return known
 
     def _resolve(self, parts: Sequence[str], name: str) -> Column:
-        found = {
+        columns = {
             column
             for alias, stream in self.sources
             for column in (
@@ -60,12 +57,12 @@ class Scope:
             )
             if column is not None
         }
-        if len(found) > 1:
-            choices = " or ".join(sorted(f"`{column.key}`" for column in found))
+        if len(columns) > 1:
+            choices = " or ".join(sorted(f"`{column.key}`" for column in columns))
             raise NameProblem(f"`{name}` is ambiguous", f"write {choices}")
-        if not found:
-            self._unknown(parts, name)
-        return found.pop()
+        if not columns:
+            self._raise_unknown(parts, name)
+        return columns.pop()
 
     def _find(self, alias: str, stream: Stream, name: str) -> Column | None:
         attribute = stream.get(name)
@@ -74,7 +71,7 @@ class Scope:
         source = alias if len(self.sources) > 1 else ""
         return Column(attribute.name, attribute.type, source)
 
-    def _unknown(self, parts: Sequence[str], name: str) -> None:
+    def _raise_unknown(self, parts: Sequence[str], name: str) -> None:
         for alias, stream in self.sources:
             if len(parts) > 1 and parts[0].lower() == alias.lower():
                 name = ".".join(parts[1:])
@@ -87,7 +84,7 @@ class Scope:
         raise NameProblem(f"no attribute `{name}` in {plural} {streams}", hint)
 
 
-def zone_of(stream: Stream) -> str:
-    """The zone in which a stream's clock times are read; UTC where it has none."""
+def stream_zone(stream: Stream) -> str:
+    """Return the zone in which a stream's clock times are read; UTC where it has none."""
     zones = (a.type.zone for a in stream if isinstance(a.type, Timestamp))
     return next(zones, "UTC")

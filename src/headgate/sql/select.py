@@ -1,207 +1,294 @@
-"""CREATE QUERY, from text to a bound query, and what was bound where."""
+"""CREATE QUERY, from text to a bound query, and where each of its parts stands."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
 from headgate.errors import (
     SqlSyntaxError,
+    TooLarge,
     TypeMismatch,
     UnknownName,
     UnsupportedSql,
     did_you_mean,
 )
-from headgate.predicate import TRUE, Atom, Column, Predicate
+from headgate.predicate import TRUE, Column, Predicate
 from headgate.schema import Schema, Stream
-from headgate.sql.dialect import parse
-from headgate.sql.lexer import tokens
-from headgate.sql.literals import article
-from headgate.sql.query import Aggregate, AggregateFunction, Output, Query, Source
+from headgate.sql.binder import Binder, Node, WrittenTest
+from headgate.sql.cursor import TEST_ENDS, Cursor, Extent
+from headgate.sql.functions import AGGREGATES, LAST_ROWS
+from headgate.sql.literals import with_article
+from headgate.sql.parser import parse_select_tree
+from headgate.sql.query import Aggregate, Output, Query, Source
 from headgate.sql.scope import Scope
-from headgate.sql.statement_grammar import QueryText, check_query
-from headgate.sql.where import Binder
 
-_AGGREGATES: dict[type[exp.Expr], AggregateFunction] = {
-    exp.Count: "COUNT",
-    exp.Sum: "SUM",
-    exp.Min: "MIN",
-    exp.Max: "MAX",
-    exp.Avg: "AVG",
-    exp.Median: "MEDIAN",
-}
+MAX_SOURCES = 64
+MAX_ROWS = 1_000_000_000
+_HOW_LAST_ROWS = "write last_rows(s, 100)"
+_WHOLE = re.compile(r"[0-9]+")
+_OUTPUT = "an attribute or an aggregate"
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """A query, where its parts stand, and the atoms of each test that its WHERE writes.
+class BoundQuery:
+    """A query and where its parts stand, each in the order of the text.
 
-    `groups` are the columns of GROUP BY as written, the same one twice too.
+    `groups` are the columns of GROUP BY as written, the same one twice too. `*` is no output.
     """
 
     query: Query
-    written: QueryText
-    tests: list[tuple[Atom, ...]]
-    groups: tuple[Column, ...]
+    tests: list[WrittenTest]
+    outputs: list[Extent]
+    sources: list[Extent]
+    groups: list[tuple[Column, Extent]]
 
 
-def bind_query(text: str, schema: Schema) -> Bound:
-    """CREATE QUERY name AS SELECT … FROM … [WHERE …] [GROUP BY …]."""
-    written = check_query(text, frozenset(a.name.lower() for a in schema.aggregates))
-    create = parse(written.text)
-    binder = Binder(text, Scope(()))
-    binder.only(create, "this", "kind", "expression")
-    select = create.args.get("expression")
-    if not isinstance(create.this, exp.Table) or not isinstance(select, exp.Select):
-        raise binder.error(SqlSyntaxError, create, "CREATE QUERY name AS SELECT … is expected")
-    binder.only(select, "expressions", "from_", "joins", "where", "group", "distinct", "kind")
-    return _Select(binder, schema, select, written).bound(binder.plain_name(create.this))
+def bind_query(text: str, schema: Schema) -> BoundQuery:
+    """Bind CREATE QUERY name AS SELECT … FROM … [WHERE …] [GROUP BY …]."""
+    cursor = Cursor(text, frozenset(a.name.lower() for a in schema.aggregates))
+    cursor.place = 2
+    name = cursor.read_plain_name("a name for the query")
+    cursor.expect("AS")
+    if cursor.peek() != "SELECT":
+        raise cursor.refuse_token("SELECT")
+    return _Select(Binder(cursor, Scope(())), schema).bind(name)
 
 
-@dataclass(frozen=True, slots=True)
 class _Select:
     """The clauses of one SELECT; the binder gets its scope from FROM."""
 
-    binder: Binder
-    schema: Schema
-    select: exp.Select
-    written: QueryText
+    def __init__(self, binder: Binder, schema: Schema) -> None:
+        self.binder = binder
+        self.cursor = binder.cursor
+        self.schema = schema
+        self.sources: list[Source] = []
+        self.source_extents: list[Extent] = []
+        self.output_extents: list[Extent] = []
+        self.groups: list[tuple[Column, Extent]] = []
 
-    def bound(self, name: str) -> Bound:
-        binder, select = self.binder, self.select
-        binder.scope = self.scope()
-        where = select.args.get("where")
-        condition: Predicate = binder.condition(where.this) if where else TRUE
-        groups = self.groups()
-        outputs = self.outputs()
-        group_by = tuple(dict.fromkeys(groups))
+    def bind(self, name: str) -> BoundQuery:
+        """Bind all clauses; FROM comes first, since the others speak of its streams."""
+        cursor, binder = self.cursor, self.binder
+        select, from_ = cursor.place, self.find_from()
+        cursor.place = from_ + 1
+        binder.scope = self.bind_from()
+        behind = cursor.place
+        tree: Any = parse_select_tree(cursor.tokens[select : from_ + 1], cursor.tokens[behind:])
+        while isinstance(tree, exp.SetOperation):
+            tree = tree.this  # the second SELECT is refused where the first one ends
+        parts = tree.args if isinstance(tree, exp.Select) else {}
+        cursor.place, cursor.clause = select + 1, "SELECT"
+        distinct = cursor.accept("DISTINCT")
+        outputs = self.bind_outputs(parts.get("expressions") or [])
+        cursor.expect("FROM")
+        cursor.place, cursor.clause = behind, "condition"
+        where = self.bind_where(parts.get("where"))
+        self.bind_group_by(parts.get("group"))
+        cursor.expect_end()
+        group_by = tuple(dict.fromkeys(column for column, _ in self.groups))
         self.check_grouping(outputs, group_by)
-        streams = zip(binder.scope.sources, self.written.rows, strict=True)
-        query = Query(
-            id=name,
-            sources=tuple(Source(stream.name, alias, rows) for (alias, stream), rows in streams),
-            where=condition,
-            outputs=outputs,
-            distinct=select.args.get("distinct") is not None,
-            group_by=group_by,
+        query = Query(name, tuple(self.sources), where, outputs, distinct, group_by)
+        return BoundQuery(
+            query, binder.tests, self.output_extents, self.source_extents, self.groups
         )
-        return Bound(query, self.written, binder.bound, groups)
 
-    def scope(self) -> Scope:
-        """The streams of FROM by alias."""
-        tables = [self.select.args["from_"].this]
-        tables += [join.this for join in self.select.args.get("joins") or ()]
-        sources: dict[str, tuple[str, Stream]] = {}
-        for table in tables:
-            alias, stream = self.source(table)
-            if alias.lower() in sources:
-                message = f"`{alias}` stands twice in FROM"
+    # FROM, which sqlglot does not see
+
+    def find_from(self) -> int:
+        """Return the place of FROM, outside all parentheses."""
+        cursor, place = self.cursor, self.cursor.place
+        while place < len(cursor.tokens):
+            if cursor.words[place] == "FROM":
+                return place
+            place = cursor.closing.get(place, place) + 1
+        # none: go on to where it is missing
+        cursor.place += 2 if cursor.peek(1) == "DISTINCT" else 1
+        while cursor.accept("*") or cursor.skip_value():
+            cursor.place = cursor.closing.get(cursor.place, cursor.place - 1) + 1
+            cursor.read_alias()
+            if not cursor.accept(","):
+                break
+        raise cursor.refuse_token("FROM")
+
+    def bind_from(self) -> Scope:
+        """Bind the streams of FROM, and return them by alias."""
+        self.cursor.clause = "FROM"
+        streams: dict[str, tuple[str, Stream]] = {}
+        while True:
+            if len(streams) == MAX_SOURCES:
+                raise self.cursor.make_error(TooLarge, f"there are more than {MAX_SOURCES} streams")
+            start = self.cursor.place
+            source, extent = self.bind_source()
+            self.sources.append(source)
+            self.source_extents.append(self.cursor.extent(start))
+            if source.alias.lower() in streams:
+                message = f"`{source.alias}` stands twice in FROM"
                 hint = "give each its own alias: FROM s AS x, s AS y"
-                raise self.binder.error(UnsupportedSql, table, message, hint)
-            sources[alias.lower()] = (alias, stream)
-        return Scope(tuple(sources.values()))
+                raise self.cursor.make_error(UnsupportedSql, message, hint, extent=extent)
+            streams[source.alias.lower()] = (source.alias, source.stream)
+            if not self.cursor.accept(","):
+                return Scope(tuple(streams.values()))
 
-    def source(self, table: exp.Expr) -> tuple[str, Stream]:
-        if not isinstance(table, exp.Table):
-            raise self.binder.unsupported(table)
-        self.binder.only(table, "this", "alias")
-        name = self.binder.plain_name(table)
+    def bind_source(self) -> tuple[Source, Extent]:
+        """Bind `stream [AS alias]` or `last_rows(stream, count) [AS alias]`."""
+        cursor = self.cursor
+        if cursor.accept("("):
+            raise cursor.refuse("a subquery is not supported")
+        windowed = cursor.peek(1) == "("
+        if windowed:
+            if cursor.tokens[cursor.place].name.lower() != LAST_ROWS:
+                cursor.place += 1
+                raise cursor.refuse_call()
+            cursor.place += 2
+        start = cursor.place
+        name = cursor.read_plain_name("a stream")
+        extent = cursor.extent(start)
         stream = self.schema.get(name)
         if stream is None:
             hint = did_you_mean(name, self.schema.names)
-            raise self.binder.error(UnknownName, table, f"no stream `{name}`", hint)
-        return table.alias or stream.name, stream
+            raise cursor.make_error(UnknownName, f"no stream `{name}`", hint, extent=extent)
+        rows = None
+        if windowed:
+            if not cursor.accept(","):
+                message = f"{LAST_ROWS} takes a stream and a count"
+                raise cursor.make_error(SqlSyntaxError, message, _HOW_LAST_ROWS)
+            rows = self.read_row_count()
+            cursor.expect(")")
+        return Source(stream, cursor.read_alias() or stream.name, rows), extent
 
-    def groups(self) -> tuple[Column, ...]:
-        group = self.select.args.get("group")
-        if group is None:
+    def read_row_count(self) -> int:
+        whole = _WHOLE.fullmatch(self.cursor.peek())
+        rows = int(whole[0]) if whole else 0
+        if not 1 <= rows <= MAX_ROWS:
+            message = f"the count of {LAST_ROWS} is a whole number from 1 to {MAX_ROWS:,}"
+            raise self.cursor.make_error(TypeMismatch, message, _HOW_LAST_ROWS)
+        self.cursor.place += 1
+        return rows
+
+    # The other clauses
+
+    def bind_outputs(self, items: list[exp.Expr]) -> tuple[Output, ...]:
+        """Bind the select list; nothing for `*`."""
+        if self.cursor.accept("*"):
             return ()
-        self.binder.only(group, "expressions")
-        return tuple(self.binder.tested(item) for item in group.expressions)
+        outputs: list[Output] = []
+        names: set[str] = set()
+        for item in self.iter_items(items, _OUTPUT):
+            start = self.cursor.place
+            output = self.bind_output(item)
+            extent = self.cursor.extent(start)
+            if output.name.lower() in names:
+                message, hint = f"two columns `{output.name}`", "rename one with AS"
+                raise self.cursor.make_error(UnsupportedSql, message, hint, extent=extent)
+            names.add(output.name.lower())
+            outputs.append(output)
+            self.output_extents.append(extent)
+        return tuple(outputs)
 
-    def outputs(self) -> tuple[Output, ...]:
-        """The select list; nothing for `*` alone."""
-        items = self.select.expressions
-        if len(items) == 1 and isinstance(items[0], exp.Star):
-            self.binder.only(items[0])
-            return ()
-        outputs = tuple(self.output(item) for item in items)
-        seen: set[str] = set()
-        for output, item in zip(outputs, items, strict=True):
-            if output.name.lower() in seen:
-                message = f"two columns `{output.name}`"
-                raise self.binder.error(UnsupportedSql, item, message, "rename one with AS")
-            seen.add(output.name.lower())
-        return outputs
+    def iter_items(self, items: list[exp.Expr], what: str) -> Iterator[Node]:
+        """Yield the nodes of a list, and step over the commas between them."""
+        yield items[0] if items else None
+        for item in items[1:]:
+            if not self.cursor.accept(","):
+                return
+            yield item
+        if self.cursor.accept(","):
+            raise self.cursor.refuse_operand(what)  # sqlglot drops a comma that nothing follows
 
-    def output(self, item: exp.Expr) -> Output:
-        alias = item.alias if isinstance(item, exp.Alias) else ""
+    def bind_output(self, item: Node) -> Output:
+        """Bind `attribute [AS name]` or `aggregate(…) [AS name]`."""
         node = item.this if isinstance(item, exp.Alias) else item
-        if isinstance(node, exp.Anonymous) or type(node) in _AGGREGATES:
-            own = isinstance(node, exp.Anonymous)
-            aggregate = self.declared(node) if own else self.built_in(node)
-            return Output(alias or _written(aggregate), aggregate)
-        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and node.is_star):
-            hint = "or name the attributes"
-            raise self.binder.error(UnsupportedSql, item, "`*` stands alone", hint)
-        column = self.binder.tested(node)
-        return Output(alias or column.name, column)
+        expression: Column | Aggregate
+        if isinstance(node, exp.Anonymous):
+            expression = self.bind_aggregate(node)
+            name = _default_name(expression)
+        else:
+            expression = self.bind_attribute(node, _OUTPUT, "FROM")
+            name = expression.name
+        return Output(self.cursor.read_alias() or name, expression)
 
-    def built_in(self, node: exp.Expr) -> Aggregate:
-        """COUNT, SUM, MIN, MAX, AVG or MEDIAN."""
-        self.binder.only(node, "this", "big_int")
-        function = _AGGREGATES[type(node)]
-        if isinstance(node.this, exp.Star):
+    def bind_attribute(self, node: Node, what: str, then: str) -> Column:
+        """Bind an attribute by its name, without parentheses."""
+        if not isinstance(node, exp.Column | exp.Dot):
+            raise self.binder.refuse_node(node, what, then)
+        return self.binder.bind_column(what)
+
+    def bind_aggregate(self, node: exp.Anonymous) -> Aggregate:
+        """Bind a call of a built-in aggregate or of one that the user declared."""
+        cursor = self.cursor
+        token = cursor.tokens[cursor.place]
+        declared = self.schema.aggregate(token.name)
+        if token.kind not in ("word", "quoted"):
+            raise cursor.refuse_operand(_OUTPUT)
+        cursor.place += 1
+        if declared is None and (token.kind == "quoted" or token.word not in AGGREGATES):
+            raise cursor.refuse_call()
+        cursor.expect("(")
+        if cursor.peek() == "*":
+            if declared is not None or token.word != "COUNT":
+                hint = "`*` goes with COUNT; name an attribute"
+                raise cursor.refuse(f"{token.text}(*) is not supported", hint)
+            cursor.place += 1
+            cursor.expect(")")
             return Aggregate("COUNT")
-        column, distinct = self.argument(node.this)
+        distinct = cursor.accept("DISTINCT")
+        argument: Any = node.expressions[0] if node.expressions else None
+        if isinstance(argument, exp.Distinct):
+            argument = argument.expressions[0] if argument.expressions else None
+        start = cursor.place
+        column = self.bind_attribute(argument, "an attribute", ")")
+        extent = cursor.extent(start)
+        cursor.expect(")")
+        if declared is not None:
+            if column.type.family != declared.argument.family:
+                takes, given = with_article(declared.argument.sql), with_article(column.type.sql)
+                message = f"{declared.name} takes {takes}; `{column.key}` is {given}"
+                raise cursor.make_error(TypeMismatch, message, extent=extent)
+            return Aggregate(declared.name, column, distinct, declared)
+        function = token.word
         if function in ("SUM", "AVG", "MEDIAN") and not column.type.numeric:
-            message = f"{function} needs a number; `{column.key}` is {article(column.type.sql)}"
-            raise self.binder.error(TypeMismatch, node.this, message)
-        if function in ("MIN", "MAX"):
-            distinct = False  # DISTINCT changes nothing there
-        return Aggregate(function, column, distinct)
+            message = (
+                f"{function} needs a number; `{column.key}` is {with_article(column.type.sql)}"
+            )
+            raise cursor.make_error(TypeMismatch, message, extent=extent)
+        # MIN and MAX are the same with DISTINCT
+        return Aggregate(function, column, distinct and function not in ("MIN", "MAX"))
 
-    def declared(self, node: exp.Expr) -> Aggregate:
-        """One of the user's, by the name that stands where the node does."""
-        self.binder.only(node, "this", "expressions")
-        start, end = int(node.meta["start"]), int(node.meta["end"]) + 1
-        (name,) = tokens(self.binder.text[start:end])
-        declared = self.schema.aggregate(name.name)
-        if declared is None:
-            raise self.binder.unsupported(node)
-        column, distinct = self.argument(node.expressions[0])
-        if column.type.family != declared.argument.family:
-            takes, given = article(declared.argument.sql), article(column.type.sql)
-            message = f"{declared.name} takes {takes}; `{column.key}` is {given}"
-            raise self.binder.error(TypeMismatch, node.expressions[0], message)
-        return Aggregate(declared.name, column, distinct, declared)
+    def bind_where(self, node: exp.Where | None) -> Predicate:
+        if not self.cursor.accept("WHERE"):
+            return TRUE
+        return self.binder.bind(node.this if node is not None else None)
 
-    def argument(self, node: exp.Expr) -> tuple[Column, bool]:
-        """The attribute that is aggregated, and whether it says DISTINCT."""
-        if not isinstance(node, exp.Distinct):
-            return self.binder.tested(node), False
-        self.binder.only(node, "expressions")
-        if len(node.expressions) != 1:
-            raise self.binder.error(UnsupportedSql, node, "DISTINCT takes one attribute here")
-        return self.binder.tested(node.expressions[0]), True
+    def bind_group_by(self, node: exp.Group | None) -> None:
+        if not self.cursor.accept("GROUP"):
+            return
+        self.cursor.expect("BY")
+        for item in self.iter_items(node.expressions if node is not None else [], "an attribute"):
+            start = self.cursor.place
+            column = self.bind_attribute(item, "an attribute", TEST_ENDS)
+            self.groups.append((column, self.cursor.extent(start)))
 
     def check_grouping(self, outputs: tuple[Output, ...], group_by: tuple[Column, ...]) -> None:
-        """Beside aggregates, only grouped columns may be selected."""
-        grouped = bool(group_by) or any(isinstance(o.expression, Aggregate) for o in outputs)
-        if not grouped:
+        """Refuse columns that are neither grouped nor aggregated, where there are groups."""
+        if not group_by and not any(isinstance(o.expression, Aggregate) for o in outputs):
             return
         if not outputs:
             message = "`*` does not go with GROUP BY"
-            raise self.binder.error(UnsupportedSql, self.select, message)
-        for output, item in zip(outputs, self.select.expressions, strict=True):
+            raise self.cursor.make_error(UnsupportedSql, message, extent=self.groups[0][1])
+        for output, extent in zip(outputs, self.output_extents, strict=True):
             if isinstance(output.expression, Column) and output.expression not in group_by:
                 message = f"`{output.expression.key}` is neither grouped nor aggregated"
-                raise self.binder.error(UnsupportedSql, item, message, "add it to GROUP BY")
+                hint = "add it to GROUP BY"
+                raise self.cursor.make_error(UnsupportedSql, message, hint, extent=extent)
 
 
-def _written(aggregate: Aggregate) -> str:
-    """The name of an aggregate without an alias."""
+def _default_name(aggregate: Aggregate) -> str:
+    """Return the name of an aggregate without an alias."""
     inner = aggregate.argument.name if aggregate.argument else "*"
     function = aggregate.function if aggregate.declared else aggregate.function.lower()
     return f"{function}({'DISTINCT ' if aggregate.distinct else ''}{inner})"

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headgate.errors import Position, SqlError, SqlSyntaxError, UnknownName, UnsupportedSql
-from headgate.predicate import Predicate
 from headgate.schema import DeclaredAggregate, Schema, Stream
-from headgate.sql import fast
 from headgate.sql.declarations import Declarations
-from headgate.sql.lexer import fail, statements, tokens
-from headgate.sql.query import Origin, Query, Source
-from headgate.sql.scope import Scope
+from headgate.sql.lexer import error_at, statements, tokens
+from headgate.sql.query import Origin, Query
 from headgate.sql.select import bind_query
+from headgate.sql.where import WhereReader
 
 _TIME_ZONE = re.compile(r"\s*SET\s+TIME\s+ZONE\s+'([^']*)'\s*", re.IGNORECASE)
 _PLAIN_QUERY = re.compile(
@@ -24,7 +22,9 @@ _PLAIN_QUERY = re.compile(
     re.IGNORECASE | re.DOTALL | re.ASCII,
 )
 _QUERY_NAME = re.compile(r"\s*CREATE\s+QUERY\s+([A-Za-z_]\w*|`[^`]+`)", re.IGNORECASE)
-_HOLDS = "a file of queries holds CREATE STREAM, CREATE AGGREGATE, CREATE QUERY and SET TIME ZONE"
+_STATEMENTS = (
+    "a file of queries holds CREATE STREAM, CREATE AGGREGATE, CREATE QUERY and SET TIME ZONE"
+)
 
 Declared = Query | Stream | DeclaredAggregate
 
@@ -44,10 +44,10 @@ class Script:
     schema: Schema
     zone: str = "UTC"
     place: Position = field(default_factory=Position)  # where the statement just read begins
-    _known: dict[str, tuple[Scope, dict[str, Predicate]]] = field(default_factory=dict, repr=False)
+    _readers: dict[str, WhereReader] = field(default_factory=dict, repr=False)
 
     def read(self, text: str, file: str | None = None) -> Iterator[Declared | Rejected]:
-        """What each statement declares. Streams and aggregates are added to the schema on the way.
+        """Yield what each statement declares, and add streams and aggregates to the schema.
 
         Queries that are no filters know where they come from.
         """
@@ -55,70 +55,72 @@ class Script:
         for start, statement in statements(text):
             self.place = lines.position(start)
             try:
-                found = self.statement(statement)
+                declared = self.read_statement(statement)
             except SqlError as error:
-                yield Rejected(error.located(self.place), _id_in(statement))
+                yield Rejected(error.shift_to(self.place), _query_name(statement))
                 continue
-            if isinstance(found, Stream):
-                self.schema = self.schema.with_streams((found,))
-            elif isinstance(found, DeclaredAggregate):
-                self.schema = self.schema.with_aggregates((found,))
-            elif isinstance(found, Query) and found.kind != "filter":
-                found = replace(found, origin=Origin(statement, self.place))
-            if found is not None:
-                yield found
+            if isinstance(declared, Stream):
+                self.schema = self.schema.with_streams((declared,))
+            elif isinstance(declared, DeclaredAggregate):
+                self.schema = self.schema.with_aggregates((declared,))
+            elif isinstance(declared, Query) and declared.kind != "filter":
+                declared = replace(declared, origin=Origin(statement, self.place))
+            if declared is not None:
+                yield declared
 
-    def statement(self, text: str) -> Declared | None:
-        """One statement; None for SET TIME ZONE."""
+    def read_statement(self, text: str) -> Declared | None:
+        """Return what one statement declares; None for SET TIME ZONE."""
         plain = _PLAIN_QUERY.fullmatch(text)
         if plain:
-            query = self.plain_query(plain)
+            query = self._read_plain_query(plain)
             if query is not None:
                 return query
         words = [token for token, _ in zip(tokens(text), range(2), strict=False)]
         kind = " ".join(token.word for token in words)
         if kind == "CREATE STREAM":
-            return Declarations(self.schema, self.zone).stream(text)
+            return Declarations(self.schema, self.zone).read_stream(text)
         if kind == "CREATE AGGREGATE":
-            return Declarations(self.schema, self.zone).aggregate(text)
+            return Declarations(self.schema, self.zone).read_aggregate(text)
         if kind == "CREATE QUERY":
             return bind_query(text, self.schema).query
         if kind == "SET TIME":
-            self.zone = self.time_zone(text)
+            self.zone = _read_time_zone(text)
             return None
         start, end = (words[0].start, words[-1].end) if words else (0, len(text))
         what = f"{kind} is not supported"
-        raise fail(UnsupportedSql, text, start, end - start, what, _HOLDS, topic=what)
+        raise error_at(UnsupportedSql, text, start, end - start, what, _STATEMENTS, topic=what)
 
-    def plain_query(self, plain: re.Match[str]) -> Query | None:
-        """CREATE QUERY … SELECT * FROM … WHERE …, where the fast parser can read it."""
+    def _read_plain_query(self, plain: re.Match[str]) -> Query | None:
+        """Return CREATE QUERY … SELECT * FROM … WHERE … as a query, if the fast path reads it."""
         stream = self.schema.get(plain[2])
         if stream is None:
             return None
-        scope, atoms = self._known.setdefault(stream.name, (Scope.of(stream), {}))
-        where = fast.condition(plain[3], scope, atoms)
+        reader = self._readers.get(stream.name)
+        if reader is None:
+            reader = self._readers[stream.name] = WhereReader(stream)
+        where = reader.read_plain(plain[3])
         if where is None:
             return None
-        name = plain[1].strip("`")
-        return Query(name, (Source(stream.name, stream.name),), where)
+        return Query(plain[1].strip("`"), reader.sources, where)
 
-    def time_zone(self, text: str) -> str:
-        match = _TIME_ZONE.fullmatch(text)
-        if match is None:
-            hint = "write SET TIME ZONE 'Europe/Berlin'"
-            raise fail(SqlSyntaxError, text, 0, len(text), "SET TIME ZONE needs a zone", hint)
-        try:
-            ZoneInfo(match[1])
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            hint = "zones have names such as Europe/Berlin"
-            raise fail(
-                UnknownName, text, match.start(1), len(match[1]), f"no time zone `{match[1]}`", hint
-            ) from None
-        return match[1]
+
+def _read_time_zone(text: str) -> str:
+    """Return the zone of SET TIME ZONE."""
+    match = _TIME_ZONE.fullmatch(text)
+    if match is None:
+        hint = "write SET TIME ZONE 'Europe/Berlin'"
+        raise error_at(SqlSyntaxError, text, 0, len(text), "SET TIME ZONE needs a zone", hint)
+    zone = match[1]
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        message, hint = f"no time zone `{zone}`", "zones have names such as Europe/Berlin"
+        raise error_at(UnknownName, text, match.start(1), len(zone), message, hint) from None
+    return zone
 
 
 class _Lines:
-    """Positions in a text that are asked for from top to bottom."""
+    """Positions in a text, from top to bottom, so that its lines are counted once."""
 
     def __init__(self, text: str, file: str | None) -> None:
         self.text = text
@@ -126,12 +128,13 @@ class _Lines:
         self.line, self.start = 1, 0
 
     def position(self, offset: int) -> Position:
+        """Return the line and column of an offset that is not before the last one."""
         self.line += self.text.count("\n", self.start, offset)
         self.start = offset
         column = offset - self.text.rfind("\n", 0, offset)
         return Position(self.file, self.line, column)
 
 
-def _id_in(statement: str) -> str | None:
+def _query_name(statement: str) -> str | None:
     match = _QUERY_NAME.match(statement)
     return match[1].strip("`") if match else None

@@ -173,13 +173,13 @@ def an_error_is_not_a_miss(kind: type[Index]) -> None:
 
 
 def describes_itself(kind: type[Index]) -> None:
-    """`describe` names the kind and counts the queries; `filing` says how one of them is found."""
+    """`describe` names the kind and counts the queries; `locate` says where one of them is."""
     index = kind.build(SMALL, [query(SMALL, "p", "a = 1")])
     described = index.describe()
     assert described["queries"] == 1
     assert isinstance(described["kind"], str)
-    assert index.filing("p").index == described["kind"]
-    fails(lambda: index.filing("nobody"), "nobody")
+    assert index.locate("p").index == described["kind"]
+    fails(lambda: index.locate("nobody"), "nobody")
 
 
 CONTRACT: tuple[Claim, ...] = (
@@ -201,7 +201,7 @@ CONTRACT: tuple[Claim, ...] = (
 
 def query(stream: Stream, query_id: str, where: str) -> Query:
     """A filter on a stream."""
-    return Query(query_id, (Source(stream.name, stream.name),), parse_where(where, stream))
+    return Query(query_id, (Source(stream, stream.name),), parse_where(where, stream))
 
 
 def drawn(kind: type[Index], rng: Random, stream: Stream, count: int) -> list[Query]:

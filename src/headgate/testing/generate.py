@@ -26,7 +26,7 @@ from headgate.schema import (
     Type,
     Value,
 )
-from headgate.sql import literal, name
+from headgate.sql import render_literal, render_name
 
 PRICE = DecimalType(10, 2)
 WIDE = DecimalType(38, 10)
@@ -93,28 +93,32 @@ def random_where(rng: Random, stream: Stream, depth: int = 3) -> str:
 
 def _atom(rng: Random, stream: Stream) -> str:
     attribute = rng.choice(stream.attributes)
-    column, values = name(attribute.name), VALUES[attribute.type]
+    column, values = render_name(attribute.name), VALUES[attribute.type]
     kind = rng.random()
     if kind < 0.45:
-        return f"{column} {rng.choice(OPERATORS)} {literal(rng.choice(values))}"
+        return f"{column} {rng.choice(OPERATORS)} {render_literal(rng.choice(values))}"
     if kind < 0.6:
-        listed = ", ".join(literal(value) for value in rng.choices(values, k=rng.randint(1, 4)))
+        listed = ", ".join(
+            render_literal(value) for value in rng.choices(values, k=rng.randint(1, 4))
+        )
         unknown = ", NULL" if rng.random() < 0.1 else ""
         return f"{column} {rng.choice(('IN', 'NOT IN'))} ({listed}{unknown})"
     if kind < 0.7:
         low, high = rng.choices(values, k=2)
         word = rng.choice(("BETWEEN", "NOT BETWEEN"))
-        return f"{column} {word} {literal(low)} AND {literal(high)}"
+        return f"{column} {word} {render_literal(low)} AND {render_literal(high)}"
     if kind < 0.8:
         return f"{column} IS {rng.choice(('NULL', 'NOT NULL'))}"
     if kind < 0.9 and attribute.type == STRING:
         return f"{column} {_pattern(rng)}"
-    return f"{column} {rng.choice(OPERATORS)} {name(_comparable(rng, stream, attribute).name)}"
+    return (
+        f"{column} {rng.choice(OPERATORS)} {render_name(_comparable(rng, stream, attribute).name)}"
+    )
 
 
 def _pattern(rng: Random) -> str:
     word = rng.choice(("LIKE", "NOT LIKE", "ILIKE", "RLIKE"))
-    return f"{word} {literal(rng.choice(REGEXES if word == 'RLIKE' else PATTERNS))}"
+    return f"{word} {render_literal(rng.choice(REGEXES if word == 'RLIKE' else PATTERNS))}"
 
 
 def _comparable(rng: Random, stream: Stream, attribute: Attribute) -> Attribute:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from benchmarks import Result, Unit
-from benchmarks.claims import Alike, Faster, Near, Trend
-from benchmarks.result import Measurement
+from benchmarks.harness.claims import Alike, Faster, Near, Trend
+from benchmarks.harness.report import make_table
+from benchmarks.harness.result import Measurement
 
 COUNTED = Unit("things", "cost", 1.0, counted=True)
 
@@ -74,7 +75,7 @@ def test_counted_results_say_so() -> None:
     measured = found.as_json()["measurements"][1]
     assert measured["counted"] == [20.0]
     assert "seconds" not in measured
-    table = found.table()
+    table = make_table(found)
     assert [str(column.header) for column in table.columns][2:] == ["things", "times as few as\nA"]
     assert list(table.columns[2].cells) == ["1.00", "2.00"]
     assert str(table.caption).startswith("Counted; all gave the same answer")

@@ -9,15 +9,15 @@ import pytest
 
 from benchmarks import EXPERIMENTS, Result, run, run_experiment
 from benchmarks.asc import ASC, adaptation, workloads
+from benchmarks.asc.adaptation import SettlesWithin
 from benchmarks.asc.contestants import BEST, EVALUATED, EVERYBODY, WORST
-from benchmarks.asc.report import page
-from benchmarks.asc.settling import SettlesWithin
 from benchmarks.asc.workloads import FEWEST, VARIABLE, nsl_kdd_directory
-from benchmarks.experiment import Experiment
-from benchmarks.result import Measurement
+from benchmarks.harness.experiment import Experiment
+from benchmarks.harness.report import render_page
+from benchmarks.harness.result import Measurement
 from benchmarks.workloads import SelectionSpec
 from headgate.errors import UsageError
-from tests.scale import soaking
+from tests.scale import slow_unless_in
 
 TINY = 0.0005
 NSL_KDD = Path(__file__).parents[4] / "shared" / "data" / "nsl-kdd"
@@ -29,7 +29,7 @@ SOME = [
         *("deviation", "adaptation-apart", "monitoring"),
     )
 ]
-EVERY = [one for one in ASC if "connections" not in one.name]
+EVERY = [one for one in ASC.experiments if "connections" not in one.name]
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def tiny(experiment: Experiment) -> Result:
 
 
 @pytest.mark.parametrize(
-    "experiment", EVERY if soaking() else SOME, ids=lambda experiment: experiment.name
+    "experiment", slow_unless_in(SOME, EVERY), ids=lambda experiment: experiment.name
 )
 def test_runs(experiment: Experiment) -> None:
     """Every contestant gives the same matches, and every claim has a verdict."""
@@ -122,7 +122,7 @@ def test_files_and_page(tmp_path: Path) -> None:
     for name in ("asc-sequences-d2", "asc-adaptation"):
         run_experiment(name, scale=TINY, out=tmp_path)
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    lines = list(page(tmp_path))
+    lines = render_page(ASC, tmp_path).splitlines()
     assert "| Macro | " in "\n".join(lines)
     assert any(line.startswith("- Figure 9, Hybrid, μ = 0: paper: ") for line in lines)
     assert not any(line.startswith("| events so far") for line in lines)

@@ -11,10 +11,9 @@ import pytest
 
 from benchmarks.asc.contestants import Fixed, evaluated, orders
 from benchmarks.asc.workloads import Selections
-from benchmarks.rivals.a_greedy import AGreedy
-from benchmarks.rivals.fixed_orders import best_and_worst
-from benchmarks.rivals.lottery import Lottery
-from benchmarks.rivals.routed import Regions, RoutedIndex
+from benchmarks.rivals.fixed_orders import find_extremes
+from benchmarks.rivals.routers import AGreedy, Lottery
+from benchmarks.rivals.routing import Regions, RoutedIndex
 from benchmarks.workloads import SelectionSpec, selection_queries, skewed_tuples, uniform_tuples
 from headgate.errors import ExpansionTooLarge, QuerySetError
 from headgate.matching import ScanIndex
@@ -70,7 +69,7 @@ def plain(work: Selections) -> Plain:
 
 def test_best_and_worst(work: Selections, plain: Plain) -> None:
     """No order of all permutations costs less than the best, none more than the worst."""
-    best, worst = best_and_worst(plain.regions, work.events)
+    best, worst = find_extremes(plain.regions, work.events)
     costs = [plain.cost(order) for order in permutations(range(plain.count))]
     assert (best.cost, worst.cost) == (min(costs), max(costs))
     numbers = plain.regions.constructs.tolist()
@@ -81,7 +80,7 @@ def test_best_and_worst(work: Selections, plain: Plain) -> None:
 
 def test_same_matches(work: Selections, plain: Plain) -> None:
     """Every order finds what a scan finds; what it evaluates lies between the best and worst."""
-    best, worst = best_and_worst(plain.regions, work.events)
+    best, worst = find_extremes(plain.regions, work.events)
     fixed = Fixed(best.sequence, worst.sequence, EVENTS)
     expected = ScanIndex.build(work.stream, work.queries).match(work.events).in_order()
     costs = {}
@@ -172,11 +171,11 @@ def _mended(plain: Plain, order: list[int], profile: list[int], alpha: float) ->
 
 def test_chunks(work: Selections, monkeypatch: pytest.MonkeyPatch) -> None:
     """A router goes on where it was when events come in pieces."""
-    from benchmarks.rivals import routed
+    from benchmarks.rivals import routing
 
     whole = RoutedIndex(work.stream, work.queries, AGreedy(sampled=1.0))
     whole.match(work.events)
-    monkeypatch.setattr(routed, "AT_ONCE", 64)
+    monkeypatch.setattr(routing, "AT_ONCE", 64)
     pieces = RoutedIndex(work.stream, work.queries, AGreedy(sampled=1.0))
     assert len(list(pieces.match_chunks(work.events))) == -(-EVENTS // 64)
     assert pieces.evaluated == whole.evaluated
@@ -192,4 +191,4 @@ def test_refused() -> None:
     many = Stream("s", tuple(Attribute(f"a{n}", INT) for n in range(23)))
     regions = Regions(many, [query(many, f"q{n}", f"a{n} = 1") for n in range(23)])
     with pytest.raises(ExpansionTooLarge, match="23 constructs"):
-        best_and_worst(regions, [{}])
+        find_extremes(regions, [{}])

@@ -11,8 +11,9 @@ import pytest
 from benchmarks import EXPERIMENTS, Result, run, run_experiment
 from benchmarks.be_tree import BE_TREE, sweep
 from benchmarks.be_tree.contestants import AUTO, EVERYBODY, SIFT
-from benchmarks.experiment import Experiment
-from tests.scale import soaking
+from benchmarks.harness.experiment import Experiment
+from benchmarks.harness.report import make_table
+from tests.scale import slow_unless_in
 
 TINY = 0.0005
 # The others differ from one of these in a parameter; a soak runs all.
@@ -41,7 +42,7 @@ def ends(experiment: Experiment) -> Result:
 
 
 @pytest.mark.parametrize(
-    "experiment", BE_TREE if soaking() else SOME, ids=lambda experiment: experiment.name
+    "experiment", slow_unless_in(SOME, BE_TREE.experiments), ids=lambda experiment: experiment.name
 )
 def test_runs(experiment: Experiment) -> None:
     """Every contestant gives the same matches, and every claim has a verdict."""
@@ -85,4 +86,4 @@ def test_files(tmp_path: Path) -> None:
         "be-tree-scoring.png",
     ]
     assert "paper: popularity < histogram" in str(result.facts["section 8.5, Figure 8"])
-    assert result.table().caption is not None
+    assert make_table(result).caption is not None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.be_tree.expressions import DATA, propagation, scan
-from benchmarks.matchers import answers
-from benchmarks.workloads.event_expressions import event_expressions
+from benchmarks.matching.matchers import answers
+from benchmarks.workloads.begen import event_expressions
 
 
 @pytest.mark.parametrize("data", ["", "-zipf", "-names", "-texts"])

@@ -6,11 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.be_tree.overlap_scan import OverlapScan
+from benchmarks.be_tree.expressions import OverlapScan
 from benchmarks.workloads import Conjunctions, begen
-from benchmarks.workloads.begen import EXPRESSIVENESS, Level
-from benchmarks.workloads.event_expressions import event_expressions
-from benchmarks.workloads.operators import OPERATORS
+from benchmarks.workloads.begen import EXPRESSIVENESS, Level, event_expressions
+from benchmarks.workloads.integer_events import OPERATORS
 from headgate.errors import UsageError
 
 LEVELS: list[Level] = list(EXPRESSIVENESS)

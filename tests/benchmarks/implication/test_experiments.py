@@ -10,18 +10,17 @@ from typing import Any
 import pytest
 
 from benchmarks import EXPERIMENTS, Result, run, run_experiment
-from benchmarks.experiment import Experiment
+from benchmarks.harness.experiment import Experiment
+from benchmarks.harness.report import render_page
 from benchmarks.implication import IMPLICATION, contestants
-from benchmarks.implication.cases import Sizes, cut_by_all, never_found
-from benchmarks.implication.combined import EM, HCR, HSR, selected
+from benchmarks.implication.combined import BY_EM, BY_HCR, BY_HSR, selected
 from benchmarks.implication.contestants import BFS, DFS, Tried, exact_verdicts, holds_of
-from benchmarks.implication.growth import COMPARED, worst_compared
+from benchmarks.implication.growth import COMPARED, Sizes, cut_by_all, never_found, worst_compared
 from benchmarks.implication.pairs import Setting
-from benchmarks.implication.report import page
 from benchmarks.implication.solver import Solvers, implies_verdicts
 from headgate.errors import UsageError
 from headgate.implication.paper import exact_matching
-from tests.scale import many, soaking
+from tests.scale import case_count, slow_unless_in
 
 TINY = 0.002
 # The others differ from one of these in their data; a soak runs all.
@@ -31,7 +30,7 @@ SOME = (
     *("implication-z3", "evaluation-dimensions", "evaluation-selectivity-kernels"),
 )
 ON_SPARK = {"where"}
-EVERY = [one.name for one in IMPLICATION if one.name not in ON_SPARK]
+EVERY = [one.name for one in IMPLICATION.experiments if one.name not in ON_SPARK]
 
 
 def tiny(experiment: Experiment) -> Result:
@@ -41,7 +40,7 @@ def tiny(experiment: Experiment) -> Result:
     return run(replace(experiment, sizes=ends), repeats=1, scale=TINY, seed=1)
 
 
-@pytest.mark.parametrize("name", EVERY if soaking() else SOME)
+@pytest.mark.parametrize("name", slow_unless_in(SOME, EVERY))
 def test_runs(name: str) -> None:
     """Every contestant gives the same answers, and every claim has a verdict."""
     experiment = EXPERIMENTS[name]
@@ -90,7 +89,7 @@ def test_cases() -> None:
 )
 def test_oracle_z3(setting: Setting) -> None:
     """Both of ours give the answers of z3, and those of the paper's exact matching."""
-    pairs = setting.pairs(min(1_200, many(40)), seed=7)
+    pairs = setting.pairs(min(1_200, case_count(40)), seed=7)
     truth = Solvers(pairs).whole()
     assert exact_verdicts(pairs) == truth
     assert implies_verdicts(pairs) == truth
@@ -121,7 +120,7 @@ def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who stores too many parts, or takes too long, is left out with the reason."""
     pairs = Setting(unbounded=True).pairs(20, seed=1)
     assert not Tried.of(pairs, BFS).left_out
-    monkeypatch.setattr(exact_matching, "MOST_SIDES", 60)
+    monkeypatch.setattr(exact_matching, "MAX_STORED_SIDES", 60)
     assert "breadth-first matching stores over" in Tried.of(pairs, BFS).left_out
     monkeypatch.setattr(contestants, "LIMIT", -1.0)
     assert "for 20 pairs" in Tried.of(pairs, DFS).left_out
@@ -135,9 +134,9 @@ def test_combined() -> None:
     """Exact matching and HSR select the same rows, and HCR these and others."""
     for seed in range(3):
         shares = selected(seed, 2_000)
-        assert shares[EM] == shares[HSR]
-        assert all(more >= exact for more, exact in zip(shares[HCR], shares[EM], strict=True))
-        assert shares[EM] == sorted(shares[EM])
+        assert shares[BY_EM] == shares[BY_HSR]
+        assert all(more >= exact for more, exact in zip(shares[BY_HCR], shares[BY_EM], strict=True))
+        assert shares[BY_EM] == sorted(shares[BY_EM])
 
 
 def test_files_and_page(tmp_path: Path) -> None:
@@ -145,6 +144,6 @@ def test_files_and_page(tmp_path: Path) -> None:
     for name in ("implication-growth-parts", "implication-combined"):
         run_experiment(name, scale=TINY, out=tmp_path)
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    lines = list(page(tmp_path))
-    assert any(line.startswith("| EM-DFS | 4.00 | 7.00 |") for line in lines)
+    lines = render_page(IMPLICATION, tmp_path).splitlines()
+    assert any(line.startswith("| EM-DFS | 4 | 7 |") for line in lines)
     assert any(line.startswith("- Table 7, exact matching gives the union: ") for line in lines)

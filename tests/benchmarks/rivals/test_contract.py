@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.rivals.static import StaticIndex
+from benchmarks.rivals.static_index import StaticIndex
 from headgate.testing import CONTRACT
 from headgate.testing.contract import Claim
 from tests.benchmarks.rivals.rivals import RIVALS

@@ -10,7 +10,7 @@ from benchmarks.rivals.propagation import PropagationIndex
 from benchmarks.workloads import begen
 from headgate.errors import UsageError
 from headgate.predicate import Column, Predicate, Within
-from headgate.predicate.conjunctions import Conjunction, conjunctions
+from headgate.predicate.conjunctions import Conjunction, to_conjunctions
 from headgate.queries import Query
 from headgate.schema import Stream, ValueSet
 from headgate.sql import parse_where
@@ -21,10 +21,10 @@ from headgate.testing.generate import every_type, random_where
 def stabbed(queries: list[Query], events: list[Predicate]) -> list[list[str]]:
     """By event the queries of which each predicate shares a value with the event's on its column,
     in one conjunction at least."""
-    known = [(one.id, conjunctions(one.where)) for one in queries]
+    known = [(one.id, to_conjunctions(one.where)) for one in queries]
     found = []
     for event in events:
-        (atoms,) = conjunctions(event)
+        (atoms,) = to_conjunctions(event)
         sets = {atom.column: atom.values for atom in atoms if isinstance(atom, Within)}
         found.append([name for name, parts in known if any(_meets(part, sets) for part in parts)])
     return found
@@ -44,7 +44,7 @@ def expressions(rng: Random, stream: Stream, count: int) -> list[Predicate]:
     found: list[Predicate] = []
     while len(found) < count:
         text = " AND ".join(random_where(rng, stream, 0) for _ in range(rng.randint(1, 30)))
-        parsed = conjunctions(parse_where(text, stream))
+        parsed = to_conjunctions(parse_where(text, stream))
         if len(parsed) == 1 and all(isinstance(atom, Within) for atom in parsed[0]):
             found.append(parse_where(text, stream))
     return found

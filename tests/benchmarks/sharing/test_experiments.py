@@ -5,22 +5,24 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import EXPERIMENTS, run
-from benchmarks.experiment import Experiment, Unit
-from benchmarks.machine import machine
-from benchmarks.result import Measurement, Result
+from benchmarks.harness.claims import AtMost, LessSpread, PartOf
+from benchmarks.harness.experiment import Experiment, Unit
+from benchmarks.harness.machine import describe_machine
+from benchmarks.harness.result import Measurement, Result
 from benchmarks.sharing import SHARING
-from benchmarks.sharing.claims import AtMost, LessSpread, PartOf
-from benchmarks.sharing.plans import FILTER, SHARE, SHIP, WIDEN, planned
+from benchmarks.sharing.traffic import FILTER, SHARE, SHIP, WIDEN, planned
 from benchmarks.workloads import networked_queries
-from headgate.sharing.planner import costs
-from tests.scale import in_a_soak
+from headgate.sharing.planner import compute_costs
 
 LONG = ("sharing-overlap", "sharing-interests", "sharing-optimum")
 
 
 @pytest.mark.parametrize(
     "experiment",
-    [pytest.param(one, marks=in_a_soak if one.name in LONG else ()) for one in SHARING],
+    [
+        pytest.param(one, marks=pytest.mark.slow if one.name in LONG else ())
+        for one in SHARING.experiments
+    ],
     ids=lambda one: one.name,
 )
 def test_runs(experiment: Experiment) -> None:
@@ -34,7 +36,7 @@ def test_runs(experiment: Experiment) -> None:
 def result(**turns: tuple[float, ...]) -> Result:
     measured = [Measurement(name, 1, 1, seconds) for name, seconds in turns.items()]
     unit = Unit("MB", "cost", 1.0, counted=True)
-    return Result("e", "t", "n", unit, "", 2, 1.0, 1, tuple(measured), {}, machine())
+    return Result("e", "t", "n", unit, "", 2, 1.0, 1, tuple(measured), {}, describe_machine())
 
 
 def test_claims() -> None:
@@ -50,5 +52,5 @@ def test_claims() -> None:
 def test_order() -> None:
     """With many queries that overlap, more sharing moves less."""
     work = networked_queries(20, 100, seed=1)
-    moved = [costs(planned(work, name))[0] for name in (SHIP, FILTER, SHARE, WIDEN)]
+    moved = [compute_costs(planned(work, name))[0] for name in (SHIP, FILTER, SHARE, WIDEN)]
     assert moved == sorted(moved, reverse=True)

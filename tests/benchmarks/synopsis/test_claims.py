@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import Result, Unit
-from benchmarks.experiment import Look
-from benchmarks.result import Measurement
-from benchmarks.synopsis.claims import AtLeast, Flat, Linear, Steady
+from benchmarks.harness.claims import AtLeast, Flat, Linear, Steady
+from benchmarks.harness.experiment import Look
+from benchmarks.harness.plot import plot_result
+from benchmarks.harness.result import Measurement
 
 COUNTED = Unit("things", "cost", 1.0, counted=True)
 FOUND = {
@@ -56,5 +57,5 @@ def test_at_least(result: Result) -> None:
 def test_panels(result: Result, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Contestants of several panels make one picture."""
     path = tmp_path_factory.mktemp("plot") / "panels.png"
-    result.plot(path)
+    plot_result(result, path)
     assert path.read_bytes().startswith(b"\x89PNG")

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.workloads import Conjunctions, begen
 from benchmarks.workloads.begen import EXPRESSIVENESS, Level
-from benchmarks.workloads.bound import bound_queries
-from benchmarks.workloads.operators import EQUAL, OPERATORS, has_list
+from benchmarks.workloads.conjunctions import bound_queries
+from benchmarks.workloads.integer_events import EQUAL, OPERATORS, has_list
 from headgate.errors import UsageError
 from headgate.snapshot.arrays import encode_queries, flaw
 from headgate.snapshot.arrays.arrays import named_arrays

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.workloads import Boxes, box_events, boxes
 from headgate.matching import ScanIndex
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.schema import DOUBLE, INT
 
 
@@ -31,7 +31,7 @@ def test_matching(matching: float) -> None:
 def test_constrained() -> None:
     """Every box constrains as many attributes as was asked for, and all are used."""
     found = boxes(200, attributes=6, constrained=4, seed=1)
-    assert {len(columns(query.where)) for query in found.queries()} == {4}
+    assert {len(collect_columns(query.where)) for query in found.queries()} == {4}
     assert set(found.sides.ravel().tolist()) == set(range(6))
 
 

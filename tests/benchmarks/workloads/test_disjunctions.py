@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.workloads import DisjunctionSpec, disjunctions, in_one_space
-from headgate.predicate import IsNull, Within, atoms, columns, dnf
+from headgate.predicate import IsNull, Within, collect_columns, iter_atoms, to_dnf
 from headgate.schema import DOUBLE
 
 SPEC = DisjunctionSpec(20)
@@ -18,7 +18,7 @@ def ends(spec: DisjunctionSpec) -> list[float]:
     """Both ends of every side of 200 predicates."""
     found = []
     for predicate in disjunctions(200, spec, seed=1):
-        for atom in atoms(predicate):
+        for atom in iter_atoms(predicate):
             assert isinstance(atom, Within)
             (side,) = atom.values.intervals
             assert isinstance(side.low, int)
@@ -52,10 +52,10 @@ def test_distributions() -> None:
 def test_sides() -> None:
     """A box is finite in each dimension; possibly unbounded, it mentions each subset as often."""
     (bounded,) = disjunctions(1, SPEC, seed=1)
-    assert [len(part.box.sides) for part in dnf(bounded)] == [6] * 20
+    assert [len(part.box.sides) for part in to_dnf(bounded)] == [6] * 20
     (some,) = disjunctions(1, DisjunctionSpec(7_000, 3, unbounded=True), seed=1)
-    assert len(columns(some)) == 3
-    subsets = [frozenset(columns(part)) for part in getattr(some, "parts", ())]
+    assert len(collect_columns(some)) == 3
+    subsets = [frozenset(collect_columns(part)) for part in getattr(some, "parts", ())]
     counts = [subsets.count(one) for one in set(subsets)]
     assert len(counts) == 7
     assert 900 < min(counts) <= max(counts) < 1_100
@@ -64,7 +64,7 @@ def test_sides() -> None:
 def test_nulls() -> None:
     """The share asked for of all sides is IS NULL, and columns may be NULL then only."""
     spec = replace(SPEC, nulls=0.25)
-    found = [atom for one in disjunctions(50, spec, seed=1) for atom in atoms(one)]
+    found = [atom for one in disjunctions(50, spec, seed=1) for atom in iter_atoms(one)]
     assert abs(np.mean([isinstance(atom, IsNull) for atom in found]) - 0.25) < 0.03
     assert all(attribute.nullable for attribute in spec.stream)
     assert not any(attribute.nullable for attribute in SPEC.stream)
@@ -76,7 +76,7 @@ def test_drawn_boxes_are_kept() -> None:
     found = disjunctions(4, spec, seed=1)
     _, (boxes,) = in_one_space(spec.stream, found)
     assert [len(one) for one in boxes] == [50] * 4
-    assert all(len(dnf(one)) < 50 for one in found)
+    assert all(len(to_dnf(one)) < 50 for one in found)
 
 
 def test_one_space() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.workloads import begen
-from benchmarks.workloads.event_expressions import event_expressions
-from benchmarks.workloads.operators import BETWEEN, EQUAL
+from benchmarks.workloads.begen import event_expressions
+from benchmarks.workloads.integer_events import BETWEEN, EQUAL
 
 
 def test_ranges() -> None:

@@ -10,7 +10,17 @@ import pytest
 from benchmarks.workloads import Mixed, mixed, mixed_events
 from benchmarks.workloads.mixed import LONGEST, mixed_stream
 from headgate.matching import ScanIndex
-from headgate.predicate import And, Compare, IsNull, Matches, Not, Or, Within, atoms, columns
+from headgate.predicate import (
+    And,
+    Compare,
+    IsNull,
+    Matches,
+    Not,
+    Or,
+    Within,
+    collect_columns,
+    iter_atoms,
+)
 from headgate.predicate.tree import children
 from tests.benchmarks.workloads.rates import about, rate
 
@@ -47,7 +57,7 @@ def test_every_clause(clauses: Mixed) -> None:
 def test_kinds(clauses: Mixed) -> None:
     """All kinds of atoms occur, under AND, OR and NOT, over attributes of all types."""
     found = [query.where for query in clauses.queries()]
-    assert {type(atom) for where in found for atom in atoms(where)} == {
+    assert {type(atom) for where in found for atom in iter_atoms(where)} == {
         Within,
         IsNull,
         Matches,
@@ -55,7 +65,7 @@ def test_kinds(clauses: Mixed) -> None:
     }
     assert {And, Or, Not} == {type(where) for where in found}
     assert {And, Or, Not} <= {type(part) for where in found for part in children(where)}
-    used = {column.type for where in found for column in columns(where)}
+    used = {column.type for where in found for column in collect_columns(where)}
     assert used == {attribute.type for attribute in mixed_stream()}
     text = " ".join(clauses.clauses)
     for word in ("<>", "NOT IN", "IS NULL", "IS NOT NULL", "NOT BETWEEN", "NOT LIKE", "NOT ("):

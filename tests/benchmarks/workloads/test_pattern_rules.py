@@ -8,7 +8,7 @@ import pytest
 from benchmarks.workloads import PatternRules, pattern_rules
 from benchmarks.workloads.pattern_rules import TEXTS
 from headgate.matching import ScanIndex
-from headgate.predicate import And, Matches, Not, Or, Within, atoms
+from headgate.predicate import And, Matches, Not, Or, Within, iter_atoms
 from headgate.predicate.tree import children
 from headgate.queries import Query
 from tests.benchmarks.workloads.rates import about, share_of_events
@@ -57,7 +57,7 @@ def test_size(queries: list[Query]) -> None:
 
 def test_kinds(queries: list[Query]) -> None:
     """Most patterns are substrings; prefixes, suffixes, ILIKE, RLIKE and equality occur too."""
-    found = [atom for query in queries for atom in atoms(query.where)]
+    found = [atom for query in queries for atom in iter_atoms(query.where)]
     patterns = [atom.pattern for atom in found if isinstance(atom, Matches)]
     assert {pattern.kind for pattern in patterns} == {"LIKE", "ILIKE", "RLIKE"}
     likes = [pattern.text for pattern in patterns if pattern.kind == "LIKE"]
@@ -80,4 +80,4 @@ def test_events(rules: PatternRules) -> None:
 
 
 def mean_size(queries: list[Query]) -> float:
-    return sum(len(list(atoms(query.where))) for query in queries) / len(queries)
+    return sum(len(list(iter_atoms(query.where))) for query in queries) / len(queries)

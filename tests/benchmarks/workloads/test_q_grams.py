@@ -8,15 +8,14 @@ import pytest
 from benchmarks.workloads import (
     Conjunctions,
     begen_of_names,
-    city_names,
-    city_texts,
     gram_events,
+    list_city_texts,
     q_grams,
 )
-from benchmarks.workloads.bound import bound_queries
-from benchmarks.workloads.letters import LETTERS, normalised
-from benchmarks.workloads.operators import IN
-from benchmarks.workloads.q_grams import PAIRS, grams
+from benchmarks.workloads.conjunctions import bound_queries
+from benchmarks.workloads.integer_events import IN
+from benchmarks.workloads.q_grams import PAIRS
+from examples.city_names.find import LETTERS, find_grams, list_city_names, normalise
 from headgate.errors import UsageError
 from headgate.matching import ScanIndex
 from headgate.snapshot.arrays import encode_queries, flaw
@@ -26,7 +25,7 @@ from tests.benchmarks.workloads.test_begen import differing
 
 @pytest.fixture(scope="module")
 def names() -> list[str]:
-    return city_names()
+    return list_city_names()
 
 
 def clauses(queries: Conjunctions) -> list[set[str]]:
@@ -47,7 +46,7 @@ def test_grams(names: list[str]) -> None:
     chosen = names[:2_000]
     expected = [
         {f"g_{pair}{''.join(sorted(letters, key=LETTERS.index))}" for pair, letters in one.items()}
-        for one in map(grams, chosen)
+        for one in map(find_grams, chosen)
     ]
     assert clauses(q_grams(chosen, seed=1)) == expected
 
@@ -58,7 +57,7 @@ def test_events(names: list[str]) -> None:
     rows = gram_events(chosen).table().to_pylist()
     for name, row in zip(chosen, rows, strict=True):
         present = {key: LETTERS[value] for key, value in row.items() if value is not None}
-        assert present == {f"g_{pair}": letters[0] for pair, letters in grams(name).items()}
+        assert present == {f"g_{pair}": letters[0] for pair, letters in find_grams(name).items()}
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.5, 1.0])
@@ -83,7 +82,7 @@ def test_kept(names: list[str]) -> None:
 
 def test_misspelt(names: list[str]) -> None:
     """Misspelt names miss queries of all grams, and meet half of those that keep few."""
-    chosen = [name for name in names if len(normalised(name)) >= 8][:1_000]
+    chosen = [name for name in names if len(normalise(name)) >= 8][:1_000]
     for kept, found in ((1.0, range(30)), (0.1, range(400, 1_000))):
         queries = q_grams(chosen, kept=kept, misspelt=1.0, seed=1)
         index = ScanIndex.build(queries.stream, queries.queries())
@@ -93,7 +92,7 @@ def test_misspelt(names: list[str]) -> None:
 
 def test_encoded(names: list[str]) -> None:
     """Arrays made from arrays are those made from the clauses, number by number."""
-    queries = q_grams([*city_texts()[:500], *names[:500]], kept=0.7, seed=3)
+    queries = q_grams([*list_city_texts()[:500], *names[:500]], kept=0.7, seed=3)
     assert np.any(queries.operator == IN)
     read = bound_queries(queries.stream, queries.where_clauses(), "q")
     encoded = queries.encoded()
@@ -123,9 +122,9 @@ def test_refused() -> None:
 def test_cities(names: list[str]) -> None:
     """Cities have names of three letters or more, no two the same; texts are long."""
     assert names[0] == "Shanghai"
-    assert len({normalised(name) for name in names}) == len(names) > 30_000
-    assert min(len(normalised(name)) for name in names) == 3
-    texts = city_texts()
+    assert len({normalise(name) for name in names}) == len(names) > 30_000
+    assert min(len(normalise(name)) for name in names) == 3
+    texts = list_city_texts()
     assert len(texts) > 10_000
     assert 25 < np.diff(q_grams(texts, seed=1).offsets).mean() < 35
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.workloads import range_queries
-from benchmarks.workloads.bound import bound_queries
+from benchmarks.workloads.conjunctions import bound_queries
 from headgate.snapshot.arrays import encode_queries
 from tests.benchmarks.workloads.rates import about, rate
 from tests.benchmarks.workloads.test_begen import differing

@@ -15,8 +15,8 @@ from benchmarks.workloads import (
     flight_selections,
     nsl_kdd,
 )
-from benchmarks.workloads.bound import bound_queries
-from benchmarks.workloads.described_rows import describing_clauses
+from benchmarks.workloads.conjunctions import bound_queries
+from benchmarks.workloads.real_selections import describing_clauses
 from headgate.errors import UsageError
 from headgate.matching import ScanIndex
 from headgate.predicate import And, Within

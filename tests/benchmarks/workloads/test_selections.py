@@ -22,8 +22,8 @@ from benchmarks.workloads import (
     skewed_tuples,
     uniform_tuples,
 )
-from benchmarks.workloads.bound import bound_queries
-from benchmarks.workloads.operators import ABOVE, AT_LEAST, AT_MOST, BELOW, BETWEEN, EQUAL
+from benchmarks.workloads.conjunctions import bound_queries
+from benchmarks.workloads.integer_events import ABOVE, AT_LEAST, AT_MOST, BELOW, BETWEEN, EQUAL
 from benchmarks.workloads.selections import TOLERANCE
 from headgate.errors import UsageError
 from headgate.snapshot.arrays import encode_queries

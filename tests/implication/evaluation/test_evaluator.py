@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.workloads.boxes import box_events
-from benchmarks.workloads.covering_boxes import covering_boxes
+from benchmarks.workloads.boxes import box_events, covering_boxes
 from headgate.errors import UsageError
 from headgate.events import from_rows
 from headgate.implication.evaluation import METHODS, Evaluator, Method

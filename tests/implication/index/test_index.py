@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from headgate.errors import UsageError
-from headgate.implication.index import KINDS, BoxIndex, LinearIndex, box_index
+from headgate.implication.index import BOX_INDEX_KINDS, BoxIndex, LinearIndex, build_box_index
 from headgate.implication.space import Boxes
 
-OTHERS = [kind for kind in KINDS if kind != "linear"]
+OTHERS = [kind for kind in BOX_INDEX_KINDS if kind != "linear"]
 CASES, STEPS = 60, 60
 
 Random = np.random.Generator
@@ -28,10 +28,10 @@ def ask(random: Random, index: BoxIndex, oracle: LinearIndex, dimensions: int, c
     box = some_boxes(random, 1, dimensions, cells)
     point = random.integers(0, cells + 1, dimensions).tolist()
     low, high = box.low[0].tolist(), box.high[0].tolist()
-    assert index.overlapping(low, high) == oracle.overlapping(low, high)
-    assert index.overlapping(box.low[0], box.high[0]) == oracle.overlapping(low, high)
-    assert index.containing(point) == oracle.containing(point)
-    assert index.any_containing(tuple(point)) is oracle.any_containing(point)
+    assert index.find_overlapping(low, high) == oracle.find_overlapping(low, high)
+    assert index.find_overlapping(box.low[0], box.high[0]) == oracle.find_overlapping(low, high)
+    assert index.find_containing(point) == oracle.find_containing(point)
+    assert index.contains_point(tuple(point)) is oracle.contains_point(point)
 
 
 def change(random: Random, index: BoxIndex, oracle: LinearIndex, added: Boxes) -> None:
@@ -56,7 +56,7 @@ def test_agree_linear(kind: str, seed: int) -> None:
     random = np.random.default_rng(seed)
     dimensions, cells = int(random.integers(0, 7)), int(random.integers(1, 40))
     boxes = some_boxes(random, int(random.choice([0, 1, 7, 9, 60, 300])), dimensions, cells)
-    index, oracle = box_index(kind, boxes), LinearIndex(boxes)
+    index, oracle = build_box_index(kind, boxes), LinearIndex(boxes)
     for _ in range(STEPS):
         ask(random, index, oracle, dimensions, cells)
         change(random, index, oracle, some_boxes(random, 1, dimensions, cells))
@@ -67,7 +67,7 @@ def test_agree_growing(kind: str) -> None:
     """Ids and states outlive every new packing, also from nothing to hundreds."""
     random = np.random.default_rng(1)
     index, oracle = (
-        box_index(kind, some_boxes(random, 0, 3, 20)),
+        build_box_index(kind, some_boxes(random, 0, 3, 20)),
         LinearIndex(some_boxes(random, 0, 3, 20)),
     )
     for step in range(700):
@@ -80,21 +80,21 @@ def test_agree_growing(kind: str) -> None:
             ask(random, index, oracle, 3, 20)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", BOX_INDEX_KINDS)
 def test_nothing_active(kind: str) -> None:
     """With every box deactivated nothing is found, and everything again when they are back."""
     boxes = some_boxes(np.random.default_rng(2), 100, 2, 9)
-    index = box_index(kind, boxes)
+    index = build_box_index(kind, boxes)
     for box in range(100):
         index.deactivate(box)
-    assert index.overlapping((0, 0), (10, 10)) == []
-    assert not index.any_containing((4, 4))
+    assert index.find_overlapping((0, 0), (10, 10)) == []
+    assert not index.contains_point((4, 4))
     for box in range(100):
         index.activate(box)
-    assert index.overlapping((0, 0), (10, 10)) == list(range(100))
+    assert index.find_overlapping((0, 0), (10, 10)) == list(range(100))
 
 
 def test_unknown_kind() -> None:
     """A kind that is none is refused, with the nearest one as a hint."""
     with pytest.raises(UsageError, match=r"did you mean `?r-tree"):
-        box_index("rtree", some_boxes(np.random.default_rng(0), 1, 1, 1))
+        build_box_index("rtree", some_boxes(np.random.default_rng(0), 1, 1, 1))

@@ -10,7 +10,7 @@ import numpy as np
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.order import Sample
 from headgate.matching.asc.texts import TextsOf
-from headgate.predicate.conjunctions import conjunctions
+from headgate.predicate.conjunctions import to_conjunctions
 from headgate.schema import INT, Attribute, Stream
 from headgate.sql import parse_where
 
@@ -36,7 +36,7 @@ def random_bitmaps(random: Random, queries: int, attributes: int) -> Bitmaps:
     for position in range(2 * queries):
         names = random.sample(NAMES[:attributes], random.randint(1, min(3, attributes)))
         where = " AND ".join(random_condition(random, name) for name in names)
-        bitmaps.add(position, conjunctions(parse_where(where, SMALL)))
+        bitmaps.add(position, to_conjunctions(parse_where(where, SMALL)))
         if random.random() < 0.1:
             bitmaps.settle()
     for position in random.sample(range(2 * queries), queries):

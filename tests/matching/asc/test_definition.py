@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 from headgate.errors import ExpansionTooLarge, UsageError
 from headgate.predicate import Column, IsNull, Predicate
 from headgate.predicate import evaluate as truth
-from headgate.predicate.conjunctions import Conjunction, conjunctions
+from headgate.predicate.conjunctions import Conjunction, to_conjunctions
 from headgate.schema import BIGINT, DOUBLE, INT, STRING, Attribute, Stream, Type, Value
 from headgate.sql import parse_where
 from tests.boundaries import STREAM
@@ -108,7 +108,7 @@ def test_figure_2_is_the_printed_table() -> None:
 
 def test_figure_2_comes_from_the_queries() -> None:
     """Every value has the bitmaps of the figure, though our constants are others."""
-    found = constructs([conjunctions(parse_where(where, PAPER))[0] for where in QUERIES], PAPER)
+    found = constructs([to_conjunctions(parse_where(where, PAPER))[0] for where in QUERIES], PAPER)
     for ours, printed in zip(found, FIGURE_2, strict=True):
         assert (ours.attribute, ours.qub) == (printed.attribute, printed.qub)
         for value in range(-1, 101):
@@ -404,7 +404,7 @@ def numbered(queries: Sequence[Predicate]) -> Iterator[tuple[int, Conjunction]]:
     """Each conjunction with the number of its query; too large an OR is left out."""
     for number, query in enumerate(queries):
         try:
-            yield from ((number, one) for one in conjunctions(query))
+            yield from ((number, one) for one in to_conjunctions(query))
         except ExpansionTooLarge:
             continue
 
@@ -473,7 +473,7 @@ def test_where_numbers_and_texts_end(
 ) -> None:
     """2^53 + 1, −0.0, NaN, texts that differ in a zero, the ends of a type, and NULL."""
     stream = Stream("s", (Attribute("a", type_),))
-    parts = [one for where in wheres for one in conjunctions(parse_where(where, stream))]
+    parts = [one for where in wheres for one in to_conjunctions(parse_where(where, stream))]
     (only,) = constructs(parts, stream)
     got = [
         (value, shown(only.regions[only.region_of(value)].qrb, len(parts))) for value, _ in answers
@@ -493,7 +493,7 @@ def test_what_has_no_regions_is_refused_by_name() -> None:
     """A pattern, a comparison of two attributes, an attribute of another stream."""
     for where in ("side LIKE 'a%'", "lots > qty"):
         with pytest.raises(UsageError, match=f"`{where}` has no regions"):
-            constructs(conjunctions(parse_where(where, STREAM)), STREAM)
+            constructs(to_conjunctions(parse_where(where, STREAM)), STREAM)
     with pytest.raises(UsageError, match="no attribute `qty`"):
-        constructs(conjunctions(parse_where("qty < 3", STREAM)), PAPER)
+        constructs(to_conjunctions(parse_where("qty < 3", STREAM)), PAPER)
     assert constructs([()], STREAM) == ()

@@ -9,10 +9,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from headgate.matching.asc.arrows import SURE, found_arrows
-from headgate.matching.asc.lookahead import improved_sequence
+from headgate.matching.asc.kernels.arrows import SURE, found_arrows
+from headgate.matching.asc.kernels.sequences import Monitored, improved_sequence
 from headgate.matching.asc.order import used_constructs
-from headgate.matching.asc.sequences import Monitored
 from tests.matching.asc.helpers import (
     bitmap,
     plain_constructs,

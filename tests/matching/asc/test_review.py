@@ -112,11 +112,11 @@ def test_filing_says_what_is() -> None:
     index = AscIndex.build(
         STREAM, held(always="TRUE", never="a = 1 AND a = 2", two="a = 1 OR b = 2")
     )
-    assert "every event" in index.filing("always").how
-    assert "never" in index.filing("never").how
-    assert "2 bits" in index.filing("two").how
+    assert "every event" in index.locate("always").how
+    assert "never" in index.locate("never").how
+    assert "2 bits" in index.locate("two").how
     index.insert(query(STREAM, "new", "c = 1"))
-    assert "a bit in each of" in index.filing("new").how
+    assert "a bit in each of" in index.locate("new").how
 
 
 def test_a_rhythm_in_the_stream_does_not_fool_the_sample() -> None:

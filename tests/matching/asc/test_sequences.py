@@ -7,7 +7,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from headgate.matching.asc.evaluate import DROPPED, EVALUATED, EVENTS, FOLLOWED, MICRO, evaluate
+from headgate.matching.asc.kernels.evaluate import (
+    DROPPED,
+    EVALUATED,
+    EVENTS,
+    FOLLOWED,
+    MICRO,
+    evaluate,
+)
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Order, found_order, used_constructs
 from tests.matching.asc.helpers import (

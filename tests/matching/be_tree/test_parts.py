@@ -10,13 +10,12 @@ import pytest
 from benchmarks.workloads import begen
 from headgate.matching import ScanIndex
 from headgate.matching.be_tree.capacity import capacity_for
-from headgate.matching.be_tree.cut import fitting
-from headgate.matching.be_tree.directory import enter, erase, found, rehashed
 from headgate.matching.be_tree.domain import LEAST, MOST, point_of, widened
-from headgate.matching.be_tree.expressions import related
 from headgate.matching.be_tree.index import BeTreeIndex
+from headgate.matching.be_tree.kernels.cut import fitting
+from headgate.matching.be_tree.kernels.expressions import related
+from headgate.matching.be_tree.kernels.nodes import enter, erase, found, middle, rehashed
 from headgate.matching.be_tree.options import BeTreeOptions, Evaluation
-from headgate.matching.be_tree.place import middle
 from headgate.matching.be_tree.predicates import closed, hull
 from headgate.matching.be_tree.semantics import AROUND, INSIDE, MEETS, SAME, related_sets
 from headgate.predicate import Within

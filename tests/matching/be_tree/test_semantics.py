@@ -12,7 +12,7 @@ from headgate.matching.be_tree.index import BeTreeIndex
 from headgate.matching.be_tree.options import BeTreeOptions
 from headgate.matching.be_tree.semantics import SEMANTICS
 from headgate.predicate import Predicate, Within
-from headgate.predicate.conjunctions import conjunctions
+from headgate.predicate.conjunctions import to_conjunctions
 from headgate.schema import INT, Attribute, Stream, ValueSet
 from headgate.sql import parse_where
 from headgate.testing.contract import query
@@ -49,7 +49,7 @@ def equations(query_: Sets, event: Sets) -> dict[str, bool]:
 def sets(predicate: Predicate) -> list[Sets]:
     return [
         {atom.column.name: atom.values for atom in part if isinstance(atom, Within)}
-        for part in conjunctions(predicate)
+        for part in to_conjunctions(predicate)
     ]
 
 

@@ -180,7 +180,7 @@ def test_the_papers_example() -> None:
     assert any(text.startswith("by b") for text in last)
     ids = {one.id for one in queries}
     assert set(index.match([{"a": 5}])[0]) == {"S1", "S4"}
-    assert {index.filing(name).index for name in ids} == {"be_tree"}
+    assert {index.locate(name).index for name in ids} == {"be_tree"}
 
 
 def test_weak_semantics() -> None:
@@ -279,7 +279,7 @@ def test_too_many_alternatives_are_scanned() -> None:
     where = " AND ".join(f"(a{n} = 1 OR a{n + 8} = 2)" for n in range(8))
     index = BeTreeIndex.of(stream, numbered([where, "a0 = 1"], stream))
     assert index.describe()["scanned"] == 1
-    assert "scanned" in index.filing("S1").how
+    assert "scanned" in index.locate("S1").how
     event = {f"a{n}": 1 for n in range(8)}
     assert index.match([event, {"a0": 1}]).ids().to_pylist() == [["S1", "S2"], ["S2"]]
     index.remove("S1")

@@ -63,10 +63,10 @@ QUOTES = Stream(
 )
 SCHEMA = Schema((TRADES, QUOTES))
 
-ALONE = [(Source("trades", "trades"),), (Source("quotes", "quotes"),), (Source("quotes", "q"),)]
+ALONE = [(Source(TRADES, "trades"),), (Source(QUOTES, "quotes"),), (Source(QUOTES, "q"),)]
 JOINED = [
-    (Source("trades", "trades"), Source("quotes", "quotes")),
-    (Source("trades", "x"), Source("trades", "the other")),
+    (Source(TRADES, "trades"), Source(QUOTES, "quotes")),
+    (Source(TRADES, "x"), Source(TRADES, "the other")),
 ]
 
 texts = st.one_of(
@@ -96,7 +96,7 @@ def value_sets(draw: Any, type_: Type) -> ValueSet:
 @st.composite
 def columns(draw: Any, sources: tuple[Source, ...]) -> Column:
     source = draw(st.sampled_from(sources))
-    stream = SCHEMA.the_stream(source.stream)
+    stream = SCHEMA.stream(source.stream.name)
     attribute = draw(st.sampled_from(stream.attributes))
     return Column(attribute.name, attribute.type, source.alias if len(sources) > 1 else "")
 
@@ -135,7 +135,7 @@ def predicates(sources: tuple[Source, ...]) -> st.SearchStrategy[Predicate]:
 def queries(draw: Any) -> Query:
     """Filters, projections, joins and aggregates, under any id and with any metadata."""
     sources = draw(st.sampled_from(ALONE + JOINED))
-    stream = SCHEMA.the_stream(sources[-1].stream)
+    stream = sources[-1].stream
     alias = sources[-1].alias if len(sources) > 1 else ""
     listed = tuple(Column(a.name, a.type, alias) for a in stream.attributes[:2])
     keys = tuple(Output(f"out {number}", column) for number, column in enumerate(listed))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.errors import UsageError
-from headgate.predicate import TRUE, Column, IsNull, atoms
+from headgate.predicate import TRUE, Column, IsNull, iter_atoms
 from headgate.queries import Query, Source
 from headgate.schema import INT, STRING, Attribute, Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries, encode_queries, flaw
@@ -115,7 +115,7 @@ def test_an_atom_is_stored_once_and_decoded_as_one_object() -> None:
     encoded = encode_queries(found, script.schema)
     assert len(encoded.atoms) == 2
     first, second, third = decode_queries(encoded, script.schema)
-    assert first.where is next(atoms(second.where)) is third.where
+    assert first.where is next(iter_atoms(second.where)) is third.where
 
 
 def test_atoms_of_a_generator_are_not_confused_when_their_addresses_are_reused() -> None:
@@ -125,7 +125,7 @@ def test_atoms_of_a_generator_are_not_confused_when_their_addresses_are_reused()
     def made() -> Iterator[Query]:
         for number in range(300):
             where = IsNull(Column(f"a{number}", INT))
-            yield Query(str(number), (Source("s", "s"),), where)
+            yield Query(str(number), (Source(stream, "s"),), where)
 
     decoded = decode_queries(encode_queries(made(), schema), schema)
     assert list(decoded) == list(made())
@@ -134,7 +134,7 @@ def test_atoms_of_a_generator_are_not_confused_when_their_addresses_are_reused()
 def test_equal_names_in_two_streams_are_two_columns() -> None:
     schema = Schema((Stream("s", (Attribute("a", INT),)), Stream("t", (Attribute("a", INT),))))
     where = IsNull(Column("a", INT))
-    found = [Query(name, (Source(name, name),), where) for name in ("s", "t")]
+    found = [Query(stream.name, (Source(stream, stream.name),), where) for stream in schema]
     encoded = encode_queries(found, schema)
     assert encoded.atoms.columns.stream.tolist() == [0, 1]
     assert encoded.atoms.column.tolist() == [0, 1]
@@ -156,25 +156,28 @@ def test_an_encoding_is_arrays_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (Query("q", (Source("t", "t"),), TRUE), "query `q`: the schema has no stream `t`"),
         (
-            Query("q", (Source("s", "s"),), IsNull(Column("b", INT))),
+            Query("q", (Source(Stream("t", ()), "t"),), TRUE),
+            "query `q`: the schema has no stream `t`",
+        ),
+        (
+            Query("q", (Source(Stream("s", ()), "s"),), IsNull(Column("b", INT))),
             "query `q`: stream s has no attribute `b INT`",
         ),
         (
-            Query("q", (Source("s", "s"),), IsNull(Column("a", STRING))),
+            Query("q", (Source(Stream("s", ()), "s"),), IsNull(Column("a", STRING))),
             "query `q`: stream s has no attribute `a STRING`",
         ),
         (
-            Query("q", (Source("s", "s"),), IsNull(Column("a", INT, "x"))),
+            Query("q", (Source(Stream("s", ()), "s"),), IsNull(Column("a", INT, "x"))),
             "query `q`: `x.a` is not a column of s",
         ),
         (
-            Query("q", (Source("s", "s"), Source("s", "S")), TRUE),
+            Query("q", (Source(Stream("s", ()), "s"), Source(Stream("s", ()), "S")), TRUE),
             "query `q`: `SELECT * FROM s, s AS S` cannot be stored: ",
         ),
         (
-            Query("q", (Source("s", "s"),), TRUE, group_by=(Column("a", INT),)),
+            Query("q", (Source(Stream("s", ()), "s"),), TRUE, group_by=(Column("a", INT),)),
             "query `q`: `SELECT * FROM s GROUP BY a` cannot be stored: ",
         ),
     ],

@@ -20,7 +20,7 @@ def queries(rng: Random, count: int, first: int = 0) -> list[Query]:
     return [
         Query(
             f"q{first + n}",
-            (Source(stream.name, stream.name),),
+            (Source(stream, stream.name),),
             parse_where(random_where(rng, stream), stream),
             metadata=rng.choice([None, "", '{"owner": "né"}']),
         )

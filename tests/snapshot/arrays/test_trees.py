@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.predicate import TRUE, And, Atom, Not, Or, Predicate, Truth, atoms
+from headgate.predicate import TRUE, And, Atom, Not, Or, Predicate, Truth, iter_atoms
 from headgate.snapshot.arrays.trees import from_postfix, postfix
 from tests.snapshot.arrays.objects import ALONE, predicates
 
@@ -49,7 +49,7 @@ def naive_tree(program: list[Number], known: list[Atom]) -> tuple[Predicate, lis
 
 @given(predicates(ALONE[0]))
 def test_agree_with_the_recursive_twin(predicate: Predicate) -> None:
-    known = list(dict.fromkeys(atoms(predicate)))
+    known = list(dict.fromkeys(iter_atoms(predicate)))
     program = postfix(predicate, known.index)
     assert program == naive_postfix(predicate, known)
     assert from_postfix(program, known) == predicate
@@ -83,7 +83,7 @@ def test_atoms_are_numbered_from_left_to_right(order: list[int]) -> None:
 
     tree = And((Or((TRUE, Not(TRUE))), TRUE, And(tuple(TRUE for _ in order))))
     postfix(tree, number_of)
-    assert asked == list(atoms(tree))
+    assert asked == list(iter_atoms(tree))
 
 
 @pytest.mark.parametrize("program", [[], [0, 0], [-1]])

@@ -89,7 +89,7 @@ def answered(files: dict[str, list[Path]], found: QuerySet, select: str) -> list
     """What DuckDB answers over all events of whole files, by stream."""
     with duckdb.connect() as database:
         for name, paths in files.items():
-            stream = found.schema.the_stream(name)
+            stream = found.schema.stream(name)
             batches = [b.table for path in paths for b in read_events(path, stream)]
             database.register(name, pa.Table.from_batches(batches))
         rows: list[tuple[Any, ...]] = database.execute(select).fetchall()

@@ -179,7 +179,7 @@ class Workshop:
         """What each query gets of files if it is the only one, by the local index."""
         found = self.queries
         return {
-            query.id: rows_alone(query, found, [self.folder / query.stream / n for n in names])
+            query.id: rows_alone(query, found, [self.folder / query.stream_name / n for n in names])
             for query in found
         }
 
@@ -198,8 +198,8 @@ class Workshop:
 
 
 def rows_alone(query: Query, found: QuerySet, files: Sequence[Path]) -> Rows:
-    index = hg.build_index(found, stream=query.stream)
-    stream = found.schema.the_stream(query.stream)
+    index = hg.build_index(found, stream=query.stream_name)
+    stream = found.schema.stream(query.stream_name)
     rows: Rows = Counter()
     for path in files:
         for batch in read_events(path, stream):

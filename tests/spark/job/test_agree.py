@@ -20,7 +20,7 @@ from headgate.snapshot import publish
 from headgate.spark.job.runner import run
 from headgate.sql import WhereReader
 from headgate.testing.generate import every_type, random_rows, random_where
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 from tests.spark.job.jobs import Match, expected, matches_in, rows_in
 
 STREAM = every_type()
@@ -42,7 +42,7 @@ trigger = "available"
 
 
 def random_queries(random: Random) -> QuerySet:
-    read, source = WhereReader(STREAM).read, (Source(STREAM.name, STREAM.name),)
+    read, source = WhereReader(STREAM).read, (Source(STREAM, STREAM.name),)
     wheres = (random_where(random, STREAM) for _ in range(QUERIES))
     return QuerySet(
         Schema((STREAM,)), [Query(f"q{n}", source, read(w)) for n, w in enumerate(wheres)]
@@ -100,7 +100,7 @@ def routed(spark: SparkSession, file: Path, queries: QuerySet) -> Counter[Match]
 def test_batch_equals_stream_equals_local(tmp_path: Path, spark: SparkSession) -> None:
     """Matches and dead letters alike, and every line is accounted for."""
     random = Random(seed(5))
-    for turn in range(many(1)):
+    for turn in range(case_count(1)):
         folder = tmp_path / str(turn)
         folder.mkdir()
         queries = random_queries(random)

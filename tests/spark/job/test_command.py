@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
+import pytest
+
 from headgate.cli.output import ALL_WELL
 from tests.spark.job.jobs import WHERES, events, expected, matches_in, queries, version_in
 
@@ -55,6 +57,7 @@ def next_batch(lines: IO[str]) -> dict[str, Any]:
     raise AssertionError("the job ended")
 
 
+@pytest.mark.slow
 def test_a_job_takes_up_a_publication_and_ends_by_ctrl_c(tmp_path: Path) -> None:
     """Progress is JSON lines and nothing else on stdout; the rows of each batch have its version.
 

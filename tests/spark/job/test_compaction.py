@@ -120,7 +120,7 @@ def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
         compact(tmp_path)
 
 
-POINTS = ("place", "remove", "_sweep", "_merge")
+POINTS = ("place_files", "remove_directory", "_sweep", "_merge")
 
 
 def _killed_at(root: Path, point: str, after: int) -> None:

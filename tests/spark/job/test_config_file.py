@@ -84,7 +84,7 @@ def test_every_key(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out(tmp_path: Path) -> None:
-    """As docs/pipeline.md has it."""
+    """As docs/reference/pipeline.md has it."""
     found = described(tmp_path, SMALLEST)
     assert found.name == "pipeline"
     assert found.queries.published == tmp_path / "queries"

@@ -97,6 +97,7 @@ def played(
     return told, notes
 
 
+@pytest.mark.slow
 def test_the_order_follows_the_stream_and_outlives_the_job(
     folder: Path, spark: SparkSession
 ) -> None:

@@ -471,6 +471,7 @@ def test_a_job_ends_when_it_is_told_to(shop: Workshop) -> None:
     assert matches_in(shop.out) == expected(files, version_in(shop.published, number))
 
 
+@pytest.mark.slow
 def test_a_job_ends_when_nothing_comes(shop: Workshop) -> None:
     shop.publish()
     shop.write("a.jsonl", 50, seed=1)
@@ -497,6 +498,7 @@ def test_a_job_ends_when_its_time_is_over(shop: Workshop) -> None:
     assert again.total.total == 50
 
 
+@pytest.mark.slow
 def test_files_stay_few(shop: Workshop) -> None:
     """The job compacts as it goes."""
     number = shop.publish()

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headgate.cli.summary import link_lines
-from headgate.cli.watch import watching
+from headgate.cli.summary import describe_links
+from headgate.cli.watch import open_view
 from headgate.spark.job.base import BaseJob
 from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.config_file import read_pipeline
 from headgate.spark.job.progress import BatchResult, RunStats
 from headgate.spark.job.runner import run
-from tests.scale import in_a_soak
 from tests.spark.job.jobs import rows_in
 from tests.spark.job.sharing_jobs import HOSTILE, STRATEGIES, Workshop, as_rows
 
@@ -60,7 +59,7 @@ def test_what_goes_over_links_is_what_the_plan_expected(
     (tmp_path / "network.toml").write_text(network.replace("/a.jsonl", ".jsonl"))
     shop.write_events(10_000, "b.jsonl")
     pipeline = shop.pipeline()
-    with watching(False, read_pipeline(pipeline)) as view:
+    with open_view(False, read_pipeline(pipeline)) as view:
         result = run(pipeline, spark=spark, on_batch=view.batch)
         view.end(result)
     rows = rows_in(tmp_path / "out-job", "traffic")
@@ -77,7 +76,7 @@ def test_what_goes_over_links_is_what_the_plan_expected(
         assert told[ends]["bytes"] == moved
         expected = told[ends]["expected_bytes"]
         assert expected["low"] - 1 <= planned <= expected["high"] + 1
-    assert " expected" in next(link_lines(result.stats.links))
+    assert " expected" in next(describe_links(result.stats.links))
 
 
 def _by_link(rows: list[dict[str, Any]]) -> dict[frozenset[str], tuple[int, float]]:
@@ -124,7 +123,7 @@ def _without(network: str, name: str) -> str:
     return "[[queries]]".join([first, *(one for one in tables if f'"{name}"' not in one)])
 
 
-@in_a_soak
+@pytest.mark.slow
 def test_a_rate(tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "network.toml").write_text(
         """
@@ -160,13 +159,8 @@ def test_a_rate(tmp_path: Path, spark: SparkSession) -> None:
     assert result.answers["even"].num_rows == 3
 
 
-POINTS = [
-    "sent",
-    *[pytest.param(point, marks=in_a_soak) for point in ("begun", "placed", "logged")],
-]
-
-
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["sent", "begun", "placed", "logged"])
 def test_two_applications_and_a_kill(tmp_path: Path, spark: SparkSession, point: str) -> None:
     """What one sent before it died, the other has read already; then there is another plan.
 

@@ -55,14 +55,17 @@ def test_streams_and_their_sources(shop: Workshop, spark: SparkSession) -> None:
 
 def test_applications(shop: Workshop, spark: SparkSession) -> None:
     path = shop.pipeline("west")
-    assert said(path, spark) == "no application `west`: the nodes of the network have none"
+    assert (
+        said(path, spark)
+        == "no application `west`: the network file names no applications; leave it out"
+    )
     shop.write_network(HOSTILE, applications=("west", "east"))
     path = shop.pipeline("west")
     assert said(path, spark) == (
         "[streams.quotes] is not read here: it enters at `S1`, which belongs to application `east`"
     )
     assert said(shop.pipeline(), spark) == (
-        "the network belongs to the applications west, east; say which of them this is, "
+        "the network has the applications west, east; say which of them to run, "
         'as in application = "west"'
     )
     path = shop.pipeline("est", ["orders"])
@@ -82,8 +85,8 @@ def test_applications(shop: Workshop, spark: SparkSession) -> None:
     network = (shop.folder / "network.toml").read_text()
     (shop.folder / "network.toml").write_text(network.replace("west = ['S0', ", "west = ["))
     assert said(shop.pipeline("west"), spark) == (
-        "super-peer `S0` belongs to no application, and others do; "
-        "give every super-peer one, or none any"
+        "super-peer `S0` belongs to no application, but others do; "
+        "give every super-peer an application, or none"
     )
 
 

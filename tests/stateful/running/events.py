@@ -44,7 +44,7 @@ def events_of(
     near = tuple(numbers.choices(statement.near, k=numbers.choice((2, 3, 5))))
     wanted = replace(statement, near=near)
     streams = streams_of(statement.query) if streams is None else streams
-    branches = plan_to_run(statement.query, statement.schema).branches
+    branches = plan_to_run(statement.query).branches
     return [next(_events(wanted, numbers, numbers.choice(streams), branches)) for _ in range(count)]
 
 
@@ -62,25 +62,27 @@ def in_some_form(stream: str, of: list[Row], schema: Schema, numbers: random.Ran
     """Rows as a list or as an Arrow table."""
     if numbers.random() < 0.5:
         return of
-    declared = schema.the_stream(stream)
+    declared = schema.stream(stream)
     return pa.table({a.name: pa.array([row[a.name] for row in of], a.type.arrow) for a in declared})
 
 
 def streams_of(query: Query) -> list[str]:
-    return list(dict.fromkeys(source.stream for source in query.sources))
+    return list(dict.fromkeys(source.stream.name for source in query.sources))
 
 
 def _events(
     statement: Statement, numbers: random.Random, stream: str, branches: Sequence[Branch]
 ) -> Iterator[Event]:
     branch = numbers.choice(branches) if branches and numbers.random() < 0.9 else None
-    occurrences = [] if branch is None else [s for s in branch.query.sources if s.stream == stream]
+    occurrences = (
+        [] if branch is None else [s for s in branch.query.sources if s.stream.name == stream]
+    )
     if branch is None or not occurrences:
         found = rows(statement, numbers, [stream], 1)
     else:
         alias = numbers.choice(occurrences).alias if len(branch.query.sources) > 1 else ""
         found = _taking_part(statement, numbers, stream, branch, alias)
-    declared = statement.schema.the_stream(stream)
+    declared = statement.schema.stream(stream)
     for _, row in found:
         yield stream, {a.name: _hostile(a, row[a.name], numbers) for a in declared}
 
@@ -89,7 +91,7 @@ def _taking_part(
     statement: Statement, numbers: random.Random, stream: str, branch: Branch, alias: str
 ) -> Iterator[Event]:
     """A row of the values that a case leaves to an occurrence of its stream."""
-    declared = statement.schema.the_stream(stream)
+    declared = statement.schema.stream(stream)
     columns = {a.name: Column(a.name, a.type, alias) for a in declared}
     left = {name: branch.reach.get(column) for name, column in columns.items()}
     narrowed = (replace(a, domain=left[a.name] or a.domain) for a in declared)

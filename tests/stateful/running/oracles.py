@@ -18,9 +18,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from headgate.predicate import Compare, Row, atoms
+from headgate.predicate import Compare, Row, iter_atoms
 from headgate.queries import Aggregate, Query, Source
-from headgate.schema import DecimalType, Double, Integer, Schema, Timestamp, Type
+from headgate.schema import DecimalType, Double, Integer, Schema, Stream, Timestamp, Type
 from headgate.sql import render_select
 from headgate.stateful.analysis.answer import answer
 
@@ -41,7 +41,7 @@ class Rows:
         self.of[stream] += rows
 
     def seen_by(self, source: Source) -> list[Row]:
-        rows = self.of[source.stream]
+        rows = self.of[source.stream.name]
         return rows if source.rows is None else rows[-source.rows :]
 
 
@@ -52,12 +52,14 @@ class Duck:
         self.query = query
         self.schema = schema
         self.duck = duckdb.connect()
-        named = (replace(s, stream=f"table_of_{s.alias}", rows=None) for s in query.sources)
+        named = (
+            replace(s, stream=Stream(f"table_of_{s.alias}", ()), rows=None) for s in query.sources
+        )
         self.select = render_select(replace(query, sources=tuple(named)))
 
     def answer(self, rows: Rows) -> Found:
         for source in self.query.sources:
-            stream = self.schema.the_stream(source.stream)
+            stream = self.schema.stream(source.stream.name)
             seen = rows.seen_by(source)
             table = pa.table(
                 {
@@ -69,9 +71,9 @@ class Duck:
         return found(self.query, self.duck.execute(self.select).fetchall())
 
 
-def defined(query: Query, schema: Schema, rows: Rows) -> Found:
+def defined(query: Query, rows: Rows) -> Found:
     """The answer from the definition, with aggregates as their types have them."""
-    exact: Any = answer(query, schema, rows.of)
+    exact: Any = answer(query, rows.of)
     if query.kind != "aggregate":
         return Counter(exact)
     aggregates = [o.expression for o in query.outputs if isinstance(o.expression, Aggregate)]
@@ -167,7 +169,7 @@ def is_beyond_duckdb(query: Query, text: str) -> bool:
     outputs = (o.expression for o in query.outputs)
     medians = (a for a in outputs if isinstance(a, Aggregate) and a.function == "MEDIAN")
     halved = any(a.argument and isinstance(a.argument.type, DecimalType) for a in medians)
-    compared = (a for a in atoms(query.where) if isinstance(a, Compare))
+    compared = (a for a in iter_atoms(query.where) if isinstance(a, Compare))
     widened = any(
         isinstance(c.left.type, Double) != isinstance(c.right.type, Double) for c in compared
     )

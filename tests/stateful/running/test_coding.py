@@ -39,7 +39,7 @@ from headgate.stateful.analysis.synopses.cells import (
 from headgate.stateful.analysis.synopses.plan import plan_of
 from headgate.stateful.runtime import coding
 from headgate.stateful.runtime.coding import ColumnCoder
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 from tests.stateful.random_sql import statements
 
 WIDE = DecimalType(30, 2)
@@ -102,10 +102,8 @@ def check(cells: Cells, numbers: random.Random, *, null: bool) -> ColumnCoder:
 def test_the_cells_of_random_queries() -> None:
     numbers = random.Random(seed(13))
     kinds: set[tuple[str, bool]] = set()
-    for statement in statements(seed(17), many(250)):
-        plan = plan_of(
-            statement.query, statement.schema, analyse(statement.query, statement.schema).cases
-        )
+    for statement in statements(seed(17), case_count(250)):
+        plan = plan_of(statement.query, analyse(statement.query).cases)
         for _, stores in plan.stores:
             for store in stores:
                 for column in store.columns:
@@ -115,7 +113,7 @@ def test_the_cells_of_random_queries() -> None:
                     if coder.size is not None:
                         null = store.has_null(column)
                         assert coder.size == cells.values + cells.gaps + null
-    assert len(kinds) >= 5
+    assert len(kinds) >= at_least(5)
 
 
 def random_layer(numbers: random.Random, type_: Type, ends: Sequence[Any]) -> Cells:
@@ -150,7 +148,7 @@ ENDS: dict[Type, list[Any]] = {
 def test_random_cells(type_: Type) -> None:
     """Cells of one layer, and of several whose gaps share marks."""
     numbers = random.Random(seed(19))
-    for _ in range(many(120)):
+    for _ in range(case_count(120)):
         count = numbers.choice((1, 2, 3))
         layers = [random_layer(numbers, type_, ENDS[type_]) for _ in range(count)]
         cells = layers[0] if count == 1 else overlaid(type_, layers)

@@ -21,7 +21,7 @@ from headgate.stateful.analysis.synopses.totals import Total
 from headgate.stateful.runtime import exact
 from headgate.stateful.runtime.exact import Sums, regrouped, sums, total_value
 from tests.boundaries import VALUES
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 
 NUMBERS: tuple[Type, ...] = (
     INT,
@@ -119,7 +119,7 @@ def random_values(numbers: random.Random, type_: Type, count: int) -> list[Any]:
 def test_random_columns(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also over several chunks."""
     numbers = random.Random(seed(5))
-    for _ in range(many(200)):
+    for _ in range(case_count(200)):
         monkeypatch.setattr(exact, "CHUNK", numbers.choice((1, 3, 1 << 18)))
         values = random_values(numbers, type_, numbers.choice((0, 1, 2, 7, 60)))
         size = numbers.choice((1, 2, 9, 40))
@@ -207,7 +207,7 @@ def test_specials_decide() -> None:
 @pytest.mark.parametrize("type_", NUMBERS, ids=str)
 def test_regrouped_sums_are_those_of_repeated_rows(type_: Type) -> None:
     numbers = random.Random(seed(9))
-    for _ in range(many(100)):
+    for _ in range(case_count(100)):
         values = random_values(numbers, type_, numbers.choice((0, 1, 30)))
         buckets = [numbers.randrange(6) for _ in values]
         found, totals = summed(values, type_, buckets, 6), totals_of(values, buckets, 6)

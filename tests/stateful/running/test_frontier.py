@@ -13,7 +13,7 @@ from headgate.schema import BIGINT, DOUBLE, INT, Timestamp
 from headgate.stateful.analysis.synopses.extremes import Ends, Frontier, References
 from headgate.stateful.runtime.frontier import frontier
 from headgate.stateful.runtime.grouping import grouped
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 
 ZONE = Timestamp()
 
@@ -21,7 +21,7 @@ ZONE = Timestamp()
 def test_the_same_rows_as_one_by_one() -> None:
     """The extreme of each bucket and the ways at it, with NULL and the least BIGINT."""
     numbers = random.Random(seed(92))
-    for _ in range(many(600)):
+    for _ in range(case_count(600)):
         type_ = numbers.choice((INT, BIGINT, DOUBLE))
         columns = [Column(name, type_) for name in "abc"[: numbers.randint(1, 3)]]
         rows = numbers.randint(1, 25)

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from headgate.predicate import Column, Compare
-from headgate.predicate.comparison import HOLDS, order
+from headgate.predicate.comparison import OPERATOR_TESTS, compare_values
 from headgate.schema import BIGINT, DOUBLE, INT, STRING, DecimalType, Timestamp, Type
 from headgate.stateful.runtime import join
 from headgate.stateful.runtime.join import Lines, Tie, fulfilled, joined
-from tests.scale import many, seed
+from tests.scale import case_count, seed
 
 VALUES: dict[Type, list[Any]] = {
     INT: [None, -3, 0, 1, 2, 3, 2**31 - 1],
@@ -29,7 +29,7 @@ OPERATORS = ("<", "<=", "=", ">=", ">", "<>")
 def test_combinations_are_those_of_the_product() -> None:
     """Against three nested loops, for all types and for types beside each other."""
     numbers = random.Random(seed(91))
-    for _ in range(many(400)):
+    for _ in range(case_count(400)):
         sources = numbers.randint(1, 3)
         types = numbers.choice([(INT,), (BIGINT,), (STRING,), (INT, DOUBLE), (INT, BIGINT, DOUBLE)])
         columns = {
@@ -92,7 +92,7 @@ def _holds(tie: Tie, values: dict[Column, list[Any]], rows: tuple[int, ...]) -> 
     right = values[tie.other_column][rows[tie.other]]
     if left is None or right is None:
         return False
-    return HOLDS[tie.operator](order(left, right, Timestamp()), 0)  # type: ignore[index]
+    return OPERATOR_TESTS[tie.operator](compare_values(left, right, Timestamp()), 0)  # type: ignore[index]
 
 
 def test_a_decimal_meets_a_double_exactly() -> None:

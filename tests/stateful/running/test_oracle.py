@@ -17,7 +17,7 @@ from headgate.events import from_rows
 from headgate.predicate import Row
 from headgate.stateful.runtime.reduction import Reduction
 from headgate.stateful.runtime.run import Run
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES, Family
 from tests.stateful.random_sql import Statement, statements, statements_of_cores
 from tests.stateful.running.client import Client
@@ -81,7 +81,7 @@ class Trial:
             "mode": numbers.choice(("update", "update", "complete")),
             "expand": numbers.random() < 0.3,
         }
-        self.reduction = Reduction(self.query, self.schema)
+        self.reduction = Reduction(self.query)
         self.rows = Rows(self.schema)
         self.run, self.fed = self.new_run(), self.new_run()
         is_split = self.reduction.can_shard and self.options["mode"] == "update"
@@ -89,7 +89,7 @@ class Trial:
         self.clients = [Client(self.query, **self.options) for _ in range(3 if is_split else 2)]
 
     def new_run(self) -> Run:
-        return Run(self.query, self.schema, **self.options)
+        return Run(self.query, **self.options)
 
     def begin(self, expected: Found) -> None:
         for client in self.clients:
@@ -127,7 +127,7 @@ class Trial:
 
     def reduced(self, stream: str, rows: list[Row]) -> list[bytes]:
         """The reductions of rows that are cut in two; at times merged."""
-        declared, columns = self.schema.the_stream(stream), self.reduction.attributes(stream)
+        declared, columns = self.schema.stream(stream), self.reduction.attributes(stream)
         at = self.numbers.randrange(len(rows) + 1)
         halves = [from_rows(half, declared, columns=columns) for half in (rows[:at], rows[at:])]
         parts = [self.reduction.reduced(stream, half) for half in halves]
@@ -178,7 +178,7 @@ def judged(of: Trial, events: Sequence[Event], judge: Judge, *, rounded: bool) -
 def test_duckdb_over_every_prefix(shard: int) -> None:
     numbers = random.Random(seed(shard))
     tried = 0
-    for statement in statements(seed(100 + shard), many(100)):
+    for statement in statements(seed(100 + shard), case_count(100)):
         of = (
             None if is_beyond_duckdb(statement.query, statement.text) else trial(statement, numbers)
         )
@@ -186,7 +186,7 @@ def test_duckdb_over_every_prefix(shard: int) -> None:
             events = events_of(statement, numbers, numbers.choice((10, 30, 60)))
             judged(of, events, Duck(of.query, of.schema).answer, rounded=True)
             tried += 1
-    assert tried > 25
+    assert tried > at_least(25)
 
 
 @pytest.mark.parametrize("shard", range(2))
@@ -194,20 +194,20 @@ def test_the_definition_over_every_prefix(shard: int) -> None:
     """Exactly, also where DuckDB rounds sums and averages or widens what it compares."""
     numbers = random.Random(seed(shard))
     tried = 0
-    for statement in statements(seed(200 + shard), many(90)):
+    for statement in statements(seed(200 + shard), case_count(90)):
         of = trial(statement, numbers)
         if of is not None:
             events = events_of(statement, numbers, 12)
-            judged(of, events, partial(defined, of.query, of.schema), rounded=False)
+            judged(of, events, partial(defined, of.query), rounded=False)
             tried += 1
-    assert tried > 25
+    assert tried > at_least(25)
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=list(FAMILIES))
 def test_random_cores_over_every_prefix(family: Family) -> None:
     """Many comparisons between few attributes: most ways of keeping rows at the ends."""
     numbers = random.Random(seed(7))
-    for statement in statements_of_cores(family, seed(9), many(12)):
+    for statement in statements_of_cores(family, seed(9), case_count(12)):
         of = trial(statement, numbers)
         if of is not None:
             events = events_of(statement, numbers, 20)
@@ -218,9 +218,9 @@ def test_random_cores_over_every_prefix(family: Family) -> None:
 def test_types_over_every_prefix(select: str) -> None:
     """Wide decimals, whole numbers that no double is, days of a zone, and texts."""
     numbers = random.Random(seed(11))
-    query, schema = bound(select, TYPED)
-    statement = Statement(select, query, schema)
-    for _ in range(many(4)):
+    query = bound(select, TYPED)
+    statement = Statement(select, query, query.schema)
+    for _ in range(case_count(4)):
         of = Trial(statement, numbers)
         events = events_of(statement, numbers, 14)
-        judged(of, events, partial(defined, query, schema), rounded=False)
+        judged(of, events, partial(defined, query), rounded=False)

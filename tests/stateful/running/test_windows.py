@@ -13,11 +13,10 @@ import pytest
 from headgate.errors import Overflow, Unbounded, UsageError
 from headgate.predicate import Row, evaluate
 from headgate.queries import Query
-from headgate.schema import Schema
 from headgate.stateful.analysis.answer import together
 from headgate.stateful.analysis.cases.case import output_columns
 from headgate.stateful.runtime.opening import continuous
-from tests.scale import many, seed
+from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES
 from tests.stateful.random_sql import Statement, statements, statements_of_cores
 from tests.stateful.running.client import Client
@@ -41,9 +40,9 @@ CHOSEN = (
 )
 
 
-def came_with(query: Query, schema: Schema, rows: Rows, new: Row) -> Counter[Key]:
+def came_with(query: Query, rows: Rows, new: Row) -> Counter[Key]:
     """The combinations of rows that count now, and of which one is new."""
-    columns = output_columns(query, schema)
+    columns = output_columns(query)
     found: Counter[Key] = Counter()
     for choice in product(*(rows.seen_by(source) for source in query.sources)):
         row = together(query, choice)
@@ -64,24 +63,24 @@ def windows_are_right(
     statement: Statement, events: Sequence[Event], numbers: random.Random
 ) -> None:
     query, schema = statement.query, statement.schema
-    going = continuous(query, schema)
+    going = continuous(query)
     client = Client(query, mode="update", expand=False)
     rows = Rows(schema)
-    before = defined(query, schema, rows)
+    before = defined(query, rows)
     for batch in batches(events, numbers):
         for stream, some in batch.items():
             if numbers.random() < 0.3:
-                state, going = going.state(), continuous(query, schema)
+                state, going = going.state(), continuous(query)
                 going.restore(state)
             came: Counter[Key] = Counter()
             for row in some:
                 rows.add(stream, [row])
-                came += came_with(query, schema, rows, row)
+                came += came_with(query, rows, row)
             try:
                 given = going.push(stream, in_some_form(stream, some, schema, numbers))
             except Overflow:
                 return
-            after = defined(query, schema, rows)
+            after = defined(query, rows)
             expected = told(query, came, before, after)
             assert agree(query, client.read(given), expected, rounded=False), (given, expected)
             assert agree(query, client.read(going.answer()), after, rounded=False)
@@ -94,8 +93,8 @@ def windows_are_right(
 @pytest.mark.parametrize("select", CHOSEN)
 def test_chosen_windows(select: str) -> None:
     numbers = random.Random(seed(1))
-    statement = Statement(select, *bound(select, PAPER))
-    for _ in range(many(6)):
+    statement = Statement(select, query := bound(select, PAPER), query.schema)
+    for _ in range(case_count(6)):
         windows_are_right(statement, events_of(statement, numbers, 16), numbers)
 
 
@@ -104,26 +103,26 @@ def test_random_windows(of_cores: bool) -> None:
     numbers = random.Random(seed(2))
     family: Any = FAMILIES["windows"]
     found = (
-        statements_of_cores(family, seed(3), many(60))
+        statements_of_cores(family, seed(3), case_count(60))
         if of_cores
-        else statements(seed(4), many(200))
+        else statements(seed(4), case_count(200))
     )
     tried = 0
     for statement in found:
         if any(source.rows is not None for source in statement.query.sources):
             try:
-                continuous(statement.query, statement.schema)
+                continuous(statement.query)
             except (Unbounded, UsageError):
                 continue
             windows_are_right(statement, events_of(statement, numbers, 14), numbers)
             tried += 1
-    assert tried > 10
+    assert tried > at_least(10)
 
 
 def test_complete_gives_all_groups() -> None:
     grouped = next(select for select in CHOSEN if "GROUP BY A" in select)
-    statement = Statement("", *bound(grouped, PAPER))
+    statement = Statement("", query := bound(grouped, PAPER), query.schema)
     numbers = random.Random(seed(5))
-    going = continuous(statement.query, statement.schema, mode="complete")
+    going = continuous(statement.query, mode="complete")
     for stream, row in events_of(statement, numbers, 20):
         assert going.push(stream, [row]) == going.answer()

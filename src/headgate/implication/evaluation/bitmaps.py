@@ -11,17 +11,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from headgate.implication.evaluation.judging import fill_bitmaps, judge_by_bitmaps
+from headgate.implication.evaluation.judging import fill_bitmaps, filter_by_bitmaps
 from headgate.implication.evaluation.standard import Mask
-from headgate.implication.index.packed import placed
+from headgate.implication.index.packed import sort_spatially
 from headgate.implication.space import Boxes, Cells
 
-MOST_GROUPS = 256  # of the cells of a dimension
-MOST_BYTES = 64 << 20
-WORD = 64
+MAX_GROUPS = 256  # of the cells of a dimension
+MAX_BITMAP_BYTES = 64 << 20
+WORD_BITS = 64
 
 
-class Bitmaps:
+class BitmapFilter:
     """Memory: at most 256 bits for each box and dimension, and never more than 64 MiB, or two
     bitmaps a dimension if that is more."""
 
@@ -29,10 +29,10 @@ class Bitmaps:
 
     def __init__(self, boxes: Boxes, counts: npt.NDArray[np.int64]) -> None:
         dimensions = len(counts)
-        self._boxes = boxes[placed(boxes.low, boxes.high, WORD)]
-        words = -(-len(boxes) // WORD)
-        fitting = MOST_BYTES // (8 * max(1, words) * max(1, dimensions))
-        groups = max(2, min(MOST_GROUPS, fitting))
+        self._boxes = boxes[sort_spatially(boxes.low, boxes.high, WORD_BITS)]
+        words = -(-len(boxes) // WORD_BITS)
+        fitting = MAX_BITMAP_BYTES // (8 * max(1, words) * max(1, dimensions))
+        groups = max(2, min(MAX_GROUPS, fitting))
         parts: list[npt.NDArray[np.int64]] = []
         coarse, rows = [], 0
         for k, count in enumerate(counts.tolist()):
@@ -50,11 +50,11 @@ class Bitmaps:
         fill_bitmaps(self._begin, self._group, self._boxes.low, self._boxes.high, self._bits)
         self._summary = _summary(self._bits)
 
-    def judge(self, cells: Cells, mask: Mask) -> None:
+    def filter(self, cells: Cells, mask: Mask) -> None:
         if not len(self._begin):  # no column is mentioned: TRUE or FALSE for every row
             mask[:] = len(self._boxes) > 0
             return
-        judge_by_bitmaps(
+        filter_by_bitmaps(
             cells,
             self._begin,
             self._group,
@@ -84,7 +84,7 @@ def _groups(
 def _summary(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """For every 64 words of a row a word, with a bit for each that is not 0."""
     rows, words = bits.shape
-    heads = -(-words // WORD)
-    filled = np.zeros((rows, heads * WORD), np.bool_)
+    heads = -(-words // WORD_BITS)
+    filled = np.zeros((rows, heads * WORD_BITS), np.bool_)
     filled[:, :words] = bits != 0
     return np.packbits(filled, axis=1, bitorder="little").view(np.uint64)

@@ -15,20 +15,20 @@ import pyarrow as pa
 
 from headgate.events.columns import encode_column, plain_numbers
 from headgate.implication.evaluation.numbering import (
-    buckets_of_doubles,
-    buckets_of_whole,
-    number_doubles,
-    number_whole,
+    bucket_doubles,
+    bucket_integers,
+    encode_doubles,
+    encode_integers,
 )
 from headgate.implication.space import Cells, Dimension
-from headgate.matching.keyed.code_book import Regions
+from headgate.matching.encoding.code_book import Regions
 from headgate.predicate import Column
 from headgate.schema import Double
 from headgate.schema.types import NAN_RANK
 from headgate.snapshot.arrays.cuts import NUMBERS, pool_of
 
-BUCKETS_FOR_A_CUT = 8
-FEWEST_BUCKETS, MOST_BUCKETS = 1 << 8, 1 << 16
+BUCKETS_PER_CUT = 8
+MIN_BUCKETS, MAX_BUCKETS = 1 << 8, 1 << 16
 
 Numbers = npt.NDArray[Any]
 
@@ -51,11 +51,11 @@ class Buckets:
 
 
 def _bucket_count(cuts: Numbers) -> int:
-    wanted = 1 << (BUCKETS_FOR_A_CUT * len(cuts)).bit_length()
-    return min(MOST_BUCKETS, max(FEWEST_BUCKETS, wanted))
+    wanted = 1 << (BUCKETS_PER_CUT * len(cuts)).bit_length()
+    return min(MAX_BUCKETS, max(MIN_BUCKETS, wanted))
 
 
-class WholeNumbers:
+class IntegerEncoder:
     """Values whose ordinals are whole numbers of 64 bits, but not doubles."""
 
     def __init__(self, column: Column, cuts: list[int]) -> None:
@@ -65,12 +65,12 @@ class WholeNumbers:
         self._least, self._most = int(ordinals[0]), int(ordinals[-1])
         width = (self._most - self._least).bit_length() - (count.bit_length() - 1)
         self._shift = max(0, width)
-        place = buckets_of_whole(ordinals, self._least, self._most, self._shift)
+        place = bucket_integers(ordinals, self._least, self._most, self._shift)
         lowest = float(np.iinfo(np.int64).min)
         self._buckets = Buckets.of(ordinals, lowest, place, count + 2)
         self._empty = not cuts
 
-    def number(self, array: pa.Array[Any], cells: Cells) -> None:
+    def encode(self, array: pa.Array[Any], cells: Cells) -> None:
         """Write the cell of each value into `cells`; of a NULL, any."""
         if self._empty:
             cells[:] = 1
@@ -81,10 +81,10 @@ class WholeNumbers:
             values = encode_column(given, self._column.type).codes
         b = self._buckets
         least, most = self._least, self._most
-        number_whole(values, b.cuts, b.first, b.steps, least, most, self._shift, cells)
+        encode_integers(values, b.cuts, b.first, b.steps, least, most, self._shift, cells)
 
 
-class Doubles:
+class DoubleEncoder:
     """Values of DOUBLE, compared as doubles: cuts are values too, but for one that only NaN is
     above. The order is that of the ordinals, where −0.0 is 0.0."""
 
@@ -101,10 +101,10 @@ class Doubles:
         # any scale is right that is above 0; with this one nearly all are in one bucket
         self._scale = float(scale) if 0 < scale < np.inf else np.finfo(np.float64).tiny
         self._last = float(count + 1)
-        place = buckets_of_doubles(values, self._least, self._scale, self._last)
+        place = bucket_doubles(values, self._least, self._scale, self._last)
         self._buckets = Buckets.of(values, -np.inf, place, count + 2)
 
-    def number(self, array: pa.Array[Any], cells: Cells) -> None:
+    def encode(self, array: pa.Array[Any], cells: Cells) -> None:
         """Write the cell of each value into `cells`; of a NULL, any."""
         values: Numbers = _without_validity(array).to_numpy()
         if self._empty:
@@ -112,38 +112,38 @@ class Doubles:
             return
         b = self._buckets
         least, scale, last, nan = self._least, self._scale, self._last, self._of_nan
-        number_doubles(values, b.cuts, b.first, b.steps, least, scale, last, nan, cells)
+        encode_doubles(values, b.cuts, b.first, b.steps, least, scale, last, nan, cells)
 
 
-class Ranked:
+class RankEncoder:
     """Texts, and decimals of more than 18 digits."""
 
     def __init__(self, column: Column, cuts: list[Any]) -> None:
         self._regions = Regions(column, cuts, None)
 
-    def number(self, array: pa.Array[Any], cells: Cells) -> None:
+    def encode(self, array: pa.Array[Any], cells: Cells) -> None:
         """Write the cell of each value into `cells`; of a NULL, any."""
         cells[:] = self._regions.codes(encode_column(array, self._regions.column.type))
 
 
-class Numbering:
+class CellEncoder:
     """The cells of one dimension, which must be one without a domain and with NULL."""
 
     def __init__(self, dimension: Dimension) -> None:
         column = dimension.column
         cuts: list[Any] = [one.low for one in dimension.intervals if one.low is not None]
         self.name = column.name
-        self._of: WholeNumbers | Doubles | Ranked
+        self._of: IntegerEncoder | DoubleEncoder | RankEncoder
         if pool_of(column.type) != NUMBERS:
-            self._of = Ranked(column, cuts)
+            self._of = RankEncoder(column, cuts)
         elif isinstance(column.type, Double):
-            self._of = Doubles(column, cuts)
+            self._of = DoubleEncoder(column, cuts)
         else:
-            self._of = WholeNumbers(column, cuts)
+            self._of = IntegerEncoder(column, cuts)
 
-    def number(self, array: pa.Array[Any], cells: Cells) -> None:
+    def encode(self, array: pa.Array[Any], cells: Cells) -> None:
         """Write the cell of each value of a column into `cells`."""
-        self._of.number(array, cells)
+        self._of.encode(array, cells)
         if array.null_count:
             cells[array.is_null().to_numpy(zero_copy_only=False)] = 0
 

@@ -9,40 +9,40 @@ import numpy as np
 
 from headgate.errors import ExpansionTooLarge, UsageError, did_you_mean
 from headgate.events import EventBatch, from_rows
-from headgate.implication.evaluation.bitmaps import Bitmaps
-from headgate.implication.evaluation.by_boxes import ByBoxes, Cut, Judge
-from headgate.implication.evaluation.standard import Mask, Standard, Vectorised
-from headgate.implication.evaluation.trees import LibraryTree, Tree
-from headgate.implication.given import Condition, as_predicate, stream_given
+from headgate.implication.evaluation.bitmaps import BitmapFilter
+from headgate.implication.evaluation.by_boxes import BoxFilter, CellFilter, CellGrid
+from headgate.implication.evaluation.standard import Mask, StandardFilter, VectorisedFilter
+from headgate.implication.evaluation.trees import LibraryTreeFilter, TreeFilter
+from headgate.implication.given import Condition, resolve_stream, to_predicate
 from headgate.jit import warn_before_compiling
-from headgate.matching import Index, kind_of_index
-from headgate.predicate import Box, Predicate, columns, dnf
-from headgate.predicate.dnf import plain_boxes
+from headgate.matching import Index, get_index_class
+from headgate.predicate import Box, Predicate, collect_columns, to_dnf
+from headgate.predicate.dnf import read_plain_boxes
 from headgate.queries import Query, Source
 from headgate.schema import Stream
 
 Method = Literal["auto", "standard", "vectorised", "tree", "r-tree", "r*-tree", "bitmap", "index"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
-MOST_BOXES = 100_000
-FEW_BOXES = 24  # up to which comparing them all is faster, if they mention all columns
+MAX_BOXES = 100_000
+MAX_COMPARED_BOXES = 24  # up to which comparing them all is faster, if they mention all columns
 
 
-class Rows(Protocol):
+class RowFilter(Protocol):
     """Finds the rows of a batch for which a predicate is TRUE."""
 
-    def true(self, batch: EventBatch) -> Mask:
+    def filter(self, batch: EventBatch) -> Mask:
         """Whether it is, for each row."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class ByIndex:
+class IndexFilter:
     """An ordinary index over the predicate as a single query."""
 
     index: Index
 
-    def true(self, batch: EventBatch) -> Mask:
+    def filter(self, batch: EventBatch) -> Mask:
         counts = np.diff(self.index.match(batch).offsets)
         first = _first(batch)
         return np.asarray(counts[batch.events - first] > 0)
@@ -64,10 +64,10 @@ class Evaluator:
     """
 
     stream: Stream
-    used: tuple[str, ...]
+    columns: tuple[str, ...]
     method: Method
     exact: bool
-    rows: Rows
+    row_filter: RowFilter
 
     @staticmethod
     def of(
@@ -92,21 +92,21 @@ class Evaluator:
         only so many `levels` below the root.
         """
         _check(method, short_circuit, dimensions, levels)
-        predicate = as_predicate(condition, stream_given(stream, condition))
+        predicate = to_predicate(condition, resolve_stream(stream, condition))
         warn_before_compiling(__package__)
-        names = {column.name for column in columns(predicate)}
+        names = {column.name for column in collect_columns(predicate)}
         used = tuple(name for name in stream.names if name in names)
         boxes = None if method == "index" else _boxes(predicate)
         if boxes is None:
-            query = Query("predicate", (Source(stream.name, stream.name),), predicate)
-            index = kind_of_index("auto").build(stream, [query])
+            query = Query("predicate", (Source(stream, stream.name),), predicate)
+            index = get_index_class("auto").build(stream, [query])
             index.threads = 1
-            return Evaluator(stream, used, "index", True, ByIndex(index))
+            return Evaluator(stream, used, "index", True, IndexFilter(index))
         if method == "auto":
-            method = "vectorised" if len(boxes) <= FEW_BOXES else "bitmap"
-        cut = Cut(boxes)
+            method = "vectorised" if len(boxes) <= MAX_COMPARED_BOXES else "bitmap"
+        cut = CellGrid(boxes)
         judge = _judge(cut, method, short_circuit, dimensions, levels)
-        return Evaluator(stream, used, method, judge.exact, ByBoxes(cut, judge))
+        return Evaluator(stream, used, method, judge.exact, BoxFilter(cut, judge))
 
     def mask(self, events: Any) -> Mask:
         """Of each event whether the predicate is TRUE.
@@ -116,8 +116,8 @@ class Evaluator:
         """
         batch = events
         if not isinstance(events, EventBatch):
-            batch = from_rows(events, self.stream, columns=self.used)
-        true = self.rows.true(batch)
+            batch = from_rows(events, self.stream, columns=self.columns)
+        true = self.row_filter.filter(batch)
         if not batch.dead:
             return true
         every = np.zeros(len(true) + len(batch.dead), np.bool_)
@@ -144,27 +144,27 @@ def _check(method: str, short_circuit: bool, dimensions: int | None, levels: int
 
 def _boxes(predicate: Predicate) -> list[Box] | None:
     """The boxes whose union the predicate is; None if it is none, or one of too many."""
-    plain = plain_boxes(predicate)
-    if plain is not None and len(plain) <= MOST_BOXES:
+    plain = read_plain_boxes(predicate)
+    if plain is not None and len(plain) <= MAX_BOXES:
         return plain
     try:
-        conjuncts = dnf(predicate, MOST_BOXES)
+        conjuncts = to_dnf(predicate, MAX_BOXES)
     except ExpansionTooLarge:
         return None
-    if any(conjunct.others for conjunct in conjuncts):
+    if any(conjunct.conditions for conjunct in conjuncts):
         return None
     return [conjunct.box for conjunct in conjuncts]
 
 
 def _judge(
-    cut: Cut, method: Method, short_circuit: bool, dimensions: int | None, levels: int | None
-) -> Judge:
+    cut: CellGrid, method: Method, short_circuit: bool, dimensions: int | None, levels: int | None
+) -> CellFilter:
     if method == "standard":
-        return Standard(cut.boxes, cut.counts)
+        return StandardFilter(cut.boxes, cut.counts)
     if method == "vectorised":
-        return Vectorised(cut.boxes, cut.counts)
+        return VectorisedFilter(cut.boxes, cut.counts)
     if method == "bitmap":
-        return Bitmaps(cut.boxes, cut.counts)
+        return BitmapFilter(cut.boxes, cut.counts)
     if method == "tree":
-        return Tree(cut.boxes, short_circuit, dimensions, levels)
-    return LibraryTree(cut.boxes, method)
+        return TreeFilter(cut.boxes, short_circuit, dimensions, levels)
+    return LibraryTreeFilter(cut.boxes, method)

@@ -13,7 +13,7 @@ from headgate.jit import kernel, load_unchecked, lowest_bit
 
 
 @kernel
-def judge_one_by_one(cells, start, dimension, low, high, mask):
+def filter_row_by_row(cells, start, dimension, low, high, mask):
     """Standard evaluation ("Matching and Evaluation of Disjunctive Predicates for Data Stream
     Sharing", Algorithms 5 and 13, where an absent value must fail).
 
@@ -36,7 +36,7 @@ def judge_one_by_one(cells, start, dimension, low, high, mask):
 
 
 @kernel
-def judge_together(cells, start, dimension, low, high, block, mask):
+def filter_by_blocks(cells, start, dimension, low, high, block, mask):
     """The same for a block of rows at a time, box by box and side by side without branches: a box
     ends when no row is in it, and the block when all rows are inside."""
     inside = np.empty(block, np.bool_)
@@ -63,7 +63,7 @@ def judge_together(cells, start, dimension, low, high, block, mask):
 
 
 @kernel
-def judge_by_bitmaps(cells, begin, group, bits, summary, coarse, low, high, mask):
+def filter_by_bitmaps(cells, begin, group, bits, summary, coarse, low, high, mask):
     """Boxes that may hold a row are the AND over the dimensions of what its cell has there.
 
     Cell c of dimension k has row `group[begin[k] + c]` of the bitmaps, which is the last one where

@@ -15,7 +15,7 @@ from headgate.jit import inlined_kernel, kernel, load_unchecked
 
 
 @inlined_kernel
-def below(cuts, first, bucket, steps, value):
+def count_cuts_up_to(cuts, first, bucket, steps, value):
     """How many cuts are not above a value of this bucket."""
     base = np.int64(load_unchecked(first, bucket))
     left = np.int64(load_unchecked(first, bucket + 1)) - base
@@ -27,7 +27,7 @@ def below(cuts, first, bucket, steps, value):
 
 
 @inlined_kernel
-def bucket_of_whole(value, least, most, shift):
+def bucket_of_integer(value, least, most, shift):
     """The bucket of a whole number, where cuts are from `least` to `most`."""
     inside = min(max(value, least), most)
     return np.int64(value >= least) * (1 + (inside >> shift) - (least >> shift))
@@ -42,16 +42,16 @@ def bucket_of_double(value, least, scale, last):
 
 
 @kernel
-def buckets_of_whole(values, least, most, shift):
+def bucket_integers(values, least, most, shift):
     """The bucket of each value."""
     found = np.empty(len(values), np.int64)
     for i in range(len(values)):
-        found[i] = bucket_of_whole(np.int64(values[i]), least, most, shift)
+        found[i] = bucket_of_integer(np.int64(values[i]), least, most, shift)
     return found
 
 
 @kernel
-def buckets_of_doubles(values, least, scale, last):
+def bucket_doubles(values, least, scale, last):
     """The bucket of each value."""
     found = np.empty(len(values), np.int64)
     for i in range(len(values)):
@@ -60,19 +60,19 @@ def buckets_of_doubles(values, least, scale, last):
 
 
 @kernel
-def number_whole(values, cuts, first, steps, least, most, shift, cells):
+def encode_integers(values, cuts, first, steps, least, most, shift, cells):
     """The cells of whole numbers; of those that are NULL, any."""
     for i in range(len(values)):
         value = np.int64(values[i])
-        bucket = bucket_of_whole(value, least, most, shift)
-        cells[i] = below(cuts, first, bucket, steps, value) + 1
+        bucket = bucket_of_integer(value, least, most, shift)
+        cells[i] = count_cuts_up_to(cuts, first, bucket, steps, value) + 1
 
 
 @kernel
-def number_doubles(values, cuts, first, steps, least, scale, last, nan, cells):
+def encode_doubles(values, cuts, first, steps, least, scale, last, nan, cells):
     """The cells of doubles; NaN has one of its own, or shares the last."""
     for i in range(len(values)):
         value = values[i]
         bucket = bucket_of_double(value, least, scale, last)
-        cell = below(cuts, first, bucket, steps, value) + 1
+        cell = count_cuts_up_to(cuts, first, bucket, steps, value) + 1
         cells[i] = nan if np.isnan(value) else cell

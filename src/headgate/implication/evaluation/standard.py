@@ -9,15 +9,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from headgate.implication.evaluation.judging import judge_one_by_one, judge_together
+from headgate.implication.evaluation.judging import filter_by_blocks, filter_row_by_row
 from headgate.implication.space import Boxes, Cells
 
 Mask = npt.NDArray[np.bool_]
 
-BLOCK = 512  # rows that are judged together
+ROWS_PER_BLOCK = 512  # rows that are judged together
 
 
-class Standard:
+class StandardFilter:
     """Box by box and side by side; a column that a box does not mention is no side."""
 
     exact = True
@@ -34,12 +34,12 @@ class Standard:
             np.take_along_axis(boxes.high, order, axis=1)[bounded],
         )
 
-    def judge(self, cells: Cells, mask: Mask) -> None:
-        judge_one_by_one(cells, *self._sides, mask)
+    def filter(self, cells: Cells, mask: Mask) -> None:
+        filter_row_by_row(cells, *self._sides, mask)
 
 
-class Vectorised(Standard):
+class VectorisedFilter(StandardFilter):
     """The same for a block of rows at a time, as the vector units of a processor like it."""
 
-    def judge(self, cells: Cells, mask: Mask) -> None:
-        judge_together(cells, *self._sides, BLOCK, mask)
+    def filter(self, cells: Cells, mask: Mask) -> None:
+        filter_by_blocks(cells, *self._sides, ROWS_PER_BLOCK, mask)

@@ -11,14 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from headgate.implication.evaluation.standard import Mask
-from headgate.implication.index.packed import DEPTH, build, hold
+from headgate.implication.index.packed import DEPTH, build_tree, test_points
 from headgate.implication.index.r_tree import RStarTree, RTree
 from headgate.implication.space import Boxes, Cells
 
 FAN_OUT = 8
 
 
-class Tree:
+class TreeFilter:
     """Our packed tree over the first `dimensions`, searched down to `levels` below the root."""
 
     def __init__(
@@ -30,18 +30,18 @@ class Tree:
             np.ascontiguousarray(boxes.low[:, k:]),
             np.ascontiguousarray(boxes.high[:, k:]),
         )
-        self._nodes = build(*in_tree, FAN_OUT)[0]
+        self._nodes = build_tree(*in_tree, FAN_OUT)[0]
         height = int(self._nodes[:, DEPTH].max(initial=0))
         self._deepest = height if levels is None else levels
         self._first = short_circuit
         self.exact = self._deepest >= height
 
-    def judge(self, cells: Cells, mask: Mask) -> None:
+    def filter(self, cells: Cells, mask: Mask) -> None:
         nodes = self._nodes
-        hold(nodes, len(nodes), cells, *self._others, self._first, self._deepest, mask)
+        test_points(nodes, len(nodes), cells, *self._others, self._first, self._deepest, mask)
 
 
-class LibraryTree:
+class LibraryTreeFilter:
     """A tree of libspatialindex, which always finds all hits."""
 
     exact = True
@@ -49,5 +49,5 @@ class LibraryTree:
     def __init__(self, boxes: Boxes, kind: str) -> None:
         self._tree = (RTree if kind == "r-tree" else RStarTree)(boxes)
 
-    def judge(self, cells: Cells, mask: Mask) -> None:
-        mask[:] = self._tree.hits(cells[:, : len(mask)].T) > 0
+    def filter(self, cells: Cells, mask: Mask) -> None:
+        mask[:] = self._tree.count_hits(cells[:, : len(mask)].T) > 0

@@ -107,7 +107,7 @@ def grown_volume(low, high, first, end, sides, count, starts, stops, grown_low, 
 
 
 @kernel
-def grow_each(query_low, query_high, low, high, starts, stops, counts):
+def grow_boxes(query_low, query_high, low, high, starts, stops, counts):
     """Relax the boxes for one query box after the other; returns which of these were held.
 
     `low` and `high` have room for one box more, where there is none to grow.

@@ -10,32 +10,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.implication.exact.growth import grow_each
-from headgate.implication.exact.leftover import BUDGET
-from headgate.implication.exact.search import OPEN, match_each
-from headgate.implication.matched import Matched
-from headgate.implication.paper.part import declined
+from headgate.implication.exact.growth import grow_boxes
+from headgate.implication.exact.leftover import MAX_KERNEL_COMPARISONS
+from headgate.implication.exact.search import UNDECIDED, match_boxes
+from headgate.implication.matched import PredicateMatch
+from headgate.implication.paper.part import budget_error
 from headgate.implication.space import Boxes, Space
 
 
-def match_exact(query: Boxes, stream: Boxes, budget: int = BUDGET) -> Matched:
+def match_exact(
+    query: Boxes, stream: Boxes, budget: int = MAX_KERNEL_COMPARISONS
+) -> PredicateMatch:
     """Does the stream cover the query, and what must it become to do so?
 
     Raises ExpansionTooLarge where the budget of comparisons does not suffice to tell.
     """
     low = np.concatenate((stream.low, query.low))
     high = np.concatenate((stream.high, query.high))
-    status, count, parts, compared = match_each(query.low, query.high, low, high, budget)
-    if status == OPEN:
-        raise declined(budget)
-    return Matched(count == len(stream), Boxes(low[:count], high[:count]), compared, parts)
+    status, count, parts, compared = match_boxes(query.low, query.high, low, high, budget)
+    if status == UNDECIDED:
+        raise budget_error(budget)
+    return PredicateMatch(count == len(stream), Boxes(low[:count], high[:count]), compared, parts)
 
 
-def match_hcr(space: Space, query: Boxes, stream: Boxes) -> Matched:
+def match_hcr_compiled(space: Space, query: Boxes, stream: Boxes) -> PredicateMatch:
     """The paper's HCR with the quick check, compiled."""
     starts, stops = space.positions
     room = np.zeros((1, len(space.dimensions)), np.int32)
     low, high = np.concatenate((stream.low, room)), np.concatenate((stream.high, room))
-    found = space.by_volume(query)
-    covered, count = grow_each(found.low, found.high, low, high, starts, stops, space.counts)
-    return Matched(bool(covered.all()), Boxes(low[:count], high[:count]))
+    found = space.sort_by_volume(query)
+    covered, count = grow_boxes(found.low, found.high, low, high, starts, stops, space.counts)
+    return PredicateMatch(bool(covered.all()), Boxes(low[:count], high[:count]))

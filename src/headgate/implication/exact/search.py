@@ -17,13 +17,13 @@ from headgate.jit import inlined_kernel, kernel
 
 COVERED = 0
 UNCOVERED = 1
-OPEN = 2  # past the budget
+UNDECIDED = 2  # past the budget
 
 SLACK = 1e-9  # shares are sums of rounded numbers
 
 
 @inlined_kernel
-def roomier(array, needed):
+def with_room(array, needed):
     """The array itself, or a larger one with the same content."""
     if needed <= len(array):
         return array
@@ -62,7 +62,7 @@ def cut_out(low, high, first, end, parts, spans, top, span):
 
 
 @kernel
-def search(low, high, parts, spans, lists, top, budget, wants_part):
+def search_uncovered(low, high, parts, spans, lists, top, budget, wants_part):
     """Go on until a part is uncovered, which is then `parts[top]`, or nothing is left.
 
     Returns the state again, since it may have grown, then how many parts were stored at most, and
@@ -76,13 +76,13 @@ def search(low, high, parts, spans, lists, top, budget, wants_part):
     most, compared = top, 0
     while top > 0:
         if compared >= budget:
-            return OPEN, parts, spans, lists, top, most, compared
+            return UNDECIDED, parts, spans, lists, top, most, compared
         top -= 1
         for k in range(dimensions):
             first[k] = parts[top, 0, k]
             end[k] = parts[top, 1, k]
         begin, stop = spans[top, 0], spans[top, 1]
-        lists = roomier(lists, 2 * stop - begin)
+        lists = with_room(lists, 2 * stop - begin)
         count, best, largest, total = (
             stop,
             -1,
@@ -116,8 +116,8 @@ def search(low, high, parts, spans, lists, top, budget, wants_part):
             continue
         if best == -1 or (not wants_part and total < 1 - SLACK):
             return UNCOVERED, parts, spans, lists, top, most, compared
-        parts = roomier(parts, top + 2 * dimensions)
-        spans = roomier(spans, top + 2 * dimensions)
+        parts = with_room(parts, top + 2 * dimensions)
+        spans = with_room(spans, top + 2 * dimensions)
         span[0], span[1] = stop, count
         top = cut_out(low[best], high[best], first, end, parts, spans, top, span)
         most = max(most, top)
@@ -125,7 +125,7 @@ def search(low, high, parts, spans, lists, top, budget, wants_part):
 
 
 @kernel
-def match_each(query_low, query_high, low, high, budget):
+def match_boxes(query_low, query_high, low, high, budget):
     """Add each query box that the union does not cover to the union.
 
     `low` and `high` have room for all query boxes after the union's own. Returns the status, OPEN
@@ -143,7 +143,7 @@ def match_each(query_low, query_high, low, high, budget):
     for query in range(queries):
         parts[0, 0], parts[0, 1] = query_low[query], query_high[query]
         spans[0, 0], spans[0, 1] = 0, count
-        found, parts, spans, lists, _, stored, sides = search(
+        found, parts, spans, lists, _, stored, sides = search_uncovered(
             low, high, parts, spans, lists, 1, budget - compared, False
         )
         compared += sides

@@ -7,13 +7,13 @@ from headgate.implication.index.linear import LinearIndex
 from headgate.implication.index.protocol import BoxIndex
 from headgate.implication.space import Boxes
 
-KINDS = ("linear", "r-tree", "r*-tree", "array")
+BOX_INDEX_KINDS = ("linear", "r-tree", "r*-tree", "array")
 
-__all__ = ["KINDS", "BoxIndex", "LinearIndex", "box_index"]
+__all__ = ["BOX_INDEX_KINDS", "BoxIndex", "LinearIndex", "build_box_index"]
 
 
-def box_index(kind: str, boxes: Boxes) -> BoxIndex:
-    """An index of one of the `KINDS`, each of which is imported only when it is asked for."""
+def build_box_index(kind: str, boxes: Boxes) -> BoxIndex:
+    """Build an index of one of the `BOX_INDEX_KINDS`; each is imported only on first use."""
     if kind == "array":
         from headgate.implication.index.array_tree import ArrayTree
 
@@ -23,5 +23,5 @@ def box_index(kind: str, boxes: Boxes) -> BoxIndex:
 
         return RTree(boxes) if kind == "r-tree" else RStarTree(boxes)
     if kind != "linear":
-        raise UsageError(f"no index of boxes `{kind}`; {did_you_mean(kind, KINDS)}")
+        raise UsageError(f"no index of boxes `{kind}`; {did_you_mean(kind, BOX_INDEX_KINDS)}")
     return LinearIndex(boxes)

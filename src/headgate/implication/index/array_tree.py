@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.implication.index.packed import HEAD, build, found, switched
+from headgate.implication.index.packed import HEAD, build_tree, search_tree, set_active
 from headgate.implication.index.protocol import Coordinates
 from headgate.implication.space import Boxes
 
 FAN_OUT = 8
-SHORTEST_TAIL = 64
+MIN_TAIL = 64
 
 
 class ArrayTree:
@@ -29,7 +29,7 @@ class ArrayTree:
 
     def _pack(self, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> None:
         self._dimensions = low.shape[1]
-        self._nodes, self._place = build(
+        self._nodes, self._place = build_tree(
             np.ascontiguousarray(low), np.ascontiguousarray(high), FAN_OUT
         )
         self._end = self._packed = len(self._nodes)
@@ -39,35 +39,35 @@ class ArrayTree:
     def __len__(self) -> int:
         return self._count
 
-    def overlapping(self, low: Coordinates, high: Coordinates) -> list[int]:
+    def find_overlapping(self, low: Coordinates, high: Coordinates) -> list[int]:
         query, out = self._query, self._out
         query[: self._dimensions] = low
         query[self._dimensions :] = high
-        hits: list[int] = out[: found(self._nodes, self._end, query, False, out)].tolist()
+        hits: list[int] = out[: search_tree(self._nodes, self._end, query, False, out)].tolist()
         return hits
 
-    def containing(self, point: Coordinates) -> list[int]:
+    def find_containing(self, point: Coordinates) -> list[int]:
         hits: list[int] = self._out[: self._hits(point, False)].tolist()
         return hits
 
-    def any_containing(self, point: Coordinates) -> bool:
+    def contains_point(self, point: Coordinates) -> bool:
         return bool(self._hits(point, True))
 
     def _hits(self, point: Coordinates, first: bool) -> int:
         query, dimensions = self._query, self._dimensions
         query[:dimensions] = point
         query[dimensions:] = query[:dimensions] + 1
-        count: int = found(self._nodes, self._end, query, first, self._out)
+        count: int = search_tree(self._nodes, self._end, query, first, self._out)
         return count
 
     def deactivate(self, box: int) -> None:
-        switched(self._nodes, self._place[box], 0)
+        set_active(self._nodes, self._place[box], 0)
 
     def activate(self, box: int) -> None:
-        switched(self._nodes, self._place[box], 1)
+        set_active(self._nodes, self._place[box], 1)
 
     def add(self, low: Coordinates, high: Coordinates) -> int:
-        if self._end - self._packed >= max(SHORTEST_TAIL, self._packed // 8):
+        if self._end - self._packed >= max(MIN_TAIL, self._packed // 8):
             self._pack_again()
         if self._end == len(self._nodes):
             self._make_room()
@@ -88,7 +88,7 @@ class ArrayTree:
             self.deactivate(box)
 
     def _make_room(self) -> None:
-        room = max(SHORTEST_TAIL, self._packed // 8)
+        room = max(MIN_TAIL, self._packed // 8)
         wide = np.empty((room, self._nodes.shape[1]), np.int32)
         self._nodes = np.concatenate((self._nodes, wide))
         self._place = np.concatenate((self._place, np.empty(room, np.int32)))

@@ -12,8 +12,10 @@ class LinearIndex:
     >>> import numpy as np
     >>> two = Boxes(np.array([[0, 0], [2, 2]], np.int32), np.array([[3, 3], [5, 4]], np.int32))
     >>> index = LinearIndex(two)
-    >>> index.overlapping((2, 1), (9, 3)), index.containing((4, 3)), index.any_containing((4, 4))
-    ([0, 1], [1], False)
+    >>> index.find_overlapping((2, 1), (9, 3))
+    [0, 1]
+    >>> index.find_containing((4, 3)), index.contains_point((4, 4))
+    ([1], False)
     """
 
     def __init__(self, boxes: Boxes) -> None:
@@ -24,7 +26,7 @@ class LinearIndex:
     def __len__(self) -> int:
         return len(self._active)
 
-    def overlapping(self, low: Coordinates, high: Coordinates) -> list[int]:
+    def find_overlapping(self, low: Coordinates, high: Coordinates) -> list[int]:
         return [
             box for box in range(len(self)) if self._active[box] and self._meets(box, low, high)
         ]
@@ -33,10 +35,10 @@ class LinearIndex:
         mine = zip(self._low[box], self._high[box], low, high, strict=True)
         return all(from_ < end and start < to for from_, to, start, end in mine)
 
-    def containing(self, point: Coordinates) -> list[int]:
+    def find_containing(self, point: Coordinates) -> list[int]:
         return [box for box in range(len(self)) if self._active[box] and self._holds(box, point)]
 
-    def any_containing(self, point: Coordinates) -> bool:
+    def contains_point(self, point: Coordinates) -> bool:
         return any(self._active[box] and self._holds(box, point) for box in range(len(self)))
 
     def _holds(self, box: int, point: Coordinates) -> bool:

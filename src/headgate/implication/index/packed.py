@@ -23,10 +23,10 @@ SKIP, ACTIVE, ITEM, PARENT, DEPTH, HEAD = range(6)
 
 
 @kernel
-def build(low, high, fan_out):
+def build_tree(low, high, fan_out):
     """The rows of a tree over boxes, and the row of each box."""
     count, d = low.shape
-    order = placed(low, high, fan_out)
+    order = sort_spatially(low, high, fan_out)
     height, width = 0, 1
     while width < count:
         width *= fan_out
@@ -78,7 +78,7 @@ def build(low, high, fan_out):
 
 
 @kernel
-def placed(low, high, fan_out):
+def sort_spatially(low, high, fan_out):
     """The boxes in an order in which neighbours lie close together.
 
     They are halved again and again, at a border between nodes, by their middles in the dimension
@@ -116,7 +116,7 @@ def placed(low, high, fan_out):
 
 
 @kernel
-def found(nodes, end, query, first, out):
+def search_tree(nodes, end, query, first, out):
     """Active boxes that meet a box: ascending ids in `out`, and how many; the `first` alone."""
     flat, stride, d = nodes.ravel(), np.int64(nodes.shape[1]), len(query) // 2
     row, hits = np.int64(0), np.int64(0)
@@ -143,7 +143,7 @@ def found(nodes, end, query, first, out):
 
 
 @kernel
-def switched(nodes, row, active):
+def set_active(nodes, row, active):
     """Make the box in a row active (1) or not (0), and count anew in all nodes that it is in."""
     change = active - nodes[row, ACTIVE]
     at = np.int64(row)
@@ -153,7 +153,7 @@ def switched(nodes, row, active):
 
 
 @kernel
-def hold(nodes, end, cells, low, high, first, deepest, mask):
+def test_points(nodes, end, cells, low, high, first, deepest, mask):
     """Does an active box hold each of many points? Point p, of as many as `mask` has, is
     `cells[:, p]`.
 

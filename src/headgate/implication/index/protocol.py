@@ -27,15 +27,15 @@ class BoxIndex(Protocol):
         """The number of ids that were given out."""
         ...
 
-    def overlapping(self, low: Coordinates, high: Coordinates) -> list[int]:
+    def find_overlapping(self, low: Coordinates, high: Coordinates) -> list[int]:
         """The boxes that share a cell with this one."""
         ...
 
-    def containing(self, point: Coordinates) -> list[int]:
+    def find_containing(self, point: Coordinates) -> list[int]:
         """The boxes in which a cell lies."""
         ...
 
-    def any_containing(self, point: Coordinates) -> bool:
+    def contains_point(self, point: Coordinates) -> bool:
         """Does a cell lie in any box? One is enough, so the search ends at the first."""
         ...
 

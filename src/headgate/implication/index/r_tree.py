@@ -18,9 +18,9 @@ from rtree import index as library
 from headgate.implication.index.protocol import Coordinates
 from headgate.implication.space import Boxes
 
-CAPACITY = 10
-FILL = 0.5  # of the capacity, at least
-FEWEST = 2  # dimensions that the library takes; in those that are lacking all is 0
+NODE_CAPACITY = 10
+MIN_FILL = 0.5  # of the capacity, at least
+MIN_DIMENSIONS = 2  # dimensions that the library takes; in those that are lacking all is 0
 
 Doubles = npt.NDArray[np.float64]
 
@@ -32,18 +32,18 @@ class RTree:
 
     def __init__(self, boxes: Boxes) -> None:
         self._dimensions = boxes.low.shape[1]
-        self._lacking = (0.0,) * (FEWEST - self._dimensions)
+        self._lacking = (0.0,) * (MIN_DIMENSIONS - self._dimensions)
         self._closed: list[tuple[float, ...]] = []
         self._active: list[bool] = []
         self._lock = Lock()  # the library is not for several threads, and lets go of Python's lock
         self._tree: Any = library.Index(
             properties=library.Property(
                 variant=self._variant,
-                dimension=max(FEWEST, self._dimensions),
-                index_capacity=CAPACITY,
-                leaf_capacity=CAPACITY,
-                fill_factor=FILL,
-                near_minimum_overlap_factor=CAPACITY - 1,
+                dimension=max(MIN_DIMENSIONS, self._dimensions),
+                index_capacity=NODE_CAPACITY,
+                leaf_capacity=NODE_CAPACITY,
+                fill_factor=MIN_FILL,
+                near_minimum_overlap_factor=NODE_CAPACITY - 1,
             )
         )
         for low, high in zip(boxes.low.tolist(), boxes.high.tolist(), strict=True):
@@ -60,21 +60,21 @@ class RTree:
     def _point(self, point: Coordinates) -> tuple[float, ...]:
         return self._range(point, [at + 1 for at in point])
 
-    def overlapping(self, low: Coordinates, high: Coordinates) -> list[int]:
+    def find_overlapping(self, low: Coordinates, high: Coordinates) -> list[int]:
         with self._lock:
             return sorted(self._tree.intersection(self._range(low, high)))
 
-    def containing(self, point: Coordinates) -> list[int]:
+    def find_containing(self, point: Coordinates) -> list[int]:
         with self._lock:
             return sorted(self._tree.intersection(self._point(point)))
 
-    def any_containing(self, point: Coordinates) -> bool:
+    def contains_point(self, point: Coordinates) -> bool:
         with self._lock:
             return bool(self._tree.count(self._point(point)))
 
-    def hits(self, points: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    def count_hits(self, points: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
         """In how many boxes each of many cells lies, asked in one call; a row for each."""
-        shape = (len(points), max(FEWEST, self._dimensions))
+        shape = (len(points), max(MIN_DIMENSIONS, self._dimensions))
         corners: Doubles = np.zeros(shape)
         corners[:, : self._dimensions] = points
         with self._lock:

@@ -8,19 +8,19 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headgate.implication.order.classes import Class, Classes
-from headgate.implication.order.closure import SEEN, Closed, Closure
+from headgate.implication.order.classes import QueryClass, QueryClasses
+from headgate.implication.order.closure import MAX_EXAMPLE_ROWS, ClosedHull, Closure
 from headgate.implication.order.hull import ALL_ROWS, Hull
-from headgate.implication.order.layout import Layout, places_of, sorted_classes
-from headgate.implication.order.products import Numbers, Products, products
-from headgate.implication.order.supersets import Supersets, Words, supersets
+from headgate.implication.order.layout import Layout, assign_bits, sort_classes
+from headgate.implication.order.products import Numbers, Products, build_products
+from headgate.implication.order.supersets import SupersetTable, Words, build_superset_table
 from headgate.predicate import Column
 
-DIGITS = 7
+MAX_DIGITS = 7
 SLACK = 1e-9  # volumes are sums of rounded numbers
 
 
-class Arrays(NamedTuple):
+class ClassArrays(NamedTuple):
     """`classes[i]` has bit i; None where the bit is not in use.
 
     `possible` is as `layout`, but its outer hulls are no larger than what each class may turn out
@@ -29,8 +29,8 @@ class Arrays(NamedTuple):
     `tied[i]`: class i has conditions. Columns with one free cell have it in `pinned`.
     """
 
-    classes: list[Class | None]
-    table: Supersets
+    classes: list[QueryClass | None]
+    table: SupersetTable
     layout: Layout
     possible: Layout
     corners: Numbers
@@ -41,18 +41,18 @@ class Arrays(NamedTuple):
     unseen: Numbers
 
 
-def arrays(found: Classes, closure: Closure) -> Arrays:
+def build_arrays(found: QueryClasses, closure: Closure) -> ClassArrays:
     """The arrays of classes, and what the conditions in them say of each other."""
-    parts = [part for one in found.all for part in one.parts]
-    owner = np.repeat(np.arange(len(found.all)), [len(one.parts) for one in found.all])
+    parts = [part for one in found.classes for part in one.parts]
+    owner = np.repeat(np.arange(len(found.classes)), [len(one.parts) for one in found.classes])
     own = np.arange(1, len(parts) + 1)
     hulls = _Hulls([ALL_ROWS, *parts])
-    numbers = [_numbers(closure.of(part), at, hulls) for at, part in enumerate(parts, 1)]
-    sure, possible, *seen = np.array(numbers, np.int64).reshape(-1, 2 + SEEN).T
-    every = products(hulls.all, found.attributes)
+    numbers = [_numbers(closure.close(part), at, hulls) for at, part in enumerate(parts, 1)]
+    sure, possible, *seen = np.array(numbers, np.int64).reshape(-1, 2 + MAX_EXAMPLE_ROWS).T
+    every = build_products(hulls.all, found.attributes)
     volumes = every.log_volume[np.where(sure < 0, own, sure)]
-    order, counts = sorted_classes(volumes, owner, len(found.all))
-    places, tables = places_of(counts[order])
+    order, counts = sort_classes(volumes, owner, len(found.classes))
+    places, tables = assign_bits(counts[order])
     place_of = np.empty_like(places)
     place_of[order] = places
     place = place_of[owner]
@@ -77,21 +77,21 @@ def arrays(found: Classes, closure: Closure) -> Arrays:
         _begin(volumes, place, places[: int((counts == 1).sum())], 64 * words),
     )
     layout.begin[place[(sure != own) | (sure != possible)]] = 0
-    base = every.take(hull_of_bit).and_also(every)
+    base = every.take(hull_of_bit).concat(every)
     corners = np.full((len(alive), 2), -1, np.int64)
     if unions < words:
         rows = every.take(np.maximum(seen[0][alive], 0))
         first = len(base.offsets) - 1 + np.arange(len(alive))
         corners = np.stack((first, first + len(alive)), axis=1)
         corners[np.isin(place[alive], place[(seen[0] < 0) & (sure >= 0)])] = -1
-        base = base.and_also(rows.corners(0)).and_also(rows.corners(1))
-    table = supersets(base, size, _free(every, hulls, closure.tied, unions < words))
+        base = base.concat(rows.corners(0)).concat(rows.corners(1))
+    table = build_superset_table(base, size, _free(every, hulls, closure.tied, unions < words))
     tied = np.zeros(64 * words, np.bool_)
     tied[place[[any(c in found.conditions for c in part.sides) for part in parts]]] = True
-    classes: list[Class | None] = [None] * (64 * words)
-    for one, at in zip(found.all, place_of.tolist(), strict=True):
+    classes: list[QueryClass | None] = [None] * (64 * words)
+    for one, at in zip(found.classes, place_of.tolist(), strict=True):
         classes[at] = one
-    return Arrays(
+    return ClassArrays(
         classes,
         table,
         layout,
@@ -116,15 +116,15 @@ class _Hulls:
         return len(self.all) - 1
 
 
-def _numbers(closed: Closed | None, own: int, hulls: _Hulls) -> list[int]:
+def _numbers(closed: ClosedHull | None, own: int, hulls: _Hulls) -> list[int]:
     """The numbers of its hulls; -1 for those that are not there."""
     if closed is None:
-        return [-1] * (2 + SEEN)
+        return [-1] * (2 + MAX_EXAMPLE_ROWS)
     part = hulls.all[own]
     sure = own if closed.sure.sides == part.sides else hulls.add(closed.sure)
     possible = sure if closed.possible.sides == closed.sure.sides else hulls.add(closed.possible)
     seen = [own if one is part else hulls.add(one) for one in closed.seen] or [-1]
-    return [sure, possible, *(seen + seen[-1:] * SEEN)[:SEEN]]
+    return [sure, possible, *(seen + seen[-1:] * MAX_EXAMPLE_ROWS)[:MAX_EXAMPLE_ROWS]]
 
 
 def _outer(numbers: Numbers, bits: Numbers, size: int) -> Numbers:
@@ -172,7 +172,7 @@ def _free(every: Products, hulls: _Hulls, tied: Iterable[Column], with_unions: b
             highest[place[column]] = lowest[place[column]]
     rows = [np.full(every.columns, -1), lowest, highest]
     numbers = np.arange(every.columns)
-    for digit in range(min(DIGITS, len(place).bit_length()) if with_unions else 0):
+    for digit in range(min(MAX_DIGITS, len(place).bit_length()) if with_unions else 0):
         is_one = numbers >> digit & 1 == 1
         rows += [np.where(is_one, lowest, highest), np.where(is_one, highest, lowest)]
     return np.stack(rows)

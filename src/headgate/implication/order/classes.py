@@ -10,18 +10,18 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.conditions import Conditions, with_columns
-from headgate.implication.order.hull import Hull, hull
-from headgate.implication.order.signature import signature
-from headgate.predicate import Column, Predicate, columns, columns_of, conjunction
-from headgate.predicate.conjunctions import conjunctions
+from headgate.implication.conditions import Conditions, replace_conditions
+from headgate.implication.order.hull import Hull, compute_hull
+from headgate.implication.order.signature import order_free_key
+from headgate.predicate import Column, Predicate, collect_columns, columns_of, conjunction
+from headgate.predicate.conjunctions import to_conjunctions
 from headgate.schema import Attribute, Stream
 
-MOST_PARTS = 64  # a bit each in a word, see `cover`
+MAX_PARTS = 64  # a bit each in a word, see `cover`
 
 
 @dataclass(frozen=True, slots=True)
-class Class:
+class QueryClass:
     """Queries that hold for the same rows: their places, and the condition of the first.
 
     Its rows are those of all `parts`, whose columns are the stream's and those that stand for
@@ -29,28 +29,28 @@ class Class:
     """
 
     places: list[int]
-    held: Predicate
+    condition: Predicate
     parts: list[Hull]
 
 
 @dataclass(frozen=True, slots=True)
-class Classes:
+class QueryClasses:
     """`too_large` are the places of queries that would be too many parts."""
 
-    all: list[Class]
+    classes: list[QueryClass]
     attributes: dict[Column, Attribute]
     conditions: Conditions
     too_large: list[int]
 
 
-def classes(held: Sequence[Predicate], stream: Stream) -> Classes:
-    """The classes of conditions, each in the form that `holding` gives; not of what never holds."""
+def group_into_classes(held: Sequence[Predicate], stream: Stream) -> QueryClasses:
+    """Group conditions in monotone form into classes; those that never hold have none."""
     attributes: dict[Column, Attribute] = {}
     conditions: Conditions = {}
-    found: dict[Hashable, Class] = {}
+    found: dict[Hashable, QueryClass] = {}
     too_large = []
     for place, condition in enumerate(held):
-        replaced = with_columns(condition, conditions)
+        replaced = replace_conditions(condition, conditions)
         _declare(replaced, attributes, conditions, stream)
         try:
             parts = _parts(replaced, attributes)
@@ -59,10 +59,10 @@ def classes(held: Sequence[Predicate], stream: Stream) -> Classes:
             continue
         if parts:
             is_product = len(parts) == 1
-            key = frozenset(parts[0].sides.items()) if is_product else signature(condition)
-            one = found.setdefault((is_product, key), Class([], condition, parts))
+            key = frozenset(parts[0].sides.items()) if is_product else order_free_key(condition)
+            one = found.setdefault((is_product, key), QueryClass([], condition, parts))
             one.places.append(place)
-    return Classes(list(found.values()), attributes, conditions, too_large)
+    return QueryClasses(list(found.values()), attributes, conditions, too_large)
 
 
 def _declare(
@@ -72,7 +72,7 @@ def _declare(
     stream: Stream,
 ) -> None:
     """What is known of columns that were not met before."""
-    for column in columns(replaced):
+    for column in collect_columns(replaced):
         if column in attributes:
             continue
         condition = conditions.get(column)
@@ -85,12 +85,12 @@ def _declare(
 
 def _parts(replaced: Predicate, attributes: dict[Column, Attribute]) -> list[Hull]:
     """Products whose union is the predicate."""
-    outline = hull(replaced, attributes)
-    if outline is None or outline.is_all:
+    outline = compute_hull(replaced, attributes)
+    if outline is None or outline.is_exact:
         return [] if outline is None else [outline]
     found: dict[Hashable, Hull] = {}
-    for atoms in conjunctions(replaced, MOST_PARTS):
-        part = hull(conjunction(atoms), attributes)
+    for atoms in to_conjunctions(replaced, MAX_PARTS):
+        part = compute_hull(conjunction(atoms), attributes)
         if part is not None:
             found.setdefault(frozenset(part.sides.items()), part)
     return list(found.values())

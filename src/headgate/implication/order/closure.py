@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from itertools import islice, permutations, product
 from typing import Any
 
-from headgate.implication.conditions import Conditions, condition_where
-from headgate.implication.order.classes import Classes
-from headgate.implication.order.hull import Hull, Side, whole
-from headgate.implication.pair import Declared
+from headgate.implication.conditions import Conditions, restore_condition
+from headgate.implication.order.classes import QueryClasses
+from headgate.implication.order.hull import Hull, Side, full_side
+from headgate.implication.pair import Constraints
 from headgate.predicate import (
     Column,
     IsNull,
@@ -26,28 +26,28 @@ from headgate.predicate import (
     Satisfiability,
     Truth,
     Within,
-    columns,
+    collect_columns,
     columns_of,
     conjunction,
+    decide_satisfiability,
     disjunction,
     evaluate,
-    satisfiable,
 )
 from headgate.predicate.answer import Answer
 from headgate.predicate.atoms import Pattern
-from headgate.predicate.candidates import pattern_examples
+from headgate.predicate.candidates import list_pattern_examples
 from headgate.predicate.narrowing import prefix_range
-from headgate.predicate.solve import example
+from headgate.predicate.solve import pick_example
 from headgate.schema import NOTHING, Ordinal, Stream, Value, ValueSet
 
-ASKED = 2_000  # proofs that are looked for, at least
-ASKED_EACH = 0.2  # for each class, where that is more
-WORK = 300_000  # conditions evaluated for rows, at least: a second or two
-WORK_EACH = 30
-LEARNING = 300  # of these, that what else a group takes is worth
-SEEN = 4  # rows of a group that stand for it
-TRIES = 64  # rows that may be examples
-CHOICES = 12  # values of a column in them
+MIN_PROOFS = 2_000  # proofs that are looked for, at least
+PROOFS_PER_CLASS = 0.2  # for each class, where that is more
+MIN_EVALUATIONS = 300_000  # conditions evaluated for rows, at least: a second or two
+EVALUATIONS_PER_CLASS = 30
+GROUP_COST = 300  # of these, that what else a group takes is worth
+MAX_EXAMPLE_ROWS = 4  # rows of a group that stand for it
+MAX_TRIED_ROWS = 64  # rows that may be examples
+MAX_COLUMN_VALUES = 12  # values of a column in them
 NOT_TRUE = frozenset({False, None})
 
 Row = dict[str, Value | None]
@@ -55,7 +55,7 @@ Group = frozenset[tuple[Column, Side]]
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class ClosedHull:
     """A product with all that it implies, then with what it may imply besides.
 
     `seen` are products inside it in which all rows are of the query; none where no row is known.
@@ -80,12 +80,12 @@ class _Known:
 class Closure:
     """Answers about the conditions of one set of classes."""
 
-    def __init__(self, found: Classes, stream: Stream) -> None:
+    def __init__(self, found: QueryClasses, stream: Stream) -> None:
         self._attributes = found.attributes
         self._conditions: Conditions = found.conditions
         self._stream = stream
-        self._budget = max(ASKED, round(ASKED_EACH * len(found.all)))
-        self._work = max(WORK, WORK_EACH * len(found.all))
+        self._budget = max(MIN_PROOFS, round(PROOFS_PER_CLASS * len(found.classes)))
+        self._work = max(MIN_EVALUATIONS, EVALUATIONS_PER_CLASS * len(found.classes))
         self._known: dict[Group, _Known] = {}
         self._mentioned_by: dict[Column, list[Column]] = {}
         for stands_for, condition in found.conditions.items():
@@ -96,7 +96,7 @@ class Closure:
         asked: dict[Column, dict[Side, Predicate]] = {
             column: {} for column in (*self._mentioned_by, *found.conditions)
         }
-        for one in found.all if found.conditions else ():
+        for one in found.classes if found.conditions else ():
             for part in one.parts:
                 for column, side in part.sides.items():
                     if column in asked and side not in asked[column]:
@@ -104,7 +104,7 @@ class Closure:
         self._asked = asked
         self._in_unions = {
             column
-            for one in found.all
+            for one in found.classes
             if len(one.parts) > 1
             for p in one.parts
             for column in p.sides
@@ -116,16 +116,16 @@ class Closure:
         """The columns that conditions mention, and those that stand for conditions."""
         return self._asked
 
-    def of(self, part: Hull) -> Closed | None:
+    def close(self, part: Hull) -> ClosedHull | None:
         """None where the part can never hold."""
         relevant = frozenset(item for item in part.sides.items() if item[0] in self._asked)
         groups = self._grouped.get(relevant)
         if groups is None:
             groups = self._grouped[relevant] = self._groups(part) if self._conditions else []
         if not groups:
-            return Closed(part, part, (part,))
+            return ClosedHull(part, part, (part,))
         sure, possible = dict(part.sides), dict(part.sides)
-        seen = [dict(part.sides) for _ in range(SEEN)]
+        seen = [dict(part.sides) for _ in range(MAX_EXAMPLE_ROWS)]
         for group in groups:
             if group not in self._known:
                 self._known[group] = self._learn(group)
@@ -142,7 +142,7 @@ class Closure:
                 sides.update(known.seen[min(number, len(known.seen) - 1)])
         distinct = [sides for at, sides in enumerate(seen) if sides not in seen[:at]]
         found = tuple(part if sides == part.sides else Hull(sides) for sides in distinct)
-        return Closed(Hull(sure), Hull(possible), found)
+        return ClosedHull(Hull(sure), Hull(possible), found)
 
     def _groups(self, part: Hull) -> list[Group]:
         """The sides that have to do with each other by way of conditions, of the part or others."""
@@ -168,7 +168,7 @@ class Closure:
         found = {id(group_of[column]): group_of[column] for column in related}
         result = []
         for group in found.values():
-            items = {(c, sides.get(c, whole(self._attributes[c]))) for c in group}
+            items = {(c, sides.get(c, full_side(self._attributes[c]))) for c in group}
             items |= {(c, sides[c]) for c in own if columns_of(self._conditions[c])[0] in group}
             result.append(frozenset(items))
         return result
@@ -178,7 +178,7 @@ class Closure:
 
         Past the budget nothing; then no row of it is known, and its queries are called skipped.
         """
-        self._work -= LEARNING
+        self._work -= GROUP_COST
         if self._work < 0:
             return _Known()
         given = dict(group)
@@ -223,7 +223,7 @@ class Closure:
         for column in own_columns:
             if column in tied and column not in found.sure:
                 side = Side(self._attributes[column].domain, False)
-                if side != whole(self._attributes[column]):
+                if side != full_side(self._attributes[column]):
                     found.sure[column] = side
                     found.possible.setdefault(column, side)
 
@@ -237,20 +237,20 @@ class Closure:
         self._budget -= 1
         counter = self._satisfiable(conjunction((held, Truth(condition, NOT_TRUE))))
         if counter.witness is not None:
-            mentioned = {column.key: None for column in columns(held)}
+            mentioned = {column.key: None for column in collect_columns(held)}
             rows.append({**mentioned, **counter.witness})
         return counter.answer.opposite
 
     def _satisfiable(self, held: Predicate) -> Satisfiability:
-        declared = Declared.of(self._stream, (held,))
-        return satisfiable(held, declared.domains, declared.required)
+        declared = Constraints.of(self._stream, (held,))
+        return decide_satisfiability(held, declared.domains, declared.required)
 
     def _examples(
         self, held: Predicate, given: dict[Column, Side], plain: list[Column]
     ) -> Iterator[Row]:
         """A few rows for which a group holds, each verified."""
-        choices = [list(islice(self._values(column, given), CHOICES)) for column in plain]
-        for values in islice(product(*choices), TRIES):
+        choices = [list(islice(self._values(column, given), MAX_COLUMN_VALUES)) for column in plain]
+        for values in islice(product(*choices), MAX_TRIED_ROWS):
             row = {column.key: value for column, value in zip(plain, values, strict=True)}
             if evaluate(held, row) is True:
                 yield row
@@ -264,7 +264,7 @@ class Closure:
         patterns = [
             self._conditions[x] for x in given if self._mentions(x, column) and 1 in given[x].values
         ]
-        texts = [pattern_examples(p)[0] for p in patterns if isinstance(p, Matches)]
+        texts = [list_pattern_examples(p)[0] for p in patterns if isinstance(p, Matches)]
         for order in islice(permutations(texts), 6 if texts else 0):
             for around in ("", "~", "!"):
                 text = around + around.join(order) + around
@@ -277,7 +277,7 @@ class Closure:
                 for ordinal in _ends(interval.low, interval.high, type_.minimum, type_.maximum):
                     yield type_.value(ordinal)
         if not side.values.is_empty:
-            yield type_.value(example(side.values, type_))
+            yield type_.value(pick_example(side.values, type_))
 
     def _mentions(self, stands_for: Column, column: Column) -> bool:
         condition = self._conditions.get(stands_for)
@@ -304,7 +304,7 @@ class Closure:
             points = ValueSet.points(stands_for.type, (value,))
             if (
                 not points.is_empty
-                and evaluate(condition_where(stands_for, points, self._conditions), row) is True
+                and evaluate(restore_condition(stands_for, points, self._conditions), row) is True
             ):
                 return Side(points, False)
         return Side(NOTHING, True)
@@ -317,7 +317,7 @@ class Closure:
             inside: Predicate = Within(column, side.values)
         else:
             nulls = [IsNull(mentioned) for mentioned in columns_of(condition)]
-            inside = condition_where(column, side.values, self._conditions)
+            inside = restore_condition(column, side.values, self._conditions)
         parts = (*(nulls if side.null else ()), *(() if side.values.is_empty else (inside,)))
         return disjunction(parts)
 
@@ -335,7 +335,7 @@ def _various(rows: list[Row], plain: list[Column]) -> list[Row]:
 
         chosen += [min(rows, key=size), max(rows, key=size)]
     distinct = {id(row): row for row in chosen}
-    return list(distinct.values())[:SEEN]
+    return list(distinct.values())[:MAX_EXAMPLE_ROWS]
 
 
 def _prefixes(group: Group) -> Iterator[Predicate]:

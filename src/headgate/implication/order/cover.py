@@ -15,11 +15,11 @@ from headgate.jit import inlined_kernel, kernel
 
 COVERED = 0
 UNCOVERED = 1
-OPEN = 2  # past the budget
+UNDECIDED = 2  # past the budget
 
-STEPS = 100_000
-ROOM = 4096  # words of all columns
-COLUMNS = 256
+MAX_STEPS = 100_000
+MAX_WORDS = 4096  # words of all columns
+MAX_COLUMNS = 256
 
 
 @inlined_kernel
@@ -108,7 +108,7 @@ def _words_of(hulls, inner, column, only, union, count, words, begin):
 
 
 @kernel
-def covers(hulls, inner, free, parts, start, stop):
+def check_cover(hulls, inner, free, parts, start, stop):
     """Do the hulls `parts[start:stop]`, at most 64, cover the hull `inner`?
 
     Where that has no side in a column it has the cell `free[column]`, or all if that is -1.
@@ -121,10 +121,10 @@ def covers(hulls, inner, free, parts, start, stop):
             count += 1
     if count == 0:
         return UNCOVERED
-    words = np.empty(ROOM, np.uint64)
-    ends = np.zeros(COLUMNS + 1, np.int64)
-    taken = np.empty(COLUMNS, np.int64)
-    everywhere = np.empty(COLUMNS, np.uint64)
+    words = np.empty(MAX_WORDS, np.uint64)
+    ends = np.zeros(MAX_COLUMNS + 1, np.int64)
+    taken = np.empty(MAX_COLUMNS, np.int64)
+    everywhere = np.empty(MAX_COLUMNS, np.uint64)
     full = ~np.uint64(0) if count == 64 else (np.uint64(1) << np.uint64(count)) - np.uint64(1)
     depth = 0
     for bit in range(count):
@@ -135,11 +135,11 @@ def covers(hulls, inner, free, parts, start, stop):
                 known |= taken[at] == column
             if known:
                 continue
-            if depth == COLUMNS:
-                return OPEN
+            if depth == MAX_COLUMNS:
+                return UNDECIDED
             end = _words_of(hulls, inner, column, free[column], union, count, words, ends[depth])
             if end < 0:
-                return OPEN
+                return UNDECIDED
             taken[depth] = column
             everywhere[depth] = full
             for at in range(ends[depth], end):
@@ -163,8 +163,8 @@ def covers(hulls, inner, free, parts, start, stop):
             level -= 1
             continue
         steps += 1
-        if steps > STEPS:
-            return OPEN
+        if steps > MAX_STEPS:
+            return UNDECIDED
         left = so_far[level] & words[place[level]]
         place[level] += 1
         if left == np.uint64(0):

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from headgate.implication.implies import by_search, implied
-from headgate.implication.pair import Declared
-from headgate.predicate import Predicate, satisfiable
+from headgate.implication.implies import decide_by_search, decide_implication
+from headgate.implication.pair import Constraints
+from headgate.predicate import Predicate, decide_satisfiability
 from headgate.predicate.answer import Answer
 from headgate.schema import Stream
 
@@ -33,7 +33,7 @@ class Order:
 
     same_as: list[int]
     implied_by: Sequence[Sequence[int] | npt.NDArray[np.int64]]
-    open: dict[int, list[int]] = field(default_factory=dict)
+    undecided: dict[int, list[int]] = field(default_factory=dict)
     is_complete: bool = True
     skipped: Collection[int] = ()
 
@@ -71,11 +71,14 @@ def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Orde
 
 
 def _can_hold(condition: Predicate, stream: Stream) -> bool:
-    declared = Declared.of(stream, (condition,))
-    return satisfiable(condition, declared.domains, declared.required).answer is not Answer.NO
+    declared = Constraints.of(stream, (condition,))
+    return (
+        decide_satisfiability(condition, declared.domains, declared.required).answer
+        is not Answer.NO
+    )
 
 
 def _implication(p: Predicate, q: Predicate, stream: Stream) -> Answer:
-    declared = Declared.of(stream, (p, q))
-    answer = by_search(p, q, declared).answer
-    return implied(p, q, declared).answer if answer is Answer.UNKNOWN else answer
+    declared = Constraints.of(stream, (p, q))
+    answer = decide_by_search(p, q, declared).answer
+    return decide_implication(p, q, declared).answer if answer is Answer.UNKNOWN else answer

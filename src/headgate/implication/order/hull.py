@@ -1,7 +1,7 @@
 """The hull of a predicate: for each column the values that it can have in a row of the predicate.
 
 A hull is a product of sets. Most queries are their own hull: a conjunction of conditions on single
-columns, where patterns and comparisons of columns are columns too (`conditions.with_columns`).
+columns, where patterns and comparisons of columns are columns, too (see `conditions`).
 """
 
 from __future__ import annotations
@@ -42,35 +42,35 @@ Sides = Mapping[Column, Side]
 class Hull:
     """Sides by column; a column without a side may be whatever its stream allows.
 
-    `is_all`: the predicate holds for every row of its hull.
+    `is_exact`: the predicate holds for every row of its hull.
     """
 
     sides: Sides
-    is_all: bool = True
+    is_exact: bool = True
 
 
 ALL_ROWS = Hull({})
 
 
-def hull(held: Predicate, attributes: Mapping[Column, Attribute]) -> Hull | None:
-    """The hull of a predicate in the form that `holding` gives; None where it is never TRUE.
+def compute_hull(held: Predicate, attributes: Mapping[Column, Attribute]) -> Hull | None:
+    """The hull of a predicate in the form that `to_monotone` gives; None where it is never TRUE.
 
-    >>> from headgate.predicate import holding
+    >>> from headgate.predicate import to_monotone
     >>> from headgate.schema import INT, Stream
     >>> from headgate.sql import parse_where
     >>> stream = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
-    >>> held = holding(parse_where("a = 1 AND b = 2 OR a = 5 AND b = 2 OR a IS NULL", stream))
+    >>> held = to_monotone(parse_where("a = 1 AND b = 2 OR a = 5 AND b = 2 OR a IS NULL", stream))
     >>> known = {column: stream[column.name] for column in (Column("a", INT), Column("b", INT))}
-    >>> found = hull(held, known)
+    >>> found = compute_hull(held, known)
     >>> {column.name: (side.values.cuts, side.null) for column, side in found.sides.items()}
     {'a': ((1, 2, 5, 6), True)}
-    >>> found.is_all
+    >>> found.is_exact
     False
     """
     if isinstance(held, And):
-        return _of_all([hull(part, attributes) for part in held.parts])
+        return _of_all([compute_hull(part, attributes) for part in held.parts])
     if isinstance(held, Or):
-        return _of_any([hull(part, attributes) for part in held.parts], attributes)
+        return _of_any([compute_hull(part, attributes) for part in held.parts], attributes)
     if isinstance(held, Constant):
         return ALL_ROWS if held.value is True else None
     if isinstance(held, Within):
@@ -81,14 +81,14 @@ def hull(held: Predicate, attributes: Mapping[Column, Attribute]) -> Hull | None
 
 
 def _of_side(column: Column, side: Side, attributes: Mapping[Column, Attribute]) -> Hull | None:
-    allowed = whole(attributes[column])
+    allowed = full_side(attributes[column])
     found = allowed.intersection(side)
     if found.is_empty:
         return None
     return ALL_ROWS if found == allowed else Hull({column: found})
 
 
-def whole(attribute: Attribute) -> Side:
+def full_side(attribute: Attribute) -> Side:
     """All that a column may be, by its CHECK and NOT NULL."""
     return Side(attribute.domain, attribute.nullable)
 
@@ -100,7 +100,7 @@ def _of_all(parts: list[Hull | None]) -> Hull | None:
     for part in parts:
         if part is None:
             return None
-        is_all &= part.is_all
+        is_all &= part.is_exact
         for column, side in part.sides.items():
             known = sides.get(column)
             common = side if known is None else known.intersection(side)
@@ -121,9 +121,9 @@ def _of_any(parts: list[Hull | None], attributes: Mapping[Column, Attribute]) ->
         union = found[0].sides[column]
         for part in found[1:]:
             union = union.union(part.sides[column])
-        if union != whole(attributes[column]):
+        if union != full_side(attributes[column]):
             sides[column] = union
-    return Hull(sides, all(part.is_all for part in found) and _is_product(found))
+    return Hull(sides, all(part.is_exact for part in found) and _is_product(found))
 
 
 def _is_product(parts: list[Hull]) -> bool:

@@ -15,38 +15,43 @@ from typing import Any
 
 import numpy as np
 
-from headgate.implication.implies import implied
-from headgate.implication.order.arrays import Arrays, arrays
-from headgate.implication.order.classes import Class, classes
+from headgate.implication.implies import decide_implication
+from headgate.implication.order.arrays import ClassArrays, build_arrays
+from headgate.implication.order.classes import QueryClass, group_into_classes
 from headgate.implication.order.closure import Closure
 from headgate.implication.order.cover import COVERED
 from headgate.implication.order.definition import Order
-from headgate.implication.order.parents import Also, containing, direct_parents, joint_containers
+from headgate.implication.order.parents import (
+    JointContainers,
+    find_containing,
+    find_direct_parents,
+    find_joint_containers,
+)
 from headgate.implication.order.products import Numbers
-from headgate.implication.pair import Declared
+from headgate.implication.pair import Constraints
 from headgate.jit import warn_before_compiling
 from headgate.predicate import Predicate
 from headgate.predicate.answer import Answer
 from headgate.schema import Stream
 
-MOST_PAIRS = 20_000_000  # of a query and a direct parent
-ASKED = 300  # pairs of unions with conditions that are asked one by one, at least
-ASKED_EACH = 0.02  # for each class, where that is more
-BLOCK = 512  # queries
+MAX_PAIRS = 20_000_000  # of a query and a direct parent
+MIN_PAIR_PROOFS = 300  # pairs of unions with conditions that are asked one by one, at least
+PAIR_PROOFS_PER_CLASS = 0.02  # for each class, where that is more
+CLASSES_PER_BLOCK = 512  # queries
 
 
-def implications(
+def find_implications(
     held: Sequence[Predicate], stream: Stream, progress: Callable[[int], None] | None = None
 ) -> Order:
-    """The order of conditions on one stream, each in the form that `holding` gives.
+    """The order of conditions on one stream, each in the form that `to_monotone` gives.
 
     It is that of `order_by_definition`, except past the budgets, which `Order` then says. Of a
     condition that is never TRUE it may not be noticed; it is the caller who leaves such out.
     """
     warn_before_compiling(__package__)
-    found = classes(held, stream)
+    found = group_into_classes(held, stream)
     closure = Closure(found, stream)
-    known = arrays(found, closure)
+    known = build_arrays(found, closure)
     also, unknown, is_complete = _joint(known, stream)
     same, pairs, lists_all = _parents(known, also, progress)
     merged = _merged(known.classes, same)
@@ -59,30 +64,32 @@ def implications(
         _not_looked_at(known, found.too_large),
     )
     unknown += _doubtful(known, also)
-    order.open.update(_open(unknown, firsts[same], order))
+    order.undecided.update(_open(unknown, firsts[same], order))
     return order
 
 
-def _not_looked_at(known: Arrays, too_large: list[int]) -> set[int]:
+def _not_looked_at(known: ClassArrays, too_large: list[int]) -> set[int]:
     """Queries of too many parts, and those of which no row is known."""
     unseen = [known.classes[at] for at in known.unseen.tolist()]
     return {*too_large, *(place for one in unseen if one is not None for place in one.places)}
 
 
-def _joint(known: Arrays, stream: Stream) -> tuple[Also, list[tuple[int, int]], bool]:
+def _joint(
+    known: ClassArrays, stream: Stream
+) -> tuple[JointContainers, list[tuple[int, int]], bool]:
     """Which unions contain what by several parts; which pairs stay open; and is that all?"""
     layout, count = known.layout, len(known.classes)
-    none = Also(np.zeros(count + 1, np.int64), np.zeros(0, np.int64))
+    none = JointContainers(np.zeros(count + 1, np.int64), np.zeros(0, np.int64))
     unknown: list[tuple[int, int]] = []
     if layout.unions == layout.words:
         return none, unknown, True
     first, second = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    left, budget = MOST_PAIRS, max(ASKED, round(ASKED_EACH * count))
+    left, budget = MAX_PAIRS, max(MIN_PAIR_PROOFS, round(PAIR_PROOFS_PER_CLASS * count))
     arguments = (
         *(known.table, layout, none),
         *(known.corners, known.sources, known.pinned, known.tied),
     )
-    for _, (inner, outer, answers, _) in _blocks(joint_containers, arguments, count, left):
+    for _, (inner, outer, answers, _) in _blocks(find_joint_containers, arguments, count, left):
         holds = answers == COVERED
         for at in np.flatnonzero(~holds).tolist():
             p, q = known.classes[inner[at]], known.classes[outer[at]]
@@ -101,21 +108,23 @@ def _joint(known: Arrays, stream: Stream) -> tuple[Also, list[tuple[int, int]], 
     inner, outer = np.concatenate(first), np.concatenate(second)
     order = np.argsort(inner, kind="stable")
     offsets = np.searchsorted(inner[order], np.arange(count + 1))
-    return Also(offsets, outer[order].astype(np.int64)), unknown, left >= 0
+    return JointContainers(offsets, outer[order].astype(np.int64)), unknown, left >= 0
 
 
-def _implied(p: Class, q: Class, stream: Stream) -> Answer:
-    return implied(p.held, q.held, Declared.of(stream, (p.held, q.held))).answer
+def _implied(p: QueryClass, q: QueryClass, stream: Stream) -> Answer:
+    return decide_implication(
+        p.condition, q.condition, Constraints.of(stream, (p.condition, q.condition))
+    ).answer
 
 
 def _blocks(
     function: Any, arguments: tuple[Any, ...], count: int, most: int
 ) -> Iterator[tuple[int, Any]]:
     """What a kernel says of each block of classes, by as many threads as there are processors."""
-    starts = range(0, count, BLOCK)
+    starts = range(0, count, CLASSES_PER_BLOCK)
 
     def of_block(start: int) -> Any:
-        return function(*arguments, start, min(start + BLOCK, count), most)
+        return function(*arguments, start, min(start + CLASSES_PER_BLOCK, count), most)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
@@ -125,16 +134,16 @@ def _blocks(
 
 
 def _parents(
-    known: Arrays, also: Also, progress: Callable[[int], None] | None
+    known: ClassArrays, also: JointContainers, progress: Callable[[int], None] | None
 ) -> tuple[Numbers, list[tuple[Numbers, Numbers]], bool]:
     """The first class that is the same as each, pairs of children and parents, and are they all?"""
     count = len(known.classes)
     same = np.arange(count)
     found = []
-    left = MOST_PAIRS
+    left = MAX_PAIRS
     arguments = (known.table, known.layout, also)
     for start, (children, parents, firsts, reached) in _blocks(
-        direct_parents, arguments, count, MOST_PAIRS
+        find_direct_parents, arguments, count, MAX_PAIRS
     ):
         stop = start + len(firsts)
         same[start:stop] = firsts
@@ -148,7 +157,7 @@ def _parents(
     return same, found, True
 
 
-def _doubtful(known: Arrays, also: Also) -> list[tuple[int, int]]:
+def _doubtful(known: ClassArrays, also: JointContainers) -> list[tuple[int, int]]:
     """Pairs that only what is unknown of their conditions keeps apart."""
     found = []
     layout = known.layout
@@ -157,14 +166,14 @@ def _doubtful(known: Arrays, also: Also) -> list[tuple[int, int]]:
     for i in known.doubtful.tolist():
         maybe = []
         for one in (layout, known.possible):
-            containing(known.table, one, also, i, out, bits, 0, layout.real[: layout.words])
+            find_containing(known.table, one, also, i, out, bits, 0, layout.real[: layout.words])
             maybe.append(out.copy())
         rest = np.unpackbits((maybe[1] & ~maybe[0]).view(np.uint8), bitorder="little")
         found += [(i, int(j)) for j in np.flatnonzero(rest)]
     return found
 
 
-def _merged(everything: list[Class | None], same: Numbers) -> list[list[int]]:
+def _merged(everything: list[QueryClass | None], same: Numbers) -> list[list[int]]:
     """The places of the queries of each class, ascending; none for what is the same as another."""
     merged = [[] if one is None else list(one.places) for one in everything]
     for at in np.flatnonzero(same != np.arange(len(same))).tolist():

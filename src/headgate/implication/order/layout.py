@@ -36,7 +36,7 @@ class Layout(NamedTuple):
     begin: Numbers
 
 
-def sorted_classes(
+def sort_classes(
     volume: npt.NDArray[np.float64], owner: Numbers, count: int
 ) -> tuple[Numbers, Numbers]:
     """Classes in order, with how many parts each has, if `owner[h]` is the class of part h.
@@ -52,7 +52,7 @@ def sorted_classes(
     return np.lexsort((largest + np.log(np.maximum(total, 1)), bucket)), parts
 
 
-def places_of(parts: Numbers) -> tuple[Numbers, list[tuple[int, int]]]:
+def assign_bits(parts: Numbers) -> tuple[Numbers, list[tuple[int, int]]]:
     """The bit of each class, in order, and of each table its first class word and its first word.
 
     `parts` are the numbers of parts, in the same order.

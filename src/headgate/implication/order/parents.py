@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headgate.implication.order.cover import COVERED, UNCOVERED, covers
+from headgate.implication.order.cover import COVERED, UNCOVERED, check_cover
 from headgate.implication.order.products import Numbers
-from headgate.implication.order.supersets import fill_supersets
+from headgate.implication.order.supersets import find_supersets
 from headgate.jit import inlined_kernel, kernel, lowest_bit
 
 
-class Also(NamedTuple):
+class JointContainers(NamedTuple):
     """`classes[offsets[i]:offsets[i + 1]]` contain class i, though no part of theirs does alone."""
 
     offsets: Numbers
@@ -32,7 +32,7 @@ def _fold(layout, bits):
 
 
 @kernel
-def containing(s, layout, also, i, out, bits, begin, among):
+def find_containing(s, layout, also, i, out, bits, begin, among):
     """The classes of `among` that contain class i and are not it, from word `begin` on.
 
     All its outer hulls must be inside parts of theirs. `bits` has room for all parts.
@@ -40,7 +40,7 @@ def containing(s, layout, also, i, out, bits, begin, among):
     for w in range(begin, len(out)):
         out[w] = among[w]
     for at in range(layout.outer_offsets[i], layout.outer_offsets[i + 1]):
-        fill_supersets(s, layout.outer[at], 0, bits, begin, out, layout.class_word)
+        find_supersets(s, layout.outer[at], 0, bits, begin, out, layout.class_word)
         for w in range(layout.words, len(bits)):
             bits[w] &= layout.real[w]
         _fold(layout, bits)
@@ -60,7 +60,7 @@ def _with_room(array, count):
 
 
 @kernel
-def direct_parents(s, layout, also, start, stop, most):
+def find_direct_parents(s, layout, also, start, stop, most):
     """The classes from `start` up to before `stop` with each of their direct parents.
 
     Two arrays, and for each of these classes the first that is the same, itself if there is none;
@@ -82,7 +82,7 @@ def direct_parents(s, layout, also, start, stop, most):
             continue
         begin = layout.begin[i]
         own = np.uint64(1) << np.uint64(i & 63)
-        containing(s, layout, also, i, left, bits, begin, everything)
+        find_containing(s, layout, also, i, left, bits, begin, everything)
         direct[begin:] = 0
         w = begin
         while w < words and same[i - start] == i:
@@ -98,7 +98,7 @@ def direct_parents(s, layout, also, start, stop, most):
             is_union = w >= layout.unions or i >> 6 >= layout.unions
             if is_union:
                 left[i >> 6] |= own
-            containing(s, layout, also, other, out, bits, from_here, left)
+            find_containing(s, layout, also, other, out, bits, from_here, left)
             if is_union:
                 left[i >> 6] &= ~own
             for v in range(from_here, words):
@@ -127,14 +127,14 @@ def _covered(s, layout, i, union, hulls, free):
     begin, end = layout.part_offsets[union], layout.part_offsets[union + 1]
     answer = COVERED
     for at in range(layout.outer_offsets[i], layout.outer_offsets[i + 1]):
-        answer = covers(s.hulls, hulls[at], free, layout.parts, begin, end)
+        answer = check_cover(s.hulls, hulls[at], free, layout.parts, begin, end)
         if answer != COVERED:
             break
     return answer
 
 
 @kernel
-def joint_containers(s, layout, also, corners, sources, pinned, tied, start, stop, most):
+def find_joint_containers(s, layout, also, corners, sources, pinned, tied, start, stop, most):
     """Pairs of a class and a union that contains it by several of its parts together.
 
     All corners of the class's hulls are in the union; the third array says whether its parts cover
@@ -156,7 +156,7 @@ def joint_containers(s, layout, also, corners, sources, pinned, tied, start, sto
         if first == last or corners[first, 0] < 0:
             i += 1
             continue
-        containing(s, layout, also, i, out, bits, layout.unions, everything)
+        find_containing(s, layout, also, i, out, bits, layout.unions, everything)
         for w in range(layout.unions, words):
             left[w] = everything[w] & ~out[w]
         if i >> 6 >= layout.unions:
@@ -167,7 +167,7 @@ def joint_containers(s, layout, also, corners, sources, pinned, tied, start, sto
                 corner = corners[at, (tree + (number >= len(s.free) - 1)) & 1]
                 if not left[layout.unions :].any():
                     break
-                fill_supersets(s, corner, tree, bits, layout.unions, left, layout.class_word)
+                find_supersets(s, corner, tree, bits, layout.unions, left, layout.class_word)
                 for w in range(words, len(bits)):
                     bits[w] &= layout.real[w]
                 _fold(layout, bits)

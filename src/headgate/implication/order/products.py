@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headgate.implication.order.hull import Hull, Side, whole
+from headgate.implication.order.hull import Hull, Side, full_side
 from headgate.predicate import Column
 from headgate.schema import Attribute
 
@@ -73,7 +73,7 @@ class Products(NamedTuple):
             last=self.last[sides],
         )
 
-    def and_also(self, other: Products) -> Products:
+    def concat(self, other: Products) -> Products:
         """These hulls, and then others in the same cells."""
         ranges = len(self.lows)
         return self._replace(
@@ -97,7 +97,7 @@ class Products(NamedTuple):
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
 
-def products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]) -> Products:
+def build_products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]) -> Products:
     """The hulls as arrays, in cells that they share."""
     distinct: dict[Column, dict[Side, int]] = {}
     number = 0
@@ -111,7 +111,7 @@ def products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]) -> P
     ranges: list[list[tuple[int, int]]] = [[]] * number
     bottom, top = [], []
     for column, sides in distinct.items():
-        dimension = _Cells.of(whole(attributes[column]), sides)
+        dimension = _Cells.of(full_side(attributes[column]), sides)
         bottom.append(dimension.end - dimension.count)
         top.append(dimension.end)
         for side, at in sides.items():

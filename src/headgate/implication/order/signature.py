@@ -7,9 +7,9 @@ from collections.abc import Hashable
 from headgate.predicate import And, Or, Predicate
 
 
-def signature(predicate: Predicate) -> Hashable:
+def order_free_key(predicate: Predicate) -> Hashable:
     """Equal for `a AND b` and `b AND a`."""
     if isinstance(predicate, And | Or):
         kind = "AND" if isinstance(predicate, And) else "OR"
-        return (kind, frozenset(signature(part) for part in predicate.parts))
+        return (kind, frozenset(order_free_key(part) for part in predicate.parts))
     return predicate

@@ -21,14 +21,14 @@ from headgate.implication.order.products import Numbers, Products
 from headgate.jit import inlined_kernel, kernel, lowest_bit
 
 STEP = 512
-ROOM = 1 << 28  # bytes that the bitmaps of a side may take, before steps become longer
-FEW_CELLS = 64
+MAX_BITMAP_BYTES = 1 << 28  # bytes that the bitmaps of a side may take, before steps become longer
+MAX_CELL_BITMAPS = 64
 
 Words = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
 
 
-class Supersets(NamedTuple):
+class SupersetTable(NamedTuple):
     """What a kernel needs to find the products that contain a hull.
 
     Hull j is a product with bit j if j < `size`. Products that begin later than side s does are the
@@ -51,17 +51,17 @@ class Supersets(NamedTuple):
     gaps: Words
 
 
-def supersets(found: Products, size: int, free: Numbers) -> Supersets:
+def build_superset_table(found: Products, size: int, free: Numbers) -> SupersetTable:
     """The first `size` hulls are products, and may contain the others and each other."""
     words = (size + 63) // 64
     owner = found.owner
     has_bit = owner < size
     step = STEP
-    while 16 * words * (has_bit.sum() // step + found.columns) > ROOM and step < size:
+    while 16 * words * (has_bit.sum() // step + found.columns) > MAX_BITMAP_BYTES and step < size:
         step *= 2
     low, high = found.low, found.high
     has_gaps = has_bit & (found.last - found.first > 1)
-    by_cell = found.top <= FEW_CELLS
+    by_cell = found.top <= MAX_CELL_BITMAPS
     by_cell &= np.bincount(found.column[has_gaps], minlength=found.columns) > 0
     row, start, stop = (np.zeros((2, len(owner)), np.int64) for _ in range(3))
     row -= 1
@@ -87,11 +87,11 @@ def supersets(found: Products, size: int, free: Numbers) -> Supersets:
     for column in np.flatnonzero(by_cell).tolist():
         cells[column] = rows
         sides = by_column[column]
-        set_lacking(kept, rows, found, sides[has_bit[sides]], owner, found.top[column])
+        set_bits_by_cell(kept, rows, found, sides[has_bit[sides]], owner, found.top[column])
         rows += found.top[column]
     gaps = np.zeros(words, np.uint64)
     _set(gaps, owner[has_gaps & ~by_cell[found.column]])
-    return Supersets(
+    return SupersetTable(
         size,
         found,
         row,
@@ -128,7 +128,7 @@ def _keep(kept: Words, orders: list[Numbers], step: int) -> None:
 def _trees(found: Products, owner: Numbers, has_bit: Flags, free: Numbers, words: int) -> Words:
     trees = np.zeros((len(free), 2 * found.columns, words), np.uint64)
     for tree, cells in zip(trees, free, strict=True):
-        chosen = np.flatnonzero(has_bit & lacking(found, cells))
+        chosen = np.flatnonzero(has_bit & find_sides_without(found, cells))
         set_in_rows(tree, found.columns + found.column[chosen], owner[chosen])
         for node in range(found.columns - 1, 0, -1):
             np.bitwise_or(tree[2 * node], tree[2 * node + 1], out=tree[node])
@@ -136,7 +136,7 @@ def _trees(found: Products, owner: Numbers, has_bit: Flags, free: Numbers, words
 
 
 @kernel
-def lacking(hulls, cells):
+def find_sides_without(hulls, cells):
     """The sides that do not have the cell of their column; of no cell, -1, all."""
     found = np.ones(len(hulls.column), np.bool_)
     for side in range(len(hulls.column)):
@@ -148,7 +148,7 @@ def lacking(hulls, cells):
 
 
 @kernel
-def set_lacking(kept, rows, hulls, sides, owner, count):
+def set_bits_by_cell(kept, rows, hulls, sides, owner, count):
     """Set in row `rows` + x the owners of the sides that do not have cell x."""
     for side in sides:
         at = hulls.first[side]
@@ -224,7 +224,7 @@ def _contains(hulls, outer, inner, free):
 
 
 @kernel
-def fill_supersets(s, i, tree, out, begin, among, among_at):
+def find_supersets(s, i, tree, out, begin, among, among_at):
     """The products that contain hull i, from word `begin` on; what `out` held there is lost.
 
     Columns without a side have the cell `s.free[tree]`; for tree 0, all cells. Word w of the answer

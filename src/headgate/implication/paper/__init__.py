@@ -5,7 +5,7 @@ Appendix A: quick check, two heuristics, and exact matching with three split str
 or without the quick check and an index. They are what our own exact method is compared with.
 """
 
-from headgate.implication.paper.matching import METHODS, Method, match, match_prepared
+from headgate.implication.paper.matching import METHODS, Method, match_predicates, match_prepared
 from headgate.implication.paper.stream_predicate import StreamPredicate
 
-__all__ = ["METHODS", "Method", "StreamPredicate", "match", "match_prepared"]
+__all__ = ["METHODS", "Method", "StreamPredicate", "match_predicates", "match_prepared"]

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from headgate.implication.paper.part import Part, Side, Tally, with_side
-from headgate.implication.paper.quick_check import Quick, quick_check
+from headgate.implication.paper.part import ComparisonCounter, Part, Side, replace_side
+from headgate.implication.paper.quick_check import Overlap, run_quick_check
 from headgate.implication.paper.stream_predicate import StreamPredicate
 from headgate.implication.space import Space
 
@@ -22,8 +22,8 @@ class _Growth:
     part: Part
 
 
-def complex_relaxation(
-    stream: StreamPredicate, query: Iterable[Part], tally: Tally, *, check_first: bool
+def match_hcr(
+    stream: StreamPredicate, query: Iterable[Part], tally: ComparisonCounter, *, check_first: bool
 ) -> bool:
     """Algorithm 8 (section 3.4): was every query box found in one of the stream? Relaxes it.
 
@@ -34,7 +34,7 @@ def complex_relaxation(
     """
     covered = True
     for part in query:
-        if check_first and quick_check(stream, part, tally) is Quick.INSIDE:
+        if check_first and run_quick_check(stream, part, tally) is Overlap.INSIDE:
             continue
         best = _least_growth(stream, part, tally)
         if best is None:
@@ -47,11 +47,11 @@ def complex_relaxation(
     return covered
 
 
-def _least_growth(stream: StreamPredicate, part: Part, tally: Tally) -> _Growth | None:
+def _least_growth(stream: StreamPredicate, part: Part, tally: ComparisonCounter) -> _Growth | None:
     """The growth that costs least; None where a box holds the part as it is."""
     best = _Growth(2 * len(part) + 1, math.inf, -1, part)
     for at in range(len(stream)):
-        grown = _grown(stream, stream.at(at), part, tally)
+        grown = _grown(stream, stream.number_at(at), part, tally)
         if grown.part == stream.parts[grown.number]:
             return None
         if (grown.infinite_ends, grown.volume) < (best.infinite_ends, best.volume):
@@ -59,7 +59,7 @@ def _least_growth(stream: StreamPredicate, part: Part, tally: Tally) -> _Growth 
     return best
 
 
-def _grown(stream: StreamPredicate, number: int, part: Part, tally: Tally) -> _Growth:
+def _grown(stream: StreamPredicate, number: int, part: Part, tally: ComparisonCounter) -> _Growth:
     space, box = stream.space, stream.parts[number]
     grown, volume = box, 0.0
     for k in stream.sides[number]:
@@ -68,7 +68,7 @@ def _grown(stream: StreamPredicate, number: int, part: Part, tally: Tally) -> _G
         if low <= first and end <= high:
             continue
         volume += _extension(space, k, box[k], part[k]) * _base(space, k, grown, tally)
-        grown = with_side(grown, k, (min(low, first), max(high, end)))
+        grown = replace_side(grown, k, (min(low, first), max(high, end)))
     ends = (end for k, side in enumerate(grown) for end in _ends(space, k, side))
     infinite = sum(not math.isfinite(end) for end in ends)
     return _Growth(infinite, volume, number, grown)
@@ -86,7 +86,7 @@ def _extension(space: Space, k: int, mine: Side, other: Side) -> float:
     return sum(step for step in steps if 0 < step < math.inf)
 
 
-def _base(space: Space, k: int, part: Part, tally: Tally) -> float:
+def _base(space: Space, k: int, part: Part, tally: ComparisonCounter) -> float:
     """The volume of all other sides that are finite and not a point."""
     base = 1.0
     for other, side in enumerate(part):

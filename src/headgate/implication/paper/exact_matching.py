@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.paper.compare import outside
-from headgate.implication.paper.part import Part, Tally
-from headgate.implication.paper.quick_check import Quick, quick_check
+from headgate.implication.paper.compare import subtract_box
+from headgate.implication.paper.part import ComparisonCounter, Part
+from headgate.implication.paper.quick_check import Overlap, run_quick_check
 from headgate.implication.paper.stream_predicate import StreamPredicate
 
-MOST_SIDES = 2_000_000  # of parts that are stored
+MAX_STORED_SIDES = 2_000_000  # of parts that are stored
 
-Strategy = Callable[[StreamPredicate, Part, Tally], bool]
+Strategy = Callable[[StreamPredicate, Part, ComparisonCounter], bool]
 
 
-def exact_matching(
+def match_em(
     stream: StreamPredicate,
     query: Iterable[Part],
-    tally: Tally,
+    tally: ComparisonCounter,
     strategy: Strategy,
     *,
     check_first: bool,
@@ -35,26 +35,26 @@ def exact_matching(
     """
     covered = True
     for part in query:
-        quick = quick_check(stream, part, tally) if check_first else Quick.OVERLAPPING
-        if quick is Quick.INSIDE:
+        quick = run_quick_check(stream, part, tally) if check_first else Overlap.OVERLAPPING
+        if quick is Overlap.INSIDE:
             continue
-        if quick is Quick.APART or not strategy(stream, part, tally):
+        if quick is Overlap.APART or not strategy(stream, part, tally):
             covered = False
             stream.add(part)
     return covered
 
 
-def breadth_first(stream: StreamPredicate, part: Part, tally: Tally) -> bool:
+def split_breadth_first(stream: StreamPredicate, part: Part, tally: ComparisonCounter) -> bool:
     """Algorithm 10: all parts are compared with one box before any with the next.
 
-    The parts can be exponentially many; past `MOST_SIDES` it declines.
+    The parts can be exponentially many; past `MAX_STORED_SIDES` it declines.
     """
     parts = [part]
     for number in stream.candidates(part):
         rest: list[Part] = []
         for piece in parts:
-            rest += outside(stream, number, piece, tally)
-            if len(rest) * len(part) > MOST_SIDES:
+            rest += subtract_box(stream, number, piece, tally)
+            if len(rest) * len(part) > MAX_STORED_SIDES:
                 raise ExpansionTooLarge(
                     f"breadth-first matching stores over {len(rest) - 1:,} parts; "
                     'the method "exact" stores few'
@@ -76,7 +76,7 @@ class _Frame:
     left_by: int | None
 
 
-def depth_first(stream: StreamPredicate, part: Part, tally: Tally) -> bool:
+def split_depth_first(stream: StreamPredicate, part: Part, tally: ComparisonCounter) -> bool:
     """Algorithm 11: a part's own pieces come before its siblings.
 
     Deviation: the queue of remaining predicates is last in, first out, as that of the parts is;
@@ -94,17 +94,17 @@ def depth_first(stream: StreamPredicate, part: Part, tally: Tally) -> bool:
         if number is None:
             _give_up(stream, frames, tally)
             return False
-        rest = outside(stream, number, piece, tally)
+        rest = subtract_box(stream, number, piece, tally)
         if rest:
             tally.store(len(rest))
             frames.append(_Frame(rest, frame.position + 1, _enter(stream, number)))
     return True
 
 
-def mixed(stream: StreamPredicate, part: Part, tally: Tally) -> bool:
+def split_mixed(stream: StreamPredicate, part: Part, tally: ComparisonCounter) -> bool:
     """Algorithm 12: siblings are all compared before the pieces of the last of them.
 
-    Deviations as in `depth_first`.
+    Deviations as in `split_depth_first`.
     """
     frames = [_Frame([part], 0, None)]
     while frames:
@@ -120,7 +120,7 @@ def mixed(stream: StreamPredicate, part: Part, tally: Tally) -> bool:
             if number is None:
                 _give_up(stream, [f for f in frames if not f.parts], tally)
                 return False
-            rest = outside(stream, number, piece, tally)
+            rest = subtract_box(stream, number, piece, tally)
             if rest:
                 tally.store(len(rest))
                 frames.append(_Frame(rest, frame.position + 1, number))
@@ -130,7 +130,7 @@ def mixed(stream: StreamPredicate, part: Part, tally: Tally) -> bool:
 def _next(stream: StreamPredicate, part: Part, position: int) -> int | None:
     """The box to compare a part with; None where none is left."""
     if stream.index is None:
-        return stream.at(position) if position < len(stream) else None
+        return stream.number_at(position) if position < len(stream) else None
     return next(iter(stream.candidates(part)), None)
 
 
@@ -146,7 +146,7 @@ def _leave(stream: StreamPredicate, frame: _Frame) -> None:
         stream.index.activate(frame.left_by)
 
 
-def _give_up(stream: StreamPredicate, frames: Iterable[_Frame], tally: Tally) -> None:
+def _give_up(stream: StreamPredicate, frames: Iterable[_Frame], tally: ComparisonCounter) -> None:
     for frame in frames:
         _leave(stream, frame)
     tally.store(-tally.parts)

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal, get_args
 
-from headgate.implication.matched import Matched
-from headgate.implication.paper.complex_relaxation import complex_relaxation
+from headgate.implication.matched import PredicateMatch
+from headgate.implication.paper.complex_relaxation import match_hcr
 from headgate.implication.paper.exact_matching import (
-    breadth_first,
-    depth_first,
-    exact_matching,
-    mixed,
+    match_em,
+    split_breadth_first,
+    split_depth_first,
+    split_mixed,
 )
-from headgate.implication.paper.part import MOST_COMPARISONS, Tally, parts_of
-from headgate.implication.paper.simple_relaxation import simple_relaxation
+from headgate.implication.paper.part import MAX_COMPARISONS, ComparisonCounter, to_parts
+from headgate.implication.paper.simple_relaxation import match_hsr
 from headgate.implication.paper.stream_predicate import StreamPredicate
 from headgate.implication.space import Boxes, Space
 
@@ -23,15 +23,15 @@ Method = Literal["hsr", "hcr", "em-bfs", "em-dfs", "em-mix"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 _MATCHERS: dict[Method, Callable[..., bool]] = {
-    "hsr": simple_relaxation,
-    "hcr": complex_relaxation,
-    "em-bfs": partial(exact_matching, strategy=breadth_first),
-    "em-dfs": partial(exact_matching, strategy=depth_first),
-    "em-mix": partial(exact_matching, strategy=mixed),
+    "hsr": match_hsr,
+    "hcr": match_hcr,
+    "em-bfs": partial(match_em, strategy=split_breadth_first),
+    "em-dfs": partial(match_em, strategy=split_depth_first),
+    "em-mix": partial(match_em, strategy=split_mixed),
 }
 
 
-def match(
+def match_predicates(
     space: Space,
     query: Boxes,
     stream: Boxes,
@@ -39,8 +39,8 @@ def match(
     *,
     quick_check: bool = True,
     index: str | None = None,
-    budget: int = MOST_COMPARISONS,
-) -> Matched:
+    budget: int = MAX_COMPARISONS,
+) -> PredicateMatch:
     """Match a query predicate with a stream predicate (section 2.2), largest boxes first.
 
     Raises ExpansionTooLarge past the budget of comparisons.
@@ -55,10 +55,10 @@ def match_prepared(
     method: Method,
     *,
     quick_check: bool = True,
-    budget: int = MOST_COMPARISONS,
-) -> Matched:
+    budget: int = MAX_COMPARISONS,
+) -> PredicateMatch:
     """The same with a stream predicate that is in order and indexed; it is relaxed in place."""
-    tally = Tally(budget=budget)
-    parts = parts_of(stream.space.by_volume(query))
+    tally = ComparisonCounter(budget=budget)
+    parts = to_parts(stream.space.sort_by_volume(query))
     covered = _MATCHERS[method](stream, parts, tally, check_first=quick_check)
-    return Matched(covered, stream.boxes(), tally.comparisons, tally.most_parts)
+    return PredicateMatch(covered, stream.boxes(), tally.comparisons, tally.max_parts)

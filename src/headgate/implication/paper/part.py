@@ -14,11 +14,11 @@ Side = tuple[int, int]
 Part = tuple[Side, ...]
 
 
-MOST_COMPARISONS = 5_000_000  # some seconds in plain Python
+MAX_COMPARISONS = 5_000_000  # some seconds in plain Python
 
 
 @dataclass(slots=True)
-class Tally:
+class ComparisonCounter:
     """What Tables 3 to 6 count: pairs of sides that were compared, and parts stored at once.
 
     Whoever compares past the `budget` is stopped.
@@ -26,25 +26,25 @@ class Tally:
 
     comparisons: int = 0
     parts: int = 0
-    most_parts: int = 0
-    budget: int = MOST_COMPARISONS
+    max_parts: int = 0
+    budget: int = MAX_COMPARISONS
 
     def store(self, change: int) -> None:
         self.parts += change
-        self.most_parts = max(self.most_parts, self.parts)
+        self.max_parts = max(self.max_parts, self.parts)
 
-    def keep_to_budget(self) -> None:
+    def check_budget(self) -> None:
         """Raises ExpansionTooLarge when the budget is spent."""
         if self.comparisons > self.budget:
-            raise declined(self.budget)
+            raise budget_error(self.budget)
 
 
-def declined(budget: int) -> ExpansionTooLarge:
+def budget_error(budget: int) -> ExpansionTooLarge:
     """What takes longer than it may."""
     return ExpansionTooLarge(f"no answer within {budget:,} comparisons of sides of boxes")
 
 
-def parts_of(boxes: Boxes) -> list[Part]:
+def to_parts(boxes: Boxes) -> list[Part]:
     """The boxes of arrays, one by one."""
     return [
         tuple(zip(low, high, strict=True))
@@ -52,13 +52,13 @@ def parts_of(boxes: Boxes) -> list[Part]:
     ]
 
 
-def boxes_of(parts: Iterable[Part], space: Space) -> Boxes:
+def to_boxes(parts: Iterable[Part], space: Space) -> Boxes:
     """Arrays of these parts."""
     found = list(parts)
     ends = np.array(found, np.int32).reshape(len(found), len(space.dimensions), 2)
     return Boxes(ends[:, :, 0].copy(), ends[:, :, 1].copy())
 
 
-def with_side(part: Part, k: int, side: Side) -> Part:
+def replace_side(part: Part, k: int, side: Side) -> Part:
     """The part with another side in dimension k."""
     return (*part[:k], side, *part[k + 1 :])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 
-from headgate.implication.paper.part import Part, Tally
+from headgate.implication.paper.part import ComparisonCounter, Part
 from headgate.implication.paper.stream_predicate import StreamPredicate
 
 
-class Quick(Enum):
+class Overlap(Enum):
     """What one box after the other can tell."""
 
     INSIDE = 1
@@ -16,13 +16,13 @@ class Quick(Enum):
     APART = -1
 
 
-def quick_check(stream: StreamPredicate, part: Part, tally: Tally) -> Quick:
+def run_quick_check(stream: StreamPredicate, part: Part, tally: ComparisonCounter) -> Overlap:
     """Algorithm 6, with the three-valued result of Appendix A.1.
 
     Deviation: a box is compared in every dimension that it mentions, whether the query box does or
     not; an unmentioned dimension is unbounded, and NULL too.
     """
-    found = Quick.APART
+    found = Overlap.APART
     for number in stream.candidates(part):
         box = stream.parts[number]
         is_inside = True
@@ -34,6 +34,6 @@ def quick_check(stream: StreamPredicate, part: Part, tally: Tally) -> Quick:
             is_inside = is_inside and low <= first and end <= high
         else:
             if is_inside:
-                return Quick.INSIDE
-            found = Quick.OVERLAPPING
+                return Overlap.INSIDE
+            found = Overlap.OVERLAPPING
     return found

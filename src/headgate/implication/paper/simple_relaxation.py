@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headgate.implication.paper.part import Part, Tally
-from headgate.implication.paper.quick_check import Quick, quick_check
+from headgate.implication.paper.part import ComparisonCounter, Part
+from headgate.implication.paper.quick_check import Overlap, run_quick_check
 from headgate.implication.paper.stream_predicate import StreamPredicate
 
 
-def simple_relaxation(
-    stream: StreamPredicate, query: Iterable[Part], tally: Tally, *, check_first: bool
+def match_hsr(
+    stream: StreamPredicate, query: Iterable[Part], tally: ComparisonCounter, *, check_first: bool
 ) -> bool:
     """Algorithm 7 (section 3.3): was every query box found in one of the stream? Relaxes it.
 
@@ -18,7 +18,7 @@ def simple_relaxation(
     """
     covered = True
     for part in query:
-        if check_first and quick_check(stream, part, tally) is Quick.INSIDE:
+        if check_first and run_quick_check(stream, part, tally) is Overlap.INSIDE:
             continue
         covered = False
         stream.add(part)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Sequence
 
-from headgate.implication.index import BoxIndex, box_index
-from headgate.implication.paper.part import Part, boxes_of, parts_of
+from headgate.implication.index import BoxIndex, build_box_index
+from headgate.implication.paper.part import Part, to_boxes, to_parts
 from headgate.implication.space import Boxes, Space
 
 
@@ -21,17 +21,17 @@ class StreamPredicate:
         self.space = space
         self.parts: list[Part] = []
         self.sides: list[tuple[int, ...]] = []
-        self.gone: set[int] = set()
+        self.removed: set[int] = set()
         self._keys: list[tuple[int, float, int]] = []
         self._order: list[tuple[int, float, int]] = []
         self._enter(boxes)
         indexed = index if space.dimensions else None
-        self.index: BoxIndex | None = None if indexed is None else box_index(indexed, boxes)
+        self.index: BoxIndex | None = None if indexed is None else build_box_index(indexed, boxes)
 
     def __len__(self) -> int:
         return len(self._order)
 
-    def at(self, position: int) -> int:
+    def number_at(self, position: int) -> int:
         """The number of the box at this place in the order of volume."""
         return self._order[position][2]
 
@@ -39,30 +39,30 @@ class StreamPredicate:
         """The boxes that may overlap a part, the largest first; without an index, all of them."""
         if self.index is None:
             return [number for _, _, number in self._order]
-        return sorted(self.index.overlapping(*_ends(part)), key=self._keys.__getitem__)
+        return sorted(self.index.find_overlapping(*_ends(part)), key=self._keys.__getitem__)
 
     def add(self, part: Part) -> None:
-        self._enter(boxes_of((part,), self.space))
+        self._enter(to_boxes((part,), self.space))
         if self.index is not None:
             self.index.add(*_ends(part))
 
     def replace(self, number: int, part: Part) -> None:
         """Put a box in the place of another one."""
         self._order.remove(self._keys[number])
-        self.gone.add(number)
+        self.removed.add(number)
         if self.index is not None:
             self.index.deactivate(number)
         self.add(part)
 
     def boxes(self) -> Boxes:
         """All boxes that are there, in the order in which they came."""
-        kept = (part for at, part in enumerate(self.parts) if at not in self.gone)
-        return boxes_of(kept, self.space)
+        kept = (part for at, part in enumerate(self.parts) if at not in self.removed)
+        return to_boxes(kept, self.space)
 
     def _enter(self, boxes: Boxes) -> None:
         infinite, finite = self.space.volumes(boxes)
         volumes = zip((-infinite).tolist(), (-finite).tolist(), strict=True)
-        for part, volume in zip(parts_of(boxes), volumes, strict=True):
+        for part, volume in zip(to_parts(boxes), volumes, strict=True):
             key = (*volume, len(self.parts))
             self.parts.append(part)
             self.sides.append(self._by_length(part))

@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.asc.evaluate import COUNTED, DROPPED, EVALUATED, EVENTS, FOLLOWED, MICRO
+from headgate.matching.asc.kernels.evaluate import (
+    COUNTED,
+    DROPPED,
+    EVALUATED,
+    EVENTS,
+    FOLLOWED,
+    MICRO,
+)
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Sample
 from headgate.matching.asc.sample import Sampled

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.asc.evaluate import Table
-from headgate.matching.asc.fill import clear_in_rows, keep_between, set_in_rows
+from headgate.matching.asc.kernels.evaluate import Table
+from headgate.matching.asc.kernels.fill import clear_in_rows, keep_between, set_in_rows
 from headgate.matching.asc.room import Room, key_of
 from headgate.matching.asc.subjects import Intervals, PairOf, ValuesOf, sides
 from headgate.matching.asc.texts import TextsOf
-from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching.encoding.event_columns import EventColumns
 from headgate.predicate import Column, Compare, IsNull, Matches, Within
 from headgate.predicate.conjunctions import Conjunction
 

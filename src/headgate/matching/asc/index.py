@@ -14,22 +14,20 @@ import numpy as np
 from headgate.errors import QuerySetError
 from headgate.events import EventBatch
 from headgate.jit import warn_before_compiling
-from headgate.matching.admission import check_held
 from headgate.matching.asc.adapt import Monitor, Tally
 from headgate.matching.asc.bitmaps import Bitmaps
-from headgate.matching.asc.evaluate import COUNTED, Table, Way, evaluate
+from headgate.matching.asc.kernels.evaluate import COUNTED, Table, Way, evaluate
 from headgate.matching.asc.options import AscOptions
 from headgate.matching.asc.order import Order, Sample, used_constructs
 from headgate.matching.asc.ordering import Ordering
 from headgate.matching.asc.statistics import Statistics
 from headgate.matching.asc.texts import TextsOf
 from headgate.matching.base import BaseIndex
-from headgate.matching.filing import Filing
-from headgate.matching.found import Found, of_events
-from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.matches import Matches
-from headgate.matching.scanned import Scanned, few_conjunctions
-from headgate.predicate import columns
+from headgate.matching.encoding.event_columns import EventColumns
+from headgate.matching.matches import Matches, RowMatches, to_events
+from headgate.matching.protocol import Placement
+from headgate.matching.scan_fallback import ScanFallback, try_conjunctions
+from headgate.predicate import collect_columns
 from headgate.predicate.conjunctions import Conjunction
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
@@ -58,7 +56,7 @@ class AscIndex(BaseIndex):
     >>> from headgate.queries import Source
     >>> from headgate.sql import parse_where
     >>> s = Stream("s", (Attribute("a", INT),))
-    >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
+    >>> big = Query("big", (Source(s, "s"),), parse_where("a > 10", s))
     >>> index = AscIndex.build(s, [big])
     >>> index.match([{"a": 11}, {"a": 3}, {"a": None}]).ids().to_pylist()
     [['big'], [], []]
@@ -70,7 +68,7 @@ class AscIndex(BaseIndex):
         self.threads = len(os.sched_getaffinity(0))
         self._uses: Counter[str] = Counter()  # of attributes, by queries
         self._mentioned: dict[str, set[str]] = {}  # by query
-        self._scanned = Scanned(stream)
+        self._scanned = ScanFallback(stream)
         self._bitmaps = Bitmaps()
         self._ordering = Ordering(self._bitmaps, self.options)
         self._at_once = FEWEST_ROWS
@@ -118,7 +116,7 @@ class AscIndex(BaseIndex):
         return cls.of(stream, decode_queries(encoded, Schema((stream,))), options)
 
     @classmethod
-    def taking_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
+    def take_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
         """An index in which positions are given out already, some of them to these queries."""
         index = cls(stream)
         for position, query in queries.items():
@@ -129,20 +127,20 @@ class AscIndex(BaseIndex):
 
     def bytes_with(self, query: Query) -> int | None:
         """How much room the bitmaps would take with a query, about; None if it must be scanned."""
-        parts = few_conjunctions(query)
+        parts = try_conjunctions(query)
         return None if parts is None else self._bitmaps.bytes_with(parts)
 
-    def _take(self, query: Query, position: int) -> None:
+    def _add(self, query: Query, position: int) -> None:
         parts = self._conjunctions(query)
         if parts is None:
             self._scanned.insert(query, position)
         else:
             self._bitmaps.add(position, parts)
-        self._mentioned[query.id] = {column.name for column in columns(query.where)}
+        self._mentioned[query.id] = {column.name for column in collect_columns(query.where)}
         self._uses.update(self._mentioned[query.id])
         self._ordering.note_change()
 
-    def _drop(self, query_id: str, position: int) -> None:
+    def _discard(self, query_id: str, position: int) -> None:
         self._uses.subtract(self._mentioned.pop(query_id))
         self._ordering.note_change()
         if query_id in self._scanned:
@@ -155,7 +153,7 @@ class AscIndex(BaseIndex):
 
     def _conjunctions(self, query: Query) -> tuple[Conjunction, ...] | None:
         """As many as there is room for; None where a query is to be scanned."""
-        parts = few_conjunctions(query)
+        parts = try_conjunctions(query)
         needed = self._bitmaps.bytes_with(parts or ())
         if needed > self.options.most_bytes:
             self._bitmaps.begin_anew()
@@ -174,20 +172,20 @@ class AscIndex(BaseIndex):
             used = [name for name, uses in self._uses.items() if uses > 0]
             batch = self._read(events, used)
             known = len(self._ids)
-            found = self._scanned.added_to(self._found(batch, known), batch, known)
-        yield from of_events(batch, found, self._ids)
+            found = self._scanned.add_matches(self._found(batch, known), batch, known)
+        yield from to_events(batch, found, self._ids)
 
-    def _found(self, batch: EventBatch, known: int) -> Iterator[Found]:
+    def _found(self, batch: EventBatch, known: int) -> Iterator[RowMatches]:
         start, rows = 0, len(batch.events)
         while start < rows:
             with self._lock:
                 pieces = self._evaluated(batch, start)
                 newer = len(self._ids) > known
             for piece in pieces:
-                yield piece.before(known) if newer else piece
+                yield piece.below(known) if newer else piece
                 start = piece.end
 
-    def _evaluated(self, batch: EventBatch, start: int) -> list[Found]:
+    def _evaluated(self, batch: EventBatch, start: int) -> list[RowMatches]:
         """The matches of the next events, as many as there is reason to take at a time."""
         self._ordering.settle()
         bitmaps, monitor = self._bitmaps, self.monitor
@@ -213,16 +211,16 @@ class AscIndex(BaseIndex):
 
     def _pieces(
         self, table: Table, at: Sample, way: Way, start: int, row: int, stop: int
-    ) -> tuple[list[Found], Tally]:
+    ) -> tuple[list[RowMatches], Tally]:
         """The matches of some events, in as many pieces as there is room for; what was counted."""
-        block, most = self._block(len(table.alive)), len(self._live)
+        block, most = self._block(len(table.alive)), len(self._positions)
         seen, tally = np.full(64 * len(table.alive), -1, np.int64), np.zeros(COUNTED, np.int64)
         found = []
         while row < stop:
             out, offsets = np.empty(max(OUTPUT, most), np.int64), np.empty(stop - row + 1, np.int64)
             end = evaluate(table, at, row, stop, way, block, most, seen, out, offsets, tally)
             ends = offsets[: end - row + 1]
-            found.append(Found(start + row, ends, out[: ends[-1]]))
+            found.append(RowMatches(start + row, ends, out[: ends[-1]]))
             row = end
         return found, tally
 
@@ -271,13 +269,13 @@ class AscIndex(BaseIndex):
         with self._lock:
             return self._ordering.learn(statistics)
 
-    def filing(self, query_id: str) -> Filing:
+    def locate(self, query_id: str) -> Placement:
         with self._lock:
-            check_held(query_id, self._live)
+            self._position_of(query_id)
             self._ordering.settle()
             if query_id in self._scanned:
-                return Filing("asc", "scanned: too many alternatives for bitmaps")
-            return Filing("asc", self._bitmaps.told(self._live[query_id]))
+                return Placement("asc", "scanned: too many alternatives for bitmaps")
+            return Placement("asc", self._bitmaps.told(self._positions[query_id]))
 
     def describe(self) -> dict[str, Any]:
         with self._lock:

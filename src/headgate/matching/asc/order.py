@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.asc.arrows import found_arrows
 from headgate.matching.asc.bitmaps import Bitmaps
-from headgate.matching.asc.evaluate import ARROWED, COUNTED, EVALUATED, Way, evaluate
-from headgate.matching.asc.lookahead import improved_sequence
+from headgate.matching.asc.kernels.arrows import found_arrows
+from headgate.matching.asc.kernels.evaluate import ARROWED, COUNTED, EVALUATED, Way, evaluate
+from headgate.matching.asc.kernels.sequences import Monitored, improved_sequence, macro_sequence
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.asc.sequences import Monitored, macro_sequence
 from headgate.matching.asc.texts import TextsOf
 
 IMAGINED = 500  # events by which the first order is found, before any has come

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.keyed.code_book import WIDEST_TABLE, Regions, look_up_table
-from headgate.matching.keyed.event_columns import EventColumns
+from headgate.matching.encoding.code_book import WIDEST_TABLE, Regions, look_up_table
+from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.scan import compared
 from headgate.predicate import Column, Compare
 from headgate.predicate.atoms import MIRROR, Operator

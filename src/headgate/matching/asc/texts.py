@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.asc.fill import fill_text_rows
-from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.keyed.text_search import TextSearch
+from headgate.matching.asc.kernels.fill import fill_text_rows
+from headgate.matching.encoding.event_columns import EventColumns
+from headgate.matching.encoding.text_search import TextSearch
 from headgate.predicate import Column, Matches, Pattern
 
 Codes = npt.NDArray[np.int32]

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.jit import kernel
 from headgate.matching.be_tree.domain import LEAST, MOST, is_exact
-from headgate.matching.be_tree.match import Bits
-from headgate.matching.be_tree.pools import Predicates
-from headgate.matching.keyed.code_book import Regions, look_up_table
+from headgate.matching.be_tree.kernels.match import Bits, fill_rows
+from headgate.matching.be_tree.kernels.pools import Predicates
+from headgate.matching.encoding.code_book import Regions, look_up_table
 from headgate.predicate import Atom, Column, Within
 from headgate.snapshot.arrays.selection import ranges
 
@@ -105,12 +104,3 @@ def with_columns(bits: Bits, columns: int) -> Bits:
     nothing = np.zeros(more, np.int64)
     word, words, row = (np.concatenate((one, nothing)) for one in (bits.word, bits.words, bits.row))
     return bits._replace(word=word, words=words, row=row)
-
-
-@kernel
-def fill_rows(bits, row, words, owner, low, high):
-    """Set the bit of each owner in the rows of its codes."""
-    for i in range(len(owner)):
-        bit = np.uint64(1) << np.uint64(owner[i] & 63)
-        for code in range(low[i], high[i] + 1):
-            bits[row + code * words + (owner[i] >> 6)] |= bit

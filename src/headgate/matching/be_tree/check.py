@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from headgate.matching.be_tree.directory import found, of_bucket, of_partition
-from headgate.matching.be_tree.pools import (
+from headgate.matching.be_tree.kernels.nodes import found, of_bucket, of_partition
+from headgate.matching.be_tree.kernels.pools import (
     AFTER,
     ATTRIBUTE,
     BEGIN,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headgate.matching.be_tree.change import buckets_from
 from headgate.matching.be_tree.domain import is_exact
-from headgate.matching.be_tree.pools import (
+from headgate.matching.be_tree.kernels.change import buckets_from
+from headgate.matching.be_tree.kernels.pools import (
     AFTER,
     ATTRIBUTE,
     CAPACITY,

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.matching.be_tree.domain import key_of, point_of
-from headgate.matching.be_tree.match import Events
+from headgate.matching.be_tree.kernels.match import Events
 from headgate.matching.be_tree.predicates import PredicatePool
-from headgate.matching.keyed.by_row import by_row
-from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.keyed.text_search import TextSearch
+from headgate.matching.encoding.event_columns import EventColumns
+from headgate.matching.encoding.kernels import group_by_row
+from headgate.matching.encoding.text_search import TextSearch
 from headgate.matching.scan import compared
 from headgate.predicate import Atom, Column, Compare, IsNull, Matches
 
@@ -57,7 +57,7 @@ class EventReader:
             for field, values in zip(fields, read, strict=True):
                 field.append(values)
         owners = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-        start, column_of, order = by_row(
+        start, column_of, order = group_by_row(
             len(columns), np.concatenate(rows), owners, np.arange(len(owners), dtype=np.int32)
         )
         value, code = (np.concatenate(field)[order] for field in (fields[0], fields[3]))

@@ -7,16 +7,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.be_tree.adapt import coarsen, covered_rate, recycle_attributes, recycle_low
 from headgate.matching.be_tree.capacity import capacity_for
-from headgate.matching.be_tree.change import buckets_from, insert_all, remove_all
-from headgate.matching.be_tree.directory import rehashed
 from headgate.matching.be_tree.domain import LEAST, MOST, widened
-from headgate.matching.be_tree.leaves import packed
-from headgate.matching.be_tree.match import CANDIDATES, EVENTS, TRUE_ONES, Events, Room, match
-from headgate.matching.be_tree.nodes import new_bucket
-from headgate.matching.be_tree.options import BeTreeOptions
-from headgate.matching.be_tree.pools import (
+from headgate.matching.be_tree.kernels.adapt import (
+    coarsen,
+    covered_rate,
+    recycle_attributes,
+    recycle_low,
+)
+from headgate.matching.be_tree.kernels.change import buckets_from, insert_all, remove_all
+from headgate.matching.be_tree.kernels.leaves import (
+    copy_live_predicates,
+    in_order,
+    packed,
+    renumber_records,
+)
+from headgate.matching.be_tree.kernels.match import (
+    CANDIDATES,
+    EVENTS,
+    TRUE_ONES,
+    Events,
+    Room,
+    match,
+)
+from headgate.matching.be_tree.kernels.nodes import new_bucket, rehashed
+from headgate.matching.be_tree.kernels.pools import (
     ALWAYS,
     BUCKETS,
     COUNT,
@@ -31,13 +46,12 @@ from headgate.matching.be_tree.pools import (
     USED_PARTITIONS,
     Expressions,
     Policy,
-    empty_tree,
+    Tree,
     filled_up,
-    grown,
 )
-from headgate.matching.be_tree.predicates import PredicatePool
-from headgate.matching.be_tree.renumber import compacted, in_order, renumber_records
-from headgate.matching.filing import Filing
+from headgate.matching.be_tree.options import BeTreeOptions
+from headgate.matching.be_tree.predicates import PredicatePool, grow_array
+from headgate.matching.protocol import Placement
 from headgate.predicate.conjunctions import Conjunction
 from headgate.schema import Stream
 from headgate.snapshot.arrays.selection import ranges
@@ -132,9 +146,9 @@ class GrowingTree:
         self._new_rows, self._new_predicates = [], []
         numbers, sizes = rows[:, 0], rows[:, 1]
         start, count, position, several, leaf = (
-            grown(one, self._used) for one in self.expressions[:5]
+            grow_array(one, self._used) for one in self.expressions[:5]
         )
-        predicate = grown(self.expressions.predicate, self._stored + len(listed))
+        predicate = grow_array(self.expressions.predicate, self._stored + len(listed))
         self.expressions = Expressions(start, count, position, several, leaf, predicate)
         predicate[self._stored : self._stored + len(listed)] = listed
         places = -(-sizes // TOGETHER) * TOGETHER
@@ -253,10 +267,10 @@ class GrowingTree:
         room = 2 * live + 24 * longest_leaf + 512 * len(order) // 64 + (1 << 14)
         records = packed(tree, order, room + 128 * self._longest_count())
         buckets = int(state[BUCKETS]) + self._longest_count() + 64
-        bucket, fact = grown(tree.bucket, buckets), grown(tree.fact, buckets)
-        partition = grown(tree.partition, int(state[USED_PARTITIONS]) + 64)
-        penalty = grown(tree.penalty, len(partition))
-        pending = grown(tree.pending, int(state[PENDING]) + self._longest_count() + 64)
+        bucket, fact = grow_array(tree.bucket, buckets), grow_array(tree.fact, buckets)
+        partition = grow_array(tree.partition, int(state[USED_PARTITIONS]) + 64)
+        penalty = grow_array(tree.penalty, len(partition))
+        pending = grow_array(tree.pending, int(state[PENDING]) + self._longest_count() + 64)
         table, wanted = tree.table, 2 * (len(bucket) + len(partition))
         if len(table) < wanted:
             table = rehashed(table, 1 << (wanted - 1).bit_length())
@@ -395,18 +409,18 @@ class GrowingTree:
 
     # -- what there is to see
 
-    def filing(self, position: int) -> Filing:
+    def locate(self, position: int) -> Placement:
         """The leaf of a query, or of each of its expressions."""
         from headgate.matching.be_tree.draw import path_of
 
         numbers = self._of_position[position]
         if not numbers:
-            return Filing("be_tree", "never: no event can match it")
+            return Placement("be_tree", "never: no event can match it")
         leaves = sorted({int(self.expressions.leaf[number]) for number in numbers})
         paths = [" → ".join(path_of(self, b)) for b in leaves]
         if paths == ["root"]:
-            return Filing("be_tree", "at the root: every event looks at it")
-        return Filing("be_tree", "by attribute and value, from the root to a leaf", tuple(paths))
+            return Placement("be_tree", "at the root: every event looks at it")
+        return Placement("be_tree", "by attribute and value, from the root to a leaf", tuple(paths))
 
     def describe(self) -> dict[str, Any]:
         from headgate.matching.be_tree.draw import shape_of
@@ -433,3 +447,26 @@ class GrowingTree:
             + tree.table.nbytes
             + tree.partition.nbytes,
         }
+
+
+def empty_tree() -> Tree:
+    """A root without expressions, and room for little."""
+    return Tree(
+        np.zeros((64, 8), np.int64),
+        np.zeros((64, 14), np.int64),
+        np.zeros((64, 8), np.int64),
+        np.zeros(64, np.float64),
+        np.zeros(1 << 12, np.int32),
+        np.full((256, 4), NONE, np.int64),
+        np.array([0, NONE, 0, NONE, 0, 0, 1, 0], np.int64),
+        np.zeros(1 << 10, np.int64),
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int64),
+    )
+
+
+def compacted(expressions: Expressions, count: int) -> tuple[Expressions, int]:
+    """The same without the predicates of expressions that are gone, and how many there are."""
+    predicate = np.zeros(len(expressions.predicate), np.int32)
+    used = copy_live_predicates(expressions, count, predicate)
+    return expressions._replace(predicate=predicate), used

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from headgate.errors import UsageError
 from headgate.events import EventBatch
 from headgate.jit import warn_before_compiling
-from headgate.matching.admission import check_held
 from headgate.matching.base import BaseIndex
 from headgate.matching.be_tree.check import violations
 from headgate.matching.be_tree.draw import drawn
@@ -26,12 +25,11 @@ from headgate.matching.be_tree.semantics import (
     readable,
 )
 from headgate.matching.be_tree.weak import weakened
-from headgate.matching.filing import Filing
-from headgate.matching.found import Found, of_events
-from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.matches import Matches
-from headgate.matching.scanned import Scanned, few_conjunctions
-from headgate.predicate import And, Predicate, Within, columns
+from headgate.matching.encoding.event_columns import EventColumns
+from headgate.matching.matches import Matches, RowMatches, to_events
+from headgate.matching.protocol import Placement
+from headgate.matching.scan_fallback import ScanFallback, try_conjunctions
+from headgate.predicate import And, Predicate, Within, collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
@@ -59,7 +57,7 @@ class BeTreeIndex(BaseIndex):
     >>> from headgate.queries import Source
     >>> from headgate.sql import parse_where
     >>> s = Stream("s", (Attribute("a", INT),))
-    >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
+    >>> big = Query("big", (Source(s, "s"),), parse_where("a > 10", s))
     >>> index = BeTreeIndex.build(s, [big])
     >>> index.match([{"a": 11}, {"a": 3}, {"a": None}]).ids().to_pylist()
     [['big'], [], []]
@@ -68,7 +66,7 @@ class BeTreeIndex(BaseIndex):
     def __init__(self, stream: Stream, options: BeTreeOptions | None = None) -> None:
         super().__init__(stream)
         self.options = options or BeTreeOptions()
-        self._scanned = Scanned(stream)
+        self._scanned = ScanFallback(stream)
         self._tree = GrowingTree(stream, self.options)
         self._others: set[str] = set()  # attributes that no predicate of the tree need mention
         self._others_than_sets: set[str] = set()  # queries with LIKE, IS NULL and the like
@@ -97,21 +95,21 @@ class BeTreeIndex(BaseIndex):
         """An index over queries that are arrays already, all filters on the stream."""
         return cls.of(stream, decode_queries(encoded, Schema((stream,))), options)
 
-    def _take(self, query: Query, position: int) -> None:
+    def _add(self, query: Query, position: int) -> None:
         if self.options.absent == "weak":
             query = replace(query, where=weakened(query.where))
-        parts = few_conjunctions(query)
+        parts = try_conjunctions(query)
         sets = all(isinstance(atom, Within) for part in parts or () for atom in part)
         if not sets:
             self._others_than_sets.add(query.id)
         if not sets or not isinstance(query.where, And) or parts != (query.where.parts,):
-            self._others |= {column.name for column in columns(query.where)}
+            self._others |= {column.name for column in collect_columns(query.where)}
         if parts is None:
             self._scanned.insert(query, position)
         else:
             self._tree.add(position, parts)
 
-    def _drop(self, query_id: str, position: int) -> None:
+    def _discard(self, query_id: str, position: int) -> None:
         self._others_than_sets.discard(query_id)
         if query_id in self._scanned:
             self._scanned.remove(query_id)
@@ -123,8 +121,8 @@ class BeTreeIndex(BaseIndex):
             self._tree.settle()
             used = {column.name for column in self._tree.pool.columns} | self._others
             batch = self._read(events, used)
-            found = self._scanned.added_to(self._found(batch), batch, len(self._ids))
-        yield from of_events(batch, self._locked(found), self._ids)
+            found = self._scanned.add_matches(self._found(batch), batch, len(self._ids))
+        yield from to_events(batch, self._locked(found), self._ids)
 
     def match_expressions(
         self, events: Sequence[Predicate | str], semantics: str = "stabbing_subscription"
@@ -139,7 +137,7 @@ class BeTreeIndex(BaseIndex):
         >>> from headgate.sql import parse_where
         >>> from headgate.matching.be_tree.semantics import SEMANTICS
         >>> s = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
-        >>> wide = Query("wide", (Source("s", "s"),), parse_where("a BETWEEN 0 AND 9", s))
+        >>> wide = Query("wide", (Source(s, "s"),), parse_where("a BETWEEN 0 AND 9", s))
         >>> index = BeTreeIndex.build(s, [wide])
         >>> [index.match_expressions(["a > 5 AND b = 1"], how)[0] for how in SEMANTICS]
         [['wide'], [], [], [], [], []]
@@ -167,7 +165,7 @@ class BeTreeIndex(BaseIndex):
         wrong = [*self._scanned, *self._others_than_sets]
         reason = "only an OR of conjunctions of comparisons with constants has one"
         if not wrong and single:
-            wrong = [name for name, at in self._live.items() if self._tree.has_several(at)]
+            wrong = [name for name, at in self._positions.items() if self._tree.has_several(at)]
             reason = "the parts of an OR may cover an event together"
         if wrong:
             shown = ", ".join(f"`{name}`" for name in sorted(wrong)[:5])
@@ -175,7 +173,7 @@ class BeTreeIndex(BaseIndex):
             name = semantics.replace("_", " ")
             raise UsageError(f"{name} has no meaning for {shown}{more}: {reason}")
 
-    def _locked(self, found: Iterator[Found]) -> Iterator[Found]:
+    def _locked(self, found: Iterator[RowMatches]) -> Iterator[RowMatches]:
         """Each piece is found under the lock, so that no change falls into one."""
         while True:
             with self._lock:
@@ -184,7 +182,7 @@ class BeTreeIndex(BaseIndex):
                 return
             yield piece
 
-    def _found(self, batch: EventBatch) -> Iterator[Found]:
+    def _found(self, batch: EventBatch) -> Iterator[RowMatches]:
         rows, known = len(batch.events), len(self._ids)
         start = 0
         while start < rows:
@@ -197,19 +195,19 @@ class BeTreeIndex(BaseIndex):
             row = 0
             while row < size:
                 offsets, positions = self._tree.match(events, row)
-                found = Found(start + row, offsets, positions)
-                yield found if len(self._ids) == known else found.before(known)
+                found = RowMatches(start + row, offsets, positions)
+                yield found if len(self._ids) == known else found.below(known)
                 row += len(offsets) - 1
             start += size
             self._tree.adapt()
 
-    def filing(self, query_id: str) -> Filing:
+    def locate(self, query_id: str) -> Placement:
         with self._lock:
-            check_held(query_id, self._live)
+            self._position_of(query_id)
             if query_id in self._scanned:
-                return Filing("be_tree", "scanned: too many alternatives for a tree")
+                return Placement("be_tree", "scanned: too many alternatives for a tree")
             self._tree.settle()
-            return self._tree.filing(self._live[query_id])
+            return self._tree.locate(self._positions[query_id])
 
     def drawing(self, *, deepest: int = 4, widest: int = 5) -> list[tuple[int, str]]:
         """The tree from the root on: how deep each line lies, and what it says."""

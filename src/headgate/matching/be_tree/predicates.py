@@ -16,9 +16,7 @@ import numpy.typing as npt
 
 from headgate.matching.be_tree.bitmap import Block, block_of, filled, with_columns
 from headgate.matching.be_tree.domain import LEAST, MOST, is_exact, key_of, point_of
-from headgate.matching.be_tree.labels import Labels
-from headgate.matching.be_tree.options import BeTreeOptions
-from headgate.matching.be_tree.pools import (
+from headgate.matching.be_tree.kernels.pools import (
     ALWAYS_TRUE,
     CUTTABLE,
     EQUALITY,
@@ -26,8 +24,9 @@ from headgate.matching.be_tree.pools import (
     GIVEN,
     NONE,
     Predicates,
-    grown,
 )
+from headgate.matching.be_tree.labels import Labels
+from headgate.matching.be_tree.options import BeTreeOptions
 from headgate.predicate import Atom, Column, Compare, IsNull, Within
 from headgate.schema import ValueSet
 
@@ -152,13 +151,13 @@ class PredicatePool:
         for name, row in zip(
             ("column", "first", "last", "least", "most", "key", "flags"), rows, strict=True
         ):
-            arrays[name] = grown(arrays[name], count)
+            arrays[name] = grow_array(arrays[name], count)
             arrays[name][count - fresh : count] = row
         for name, row in zip(("low", "high"), low_high, strict=True):
-            arrays[name] = grown(arrays[name], end)
+            arrays[name] = grow_array(arrays[name], end)
             arrays[name][start:end] = row
         self.arrays = Predicates(**arrays)
-        self.uses = grown(self.uses, count)
+        self.uses = grow_array(self.uses, count)
         self._intervals = end
         self._fresh, self._fresh_intervals = [], []
         self._label_new(new)
@@ -323,3 +322,13 @@ def hull(values: ValueSet) -> tuple[int, int]:
     if high is not None:
         most = point_of(high) if isinstance(high, str) else point_of(high - 1)
     return LEAST if low is None else point_of(low), most
+
+
+def grow_array(array: Any, length: int) -> Any:
+    """The array, or a copy with room for at least so many; what is new is 0."""
+    if len(array) >= length:
+        return array
+    shape = (max(length, 2 * len(array)), *array.shape[1:])
+    larger = np.zeros(shape, array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -32,11 +32,11 @@ import numpy.typing as npt
 
 from headgate.errors import ExpansionTooLarge, HeadgateError, UsageError, did_you_mean
 from headgate.matching.be_tree.domain import is_exact, key_of
-from headgate.matching.be_tree.expressions import Event, leads_to, relation_bits
-from headgate.matching.be_tree.pools import LIVE
+from headgate.matching.be_tree.kernels.expressions import Event, leads_to, relation_bits
+from headgate.matching.be_tree.kernels.pools import LIVE
 from headgate.matching.be_tree.predicates import closed, hull
 from headgate.predicate import Predicate, Within
-from headgate.predicate.conjunctions import conjunctions
+from headgate.predicate.conjunctions import to_conjunctions
 from headgate.schema import Stream, ValueSet
 from headgate.sql import parse_where
 
@@ -75,7 +75,7 @@ def alternatives(event: Predicate | str, stream: Stream, semantics: Semantics) -
     """The event as conjunctions of sets; what else there is in it is refused by name."""
     predicate = parse_where(event, stream) if isinstance(event, str) else event
     try:
-        found = conjunctions(predicate)
+        found = to_conjunctions(predicate)
     except ExpansionTooLarge as error:
         raise UsageError(f"{error}; as an event it must be small") from None
     if not found:

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headgate.matching.encoding.code_book import CodeBook, Intervals, code_book
 from headgate.matching.keyed.arrays import FALSE, NULL, TRUE, Clusters, Conditions, Grid
-from headgate.matching.keyed.code_book import CodeBook, Intervals, code_book
-from headgate.matching.keyed.entries import key_entries, rows, rows_alone
-from headgate.matching.keyed.grid import asked_about, fill_grid, z_order
-from headgate.matching.keyed.keys import choose_keys
-from headgate.matching.keyed.programs import deciding
-from headgate.matching.keyed.records import fill_records, plan_records
+from headgate.matching.keyed.kernels.entries import key_entries, rows, rows_alone
+from headgate.matching.keyed.kernels.grid import asked_about, fill_grid, z_order
+from headgate.matching.keyed.kernels.keys import choose_keys, deciding
+from headgate.matching.keyed.kernels.records import fill_records, plan_records
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries
 from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN, EncodedAtoms

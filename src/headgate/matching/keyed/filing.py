@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.matching.filing import Filing
 from headgate.matching.keyed.arrays import FALSE, TRUE
 from headgate.matching.keyed.build import NEVER, UNKNOWN, key_costs
-from headgate.matching.keyed.keys import choose_keys
+from headgate.matching.keyed.kernels.keys import choose_keys
 from headgate.matching.keyed.segment import Segment
+from headgate.matching.protocol import Placement
 from headgate.predicate import Atom, Not, Predicate, Truth
 from headgate.schema import Schema
 from headgate.snapshot.arrays.atoms import atoms_from
@@ -17,7 +17,7 @@ from headgate.sql import render_predicate
 KIND = "keyed"
 
 
-def filing(segment: Segment, number: int, schema: Schema) -> Filing:
+def filing(segment: Segment, number: int, schema: Schema) -> Placement:
     """How events find a query of a segment."""
     if number in segment.built.grid.query:
         grid, (by_grid, by_keys) = segment.built.grid, segment.built.estimates
@@ -25,7 +25,7 @@ def filing(segment: Segment, number: int, schema: Schema) -> Filing:
             f"in a bitmap with {len(grid.query) - 1:,} others, looked at for every event: that is "
             f"estimated at {by_grid / 1000:.2g} µs an event, and at {by_keys / 1000:.2g} by keys"
         )
-        return Filing(KIND, how)
+        return Placement(KIND, how)
     encoded, trees = segment.encoded, segment.built.conditions
     begin, end = trees.offsets[number : number + 2]
     program = trees.program[begin:end]
@@ -33,9 +33,9 @@ def filing(segment: Segment, number: int, schema: Schema) -> Filing:
         np.array([0, len(program)]), program, key_costs(encoded, segment.built)
     )
     if weight[0] == NEVER:
-        return Filing(KIND, "looked at for no event, because it cannot match")
+        return Placement(KIND, "looked at for no event, because it cannot match")
     if weight[0] == UNKNOWN:
-        return Filing(KIND, "looked at for every event, because no condition leads to it")
+        return Placement(KIND, "looked at for every event, because no condition leads to it")
     literals = sorted(set(zip(atoms.tolist(), targets.tolist(), strict=True)))
     numbers = np.array([atom for atom, _ in literals], np.int64)
     found = atoms_from(encoded.atoms, schema, numbers)
@@ -44,7 +44,7 @@ def filing(segment: Segment, number: int, schema: Schema) -> Filing:
         for atom, (_, target) in zip(found, literals, strict=True)
     ]
     how = "looked at for events that meet one of these conditions"
-    return Filing(KIND, how, tuple(conditions), min(1.0, float(weight[0])))
+    return Placement(KIND, how, tuple(conditions), min(1.0, float(weight[0])))
 
 
 def _with(atom: Atom, target: int) -> Predicate:

@@ -9,15 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from headgate.matching.admission import check_held
 from headgate.matching.base import BaseIndex
-from headgate.matching.filing import Filing
-from headgate.matching.found import of_events
-from headgate.matching.keyed.changes import Parts, filed, put_together, stale, with_new, without
+from headgate.matching.keyed.batch import match_parts
 from headgate.matching.keyed.filing import filing
-from headgate.matching.keyed.run import match_parts
+from headgate.matching.keyed.parts import Parts, filed, put_together, stale, with_new, without
 from headgate.matching.keyed.segment import Numbers
-from headgate.matching.matches import Matches
+from headgate.matching.matches import Matches, to_events
+from headgate.matching.protocol import Placement
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
@@ -37,7 +35,7 @@ class KeyedIndex(BaseIndex):
     >>> from headgate.sql import parse_where
     >>> from headgate.queries import Source
     >>> s = Stream("s", (Attribute("a", INT),))
-    >>> big = Query("big", (Source("s", "s"),), parse_where("a > 10", s))
+    >>> big = Query("big", (Source(s, "s"),), parse_where("a > 10", s))
     >>> index = KeyedIndex.build(s, [big])
     >>> index.match([{"a": 11}, {"a": 3}, {"a": None}]).ids().to_pylist()
     [['big'], [], []]
@@ -66,22 +64,22 @@ class KeyedIndex(BaseIndex):
         """An index over parts that are filed already, and the ids of all their positions."""
         index = cls(stream)
         index._schema, index._parts, index._ids = schema, parts, ids
-        index._live = {name: position for position, name in enumerate(ids)}
+        index._positions = {name: position for position, name in enumerate(ids)}
         return index
 
     @classmethod
-    def taking_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
+    def take_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
         """An index in which positions are given out already, some of them to these queries."""
         index = cls(stream)
         index._ids = list(ids)
-        index._live = {query.id: position for position, query in queries.items()}
+        index._positions = {query.id: position for position, query in queries.items()}
         index._new = queries
         return index
 
-    def _take(self, query: Query, position: int) -> None:
+    def _add(self, query: Query, position: int) -> None:
         self._new[position] = query
 
-    def _drop(self, query_id: str, position: int) -> None:
+    def _discard(self, query_id: str, position: int) -> None:
         del query_id
         if self._new.pop(position, None) is None:
             self._gone.append(position)
@@ -104,7 +102,7 @@ class KeyedIndex(BaseIndex):
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         parts = self._ready()
         batch = self._read(events, _mentioned(parts))
-        yield from of_events(batch, match_parts(parts, batch, self.threads), self._ids)
+        yield from to_events(batch, match_parts(parts, batch, self.threads), self._ids)
 
     def _ready(self) -> Parts:
         """The parts with all changes so far."""
@@ -140,9 +138,9 @@ class KeyedIndex(BaseIndex):
         while (rebuild := self._rebuild) is not None:
             rebuild.join()
 
-    def filing(self, query_id: str) -> Filing:
-        check_held(query_id, self._live)
-        position = self._live[query_id]
+    def locate(self, query_id: str) -> Placement:
+        self._position_of(query_id)
+        position = self._positions[query_id]
         for part in self._ready():
             for number in part.numbers(np.array([position])).tolist():
                 return filing(part.segment, number, self._schema)

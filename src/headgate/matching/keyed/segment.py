@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.jit import warn_before_compiling
+from headgate.matching.encoding.event_columns import EventColumns
+from headgate.matching.encoding.text_search import TextSearch
 from headgate.matching.keyed.arrays import Appended, Events, Living, Scratch
 from headgate.matching.keyed.build import Built, build
-from headgate.matching.keyed.event_columns import EventColumns
-from headgate.matching.keyed.grid import BLOCK, TOGETHER
-from headgate.matching.keyed.match import match, most_met
-from headgate.matching.keyed.records import living_words
-from headgate.matching.keyed.text_search import TextSearch
+from headgate.matching.keyed.kernels.grid import BLOCK, TOGETHER
+from headgate.matching.keyed.kernels.match import match, most_met
+from headgate.matching.keyed.kernels.records import living_words
 from headgate.matching.scan import compared
 from headgate.predicate import Column, Compare, Constant
 from headgate.predicate import Matches as TextMatches

@@ -14,7 +14,7 @@ from headgate.errors import ExpansionTooLarge, UsageError
 from headgate.plots.memory.limits import Constant, limits
 from headgate.predicate import IsNull, Within
 from headgate.predicate.answer import Answer
-from headgate.sql import Places, places, render_predicate
+from headgate.sql import Places, find_places, render_predicate
 from headgate.stateful.analysis.blame import written_path
 from headgate.stateful.analysis.cases.alternatives import coarse, fine
 from headgate.stateful.analysis.cases.case import Case, aggregates, case_of
@@ -115,13 +115,13 @@ def predicate_graph(verdict: Verdict) -> PredicateGraph:
     )
     edges = {_edge(c, place, is_guilty=c in guilty_edges) for c in core.comparisons}
     headline, sentence = _told(verdict)
-    found = places(query, verdict.schema)
+    found = find_places(query)
     alternative = f"Alternative {number} of {count} of its condition." if count > 1 else ""
     nulls = (render_predicate(IsNull(column)) for column in shown.nulls)
     return PredicateGraph(
         headline,
         " ".join(part for part in (sentence, alternative) if part),
-        tuple(Box(source.alias, source.stream, source.rows) for source in query.sources),
+        tuple(Box(source.alias, source.stream.name, source.rows) for source in query.sources),
         nodes,
         tuple(sorted(edges, key=lambda e: (e.smaller, e.greater, e.operator))),
         tuple(Limit(place[v], limit) for v in order for limit in _limits_of(shown, v, found)),
@@ -177,14 +177,14 @@ def _levels(verdict: Verdict) -> Iterator[list[Case]]:
             each = level(verdict.query.where).each
         except ExpansionTooLarge:
             return
-        made = (case_of(verdict.query, verdict.schema, atoms) for atoms in each)
+        made = (case_of(verdict.query, atoms) for atoms in each)
         yield [case for case in made if case is not None]
 
 
 def _standing(verdict: Verdict, case: Case, variable: int) -> tuple[int, int]:
     """Where a variable stands: its stream in FROM, and its attribute in the stream."""
     source, name = case.query.variables[variable].source, case.query.variables[variable].name
-    stream = verdict.schema.the_stream(verdict.query.sources[source].stream)
+    stream = verdict.query.sources[source].stream
     return source, [attribute.name for attribute in stream].index(name)
 
 

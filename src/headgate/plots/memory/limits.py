@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, cast
 
 from headgate.predicate import Column, Within
 from headgate.schema import Boolean, Interval, Ordinal, Type, ValueSet, successor
-from headgate.sql import literal, render_predicate
+from headgate.sql import render_literal, render_predicate
 
 LISTED = 4  # values of an IN list
 LimitOperator = Literal["<", "<=", "=", ">=", ">", "IN"]
@@ -74,7 +74,7 @@ def _rendered(interval: Interval, type_: Type) -> Constant:
 
 
 def _constant(type_: Type, ordinal: Ordinal | None) -> str:
-    return _bare(literal(type_.value(ordinal)))
+    return _bare(render_literal(type_.value(ordinal)))
 
 
 def _bare(constant: str) -> str:

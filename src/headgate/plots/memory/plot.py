@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.errors import UsageError
-from headgate.plots.figures import GREY, ORANGE, check_plot, save
+from headgate.plots.figures import GREY, ORANGE, check_plot_path, save_figure
 from headgate.plots.memory.columns import (
     CONSTANT_SIZE,
     GAP,
@@ -51,13 +51,13 @@ Style = dict[str, Any]
 
 def plot_comparisons(verdict: Verdict, path: Path) -> None:
     """Write a picture of the comparisons of a query, and of what is at fault."""
-    check_plot(path)
+    check_plot_path(path)
     graph = predicate_graph(verdict)
     if len(graph.nodes) + graph.length > MOST_DRAWN:
         raise UsageError(f"{verdict.query.id} has too many comparisons to be drawn")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # in every font there is
-        save(drawn(graph), path)
+        save_figure(drawn(graph), path)
 
 
 def drawn(graph: PredicateGraph) -> Figure:

@@ -7,16 +7,16 @@ from headgate.predicate.pattern.like import ANY_MANY, ANY_ONE, LikePattern, Piec
 MOST = 1_000_000  # symbols of two patterns, multiplied
 
 
-def contains(outer: LikePattern, inner: LikePattern) -> bool:
+def like_contains(outer: LikePattern, inner: LikePattern) -> bool:
     """Does the outer pattern match the inner one, read as a text that holds wildcards?
 
     `_` of the outer pattern stands for a character or `_`, and `%` for anything; then every text of
     the inner pattern is one of the outer. Very long patterns are taken not to be.
 
     >>> from headgate.predicate.pattern.like import parse_like
-    >>> contains(parse_like("%b%"), parse_like("a_b%c"))
+    >>> like_contains(parse_like("%b%"), parse_like("a_b%c"))
     True
-    >>> contains(parse_like("a%"), parse_like("%a"))
+    >>> like_contains(parse_like("a%"), parse_like("%a"))
     False
     """
     pattern, text = _symbols(outer), _symbols(inner)

@@ -68,10 +68,10 @@ def to_re2(pattern: str) -> str:
     return whole.text
 
 
-def example(pattern: str) -> str:
+def sample_regex(pattern: str) -> str:
     """A text that an accepted pattern probably matches: whoever needs to be sure, tries it.
 
-    >>> example("^[A-Z]{3}-(new|old)$")
+    >>> sample_regex("^[A-Z]{3}-(new|old)$")
     'AAA-new'
     """
     return translate(pattern).example

@@ -72,10 +72,10 @@ class ColumnNumbers:
 
 def _stream_of(column: Column, sources: tuple[Source, ...]) -> str:
     if len(sources) == 1 and not column.source:
-        return sources[0].stream
+        return sources[0].stream.name
     for source in sources:
         if len(sources) > 1 and source.alias == column.source:
-            return source.stream
+            return source.stream.name
     listed = ", ".join(source.alias for source in sources)
     raise UsageError(f"`{column.key}` is not a column of {listed or 'nothing'}")
 

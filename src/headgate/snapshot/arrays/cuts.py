@@ -1,7 +1,7 @@
 """The cuts of value sets, in one pool per representation.
 
 A cut is an ordinal, and it lies inside its type: an end that reaches a type's limit is infinite,
-and so is no cut (`Interval.clipped`). Which pool holds the cuts of a column follows from its type:
+and so is no cut (`Interval.clip`). Which pool holds the cuts of a column follows from its type:
 
 | pool    | types                            | arrays                                            |
 |---------|----------------------------------|---------------------------------------------------|

@@ -46,6 +46,6 @@ def frames_from(texts: Texts, schema: Schema) -> list[Query]:
 
 @lru_cache(maxsize=10_000)
 def _read(text: str, schema: Schema) -> Query:
-    found = Script(schema).statement(f"CREATE QUERY {_ID} AS {text}")
+    found = Script(schema).read_statement(f"CREATE QUERY {_ID} AS {text}")
     assert isinstance(found, Query)
     return found

@@ -111,7 +111,7 @@ class _Encoder:
         known = self._frames.get(key)
         if known is None:
             try:
-                stream = self._atoms.stream(query.stream)
+                stream = self._atoms.stream(query.stream_name)
                 text = frame_text(frame_of(query), self._schema)
             except UsageError as error:
                 raise UsageError(f"query `{query.id}`: {error}") from None

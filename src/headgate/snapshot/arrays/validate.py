@@ -174,7 +174,7 @@ def _frames_problems(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
         yield f"a frame is not a query of the schema ({error})"
         return
     names = [stream.name for stream in schema]
-    streams = np.array([names.index(frame.stream) for frame in frames], np.int32)
+    streams = np.array([names.index(frame.stream_name) for frame in frames], np.int32)
     if np.any(streams[encoded.frame] != encoded.stream):
         yield "a query and its frame name different streams"
 

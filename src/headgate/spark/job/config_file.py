@@ -1,6 +1,6 @@
 """Reading the configuration of a job from a TOML file, with errors by line.
 
-`docs/pipeline.md` has the meaning of each key.
+`docs/reference/pipeline.md` has the meaning of each key.
 """
 
 from __future__ import annotations

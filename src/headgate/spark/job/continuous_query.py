@@ -41,7 +41,7 @@ class ContinuousQuery:
     @staticmethod
     def from_query(query: Query, schema: Schema) -> ContinuousQuery:
         """Return a query with just the streams that it reads."""
-        names = {source.stream.lower() for source in query.sources}
+        names = {source.stream.name.lower() for source in query.sources}
         streams = tuple(stream for stream in schema if stream.name.lower() in names)
         own = Schema(streams, schema.aggregates)
         text = f"{render_select(query)}\0{render_schema(own)}"
@@ -58,7 +58,7 @@ class ContinuousQuery:
 def build_reduction(query: ContinuousQuery) -> Reduction:
     """Return what a query takes of its streams, or raise a HeadgateError if it cannot run."""
     check_answer_columns(query.id, [output.name for output in query.query.outputs])
-    return Reduction(query.query, query.schema)
+    return Reduction(query.query)
 
 
 def check_answer_columns(query_id: str, names: Iterable[str]) -> None:

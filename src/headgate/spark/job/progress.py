@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.sharing.sampled import Estimate
+from headgate.sharing.sampled_stream import Estimate
 from headgate.spark.job.commit.log import Counts
 
 MAX_SAMPLES = 3  # dead letters that a result shows

@@ -64,7 +64,7 @@ def plan_queries(snapshot: Snapshot, version: int, selection: QuerySelection) ->
     """Return what a job does with a published version of the queries."""
     schema = snapshot.schema
     names = (selection.routed,) if selection.streams is None else selection.streams
-    streams = tuple(schema.the_stream(name) for name in names)
+    streams = tuple(schema.stream(name) for name in names)
     filtered, others = _split_queries(snapshot)
     routed = _choose_routed(streams, filtered, selection.routed)
     sorter = _QuerySorter(
@@ -130,7 +130,8 @@ class _QuerySorter:
         """Sort one query; one that was selected by id and cannot run is refused, not left out."""
         if self.selected is not None and query.id not in self.selected:
             return
-        missing = [source.stream for source in query.sources if source.stream not in self.streams]
+        names = [source.stream.name for source in query.sources]
+        missing = [name for name in names if name not in self.streams]
         windows = any(source.rows is not None for source in query.sources)
         if self.selected is not None and (missing or windows):
             why = f"reads {missing[0]}, which this job does not" if missing else "has a row window"
@@ -217,7 +218,7 @@ def _split_queries(snapshot: Snapshot) -> tuple[set[str], list[Query]]:
         frames = frames_from(queries.frames, snapshot.schema)
         is_filter = np.array([frame.kind == "filter" for frame in frames], np.bool_)
         used = queries.frame[places]
-        filtered.update(frames[number].stream for number in np.unique(used[is_filter[used]]))
+        filtered.update(frames[number].stream_name for number in np.unique(used[is_filter[used]]))
         is_other = ~is_filter[used]
         chosen = selected(queries, places[is_other], snapshot.schema)
         decoded = decode_queries(chosen, snapshot.schema)

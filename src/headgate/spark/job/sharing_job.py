@@ -18,9 +18,14 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from headgate.errors import JobError, did_you_mean
-from headgate.sharing.applications import applications, entering, the_application
 from headgate.sharing.network_file import read_network
-from headgate.sharing.plan import Plan, plan_of
+from headgate.sharing.plan import Plan, make_plan
+from headgate.sharing.plan_execution import (
+    application_names,
+    find_entering_streams,
+    resolve_application,
+)
+from headgate.sharing.planning import plan_network
 from headgate.spark.job.base import BaseJob, JobContext
 from headgate.spark.job.commit.claim import check_job_facts
 from headgate.spark.job.commit.output import TRAFFIC, StagedFile, new_stage
@@ -100,7 +105,7 @@ class SharingJob(BaseJob):
     ) -> list[SharingTaskPlan]:
         """Return the work for each source; None is the stream of what others send."""
         path = str(self._plans.file(version))
-        entered = entering(load_plan(path).plan, self._application)
+        entered = find_entering_streams(load_plan(path).plan, self._application)
         streams: list[str | None] = [origin.stream.name for origin in entered]
         if sending is not None:
             streams.append(None)
@@ -128,8 +133,8 @@ class SharingJob(BaseJob):
 def open_sharing_job(context: JobContext, sharing: SharingConfig) -> SharingJob:
     """Plan a network, and open the sources, the exchange and the state of one application."""
     config, state = context.config, context.state
-    plan = plan_of(read_network(sharing.network).planner())
-    application = the_application(plan.network, sharing.application)
+    plan = make_plan(plan_network(read_network(sharing.network)))
+    application = resolve_application(plan.network, sharing.application)
     _check_sources(config, plan, application)
     for delivery in plan.deliveries:
         outputs = [output.name for output in delivery.query.outputs]
@@ -152,7 +157,9 @@ def open_sharing_job(context: JobContext, sharing: SharingConfig) -> SharingJob:
 
 def _check_sources(config: Pipeline, plan: Plan, application: str) -> None:
     """Raise a JobError unless the job reads just the streams that enter at its nodes."""
-    origins = {origin.stream.name.lower(): origin for origin in entering(plan, application)}
+    origins = {
+        origin.stream.name.lower(): origin for origin in find_entering_streams(plan, application)
+    }
     names = [source.stream for source in config.sources]
     if names == [None] and len(origins) == 1:
         return
@@ -192,7 +199,7 @@ def _open_exchange(
     config: Pipeline, sharing: SharingConfig, plan: Plan, application: str
 ) -> Exchange | None:
     """Return an exchange if there are other applications, also if nothing crosses to them now."""
-    has_others = len(applications(plan.network)) > 1
+    has_others = len(application_names(plan.network)) > 1
     if has_others and sharing.exchange is None:
         raise JobError(
             "the network has several applications; give [sharing] an `exchange`, a directory that "

@@ -134,7 +134,7 @@ class RunningQueries:
         return progress
 
     def _start_run(self, query: ContinuousQuery) -> Run:
-        run = Run(query.query, query.schema, mode=self._mode, expand=self._expand)
+        run = Run(query.query, mode=self._mode, expand=self._expand)
         state = self._previous.get((query.id, query.definition))
         if state is not None:
             try:

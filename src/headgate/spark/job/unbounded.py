@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import HeadgateError, JobError, Unbounded
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.schema import Stream
 from headgate.spark.frames import arrow_schema
 from headgate.spark.job.batch.rows import label_rows
@@ -94,7 +94,7 @@ class UnboundedQueries:
             name
             for query in self._plan.unbounded
             for source in query.query.sources
-            if source.stream == stream.name
+            if source.stream.name == stream.name
             for name in _list_used(query, stream)
         }
 
@@ -112,17 +112,14 @@ class UnboundedQueries:
                 raise self._build_refusal(query.query, reason) from None
 
     def _build_frame(self, query: ContinuousQuery, session: SparkSession) -> DataFrame:
-        names = dict.fromkeys(source.stream for source in query.query.sources)
-        streams = [query.schema.the_stream(name) for name in names]
+        streams = query.query.streams
         rows = {stream.name: self._read_stream(query, stream, session) for stream in streams}
         try:
             return continuous(
                 query.query,
                 rows,
-                query.schema,
                 expand=self._config.expand,
                 invalid="skip",
-                allow_unbounded=True,
                 most_state_rows=self._config.most_state_rows,
             )
         except Unbounded as error:
@@ -197,9 +194,9 @@ def _new_session(spark: SparkSession) -> SparkSession:
 
 def _list_used(continuous_query: ContinuousQuery, stream: Stream) -> tuple[str, ...]:
     """Return the attributes of a stream that a query reads; one, where it only counts its rows."""
-    query, schema = continuous_query.query, continuous_query.schema
-    aliases = {source.alias for source in query.sources if source.stream == stream.name}
-    every = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
+    query = continuous_query.query
+    aliases = {source.alias for source in query.sources if source.stream.name == stream.name}
+    every = (*collect_columns(query.where), *output_columns(query), *argument_columns(query))
     mine = {column.name for column in every if column.source in ("", *aliases)}
     return tuple(name for name in stream.names if name in mine) or stream.names[:1]
 

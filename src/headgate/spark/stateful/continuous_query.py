@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.errors import Unbounded, UsageError, did_you_mean
-from headgate.queries import Query, QuerySet
+from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.spark.frames import select_numbered, stream_of, warn
 from headgate.spark.stateful.pushdown import filter_needed_rows
@@ -41,14 +41,13 @@ MAX_PARTITIONS_PER_SHARD = 8  # with more, Spark is busy with empty ones
 def continuous(
     query: Query | str,
     streams: Mapping[str, DataFrame],
-    about: QuerySet | Schema | None = None,
+    schema: Schema | None = None,
     *,
     mode: Mode = "update",
     expand: bool = False,
     shards: int | None = None,
     invalid: Invalid = "fail",
-    allow_unbounded: bool = False,
-    most_state_rows: int = DEFAULT_STATE_ROWS,
+    most_state_rows: int | None = None,
 ) -> DataFrame:
     """Return the output of a query over streams, at every moment as if asked of all rows so far.
 
@@ -67,9 +66,9 @@ def continuous(
         A query of a set, or the text of a SELECT or a CREATE QUERY.
     streams : mapping of str to DataFrame
         The DataFrame of each stream that the query reads.
-    about : QuerySet or Schema, optional
-        What declares the streams. Without it, a text declares them itself by CREATE STREAM, or is
-        read by the schemas of the DataFrames.
+    schema : Schema, optional
+        What declares the streams of a text. Without it, the text declares them itself by CREATE
+        STREAM, or is read by the schemas of the DataFrames.
     mode : {"update", "complete"}
         With "complete", an aggregate gives all groups in each batch that brings a row.
     expand : bool
@@ -79,11 +78,11 @@ def continuous(
         spark.sql.shuffle.partitions to as many: Spark keeps a state store for each partition.
     invalid : {"fail", "skip"}
         Whether a row that does not fit its type or its CHECK stops the query, or is left out.
-    allow_unbounded : bool
-        Whether Spark's own join and aggregate run a query that bounded memory is not enough for.
-        Spark's comparison of BIGINT or DECIMAL with DOUBLE is not exact.
-    most_state_rows : int
-        The rows of state above which such a query is stopped, after the batch that exceeds it.
+    most_state_rows : int, optional
+        Let Spark's own join and aggregate run a query that bounded memory is not enough for, and
+        stop it after the batch that brings its state above so many rows. `why_stopped` then says
+        so. Spark's comparison of BIGINT or DECIMAL with DOUBLE is not exact. Unless given, such a
+        query is refused.
 
     Returns
     -------
@@ -93,7 +92,7 @@ def continuous(
     Raises
     ------
     Unbounded
-        If bounded memory is not enough for the query, with the reason and with suggestions.
+        If bounded memory is not enough for the query; the error has the reason and suggestions.
     UsageError
         If a stream is missing, or the query cannot have so many shards.
 
@@ -111,13 +110,14 @@ def continuous(
     from headgate.stateful.runtime.refusal import check_runs
 
     _check_options(mode, invalid, shards)
-    bound, schema = _bind_query(query, streams, about)
+    bound = _bind_query(query, streams, schema) if isinstance(query, str) else query
     frames = _select_frames(bound, streams)
-    spec = QuerySpec(render_schema(schema), render_query(bound), mode, expand, invalid, shards or 1)
+    declarations = render_schema(bound.schema)
+    spec = QuerySpec(declarations, render_query(bound), mode, expand, invalid, shards or 1)
     try:
-        check_runs(bound, schema)
+        check_runs(bound)
     except Unbounded as refusal:
-        if not allow_unbounded:
+        if most_state_rows is None:
             raise
         return build_unbounded_frame(spec, frames, most_state_rows, refusal)
     return _build_bounded_frame(spec, frames)
@@ -134,18 +134,10 @@ def _check_options(mode: str, invalid: str, shards: int | None) -> None:
         raise UsageError(f"a query has at least 1 shard, not {shards}")
 
 
-def _bind_query(
-    query: Query | str, streams: Mapping[str, DataFrame], about: QuerySet | Schema | None
-) -> tuple[Query, Schema]:
+def _bind_query(text: str, streams: Mapping[str, DataFrame], schema: Schema | None) -> Query:
     from headgate.stateful.runtime.opening import read_query
 
-    schema = about.schema if isinstance(about, QuerySet) else about
-    if isinstance(query, str):
-        return read_query(query, schema or _infer_schema(query, streams))
-    if schema is None:
-        hint = "hg.spark.continuous(query, streams, queries)"
-        raise UsageError(f"a query runs with the schema that it was bound to: {hint}")
-    return query, schema
+    return read_query(text, schema or _infer_schema(text, streams))
 
 
 def _infer_schema(text: str, streams: Mapping[str, DataFrame]) -> Schema:
@@ -158,7 +150,7 @@ def _infer_schema(text: str, streams: Mapping[str, DataFrame]) -> Schema:
 def _select_frames(query: Query, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """Return the DataFrame of each stream that the query reads, by the stream's declared name."""
     by_name = {name.lower(): frame for name, frame in streams.items()}
-    read = dict.fromkeys(source.stream for source in query.sources)
+    read = dict.fromkeys(source.stream.name for source in query.sources)
     missing = [name for name in read if name.lower() not in by_name]
     if missing:
         hint = did_you_mean(missing[0], streams)
@@ -189,9 +181,8 @@ def _build_bounded_frame(spec: QuerySpec, frames: Mapping[str, DataFrame]) -> Da
 
 
 def _reduce_stream(spec: QuerySpec, name: str, frame: DataFrame) -> DataFrame:
-    _, schema = spec.bind()
     used = spec.build_reduction().attributes(name)
-    stream = schema.the_stream(name)
+    stream = spec.bind().schema.stream(name)
     columns, names = select_numbered(frame, stream, used)
     if spec.mode == "update":  # all groups are given whenever a row comes, needed or not
         occurrences = spec.build_reduction().needed(name)

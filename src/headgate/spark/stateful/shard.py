@@ -71,8 +71,8 @@ class QuerySpec:
     invalid: Invalid
     shards: int
 
-    def bind(self) -> tuple[Query, Schema]:
-        """Return the query and its schema."""
+    def bind(self) -> Query:
+        """Return the query with its streams."""
         return _bind(self.schema, self.query)
 
     def build_reduction(self) -> Reduction:
@@ -83,23 +83,22 @@ class QuerySpec:
         """Return a run of the query without state."""
         from headgate.stateful.runtime.run import Run
 
-        query, schema = self.bind()
-        return Run(query, schema, mode=self.mode, expand=self.expand)
+        return Run(self.bind(), mode=self.mode, expand=self.expand)
 
 
 @lru_cache(maxsize=MAX_CACHED_SHARDS)
-def _bind(declarations: str, query: str) -> tuple[Query, Schema]:
+def _bind(declarations: str, query: str) -> Query:
     script = Script(Schema())
     (*_, bound) = script.read(f"{declarations}{query}")
     assert isinstance(bound, Query), bound
-    return bound, script.schema
+    return bound
 
 
 @lru_cache(maxsize=MAX_CACHED_SHARDS)
 def _build_reduction(declarations: str, query: str) -> Reduction:
     from headgate.stateful.runtime.reduction import Reduction
 
-    return Reduction(*_bind(declarations, query))
+    return Reduction(_bind(declarations, query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +123,7 @@ class Reducer:
             yield self._rows(found)
 
     def _events(self, rows: pa.Table, reduction: Reduction) -> EventBatch:
-        _, schema = self.spec.bind()
-        stream = schema.the_stream(self.stream)
+        stream = self.spec.bind().schema.stream(self.stream)
         used = reduction.attributes(self.stream)
         return validate_rows(rows, self.columns, stream, used, self.spec.invalid)
 
@@ -165,7 +163,7 @@ def validate_rows(
 
     `columns` are the attributes of the columns, which are numbered.
     """
-    checked = stream.checked_on(used)
+    checked = stream.keep_checks_on(used)
     table = rows.rename_columns(list(columns))
     batch = from_table(table, checked, used_attributes(checked, used), unknown=())
     if batch.dead and invalid == "fail":

@@ -31,14 +31,13 @@ from pyspark.sql.streaming.listener import (
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import Unbounded
-from headgate.predicate import And, Compare, Predicate, columns
+from headgate.predicate import And, Compare, Predicate, collect_columns
 from headgate.predicate import Column as Attribute
 from headgate.queries import Aggregate, Query, Source
-from headgate.schema import Schema
 from headgate.spark.frames import select_numbered, warn
 from headgate.spark.stateful.shard import QuerySpec, use_rocks_db, validate_rows
-from headgate.sql import name, render_predicate
-from headgate.sql.render import dotted
+from headgate.sql import render_name, render_predicate
+from headgate.sql.render import render_path
 from headgate.stateful.analysis.cases.case import aggregates, argument_columns, output_columns
 from headgate.stateful.runtime.outputs import MULTIPLICITY, output_names
 
@@ -50,13 +49,13 @@ def build_unbounded_frame(
 
     Raises Unbounded again, with Spark's own reason, where Spark cannot run it on streams.
     """
-    query, schema = spec.bind()
+    query = spec.bind()
     streaming = any(frame.isStreaming for frame in streams.values())
     refused = _explain_refusal(query, streaming=streaming)
     if refused:
         raise _refuse(why, refused)
     try:
-        found = _build_select(spec, query, schema, streams)
+        found = _build_select(spec, query, streams)
     except AnalysisException as error:
         raise _refuse(why, str(error).split("\n", maxsplit=1)[0]) from None
     if not streaming:
@@ -104,13 +103,11 @@ def _find_equalities(where: Predicate) -> Iterator[set[str]]:
         yield {where.left.source, where.right.source}
 
 
-def _build_select(
-    spec: QuerySpec, query: Query, schema: Schema, streams: Mapping[str, DataFrame]
-) -> DataFrame:
+def _build_select(spec: QuerySpec, query: Query, streams: Mapping[str, DataFrame]) -> DataFrame:
     """Build FROM, WHERE, GROUP BY and SELECT by the DataFrame API."""
-    frames = [_build_source(spec, query, schema, streams, source) for source in query.sources]
+    frames = [_build_source(spec, query, streams, source) for source in query.sources]
     joined = reduce(DataFrame.join, frames).where(render_predicate(query.where))
-    by = output_columns(query, schema)
+    by = output_columns(query)
     expressions: list[Attribute | Aggregate] = [o.expression for o in query.outputs] or list(by)
     found = dict(zip(output_names(query, by), expressions, strict=True))
     if query.kind == "aggregate":
@@ -142,18 +139,17 @@ def _cast_output(column: Column, expression: Attribute | Aggregate, name: str) -
 def _build_source(
     spec: QuerySpec,
     query: Query,
-    schema: Schema,
     streams: Mapping[str, DataFrame],
     source: Source,
 ) -> DataFrame:
     """Return the valid rows of a stream, with the used attributes where SQL looks for them."""
-    stream = schema.the_stream(source.stream)
-    every = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
+    stream = source.stream
+    every = (*collect_columns(query.where), *output_columns(query), *argument_columns(query))
     mine = {column.name for column in every if column.source in ("", source.alias)}
     used = tuple(a.name for a in stream if a.name in mine) or stream.names[:1]
-    frame, names = select_numbered(streams[source.stream], stream, used)
+    frame, names = select_numbered(streams[stream.name], stream, used)
     types = pa.schema([(f"c{n}", stream[u].type.arrow) for n, u in enumerate(used)])
-    checker = RowChecker(spec, source.stream, names, used)
+    checker = RowChecker(spec, stream.name, names, used)
     checked = frame.mapInArrow(checker.check, from_arrow_schema(types))
     nested = _nest_columns({tuple(u.split(".")): F.col(f"c{n}") for n, u in enumerate(used)})
     return checked.select(*nested).alias(source.alias)
@@ -181,8 +177,7 @@ class RowChecker:
 
     def check(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the valid rows, each attribute in its declared type, for `mapInArrow`."""
-        _, schema = self.spec.bind()
-        stream = schema.the_stream(self.stream)
+        stream = self.spec.bind().schema.stream(self.stream)
         numbers = [f"c{number}" for number in range(len(self.used))]
         for rows in batches:
             events = validate_rows(rows, self.columns, stream, self.used, self.spec.invalid)
@@ -198,8 +193,8 @@ def _build_expression(expression: Attribute | Aggregate) -> Column:
 
 
 def _render_path(column: Attribute) -> str:
-    source = f"{name(column.source)}." if column.source else ""
-    return f"{source}{dotted(column.name)}"
+    source = f"{render_name(column.source)}." if column.source else ""
+    return f"{source}{render_path(column.name)}"
 
 
 def cap_state(frame: DataFrame, query: str, most_state_rows: int) -> DataFrame:
@@ -268,7 +263,7 @@ def why_stopped(query: StreamingQuery) -> str | None:
     Parameters
     ----------
     query : StreamingQuery
-        A query over the frame of `continuous(…, allow_unbounded=True)`.
+        A query over the frame of `continuous(…, most_state_rows=…)`.
 
     Returns
     -------

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate.answer import Answer
 from headgate.queries import Query, satisfiable_query
-from headgate.schema import Schema
 from headgate.stateful.analysis.cases.alternatives import Alternatives, coarse, fine
 from headgate.stateful.analysis.cases.case import Case, case_of
 from headgate.stateful.analysis.faults import Fault, faults
@@ -45,7 +44,7 @@ class Analysis:
         return self.shown is not None
 
 
-def analyse(query: Query, schema: Schema) -> Analysis:
+def analyse(query: Query) -> Analysis:
     """The answer for a query, whatever its kind."""
     if query.kind == "filter":
         return Analysis(Answer.YES)
@@ -53,27 +52,27 @@ def analyse(query: Query, schema: Schema) -> Analysis:
     too_many = ""
     for alternatives_of in (coarse, fine):
         try:
-            look = _look(query, schema, alternatives_of(query.where))
+            look = _look(query, alternatives_of(query.where))
         except ExpansionTooLarge as error:
             too_many = str(error)
             break
         if not look.faults:
-            cases = _cases(query, schema, look.alternatives)
+            cases = _cases(query, look.alternatives)
             return Analysis(Answer.YES, cases, is_contradiction=not cases)
         if look.alternatives.exact:
             break
     if look is None:
         return Analysis(Answer.UNKNOWN, open=too_many)
-    return _with_faults(query, schema, look, too_many)
+    return _with_faults(query, look, too_many)
 
 
-def _with_faults(query: Query, schema: Schema, look: _Look, too_many: str) -> Analysis:
+def _with_faults(query: Query, look: _Look, too_many: str) -> Analysis:
     """No, where streams show it or a theorem says it; else unknown; or yes, as nothing ever is."""
     for case, fault in look.faults[:TRIED]:
         for attempt in attempts(case, fault):
-            if holds(query, schema, *attempt):
+            if holds(query, *attempt):
                 return Analysis(Answer.NO, look.cases, fault, case, attempt)
-    if satisfiable_query(query, schema).answer is Answer.NO:
+    if satisfiable_query(query).answer is Answer.NO:
         return Analysis(Answer.YES, is_contradiction=True)
     case, fault = look.faults[0]
     why = too_many or _why_open(look.alternatives, case, fault)
@@ -89,27 +88,25 @@ class _Look:
     faults: list[tuple[Case, Fault]]
 
 
-def _look(query: Query, schema: Schema, alternatives: Alternatives) -> _Look:
-    cases = _cases(query, schema, alternatives, marked=True)
+def _look(query: Query, alternatives: Alternatives) -> _Look:
+    cases = _cases(query, alternatives, marked=True)
     found = [(case, fault) for case in cases for fault in faults(query, case)]
     return _Look(alternatives, cases, found)
 
 
-def _cases(
-    query: Query, schema: Schema, alternatives: Alternatives, *, marked: bool = False
-) -> tuple[Case, ...]:
+def _cases(query: Query, alternatives: Alternatives, *, marked: bool = False) -> tuple[Case, ...]:
     """The cases of alternatives that are no contradictions."""
     filtered = alternatives.filtered
-    cases = (case_of(query, schema, atoms, filtered, marked=marked) for atoms in alternatives.each)
+    cases = (case_of(query, atoms, filtered, marked=marked) for atoms in alternatives.each)
     return tuple(case for case in cases if case is not None and close(case.query).satisfiable)
 
 
-def is_proven(query: Query, schema: Schema) -> bool:
+def is_proven(query: Query) -> bool:
     """Does the analysis say yes, and is the query not a contradiction? Looks for no streams."""
     for alternatives_of in (coarse, fine):
         try:
             alternatives = alternatives_of(query.where)
-            cases = _cases(query, schema, alternatives)
+            cases = _cases(query, alternatives)
             if not any(True for case in cases for _ in faults(query, case)):
                 return bool(cases)
         except ExpansionTooLarge:

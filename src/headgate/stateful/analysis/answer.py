@@ -15,7 +15,6 @@ from typing import Any
 
 from headgate.predicate import Column, Row, evaluate
 from headgate.queries import Aggregate, Query
-from headgate.schema import Schema
 from headgate.stateful.analysis.cases.case import output_columns
 
 Streams = Mapping[str, Sequence[Row]]
@@ -26,13 +25,13 @@ class NotComputable(ValueError):
     """There is no definition to compute a declared aggregate by."""
 
 
-def answer(query: Query, schema: Schema, streams: Streams) -> Answer:
+def answer(query: Query, streams: Streams) -> Answer:
     """The rows of the answer with their multiplicities, or the groups with their aggregates.
 
     Values stand as ordinals of their types, under which equal values are equal: NaN is itself,
     −0.0 is 0.0. An aggregate without GROUP BY has one group, as in SQL.
     """
-    columns = output_columns(query, schema)
+    columns = output_columns(query)
     if query.kind == "aggregate":
         return _groups(query, columns, joined(query, streams))
     found: Counter[Hashable] = Counter(_values(columns, row) for row in joined(query, streams))
@@ -43,7 +42,7 @@ def joined(query: Query, streams: Streams) -> Iterator[Row]:
     """Every combination of rows for which the condition is TRUE, under the keys of its columns."""
     choices = []
     for source in query.sources:
-        rows = streams.get(source.stream, ())
+        rows = streams.get(source.stream.name, ())
         choices.append(rows if source.rows is None else rows[-source.rows :])
     for choice in product(*choices):
         row = together(query, choice)

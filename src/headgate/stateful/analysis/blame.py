@@ -8,9 +8,8 @@ from typing import Any
 
 from headgate.predicate import Column, Compare
 from headgate.queries import Aggregate, Query
-from headgate.schema import Schema
 from headgate.sql import render_predicate
-from headgate.sql.places import Place, Places, places
+from headgate.sql.places import Place, Places, find_places
 from headgate.stateful.analysis.cases.case import Case
 from headgate.stateful.analysis.faults import Fault
 from headgate.stateful.analysis.theory.checker import Join
@@ -46,7 +45,7 @@ class Blame:
         }
 
 
-def blame(query: Query, schema: Schema, case: Case, fault: Fault) -> Blame:
+def blame(query: Query, case: Case, fault: Fault) -> Blame:
     """Put a fault into words."""
     violation = fault.violation
     columns = [case.columns[v] for v in (violation.variable,) if v >= 0]
@@ -54,7 +53,7 @@ def blame(query: Query, schema: Schema, case: Case, fault: Fault) -> Blame:
     for join in violation.joins:
         columns += [case.columns[join.left], case.columns[join.right]]
     compares = list(dict.fromkeys(c for path in joins for c in path))
-    found = places(query, schema)
+    found = find_places(query)
     stream = query.sources[violation.source].alias
     return Blame(
         fault.theorem,

@@ -19,7 +19,6 @@ from headgate.schema import (
     DecimalType,
     Double,
     Interval,
-    Schema,
     String,
     Timestamp,
     ValueSet,
@@ -70,7 +69,7 @@ class _Addition:
             return self.bound.column in guilty
         return self.dropped in guilty or self.windowed == violation.source or self.distinct
 
-    def on(self, query: Query, schema: Schema) -> Query | None:
+    def on(self, query: Query) -> Query | None:
         """The query with this addition; None where that is no query."""
         if self.bound is not None:
             return replace(query, where=conjunction((query.where, self.bound)), origin=None)
@@ -80,12 +79,10 @@ class _Addition:
             sources = list(query.sources)
             sources[self.windowed] = replace(sources[self.windowed], rows=WINDOW)
             return replace(query, sources=tuple(sources), origin=None)
-        return _without(query, schema, self.dropped)
+        return _without(query, self.dropped)
 
 
-def cures(
-    query: Query, schema: Schema, case: Case, fault: Fault, alternatives: int = 1
-) -> tuple[Cure, ...]:
+def cures(query: Query, case: Case, fault: Fault, alternatives: int = 1) -> tuple[Cure, ...]:
     """Cures of one addition first; those of two hold no cure of one.
 
     What bears on the fault is tried first. Of large queries, or those with many `alternatives`, not
@@ -95,29 +92,29 @@ def cures(
     helpless: list[_Addition] = []
     cost = (len(case.columns) + 1) * alternatives
     tries = max(min(MOST_TRIED, WORK // cost), LEAST_TRIED)
-    additions = sorted(_additions(query, schema, case), key=lambda a: not a.bears_on(case, fault))
+    additions = sorted(_additions(query, case), key=lambda a: not a.bears_on(case, fault))
     for addition in additions[:tries]:
-        cured = addition.on(query, schema)
-        if cured is not None and is_proven(cured, schema):
+        cured = addition.on(query)
+        if cured is not None and is_proven(cured):
             found.append(Cure((addition.text,), cured))
         else:
             helpless.append(addition)
     for one, two in islice(combinations(helpless, 2), max(tries - len(additions), 0)):
-        first = one.on(query, schema)
-        cured = None if first is None else two.on(first, schema)
-        if cured is not None and is_proven(cured, schema):
+        first = one.on(query)
+        cured = None if first is None else two.on(first)
+        if cured is not None and is_proven(cured):
             found.append(Cure((one.text, two.text), cured))
     return tuple(found)
 
 
-def _additions(query: Query, schema: Schema, case: Case) -> Iterator[_Addition]:
+def _additions(query: Query, case: Case) -> Iterator[_Addition]:
     """All additions that bear on what is unbounded, the least intrusive first."""
     aggregate = query.kind == "aggregate"
     if not query.distinct and not aggregate:
         yield _Addition("SELECT DISTINCT", distinct=True)
     unbounded = _unbounded(query, case)
     yield from (_bounding(column, case) for column in unbounded if _is_counted(column))
-    columns = query.group_by if aggregate else output_columns(query, schema)
+    columns = query.group_by if aggregate else output_columns(query)
     for column in columns if len(columns) > 1 or aggregate else ():
         what = "drop the group" if aggregate else "drop the column"
         yield _Addition(f"{what} `{column.key}`", dropped=column)
@@ -181,10 +178,10 @@ def _bound(column: Column, case: Case) -> Predicate:
     return Within(column, ValueSet.of(Interval(low, max(low + 1, min(high, most)))))
 
 
-def _without(query: Query, schema: Schema, dropped: Output | Column | None) -> Query | None:
+def _without(query: Query, dropped: Output | Column | None) -> Query | None:
     """The query without an output, or without a group."""
     several = query.outputs or tuple(
-        Output(column.name, column) for column in output_columns(query, schema)
+        Output(column.name, column) for column in output_columns(query)
     )
     kept = tuple(o for o in several if dropped not in (o, o.expression))
     groups = tuple(column for column in query.group_by if column != dropped)

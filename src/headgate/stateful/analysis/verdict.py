@@ -13,7 +13,6 @@ from typing import Any
 
 from headgate.predicate.answer import Answer
 from headgate.queries import Query
-from headgate.schema import Schema
 from headgate.stateful.analysis.analysis import Analysis, analyse
 from headgate.stateful.analysis.blame import Blame, blame
 from headgate.stateful.analysis.cures import Cure, cures
@@ -34,7 +33,6 @@ class Verdict:
     """
 
     query: Query
-    schema: Schema
     analysis: Analysis
     observed: Mapping[str, int] | None = None
 
@@ -60,12 +58,12 @@ class Verdict:
         case, fault = self.analysis.case, self.analysis.fault
         if case is None or fault is None:
             return None
-        return blame(self.query, self.schema, case, fault)
+        return blame(self.query, case, fault)
 
     def witness(self, size: int = DEFAULT_SIZE) -> Witness | None:
         """Streams of which `size` rows must all be remembered; None where none can be built."""
         shown = self.analysis.shown
-        return None if shown is None else witness(self.query, self.schema, *shown, size)
+        return None if shown is None else witness(self.query, *shown, size)
 
     @cached_property
     def cures(self) -> tuple[Cure, ...]:
@@ -73,7 +71,7 @@ class Verdict:
         case, fault = self.analysis.case, self.analysis.fault
         if case is None or fault is None:
             return ()
-        return cures(self.query, self.schema, case, fault, len(self.analysis.cases))
+        return cures(self.query, case, fault, len(self.analysis.cases))
 
     @cached_property
     def synopses(self) -> tuple[Synopsis, ...]:
@@ -81,7 +79,7 @@ class Verdict:
         if self.bounded is not Answer.YES or self.analysis.is_contradiction:
             return ()
         run = self._as_run
-        return synopses(run.query, self.schema, run.analysis.cases, self.observed)
+        return synopses(run.query, run.analysis.cases, self.observed)
 
     @cached_property
     def most(self) -> Memory | None:
@@ -91,16 +89,16 @@ class Verdict:
         if self.analysis.is_contradiction:
             return Memory(0, 0)
         run = self._as_run
-        return memory(run.query, self.schema, run.analysis.cases, self.observed)
+        return memory(run.query, run.analysis.cases, self.observed)
 
     @cached_property
     def _as_run(self) -> Verdict:
         """The verdict on the query without occurrences of streams that are redundant."""
         cases = self.analysis.cases
-        if not plan_of(self.query, self.schema, cases).needs_reduction or len(cases) != 1:
+        if not plan_of(self.query, cases).needs_reduction or len(cases) != 1:
             return self
         less = lean(self.query, cases[0])
-        return self if less is None else verdict(less, self.schema, self.observed)
+        return self if less is None else verdict(less, self.observed)
 
     def as_json(self, *, with_cures: bool = True) -> dict[str, Any]:
         found: dict[str, Any] = {"bounded": self.bounded, "reason": self.reason}
@@ -114,6 +112,6 @@ class Verdict:
         return found
 
 
-def verdict(query: Query, schema: Schema, observed: Mapping[str, int] | None = None) -> Verdict:
+def verdict(query: Query, observed: Mapping[str, int] | None = None) -> Verdict:
     """The verdict on a query; how long texts were observed to be counts in its bound."""
-    return Verdict(query, schema, analyse(query, schema), observed)
+    return Verdict(query, analyse(query), observed)

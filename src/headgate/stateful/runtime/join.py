@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from headgate.events.columns import Mask
 from headgate.predicate import Column, Compare
-from headgate.predicate.comparison import HOLDS
+from headgate.predicate.comparison import OPERATOR_TESTS
 from headgate.schema import Timestamp
 from headgate.stateful.runtime.grouping import Numbers
 from headgate.stateful.runtime.lines import Line, on_one_line
@@ -174,7 +174,7 @@ def _ranges(tie: Tie, combined: Combined, rows: Numbers, lines: Lines) -> _Range
 def _holds(tie: Tie, combined: Combined, lines: Lines) -> Mask:
     left = lines.codes(tie.column)[combined[tie.source]]
     right = lines.codes(tie.other_column)[combined[tie.other]]
-    compare = HOLDS[tie.operator]  # type: ignore[index]
+    compare = OPERATOR_TESTS[tie.operator]  # type: ignore[index]
     found: Mask = compare(left, right)  # type: ignore[arg-type,assignment]
     return found
 

@@ -1,4 +1,4 @@
-"""A bounded query is run: from a query or its text, with the schema that it is about."""
+"""A bounded query is run: from a query or its text."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _NAME = "query"
 
 def continuous(
     query: Query | str,
-    about: Schema | QuerySet | None = None,
     *,
+    schema: Schema | None = None,
     mode: Mode = "update",
     expand: bool = False,
     invalid: Invalid = "fail",
 ) -> Run:
     """Run a join, a DISTINCT or an aggregate in bounded memory, in this process.
 
-    `query` is one of a set, its id, or SQL; `about` is the set or the schema with its streams,
-    which a text may also declare itself. A query for which no bounded memory suffices is refused
-    (`Unbounded`) with streams that break it and what would cure it.
+    `query` is one of a set, or SQL. A text declares its streams itself, or `schema` does. A query
+    for which no bounded memory suffices is refused (`Unbounded`) with streams that break it and
+    what would cure it.
 
     >>> two = run('''
     ...     CREATE STREAM s (a INT); CREATE STREAM t (d INT);
@@ -42,22 +42,17 @@ def continuous(
     (4, 36)
     """
     if isinstance(query, QuerySet):
-        raise UsageError("a set is not run, but one of its queries: run(queries[id], queries)")
-    schema = about.schema if isinstance(about, QuerySet) else about or Schema()
-    if isinstance(about, QuerySet) and query in about:
-        query = about[str(query)]
+        raise UsageError("a set is not run, but one of its queries: hg.continuous(queries[id])")
     if isinstance(query, str):
-        query, schema = read_query(query, schema)
-    elif about is None:
-        raise UsageError("which streams is the query about? give its schema or query set too")
+        query = read_query(query, schema or Schema())
     kind = WindowedRun if has_windows(query) else Run
-    return kind(query, schema, mode=mode, expand=expand, invalid=invalid)
+    return kind(query, mode=mode, expand=expand, invalid=invalid)
 
 
-def read_query(text: str, schema: Schema) -> tuple[Query, Schema]:
-    """The only query of a text, and the schema with what the text declares; a bare SELECT will do.
+def read_query(text: str, schema: Schema) -> Query:
+    """Return the only query of a text, which may declare its streams; a bare SELECT will do.
 
-    >>> read_query("CREATE STREAM s (a INT); SELECT a FROM s", Schema())[0].id
+    >>> read_query("CREATE STREAM s (a INT); SELECT a FROM s", Schema()).id
     'query'
     """
     script = Script(schema)
@@ -69,9 +64,9 @@ def read_query(text: str, schema: Schema) -> tuple[Query, Schema]:
         place = replace(place, line=place.line - is_select)
         for found in script.read(before + statement):
             if isinstance(found, Rejected):
-                raise found.error.located(place)
+                raise found.error.shift_to(place)
             if isinstance(found, Query):
                 queries.append(replace(found, origin=Origin(before + statement, place)))
     if len(queries) != 1:
         raise UsageError(f"the text has {len(queries)} queries; give one")
-    return queries[0], script.schema
+    return queries[0]

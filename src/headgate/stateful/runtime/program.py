@@ -11,7 +11,7 @@ import numpy as np
 from headgate.errors import UsageError, did_you_mean
 from headgate.events import EventBatch
 from headgate.events.batch import used_attributes
-from headgate.predicate import columns
+from headgate.predicate import collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.sql import render_schema, render_select
@@ -46,9 +46,9 @@ class Program:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.query, self.schema = plan.query, plan.schema
+        self.query, self.schema = plan.query, plan.query.schema
         self.sources = self.query.sources
-        self.streams = tuple(dict.fromkeys(source.stream for source in self.sources))
+        self.streams = tuple(dict.fromkeys(source.stream.name for source in self.sources))
         self.remembered = [Remembered(plan, part) for part in remembered_parts(plan)]
         self.bucketings: list[Bucketing] = [
             Chosen(store, plan.zone) if part.distinct else Counted(store)
@@ -78,7 +78,7 @@ class Program:
         """What the query means, by the attributes that it uses, and in which form it is stored."""
         streams = []
         for name in self.streams:
-            used = used_attributes(self.schema.the_stream(name), self.attributes(name))
+            used = used_attributes(self.schema.stream(name), self.attributes(name))
             streams.append(Stream(name, used))
         return f"{FORMAT} {render_schema(Schema(tuple(streams)))}{render_select(self.query)}"
 
@@ -89,7 +89,7 @@ class Program:
 
     def occurrences(self, stream: str) -> list[int]:
         named = stream.lower()
-        return [n for n, source in enumerate(self.sources) if source.stream.lower() == named]
+        return [n for n, source in enumerate(self.sources) if source.stream.name.lower() == named]
 
     def check_reads(self, stream: str) -> None:
         if not self.occurrences(stream):
@@ -99,13 +99,13 @@ class Program:
     def attributes(self, stream: str) -> tuple[str, ...]:
         """The attributes of a stream that are used, in declared order."""
         every = (
-            *columns(self.query.where),
-            *output_columns(self.query, self.schema),
+            *collect_columns(self.query.where),
+            *output_columns(self.query),
             *argument_columns(self.query),
         )
         sources = self.occurrences(stream)
         used = {c.name for c in every if source_of(self.query, c) in sources}
-        declared = self.schema.the_stream(stream)
+        declared = self.schema.stream(stream)
         return tuple(attribute.name for attribute in declared if attribute.name in used)
 
     def reduced(self, stream: str, batch: EventBatch) -> dict[int, Weighted]:
@@ -164,14 +164,15 @@ def _ties(query: Query, branch: Branch) -> Sequence[Tie]:
     ]
 
 
-def program_of(query: Query, schema: Schema) -> Program:
+def program_of(query: Query) -> Program:
     """The program of a bounded query; a UsageError where it has none.
 
     Everybody gets one of their own, since it remembers the cells of values that it has seen.
     """
-    return Program(_plan(query, schema))
+    return Program(_plan(query, query.schema))
 
 
 @lru_cache(maxsize=1_000)
-def _plan(query: Query, schema: Schema) -> Plan:
-    return plan_to_run(query, schema)
+def _plan(query: Query, _: Schema) -> Plan:
+    # equal queries may read streams that are declared differently, so the schema is part of the key
+    return plan_to_run(query)

@@ -14,7 +14,6 @@ from headgate.events import EventBatch
 from headgate.events.columns import encode_column
 from headgate.predicate import Column
 from headgate.queries import Query
-from headgate.schema import Schema
 from headgate.stateful.runtime.grouping import Numbers
 from headgate.stateful.runtime.needed import Needed, needed
 from headgate.stateful.runtime.program import Program, program_of
@@ -32,14 +31,14 @@ class Reduction:
     A reduction is bytes that travel. It knows its query and stream, and two of them merge into one.
     """
 
-    def __init__(self, query: Query, schema: Schema) -> None:
-        check_runs(query, schema)
+    def __init__(self, query: Query) -> None:
+        check_runs(query)
         if has_windows(query):
             raise UsageError(
                 f"`{query.id}` has row windows (last_rows), which need the order in which rows "
                 "arrive; they run in one process only, by hg.continuous"
             )
-        self._program = program_of(query, schema)
+        self._program = program_of(query)
         self._shard_columns = shard_columns(self._program)
 
     @property

@@ -15,13 +15,13 @@ from headgate.stateful.analysis.verdict import Verdict, verdict
 SHOWN_ROWS, SHOWN_CURES = 3, 3
 
 
-def check_runs(query: Query, schema: Schema) -> Verdict:
+def check_runs(query: Query) -> Verdict:
     """The verdict on a query that can be run in bounded memory, or an error that says why not."""
     if query.kind == "filter":
         raise UsageError(
             f"`{query.id}` is a filter, which remembers nothing; match it by an index or by route"
         )
-    found = _verdict(query, schema)
+    found = _verdict(query, query.schema)
     if found.bounded is not Answer.YES:
         raise Unbounded(refusal(found), found)
     declared = [a.function for a in aggregates(query) if a.declared is not None]
@@ -35,8 +35,9 @@ def has_windows(query: Query) -> bool:
 
 
 @lru_cache(maxsize=1_000)
-def _verdict(query: Query, schema: Schema) -> Verdict:
-    return verdict(query, schema)
+def _verdict(query: Query, _: Schema) -> Verdict:
+    # equal queries may read streams that are declared differently, so the schema is part of the key
+    return verdict(query)
 
 
 def refusal(found: Verdict) -> str:

@@ -18,7 +18,6 @@ import pyarrow as pa
 from headgate.errors import EventError, StateError, UsageError, did_you_mean
 from headgate.events import EventBatch, from_rows
 from headgate.queries import Query
-from headgate.schema import Schema
 from headgate.stateful.analysis.cases.case import output_columns
 from headgate.stateful.analysis.synopses.memory import Memory
 from headgate.stateful.analysis.synopses.sizes import readable
@@ -47,15 +46,14 @@ class Run:
     def __init__(
         self,
         query: Query,
-        schema: Schema,
         *,
         mode: Mode = "update",
         expand: bool = False,
         invalid: Invalid = "fail",
     ) -> None:
-        self._verdict = check_runs(query, schema)
-        self._program = program_of(query, schema)
-        self.query, self.schema = query, schema
+        self._verdict = check_runs(query)
+        self._program = program_of(query)
+        self.query = query
         _check_choice("mode", mode, get_args(Mode))
         _check_choice("invalid", invalid, get_args(Invalid))
         self._mode, self._expand, self._invalid = mode, expand, invalid
@@ -99,7 +97,7 @@ class Run:
         """Rows arrive on a stream: an Arrow table, a DataFrame or dicts; gives the new output."""
         program = self._program
         program.check_reads(stream)
-        declared = program.schema.the_stream(stream)
+        declared = program.schema.stream(stream)
         batch = from_rows(rows, declared, columns=program.attributes(stream))
         if batch.dead and self._invalid == "fail":
             letter = batch.dead[0]
@@ -202,7 +200,7 @@ class Run:
             parts = list(zip(program.remembered, self._answered, strict=True))
             some = found if changed and self._mode == "update" else None
             return group_rows(program.query, parts, some)
-        columns = output_columns(program.query, program.schema)
+        columns = output_columns(program.query)
         return rows_of(program.query, columns, found[0], expand=self._expand)
 
     def state(self) -> bytes:

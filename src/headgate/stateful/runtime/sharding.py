@@ -23,7 +23,7 @@ def shard_columns(program: Program) -> dict[int, Column] | None:
         return None
     first, *others = ([frozenset(c) for c in _equal(program, branch)] for branch in branches)
     classes = [c for c in first if all(any(c <= d for d in other) for other in others)]
-    outputs = set(output_columns(program.query, program.schema))
+    outputs = set(output_columns(program.query))
     for together in classes:
         if program.remembers_answer and not together & outputs:
             continue
@@ -36,5 +36,5 @@ def shard_columns(program: Program) -> dict[int, Column] | None:
 def _equal(program: Program, branch: Branch) -> Iterator[set[Column]]:
     """The classes of columns that are equal in a branch; of a single stream, what is put out."""
     if len(program.sources) == 1:
-        yield from ({column} for column in output_columns(program.query, program.schema))
+        yield from ({column} for column in output_columns(program.query))
     yield from map(set, meeting([tie for tie in branch.ties if tie.operator == "="]))

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headgate.events.columns import CodedColumn, Mask, encode_column
 from headgate.matching.scan import Evaluation
-from headgate.predicate import Column, Predicate, columns
+from headgate.predicate import Column, Predicate, collect_columns
 from headgate.queries import Query
 from headgate.stateful.analysis.synopses.branches import filters
 from headgate.stateful.runtime.grouping import Numbers
@@ -37,7 +37,7 @@ class StreamRows:
 
     def true(self, where: Predicate, rows: int | None = None) -> Mask:
         """Where a condition on this occurrence alone is TRUE."""
-        coded = {column.name: self.coded(column) for column in columns(where)}
+        coded = {column.name: self.coded(column) for column in collect_columns(where)}
         return Evaluation(coded, self.rows if rows is None else rows, set()).true(where)
 
     def coded(self, column: Column) -> CodedColumn:

@@ -102,7 +102,7 @@ def _select_attributes(plan: RoutingTaskPlan) -> tuple[Stream, set[str]]:
     if plan.routed:
         used |= set(_load_filters(plan).used)
         kept = {attribute.name for attribute in used_attributes(plan.stream, plan.keep)}
-    return plan.stream.checked_on(used), used | kept
+    return plan.stream.keep_checks_on(used), used | kept
 
 
 def _load_filters(plan: RoutingTaskPlan) -> LoadedQueries:

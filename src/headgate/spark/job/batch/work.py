@@ -95,7 +95,7 @@ def select_valid_rows(
     Invalid events are dropped: the job that reads the same files reports them as dead letters.
     """
     types = pa.schema([(f"c{n}", stream[name].type.arrow) for n, name in enumerate(used)])
-    reader = FileReader(stream.checked_on(used), used, format)
+    reader = FileReader(stream.keep_checks_on(used), used, format)
     rows = paths.mapInArrow(reader.read, from_arrow_schema(types))
     return rows.select(*[F.col(f"c{n}").alias(name) for n, name in enumerate(used)])
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from headgate.sharing.applications import receiver
+from headgate.sharing.plan_execution import find_receiver
 from headgate.spark.job.commit.claim import claim_place
 from headgate.spark.job.commit.output import (
     Span,
@@ -91,7 +91,7 @@ class FileExchange:
         for (path, number), staged in files.items():
             loaded = load_plan(path)
             flow = loaded.plan.flows[number]
-            to = receiver(loaded.plan, flow)
+            to = find_receiver(loaded.plan, flow)
             assert to is not None
             self._copy_plan(path, loaded.digest)
             mine = self._root / encode_folder(to, STREAMS) / self._name / self._job

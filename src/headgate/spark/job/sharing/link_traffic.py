@@ -12,7 +12,7 @@ import pyarrow as pa
 from headgate.predicate import Column
 from headgate.schema import Stream
 from headgate.sharing.plan import Delivery, Flow, Origin, Plan
-from headgate.sharing.sampled import Estimate, measured_bytes
+from headgate.sharing.sampled_stream import Estimate, measure_bytes
 from headgate.spark.job.progress import LinkTraffic
 from headgate.spark.job.sharing.plans import load_plan
 
@@ -72,7 +72,7 @@ def measure_traffic(moving: Moving, rows: pa.Table, stream: Stream) -> Traffic:
         columns = [each for each in expressions if isinstance(each, Column)]
         places = {stream[column.name].name: at for at, column in enumerate(columns)}
         rows = pa.table([rows.column(at) for at in places.values()], names=list(places))
-    return Traffic(rows.num_rows, measured_bytes(rows, stream, rows.column_names))
+    return Traffic(rows.num_rows, measure_bytes(rows, stream, rows.column_names))
 
 
 def build_traffic_table(batch: int, traffic: Mapping[TrafficKey, Traffic]) -> pa.Table:
@@ -108,7 +108,7 @@ def sum_by_link(traffic: Mapping[TrafficKey, Traffic]) -> dict[str, LinkTraffic]
     for line in _list_lines(traffic):
         expected = None
         if line.source_rows is not None:
-            expected = line.share.times(line.source_rows * line.moving.row_bytes)
+            expected = line.share.scale(line.source_rows * line.moving.row_bytes)
         sums[line.link] += LinkTraffic(line.traffic.rows, line.traffic.bytes, expected)
     return dict(sums)
 
@@ -155,7 +155,7 @@ def _expect_share(moving: Moving, plan: Plan) -> Estimate:
     rate = plan.origins[_name_stream(moving)].rate
     if isinstance(moving, Origin) or not rate:
         return Estimate(1.0, 1.0, 1.0)
-    return moving.rows.times(1 / rate)
+    return moving.rows.scale(1 / rate)
 
 
 def _name_stream(moving: Moving) -> str:

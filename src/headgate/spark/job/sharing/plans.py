@@ -14,7 +14,7 @@ from pathlib import Path
 from headgate.errors import JobError
 from headgate.queries import query_version
 from headgate.sharing.plan import Plan
-from headgate.sharing.plan_file import plan_text, read_plan
+from headgate.sharing.plan_json import plan_from_json, plan_to_json
 from headgate.spark.job.commit.output import make_directory, write_atomically
 
 MAX_CACHED_PLANS = 8  # in one process
@@ -27,7 +27,7 @@ class PlanFiles:
         self._directory = directory
         make_directory(directory)
         self._files = {int(file.name.partition("-")[0]): file for file in directory.glob("[0-9]*")}
-        text = plan_text(plan)
+        text = plan_to_json(plan)
         digest = compute_digest(text)
         self.newest = max(self._files, default=0)
         if not self._files or self._files[self.newest].stem.partition("-")[2] != digest:
@@ -61,7 +61,7 @@ def load_plan(path: str) -> LoadedPlan:
     expected = Path(path).stem.rpartition("-")[2]
     if compute_digest(text) != expected:
         raise JobError(f"{path}: was changed or damaged; restore it")
-    plan = read_plan(text)
+    plan = plan_from_json(text)
     versions = {delivery.query.id: query_version(delivery.query) for delivery in plan.deliveries}
     return LoadedPlan(expected, plan, versions)
 

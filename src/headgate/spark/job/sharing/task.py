@@ -18,9 +18,8 @@ import pyarrow as pa
 from headgate.errors import JobError
 from headgate.events import EventBatch, Piece, read_piece
 from headgate.schema import Stream
-from headgate.sharing.applications import receiver
 from headgate.sharing.plan import Delivery
-from headgate.sharing.walk import onward
+from headgate.sharing.plan_execution import find_receiver, run_plan
 from headgate.spark.job.batch.rows import build_dead_table, label_rows
 from headgate.spark.job.batch.task import describe_letters
 from headgate.spark.job.batch.work import read_events, read_typed_rows, select_shares
@@ -105,7 +104,7 @@ def _read_arrived(pieces: Sequence[Piece]) -> Iterator[Arrived]:
         path, number = parse_sent_path(piece.path)
         plan = load_plan(path).plan
         flow = plan.flows[number]
-        stream = plan.origins[flow.stream].stream.checked_on(())
+        stream = plan.origins[flow.stream].stream.keep_checks_on(())
         for batch in read_piece(piece, stream, columns=flow.columns, batch_rows=BATCH_ROWS):
             if batch.dead:
                 raise JobError(f"{piece.path}: was changed or damaged: {batch.dead[0].reason}")
@@ -146,14 +145,14 @@ class _PlanWalk:
         """Take rows onward, and return how many came out as results."""
         work, plan, answers = self._work, loaded.plan, 0
         stream = plan.origins[name].stream
-        for moving, moved in onward(plan, name, flow, rows, work.application):
+        for moving, moved in run_plan(plan, name, rows, flow=flow, application=work.application):
             self._traffic[build_key(path, moving)] += measure_traffic(moving, moved, stream)
             if isinstance(moving, Delivery):
                 answers += moved.num_rows
                 query_id = moving.query.id
                 table = label_rows(moved, work.batch, query_id, loaded.versions[query_id])
                 self._results.add(encode_folder(query_id), table)
-            elif receiver(plan, moving) is not None:
+            elif find_receiver(plan, moving) is not None:
                 self._sent.add(f"{moving.number} {path}", moved)
         return answers
 

@@ -25,12 +25,12 @@ from headgate.predicate import (
     Or,
     Predicate,
     Within,
-    columns,
+    collect_columns,
     disjunction,
-    holding,
+    to_monotone,
 )
 from headgate.predicate.atoms import MIRROR
-from headgate.predicate.conjunctions import conjunctions
+from headgate.predicate.conjunctions import to_conjunctions
 from headgate.schema import EVERYTHING, ValueSet, union
 from headgate.stateful.analysis.cases.finite import is_finite
 
@@ -60,9 +60,9 @@ def coarse(where: Predicate) -> Alternatives:
     ties: list[Predicate] = []
     exact = True
     filtered: set[str] = set()
-    held = holding(where)
+    held = to_monotone(where)
     for part in held.parts if isinstance(held, And) else (held,):
-        if len({column.source for column in columns(part)}) > 1:
+        if len({column.source for column in collect_columns(part)}) > 1:
             ties.append(_split(part))
         elif isinstance(part, Atom):
             filters.append((part,))
@@ -70,18 +70,18 @@ def coarse(where: Predicate) -> Alternatives:
         else:
             filters.append(_common(part))
             exact = False
-            filtered |= {column.source for column in columns(part)}
-    tied = _merged(conjunctions(And(tuple(ties)), COARSE_CAP)) if ties else [()]
+            filtered |= {column.source for column in collect_columns(part)}
+    tied = _merged(to_conjunctions(And(tuple(ties)), COARSE_CAP)) if ties else [()]
     fixed = tuple(atom for alternative in filters for atom in alternative)
     return Alternatives(tuple((*fixed, *atoms) for atoms in tied), exact, frozenset(filtered))
 
 
 def fine(where: Predicate) -> Alternatives:
     """All alternatives; raises ExpansionTooLarge past the cap."""
-    held = _split(holding(where))
+    held = _split(to_monotone(where))
     found: list[Alternative] = []
     exact = True
-    for atoms in conjunctions(held, FINE_CAP):
+    for atoms in to_conjunctions(held, FINE_CAP):
         choices = [tuple(_intervals(atom)) for atom in atoms]
         if len(found) + prod(map(len, choices)) > FINE_CAP:
             raise ExpansionTooLarge(f"its condition has over {FINE_CAP:,} alternatives")
@@ -167,7 +167,7 @@ def _intervals(atom: Atom) -> Iterator[Atom]:
 def _common(part: Predicate) -> Alternative:
     """Atoms that hold in every alternative of a filter; none where it has too many."""
     try:
-        alternatives = conjunctions(part, FILTER_CAP)
+        alternatives = to_conjunctions(part, FILTER_CAP)
     except ExpansionTooLarge:
         return ()
     if not alternatives:

@@ -23,10 +23,9 @@ from headgate.predicate import (
 )
 from headgate.predicate.atoms import MIRROR
 from headgate.predicate.narrowing import prefix_range
-from headgate.queries import Aggregate, Query, attribute_of
+from headgate.queries import Aggregate, Query, find_attribute
 from headgate.schema import (
     EVERYTHING,
-    Schema,
     Type,
     ValueSet,
 )
@@ -71,7 +70,6 @@ class Case:
 
 def case_of(
     query: Query,
-    schema: Schema,
     atoms: Alternative,
     filtered: frozenset[str] = frozenset(),
     *,
@@ -82,19 +80,19 @@ def case_of(
     `filtered` are the aliases of which it leaves filters out. If it is `marked`, all constants of
     the query cut its lines, also those of other alternatives.
     """
-    known = _collected(query, schema, atoms)
+    known = _collected(query, atoms)
     if known is None:
         return None
     hidden = filtered | _filtered(known, atoms)
     columns = tuple(known.sets)
     numbers = {column: number for number, column in enumerate(columns)}
-    placed = _placed(known, all_ends(query, schema, columns) if marked else {})
+    placed = _placed(known, all_ends(query, columns) if marked else {})
     conjunctive = Conjunctive(
-        streams=tuple(source.stream for source in query.sources),
+        streams=tuple(source.stream.name for source in query.sources),
         variables=tuple(_variable(query, known, column, placed) for column in columns),
         comparisons=tuple(_comparison(c, numbers) for c in known.comparisons),
         bounds=tuple(Bound(numbers[column], op, at) for column, op, at in placed.bounds),
-        outputs=tuple(numbers[c] for c in output_columns(query, schema) if c in numbers),
+        outputs=tuple(numbers[c] for c in output_columns(query) if c in numbers),
         distinct=query.distinct,
         windowed=frozenset(n for n, s in enumerate(query.sources) if s.rows is not None),
         lines=tuple(Line(is_whole(group)) for group in placed.groups),
@@ -159,7 +157,7 @@ def _variable(query: Query, known: _Collected, column: Column, placed: _Placed) 
     return Variable(source, column.name, line, is_dense, finite, before, beyond)
 
 
-def output_columns(query: Query, schema: Schema) -> tuple[Column, ...]:
+def output_columns(query: Query) -> tuple[Column, ...]:
     """The columns that a query puts out or groups by, `*` spelt out."""
     if query.kind == "aggregate":
         return query.group_by
@@ -170,7 +168,7 @@ def output_columns(query: Query, schema: Schema) -> tuple[Column, ...]:
     return tuple(
         Column(attribute.name, attribute.type, source.alias if several else "")
         for source in query.sources
-        for attribute in schema.the_stream(source.stream)
+        for attribute in source.stream
     )
 
 
@@ -198,7 +196,7 @@ def _filtered(known: _Collected, atoms: Alternative) -> frozenset[str]:
     return frozenset(c.source for c in (*known.nulls, *holed, *seen, *present))
 
 
-def _collected(query: Query, schema: Schema, atoms: Alternative) -> _Collected | None:
+def _collected(query: Query, atoms: Alternative) -> _Collected | None:
     sets: dict[Column, ValueSet] = {}
     nulls = {a.column for a in atoms if isinstance(a, IsNull)}
     comparisons: list[Compare] = []
@@ -207,7 +205,7 @@ def _collected(query: Query, schema: Schema, atoms: Alternative) -> _Collected |
     def narrow(column: Column, values: ValueSet) -> None:
         known = sets.get(column)
         if known is None:
-            known = attribute_of(query, column, schema).domain
+            known = find_attribute(query, column).domain
         sets[column] = known.intersection(values)
 
     for atom in atoms:
@@ -230,14 +228,14 @@ def _collected(query: Query, schema: Schema, atoms: Alternative) -> _Collected |
             texts, exact = (EVERYTHING, False) if atom.negated else prefix_range(atom.pattern)
             narrow(atom.column, texts)
             unseen += [] if exact else [atom]
-    for column in (*output_columns(query, schema), *argument_columns(query)):
-        if column not in sets and attribute_of(query, column, schema).domain.is_empty:
+    for column in (*output_columns(query), *argument_columns(query)):
+        if column not in sets and find_attribute(query, column).domain.is_empty:
             nulls.add(column)
         if column not in nulls:
             narrow(column, EVERYTHING)
     if any(values.is_empty for values in sets.values()) or any(c in sets for c in nulls):
         return None
-    if not all(attribute_of(query, column, schema).nullable for column in nulls):
+    if not all(find_attribute(query, column).nullable for column in nulls):
         return None
     return _Collected(sets, tuple(comparisons), frozenset(nulls), tuple(unseen))
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from headgate.predicate import Column, Within
-from headgate.predicate import atoms as every_atom
-from headgate.queries import Query, attribute_of
-from headgate.schema import Double, Interval, Schema, String, Type, ValueSet
+from headgate.predicate import iter_atoms as every_atom
+from headgate.queries import Query, find_attribute
+from headgate.schema import Double, Interval, String, Type, ValueSet
 from headgate.stateful.analysis.cases.finite import spelt_out
 from headgate.stateful.analysis.theory.conjunctive import BoundComparator
 
@@ -37,11 +37,11 @@ def ends_of(values: ValueSet, type_: Type) -> list[End]:
     return ends
 
 
-def all_ends(query: Query, schema: Schema, columns: Iterable[Column]) -> dict[Column, list[End]]:
+def all_ends(query: Query, columns: Iterable[Column]) -> dict[Column, list[End]]:
     """The ends of all intervals that the query, or a CHECK, has for a column."""
     found: dict[Column, list[End]] = {column: [] for column in columns}
     written = [(a.column, a.values) for a in every_atom(query.where) if isinstance(a, Within)]
-    declared = [(column, attribute_of(query, column, schema).domain) for column in found]
+    declared = [(column, find_attribute(query, column).domain) for column in found]
     for column, values in (*written, *declared):
         for interval in values.intervals[:MOST_MARKS]:
             if column in found:

@@ -9,13 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from headgate.predicate import And, Atom, Column, Compare, Predicate, Row, columns, holding
+from headgate.predicate import (
+    And,
+    Atom,
+    Column,
+    Compare,
+    Predicate,
+    Row,
+    collect_columns,
+    to_monotone,
+)
 from headgate.predicate.narrowing import Narrowing
-from headgate.queries import Query, attribute_of
+from headgate.queries import Query, find_attribute
 from headgate.schema import (
     Interval,
     Ordinal,
-    Schema,
     Type,
     ValueSet,
 )
@@ -43,7 +51,6 @@ class Branch:
     """A satisfiable alternative of the condition: its atoms, its case, and what follows."""
 
     query: Query
-    schema: Schema
     atoms: Alternative
     case: Case
     known: Closure
@@ -61,16 +68,16 @@ class Branch:
         return tuple(
             atom
             for atom in self.atoms
-            if {source_of(self.query, column) for column in columns(atom)} == {source}
+            if {source_of(self.query, column) for column in collect_columns(atom)} == {source}
         )
 
     def is_asked(self, column: Column) -> bool:
         """Does a condition mention the column? Then it is not NULL, unless it must be."""
-        return any(column in columns(atom) for atom in self.atoms)
+        return any(column in collect_columns(atom) for atom in self.atoms)
 
     def accepts_null(self, column: Column) -> bool:
         """May a row in which the column is NULL take part?"""
-        nullable = attribute_of(self.query, column, self.schema).nullable
+        nullable = find_attribute(self.query, column).nullable
         return nullable and (column in self.case.nulls or not self.is_asked(column))
 
     def accepts_values(self, column: Column) -> bool:
@@ -96,11 +103,11 @@ class Branch:
         return self.cells(column).cell(column.type.ordinal(value))
 
 
-def branches(query: Query, schema: Schema, cases: Sequence[Case]) -> tuple[Branch, ...]:
+def branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
     """The cases of an analysis, with what follows from them; without those that are never TRUE."""
-    reached = [(case, _reach(query, schema, case.atoms)) for case in cases]
+    reached = [(case, _reach(query, case.atoms)) for case in cases]
     return tuple(
-        Branch(query, schema, case.atoms, case, close(case.query), reach)
+        Branch(query, case.atoms, case, close(case.query), reach)
         for case, reach in reached
         if reach is not None
     )
@@ -108,11 +115,11 @@ def branches(query: Query, schema: Schema, cases: Sequence[Case]) -> tuple[Branc
 
 def filters(query: Query, source: int) -> tuple[Predicate, ...]:
     """The parts of the condition that are about one occurrence alone."""
-    held = holding(query.where)
+    held = to_monotone(query.where)
     return tuple(
         part
         for part in (held.parts if isinstance(held, And) else (held,))
-        if {source_of(query, column) for column in columns(part)} == {source}
+        if {source_of(query, column) for column in collect_columns(part)} == {source}
     )
 
 
@@ -121,10 +128,10 @@ def source_of(query: Query, column: Column) -> int:
     return next(n for n, s in enumerate(query.sources) if column.source in ("", s.alias))
 
 
-def _reach(query: Query, schema: Schema, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
+def _reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
     """The values that each column can have, given all conditions; None where there are none."""
-    every = {column for atom in atoms for column in columns(atom)}
-    domains = {column: attribute_of(query, column, schema).domain for column in every}
+    every = {column for atom in atoms for column in collect_columns(atom)}
+    domains = {column: find_attribute(query, column).domain for column in every}
     narrowing = Narrowing(domains, frozenset())
     if not all(narrowing.assume(atom) for atom in atoms) or not narrowing.propagate():
         return None
@@ -141,7 +148,7 @@ def cells_of(case: Case, known: Closure, reach: Mapping[Column, ValueSet], colum
     for gap in range(len(cuts) + 1):
         low = cuts[gap - 1][1] if gap else None
         high = cuts[gap][0] if gap < len(cuts) else None
-        span = Interval(low, high).clipped(column.type)
+        span = Interval(low, high).clip(column.type)
         if not span.is_empty and known.roams[number, gap]:
             pieces += _gap(case, known, reach, number, gap, span)
         elif not span.is_empty and known.pinned[number, gap]:

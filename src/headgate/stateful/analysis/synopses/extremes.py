@@ -108,7 +108,7 @@ def _bucket(branch: Branch, cells: Mapping[Column, Cell]) -> Branch | None:
         if cell != NULL_CELL and column in branch.case.columns
     )
     atoms = (*branch.atoms, *inside)
-    case = case_of(branch.query, branch.schema, atoms)
+    case = case_of(branch.query, atoms)
     known = None if case is None else close(case.query)
     if case is None or known is None or not known.satisfiable:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headgate.predicate import Column
-from headgate.queries import attribute_of
+from headgate.queries import find_attribute
 from headgate.schema import String
 from headgate.stateful.analysis.synopses.branches import source_of
 from headgate.stateful.analysis.synopses.cells import Cells
@@ -26,15 +26,15 @@ class Lengths:
 
     def assumed(self, number: int, columns: Iterable[Column]) -> tuple[str, ...]:
         texts = (c for c in dict.fromkeys(columns) if isinstance(c.type, String))
-        stream = self.plan.query.sources[number].stream
+        stream = self.plan.query.sources[number].stream.name
         return tuple(f"{stream}.{c.name}" for c in texts if self._known(c) is None)
 
     def _known(self, column: Column) -> int | None:
         if not isinstance(column.type, String):
             return None
-        stream = self.plan.query.sources[source_of(self.plan.query, column)].stream
+        stream = self.plan.query.sources[source_of(self.plan.query, column)].stream.name
         of = [b for b in self.plan.branches if b.accepts_values(column)]
-        attribute = attribute_of(self.plan.query, column, self.plan.schema)
+        attribute = find_attribute(self.plan.query, column)
         cells = [b.cells(column) for b in of] or [Cells(column.type, attribute.domain, ())]
         longest = [each.longest() for each in cells]
         found = [length for length in longest if length is not None]

@@ -14,7 +14,6 @@ from typing import Any
 
 from headgate.predicate import Column
 from headgate.queries import Query
-from headgate.schema import Schema
 from headgate.stateful.analysis.cases.case import Case
 from headgate.stateful.analysis.synopses.branches import source_of
 from headgate.stateful.analysis.synopses.lengths import Lengths
@@ -59,15 +58,14 @@ class Memory:
 
 def memory(
     query: Query,
-    schema: Schema,
     cases: Sequence[Case],
     observed: Mapping[str, int] | None = None,
 ) -> Memory | None:
     """The bound of a query with these cases; None where its synopses are not worked out."""
-    kept = synopses(query, schema, cases, observed)
+    kept = synopses(query, cases, observed)
     if not kept:
         return None
-    plan = plan_of(query, schema, cases)
+    plan = plan_of(query, cases)
     values, size = _answer(plan, Lengths(plan, observed or {}), kept)
     assumed = dict.fromkeys(name for synopsis in kept for name in synopsis.assumed)
     return Memory(

@@ -16,7 +16,6 @@ from typing import Any
 from headgate.predicate import Column, Row, evaluate
 from headgate.predicate.evaluate import evaluate_atom
 from headgate.queries import Aggregate, Query
-from headgate.schema import Schema
 from headgate.stateful.analysis.answer import Answer, NotComputable
 from headgate.stateful.analysis.cases.case import output_columns
 from headgate.stateful.analysis.synopses.branches import filters, source_of
@@ -30,9 +29,8 @@ from headgate.stateful.analysis.synopses.totals import Total, of_total, of_value
 class PlainRun:
     """A query that the analysis finds bounded, run on rows that are pushed one by one."""
 
-    def __init__(self, query: Query, schema: Schema) -> None:
-        self.schema = schema
-        self.plan = plan_to_run(query, schema)
+    def __init__(self, query: Query) -> None:
+        self.plan = plan_to_run(query)
         self.query = query = self.plan.query
         self._zone = self.plan.zone
         self._windows = {
@@ -49,7 +47,7 @@ class PlainRun:
     def push(self, stream: str, row: Row) -> None:
         """A row arrives on a stream."""
         for number, source in enumerate(self.query.sources):
-            if source.stream.lower() != stream.lower():
+            if source.stream.name.lower() != stream.lower():
                 continue
             prefix = f"{source.alias}." if len(self.query.sources) > 1 else ""
             named = {prefix + name: value for name, value in row.items()}
@@ -66,7 +64,7 @@ class PlainRun:
         """The relational answer over all rows so far, as `answer.answer` gives it."""
         if self.query.kind != "aggregate":
             found: Counter[Hashable] = Counter()
-            outputs = output_columns(self.query, self.schema)
+            outputs = output_columns(self.query)
             for row, times in self._joined(0):
                 found[_ordinals(outputs, _row(row))] += times
             return dict.fromkeys(found, 1) if self.query.distinct else found
@@ -138,7 +136,7 @@ class PlainRun:
 
     def _groups(self) -> Answer:
         groups: dict[Hashable, dict[Aggregate, Hashable]] = {}
-        by = output_columns(self.query, self.schema)
+        by = output_columns(self.query)
         if not by:
             groups[()] = {}
         for number, (part, _) in enumerate(self.plan.stores):

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from headgate.predicate import Atom, Column, IsNull, Within, columns
+from headgate.predicate import Atom, Column, IsNull, Within, collect_columns
 from headgate.queries import Aggregate, Query
-from headgate.schema import NOTHING, Schema, Timestamp
+from headgate.schema import NOTHING, Timestamp
 from headgate.stateful.analysis.cases.case import Case, aggregates, output_columns
 from headgate.stateful.analysis.synopses.branches import Branch, branches, filters, source_of
 from headgate.stateful.analysis.synopses.cells import Cells, overlaid
@@ -102,14 +102,13 @@ class Plan:
     """The parts of a query, and the stores of each."""
 
     query: Query
-    schema: Schema
     branches: tuple[Branch, ...]
     stores: tuple[tuple[Part, tuple[Store, ...]], ...]
 
     @cached_property
     def zone(self) -> Timestamp:
         """The type of a moment, whose zone decides when a date begins."""
-        every = (*columns(self.query.where), *output_columns(self.query, self.schema))
+        every = (*collect_columns(self.query.where), *output_columns(self.query))
         found = (c.type for c in every if isinstance(c.type, Timestamp))
         return next(found, Timestamp())
 
@@ -130,7 +129,7 @@ class Plan:
     def windowed(self, source: int) -> tuple[Column, ...]:
         """What is kept of each of the last rows of a windowed stream."""
         arguments = (a.argument for a in aggregates(self.query) if a.argument is not None)
-        every = (*_tied(self.branches), *output_columns(self.query, self.schema), *arguments)
+        every = (*_tied(self.branches), *output_columns(self.query), *arguments)
         return _of_source(self.query, source, every)
 
 
@@ -142,12 +141,12 @@ def merged_cells(found: Sequence[Branch], column: Column) -> Cells:
     return overlaid(column.type, layers) if layers else Cells(column.type, NOTHING, ())
 
 
-def plan_of(query: Query, schema: Schema, cases: Sequence[Case]) -> Plan:
+def plan_of(query: Query, cases: Sequence[Case]) -> Plan:
     """The plan of a query that an analysis found bounded, with the cases that it gave."""
-    found = branches(query, schema, cases) if query.kind != "filter" else ()
+    found = branches(query, cases) if query.kind != "filter" else ()
     parts = parts_of(query) if query.kind not in ("filter", "window") else ()
-    stores = tuple((part, tuple(_stores(query, schema, found, part))) for part in parts)
-    return Plan(query, schema, found, stores)
+    stores = tuple((part, tuple(_stores(query, found, part))) for part in parts)
+    return Plan(query, found, stores)
 
 
 def parts_of(query: Query) -> tuple[Part, ...]:
@@ -176,9 +175,9 @@ def needs_values(query: Query, aggregate: Aggregate) -> bool:
     return aggregate.category == "holistic"
 
 
-def _stores(query: Query, schema: Schema, found: tuple[Branch, ...], part: Part) -> Iterator[Store]:
+def _stores(query: Query, found: tuple[Branch, ...], part: Part) -> Iterator[Store]:
     arguments = [a.argument for a in part.aggregates if needs_values(query, a) and a.argument]
-    outputs = (*output_columns(query, schema), *arguments)
+    outputs = (*output_columns(query), *arguments)
     for source, at in enumerate(query.sources):
         if at.rows is not None:
             continue

@@ -68,7 +68,7 @@ class RememberedPart:
 
 def remembered_parts(plan: Plan) -> tuple[RememberedPart, ...]:
     """What is remembered for each part of a plan."""
-    by = output_columns(plan.query, plan.schema)
+    by = output_columns(plan.query)
     found = []
     for part, stores in plan.stores or ((Part((), distinct=False), ()),):
         given = [(a, a.argument) for a in part.aggregates if a.argument is not None]

@@ -7,25 +7,24 @@ from collections.abc import Sequence
 from headgate.errors import UsageError
 from headgate.predicate.answer import Answer
 from headgate.queries import Query
-from headgate.schema import Schema
 from headgate.stateful.analysis.analysis import analyse
 from headgate.stateful.analysis.cases.case import Case
 from headgate.stateful.analysis.lean import lean
 from headgate.stateful.analysis.synopses.plan import Plan, plan_of
 
 
-def plan_to_run(query: Query, schema: Schema) -> Plan:
+def plan_to_run(query: Query) -> Plan:
     """What a query keeps of each stream; of a self-join, without occurrences that are redundant."""
-    analysis = analyse(query, schema)
+    analysis = analyse(query)
     if analysis.bounded is not Answer.YES:
         raise UsageError("only a query that needs bounded memory is run from synopses")
     if query.kind == "filter":
         raise UsageError("a filter keeps nothing: it decides on each row alone")
-    plan = plan_of(query, schema, analysis.cases)
+    plan = plan_of(query, analysis.cases)
     if not plan.needs_reduction:
         return plan
     less = _without_redundant(query, analysis.cases)
-    return plan_of(less, schema, analyse(less, schema).cases)
+    return plan_of(less, analyse(less).cases)
 
 
 def _without_redundant(query: Query, cases: Sequence[Case]) -> Query:

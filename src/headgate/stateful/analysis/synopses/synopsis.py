@@ -16,7 +16,6 @@ from typing import Any
 
 from headgate.predicate import Column
 from headgate.queries import Query
-from headgate.schema import Schema
 from headgate.stateful.analysis.cases.case import Case, aggregates, output_columns
 from headgate.stateful.analysis.synopses.branches import Branch, source_of
 from headgate.stateful.analysis.synopses.extremes import ends
@@ -119,7 +118,6 @@ class Synopsis:
 
 def synopses(
     query: Query,
-    schema: Schema,
     cases: Sequence[Case],
     observed: Mapping[str, int] | None = None,
 ) -> tuple[Synopsis, ...]:
@@ -129,7 +127,7 @@ def synopses(
     occurrences is redundant.
     `observed` has the bytes of the longest text of attributes, by `stream.attribute`.
     """
-    plan = plan_of(query, schema, cases)
+    plan = plan_of(query, cases)
     if plan.needs_reduction:
         return ()
     lengths = Lengths(plan, observed or {})
@@ -139,9 +137,7 @@ def synopses(
 def _synopsis(plan: Plan, lengths: Lengths, number: int) -> Synopsis:
     source = plan.query.sources[number]
     stores = [store for _, of in plan.stores for store in of if store.source == number]
-    put_out = [
-        c for c in output_columns(plan.query, plan.schema) if source_of(plan.query, c) == number
-    ]
+    put_out = [c for c in output_columns(plan.query) if source_of(plan.query, c) == number]
     ordered = (a.argument for a in aggregates(plan.query) if a.function in ("MIN", "MAX"))
     extremes = [c for c in ordered if c is not None and source_of(plan.query, c) == number]
     buckets = tuple(_buckets(store, lengths) for store in stores)
@@ -157,7 +153,7 @@ def _synopsis(plan: Plan, lengths: Lengths, number: int) -> Synopsis:
     elif put_out:
         outputs = prod(_attribute(plan.branches, column).cells for column in put_out)
     return Synopsis(
-        source.stream,
+        source.stream.name,
         source.alias,
         source.rows,
         tuple(column.name for column in kept),

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headgate.predicate import Column, Matches, Row, columns, evaluate
-from headgate.predicate.candidates import pattern_examples
-from headgate.predicate.solve import example
+from headgate.predicate import Column, Matches, Row, collect_columns, evaluate
+from headgate.predicate.candidates import list_pattern_examples
+from headgate.predicate.solve import pick_example
 from headgate.queries import Query
-from headgate.schema import Ordinal, Schema, Stream, Type, Value, ValueSet
+from headgate.schema import Ordinal, Stream, Type, Value, ValueSet
 from headgate.stateful.analysis.answer import together
 from headgate.stateful.analysis.cases.axis import NoSuchValue, Position, value_at
 from headgate.stateful.analysis.cases.case import Case, argument_columns, output_columns
@@ -25,16 +25,14 @@ MOST_REPEATED = 1_100  # a pattern that accepts more repetitions accepts any num
 _Values = list[Value | None]
 
 
-def scheduled_rows(
-    query: Query, schema: Schema, case: Case, fault: Fault, size: int
-) -> list[tuple[Row, ...]]:
+def scheduled_rows(query: Query, case: Case, fault: Fault, size: int) -> list[tuple[Row, ...]]:
     """Rows of all sources, one for each assignment of a schedule that tells something."""
     positions = schedule(case.query, fault.violation, size)
     values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
     numbers = _telling(case, fault, positions, values)
     sources = range(len(query.sources))
-    spare = [_left_null(query, schema, case, source) for source in sources]
-    streams = [schema.the_stream(source.stream) for source in query.sources]
+    spare = [_left_null(query, case, source) for source in sources]
+    streams = [source.stream for source in query.sources]
     rows = [tuple(_row(streams[s], case, s, values[n], spare[s]) for s in sources) for n in numbers]
     truths = [evaluate(query.where, together(query, parts)) for parts in rows]
     usual = True if True in truths else Counter([*truths, False]).most_common(1)[0][0]
@@ -86,12 +84,12 @@ def _different(values: ValueSet, type_: Type, number: int) -> Value:
     if few:
         return type_.value(few[number % len(few)])
     low, _ = type_.place(1 << min(number, 30))
-    return type_.value(low if low in values else example(values, type_))
+    return type_.value(low if low in values else pick_example(values, type_))
 
 
 def _unlike(values: ValueSet, type_: Type, number: int) -> Ordinal:
     """A member of a set, another for each number where there are many: `a <> b` may be asked."""
-    usual = example(values, type_)
+    usual = pick_example(values, type_)
     other = f"{usual}{number}" if isinstance(usual, str) else usual + number
     return other if type_.fits(type_.value(other)) and other in values else usual
 
@@ -109,8 +107,8 @@ def _example(case: Case, variable: int, number: int) -> Value:
     patterns = _patterns(case, column)
     if not patterns:
         return column.type.value(_unlike(values, column.type, variable))
-    texts = [text for pattern in patterns for text in pattern_examples(pattern)]
-    for text in (*texts, str(example(values, column.type)), "a"):
+    texts = [text for pattern in patterns for text in list_pattern_examples(pattern)]
+    for text in (*texts, str(pick_example(values, column.type)), "a"):
         for form in ("{0}{1}", "{1}{0}"):
             tried = form.format(text, number or "")
             endless = form.format(text, "0" * MOST_REPEATED + str(number))
@@ -122,10 +120,10 @@ def _example(case: Case, variable: int, number: int) -> Value:
 
 
 def _matches(patterns: list[Matches], text: str) -> bool:
-    return all(p.pattern.compiled.matches(text) != p.negated for p in patterns)
+    return all(p.pattern.matcher.matches(text) != p.negated for p in patterns)
 
 
-def _left_null(query: Query, schema: Schema, case: Case, source: int) -> frozenset[str]:
+def _left_null(query: Query, case: Case, source: int) -> frozenset[str]:
     """Attributes that are NULL in rows of an occurrence, where they are not variables of it.
 
     Those that this case wants NULL, and those that other alternatives, or other occurrences of the
@@ -133,7 +131,7 @@ def _left_null(query: Query, schema: Schema, case: Case, source: int) -> frozens
     """
     alias, stream = query.sources[source].alias, query.sources[source].stream
     same = {"", *(other.alias for other in query.sources if other.stream == stream)}
-    used = (*columns(query.where), *output_columns(query, schema), *argument_columns(query))
+    used = (*collect_columns(query.where), *output_columns(query), *argument_columns(query))
     wanted = {column.name for column in case.nulls if column.source in ("", alias)}
     unwanted = {column.name for column in case.nulls if column.source in same}
     return frozenset({c.name for c in used if c.source in same} - unwanted | wanted)
@@ -161,5 +159,7 @@ def _row(
         elif attribute.domain.is_empty:
             raise NoSuchValue(f"no value of {attribute.name} passes its CHECK")
         else:
-            row[attribute.name] = attribute.type.value(example(attribute.domain, attribute.type))
+            row[attribute.name] = attribute.type.value(
+                pick_example(attribute.domain, attribute.type)
+            )
     return row

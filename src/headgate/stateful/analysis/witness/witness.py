@@ -15,7 +15,6 @@ from typing import Any
 
 from headgate.predicate import Row
 from headgate.queries import Query
-from headgate.schema import Schema
 from headgate.stateful.analysis.answer import Answer, NotComputable, answer
 from headgate.stateful.analysis.cases.axis import NoSuchValue
 from headgate.stateful.analysis.cases.case import Case
@@ -40,7 +39,6 @@ class Witness:
     """
 
     query: Query
-    schema: Schema
     stream: str
     rows: tuple[Row, ...]
     others: tuple[tuple[Event, ...], ...]
@@ -94,7 +92,7 @@ class Witness:
         streams: dict[str, list[Row]] = {self.stream: [self.rows[at] for at in sorted(kept)]}
         for stream, row in following:
             streams.setdefault(stream, []).append(row)
-        return answer(self.query, self.schema, streams)
+        return answer(self.query, streams)
 
 
 def attempts(case: Case, fault: Fault) -> Iterator[tuple[Case, Fault]]:
@@ -122,7 +120,7 @@ def _with(case: Case, fault: Fault, changed: list[Comparison]) -> Iterator[tuple
         yield replace(case, query=query), fault
 
 
-def witness(query: Query, schema: Schema, case: Case, fault: Fault, size: int) -> Witness | None:
+def witness(query: Query, case: Case, fault: Fault, size: int) -> Witness | None:
     """The witness of a fault; None where the types have no such values.
 
     Some rows may have to be left out, as a filter has holes or a sum does not see a zero. What is
@@ -132,7 +130,7 @@ def witness(query: Query, schema: Schema, case: Case, fault: Fault, size: int) -
     wanted = size + ends
     for asked in (wanted + 1, 2 * wanted + 10, 8 * wanted + 100):
         try:
-            rows = scheduled_rows(query, schema, case, fault, asked)
+            rows = scheduled_rows(query, case, fault, asked)
         except (NoSuchValue, ValueError):
             return None
         if len(rows) >= wanted:
@@ -141,11 +139,10 @@ def witness(query: Query, schema: Schema, case: Case, fault: Fault, size: int) -
         return None
     rows = rows[:wanted]
     source, sources = fault.violation.source, range(len(query.sources))
-    streams = [s.stream for s in query.sources]
+    streams = [s.stream.name for s in query.sources]
     kept = rows[1:-1] if ends else rows
     return Witness(
         query,
-        schema,
         streams[source],
         tuple(parts[source] for parts in kept),
         tuple(tuple((streams[s], parts[s]) for s in sources if s != source) for parts in kept),
@@ -153,13 +150,13 @@ def witness(query: Query, schema: Schema, case: Case, fault: Fault, size: int) -
     )
 
 
-def holds(query: Query, schema: Schema, case: Case, fault: Fault) -> bool:
+def holds(query: Query, case: Case, fault: Fault) -> bool:
     """Are there streams, of any length, whose rows are all told apart?
 
     Three rows that lie far from each other in a longer schedule stand for all: what holds only for
     a while, as long as other values are not passed, fails for one of them.
     """
-    long = witness(query, schema, case, fault, LONG)
+    long = witness(query, case, fault, LONG)
     if long is None:
         return False
     far = (0, LONG // 2, LONG - 1)

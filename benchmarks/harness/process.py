@@ -1,0 +1,72 @@
+"""A contestant in a process of its own: with its own memory, and its own choice of modules."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from headgate.errors import HeadgateError
+
+WORKER = Path(__file__).with_name("worker.py")
+ROOT = Path(__file__).parents[2]  # of the repository, from which `benchmarks` is imported
+
+
+def child_environment() -> dict[str, str]:
+    """Return the variables with which a child process imports `benchmarks`, wherever it runs."""
+    given = os.environ.get("PYTHONPATH", "")
+    paths = [str(ROOT), *filter(None, given.split(os.pathsep))]
+    return {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+
+
+class Process:
+    """Calls commands that `module.function(*arguments)` offers in another Python process.
+
+    With `pure` that process imports the named package from its Python sources, though compiled
+    modules of it are installed.
+    """
+
+    def __init__(self, module: str, function: str, *arguments: str | Path, pure: str = "") -> None:
+        self._child = subprocess.Popen(
+            # -P: the worker's directory must not shadow modules of other packages
+            [sys.executable, "-P", str(WORKER), pure, module, function, *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env=os.environ | child_environment(),
+        )
+
+    def __call__(self, command: str) -> Any:
+        """Return the value that the command gives, when it is done."""
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        with suppress(BrokenPipeError):  # then there is no answer either
+            self._child.stdin.write(json.dumps(command) + "\n")
+            self._child.stdin.flush()
+        line = self._child.stdout.readline()
+        if not line:
+            raise HeadgateError(f"a process of the benchmark ended before it answered `{command}`")
+        reply = json.loads(line)
+        if "error" in reply:
+            raise HeadgateError(f"`{command}` failed in a process: {reply['error']}")
+        return reply["value"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self._child.kill()
+        with suppress(BrokenPipeError), self._child:
+            pass  # closes its input, upon which it ends

@@ -1,0 +1,21 @@
+"""Loading, matching and routing, next to what people would use otherwise.
+
+| experiment           | what it measures                                                         |
+|----------------------|--------------------------------------------------------------------------|
+| `load`               | reading a million WHERE clauses, next to sqlglot's parsing               |
+| `scan`               | one query after the other, next to DuckDB and NumPy                      |
+| `route`              | a DataFrame on Spark, next to a giant OR and a nested-loop join          |
+| `match`, `match-…`   | an index, next to counting, NumPy and a scan                             |
+| `match-updates`      | matching after queries changed, next to building anew                    |
+"""
+
+from __future__ import annotations
+
+from benchmarks.harness.report import Family
+from benchmarks.matching.load import LOAD
+from benchmarks.matching.match import MATCH
+from benchmarks.matching.route import ROUTE
+from benchmarks.matching.scan import SCAN
+from benchmarks.matching.updates import UPDATES
+
+MATCHING = Family("Loading, matching and routing", (LOAD, SCAN, ROUTE, *MATCH, UPDATES))

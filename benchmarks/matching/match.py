@@ -1,0 +1,216 @@
+"""Matching against standing queries: Headgate's index, the scan, counting, and NumPy by hand.
+
+The workload of the BE-Tree paper, from 1,000 queries to 5,000,000, on one thread; and smaller sets
+of other kinds, against the scan. The more queries there are, the fewer events the slow ones are
+given, but never fewer than 800, on which all must agree; all figures are per event.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from benchmarks.harness.experiment import Contestant, Experiment, Fact, Round, Unit
+from benchmarks.harness.machine import traced_megabytes
+from benchmarks.workloads import (
+    Conjunctions,
+    IntegerEvents,
+    begen,
+    box_events,
+    covering_boxes,
+    pattern_rules,
+    range_queries,
+)
+from headgate.matching import ScanIndex
+from headgate.queries import Query
+from headgate.schema import Schema, Stream
+from headgate.snapshot.arrays import EncodedQueries, decode_queries, encode_queries
+
+if TYPE_CHECKING:
+    from benchmarks.matching.matchers import Matcher
+
+EVENTS = 10_000  # what Spark hands to Python at a time
+FEWEST = 800  # what the scan takes at a time of a million queries; fewer would be unfair to it
+# pairs of an event and a query in a turn; with the second, the scan's last block is nearly full
+COUNTED, COMPARED = 5_000_000_000, 790_000_000
+MOST_SCANNED = 1_000_000  # queries that are scanned: objects, of which more would not fit
+EVERYTHING = 1 << 62
+MANY = 65_536  # events that are matched once, to see what memory that takes
+PER_EVENT = Unit("µs per event", "cost", 1e6)
+SIZES = (1_000, 10_000, 100_000, 1_000_000, 5_000_000)
+AUTO, SCAN, NUMPY = "Headgate auto", "Headgate scan", "NumPy"
+COUNTING, BY_STEPS = "counting (SIFT), vectorised", "counting (SIFT), as published"
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Queries, which are encoded anew when called for, and events; as integers where they are."""
+
+    stream: Stream
+    encoded: Callable[[], EncodedQueries]
+    events: pa.Table
+    integers: tuple[Conjunctions, IntegerEvents] | None = None
+
+
+Make = Callable[[int, int, int], Workload]  # from the number of queries, of events, and a seed
+
+
+def of_conjunctions(queries: Conjunctions, events: int, seed: int) -> Workload:
+    drawn = queries.events(events, seed=seed)
+    return Workload(queries.stream, queries.encoded, drawn.table(), (queries, drawn))
+
+
+def of_queries(stream: Stream, queries: list[Query], events: pa.Table) -> Workload:
+    return Workload(stream, partial(encode_queries, queries, Schema((stream,))), events)
+
+
+def paper(**options: Any) -> Make:
+    """The BE-Tree paper's workload."""
+
+    def make(count: int, events: int, seed: int) -> Workload:
+        return of_conjunctions(begen(count, extra=3, seed=seed, **options), events, seed + 1)
+
+    return make
+
+
+def ranges(count: int, events: int, seed: int) -> Workload:
+    return of_conjunctions(range_queries(count, seed=seed), events, seed + 1)
+
+
+def boxes(count: int, events: int, seed: int) -> Workload:
+    found = covering_boxes(count, seed=seed)
+    table = box_events(events, attributes=len(found.stream.attributes), seed=seed + 1)
+    return of_queries(found.stream, found.queries(), table)
+
+
+def patterns(count: int, events: int, seed: int) -> Workload:
+    found = pattern_rules(count, seed=seed)
+    return of_queries(found.stream, found.queries(), found.events(events, seed=seed + 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """A contestant that gets events for about so many pairs of an event and a query."""
+
+    name: str
+    pairs: int
+    match: Matcher
+
+
+def experiment(
+    name: str,
+    title: str,
+    make: Make,
+    sizes: tuple[int, ...],
+    baselines: tuple[str, ...],
+    *,
+    events: int = EVENTS,
+) -> Experiment:
+    """All who can match what `make` makes; the scale shrinks the queries, and the rivals' pairs.
+
+    It does not shrink the events of a batch, because what a batch costs is shared by them.
+    """
+
+    @contextmanager
+    def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
+        count = max(1, round(size * scale))
+        _auto(make(1, 1, seed), 1)  # compiles
+        workload = make(count, events, seed)
+        auto, facts = _auto(workload, count)
+        entrants = [auto, *_rivals(workload, count, scale)]
+        yield Round(count, _contestants(entrants, count, events), lambda: facts)
+
+    return Experiment(
+        name=name,
+        title=title,
+        sizes=sizes,
+        size_label="queries",
+        unit=PER_EVENT,
+        baseline=baselines[0],
+        prepare=prepare,
+        repeats=3,
+        against=baselines[1:],
+    )
+
+
+def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
+    """The index that users get, and what it took to build it from arrays."""
+    from benchmarks.matching.matchers import indexed
+    from headgate.matching.keyed.index import KeyedIndex
+
+    encoded = workload.encoded()
+    started = time.perf_counter()
+    index = KeyedIndex.from_encoded(workload.stream, encoded)
+    index.threads = 1
+    size = index.describe()["bytes"]
+    seconds = time.perf_counter() - started
+    facts: dict[str, Fact] = {
+        f"{AUTO} at {count:,}, seconds to build from arrays": round(seconds, 3),
+        f"{AUTO} at {count:,}, bytes a query": round(size / count),
+    }
+    if workload.integers is not None and count <= MOST_SCANNED:
+        events = workload.integers[0].events(MANY, seed=1).table()
+        megabytes = traced_megabytes(lambda: sum(m.total for m in index.match_chunks(events)))
+        facts[f"{AUTO} at {count:,}, MB beside it for {MANY:,} events"] = megabytes
+    return Entrant(AUTO, EVERYTHING, indexed(index, workload.events)), facts
+
+
+def _rivals(workload: Workload, count: int, scale: float) -> Iterator[Entrant]:
+    from benchmarks.matching.matchers import indexed, numpy_columns
+    from benchmarks.rivals.counting import SiftByStepsIndex, SiftIndex
+
+    if workload.integers is not None:
+        queries, events = workload.integers
+        for name, kind in ((COUNTING, SiftIndex), (BY_STEPS, SiftByStepsIndex)):
+            counting = kind.from_encoded(workload.stream, workload.encoded())
+            yield Entrant(name, round(COUNTED * scale), indexed(counting, workload.events))
+        yield Entrant(NUMPY, round(COMPARED * scale), numpy_columns(queries, events.dense()))
+    if count <= MOST_SCANNED:
+        objects = list(decode_queries(workload.encoded(), Schema((workload.stream,))))
+        index = ScanIndex.build(workload.stream, objects)
+        yield Entrant(SCAN, round(COMPARED * scale), indexed(index, workload.events))
+
+
+def _contestants(entrants: list[Entrant], queries: int, events: int) -> tuple[Contestant, ...]:
+    given = (min(events, max(FEWEST, entrant.pairs // queries)) for entrant in entrants)
+    return tuple(map(contestant, entrants, given))
+
+
+def contestant(entrant: Entrant, events: int) -> Contestant:
+    from benchmarks.matching.matchers import answers, total
+
+    return Contestant(
+        entrant.name,
+        events,
+        answer=lambda: answers(entrant.match(min(events, FEWEST))),
+        run=lambda: total(entrant.match(events)),
+        note=f"{events:,} events",
+    )
+
+
+def paper_experiment(name: str, what: str, **options: Any) -> Experiment:
+    title = f"7 conditions on 400 attributes, {what}, one thread"
+    return experiment(name, title, paper(**options), SIZES, (BY_STEPS, COUNTING, SCAN))
+
+
+MATCH = (
+    paper_experiment("match", "1 % match"),
+    paper_experiment("match-zipf", "by Zipf's law, 1 % match", zipf=1.0),
+    paper_experiment("match-rare", "0.1 % match", matching=0.001),
+    experiment("match-boxes", "Boxes in 3 dimensions, one thread", boxes, (5_000,), (SCAN,)),
+    experiment("match-ranges", "4 ranges on 20 attributes, one thread", ranges, (5_000,), (SCAN,)),
+    experiment(
+        "match-patterns",
+        "Rules of 20 LIKE patterns on texts of 200 characters, one thread",
+        patterns,
+        (3_000,),
+        (SCAN,),
+        events=500,
+    ),
+)

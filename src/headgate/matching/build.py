@@ -1,0 +1,161 @@
+"""Choose an index and build it, from queries in memory or from the arrays of a snapshot.
+
+Spark's workers and local users get their indexes here, so that both get the same choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headgate.errors import UsageError, did_you_mean
+from headgate.matching.auto import MIN_INDEXED_QUERIES, AutoIndex
+from headgate.matching.matches import Numbers
+from headgate.matching.protocol import Index
+from headgate.matching.scan import ScanIndex
+from headgate.predicate import collect_columns
+from headgate.queries import Query, QuerySet
+from headgate.schema import Stream
+
+if TYPE_CHECKING:
+    from headgate.matching.asc.options import AscOptions
+    from headgate.snapshot import Snapshot
+
+KINDS = ("auto", "scan", "keyed", "be_tree", "asc")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SnapshotIndex:
+    """An index over the filters of a snapshot, and what else is known of these filters.
+
+    `columns` are the attributes that they mention. `queries_at` returns those at some positions of
+    the index; it makes objects of them only then, where the index was built from arrays.
+    """
+
+    index: Index
+    columns: frozenset[str]
+    queries_at: Callable[[Numbers], Sequence[Query]]
+
+
+def build_index(
+    queries: QuerySet,
+    kind: str = "auto",
+    *,
+    stream: str | None = None,
+    threads: int | None = None,
+    options: AscOptions | None = None,
+) -> Index:
+    """Build an index over the filters of one stream; joins and aggregates are left out.
+
+    Parameters
+    ----------
+    queries : QuerySet
+        The queries, of which the index takes the filters on `stream`.
+    kind : str
+        "auto" for the best index for these queries, or one of "scan", "keyed", "be_tree", "asc".
+    stream : str, optional
+        The stream whose events are matched. May be left out if the schema has only one.
+    threads : int, optional
+        How many threads a match uses. By default as many as there are cores.
+    options : AscOptions, optional
+        How an index of kind "asc" adapts to the stream.
+
+    Returns
+    -------
+    Index
+        An index whose positions are those of the filters in the query set.
+
+    Raises
+    ------
+    UsageError
+        If there is no such kind or stream, or an option does not fit.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
+    >>> index = hg.build_index(queries, "keyed", stream="trades", threads=1)
+    >>> index.match([{"symbol": "AAPL", "side": "buy", "qty": 5000}, {"symbol": "MSFT"}]).total
+    5
+    """
+    _check_usage(kind, threads, options)
+    chosen = queries.schema.stream(stream)
+    index = _build(chosen, queries.filters(chosen.name), kind, options)
+    return _use_threads(index, threads)
+
+
+def build_index_from_snapshot(
+    snapshot: Snapshot,
+    kind: str = "auto",
+    *,
+    stream: str | None = None,
+    threads: int | None = None,
+    options: AscOptions | None = None,
+) -> SnapshotIndex:
+    """Build the index of `build_index` from a snapshot, where possible from its arrays.
+
+    A keyed index needs no object for any query, and keeps the base that versions of a set share. So
+    "auto" takes it as soon as there are too many queries for a scan: bitmaps, which a set in memory
+    may get, would need all objects, and again for every version.
+    """
+    _check_usage(kind, threads, options)
+    chosen = snapshot.schema.stream(stream)
+    if kind == "keyed" or (kind == "auto" and len(snapshot) >= MIN_INDEXED_QUERIES):
+        from headgate.matching.keyed.from_snapshot import build_from_snapshot
+
+        keyed = build_from_snapshot(snapshot, chosen)
+        index = _use_threads(keyed, threads)
+        return SnapshotIndex(index, frozenset(keyed.columns), keyed.queries_at)
+    filters = snapshot.query_set().filters(chosen.name)
+    index = _use_threads(_build(chosen, filters, kind, options), threads)
+    names = frozenset(column.name for query in filters for column in collect_columns(query.where))
+    return SnapshotIndex(index, names, lambda positions: [filters[p] for p in positions.tolist()])
+
+
+def get_index_class(kind: str) -> type[Index]:
+    """Return the class of a kind of index, imported only now: kernels bring Numba with them.
+
+    Raises
+    ------
+    UsageError
+        If there is no such kind.
+    """
+    if kind == "keyed":
+        from headgate.matching.keyed.index import KeyedIndex
+
+        return KeyedIndex
+    if kind == "be_tree":
+        from headgate.matching.be_tree.index import BeTreeIndex
+
+        return BeTreeIndex
+    if kind == "asc":
+        from headgate.matching.asc.index import AscIndex
+
+        return AscIndex
+    if kind not in KINDS:
+        raise UsageError(f"no index `{kind}`; {did_you_mean(kind, KINDS)}")
+    return AutoIndex if kind == "auto" else ScanIndex
+
+
+def _build(
+    stream: Stream, filters: Sequence[Query], kind: str, options: AscOptions | None
+) -> Index:
+    if options is not None:
+        from headgate.matching.asc.index import AscIndex
+
+        return AscIndex.of(stream, filters, options)
+    return get_index_class(kind).build(stream, filters)
+
+
+def _check_usage(kind: str, threads: int | None, options: AscOptions | None) -> None:
+    if threads is not None and threads < 1:
+        raise UsageError(f"{threads} threads match nothing; ask for at least 1")
+    if options is not None and kind != "asc":
+        raise UsageError(f'these options are for an index of kind "asc", not "{kind}"')
+
+
+def _use_threads(index: Index, threads: int | None) -> Index:
+    if threads is not None:
+        index.threads = threads
+    return index

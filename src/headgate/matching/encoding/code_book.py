@@ -1,0 +1,172 @@
+"""Values as codes: all values between two neighbouring constants of an attribute are one region.
+
+No condition of the set tells two values of a region apart, so a region's number stands for them:
+
+    code 0             NULL, and an attribute that is absent
+    code 1             values below the least constant
+    code 1 + n         values from the n-th constant up to the next
+
+A condition on one attribute is then a few intervals of codes, whatever its type was: doubles,
+decimals of 38 digits and strings cost the same as small integers, and stay exact.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from headgate.events.columns import CodedColumn
+from headgate.matching.encoding.event_columns import EventColumns, Rows
+from headgate.matching.encoding.kernels import group_by_row, look_up
+from headgate.predicate import Column
+from headgate.schema import Schema
+from headgate.snapshot.arrays import EncodedAtoms
+from headgate.snapshot.arrays.atoms import IS_NULL, WITHIN
+from headgate.snapshot.arrays.column_table import columns_from
+from headgate.snapshot.arrays.cuts import NUMBERS, pool_of, unpack_cuts
+from headgate.snapshot.arrays.selection import ranges
+
+WIDEST_TABLE = 1 << 16  # integers between the least and the greatest constant, for a look-up table
+
+Codes = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regions:
+    """The regions of one column; `cuts` ascend, as int64 where the ordinals fit."""
+
+    column: Column
+    cuts: npt.NDArray[np.int64] | list[Any]
+    table: Codes | None
+
+    @property
+    def greatest(self) -> int:
+        """The greatest code."""
+        return len(self.cuts) + 1
+
+    def codes(self, values: CodedColumn) -> Codes:
+        """The code of each value, of which none is NULL."""
+        return self.of_numbers(values.codes) if values.ranked is None else self._of_ranks(values)
+
+    def of_numbers(self, ordinals: npt.NDArray[Any]) -> Codes:
+        """The code of each value that is its own ordinal."""
+        if self.table is None:
+            return (np.searchsorted(self.cuts, ordinals, side="right") + 1).astype(np.int32)
+        found: Codes = look_up(ordinals, int(self.cuts[0]) - 1, self.table)
+        return found
+
+    def _of_ranks(self, values: CodedColumn) -> Codes:
+        """Texts and wide decimals: the distinct ones are looked up, each once."""
+        ranked, cuts = values.ranked or [], self.cuts
+        known = np.array([bisect_right(cuts, ordinal) + 1 for ordinal in ranked], np.int32)
+        return known[values.codes] if len(known) else np.zeros(len(values.codes), np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodeBook:
+    """The regions of every column that the atoms mention, by the column's number."""
+
+    regions: tuple[Regions, ...]
+
+    def codes(self, columns: EventColumns) -> tuple[Rows, Codes, Codes]:
+        """The codes of events: `start`, `column` and `code` of `arrays.Events`."""
+        parts = [columns.present(regions.column) for regions in self.regions]
+        codes = [
+            regions.codes(values) for regions, (_, values) in zip(self.regions, parts, strict=True)
+        ]
+        sizes = [len(rows) for rows, _ in parts]
+        if parts and min(sizes) == len(columns):  # nothing is NULL
+            start = np.arange(len(columns) + 1) * len(parts)
+            column = np.tile(np.arange(len(parts), dtype=np.int32), len(columns))
+            return start, column, np.stack(codes, axis=1).ravel()
+        found: tuple[Rows, Codes, Codes] = group_by_row(
+            len(columns),
+            np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in parts)]),
+            np.repeat(np.arange(len(parts), dtype=np.int32), sizes),
+            np.concatenate([np.empty(0, np.int32), *codes]),
+        )
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """Atom a is TRUE for the codes `low[i]` … `high[i]`, for i from `start[a]` to `start[a + 1]`.
+
+    Of atoms that are no conditions on the code of one column there are none.
+    """
+
+    start: npt.NDArray[np.int64]
+    low: Codes
+    high: Codes
+
+
+def code_book(atoms: EncodedAtoms, schema: Schema) -> tuple[CodeBook, Intervals]:
+    """The codes that tell apart what the atoms tell apart, and the atoms in terms of them."""
+    columns = columns_from(atoms.columns, schema)
+    within = atoms.kind == WITHIN
+    owners = np.repeat(np.arange(len(atoms)), np.where(within, atoms.end - atoms.start, 0))
+    places = ranges(atoms.start[within], atoms.end[within])
+    cut_column = atoms.column[owners]
+    pools = unpack_cuts(atoms.cuts)
+    codes = np.zeros(len(owners), np.int32)  # the least code that is not below each cut
+    regions = []
+    order = np.argsort(cut_column, kind="stable")
+    bounds = np.searchsorted(cut_column[order], np.arange(len(columns) + 1))
+    for number, column in enumerate(columns):
+        mine = order[bounds[number] : bounds[number + 1]]
+        pool = pool_of(column.type)
+        if pool == NUMBERS:
+            cuts, ranks = np.unique(atoms.cuts.numbers[places[mine]], return_inverse=True)
+            regions.append(Regions(column, cuts, look_up_table(cuts)))
+        else:
+            ordinals = [pools[pool][place] for place in places[mine].tolist()]
+            listed = sorted(set(ordinals))
+            known = {ordinal: rank for rank, ordinal in enumerate(listed)}
+            ranks = np.array([known[ordinal] for ordinal in ordinals], np.int64)
+            regions.append(Regions(column, listed, None))
+        codes[mine] = ranks + 2
+    greatest = np.array([one.greatest for one in regions], np.int32)
+    return CodeBook(tuple(regions)), _intervals(atoms, owners, codes, greatest)
+
+
+def _intervals(
+    atoms: EncodedAtoms, owners: npt.NDArray[np.int64], codes: Codes, greatest: Codes
+) -> Intervals:
+    """Each atom's cuts, with the ends of the column where it reaches them, taken in pairs."""
+    count = len(atoms)
+    about = np.where(atoms.column >= 0, atoms.column, 0)
+    last = greatest[about] if len(greatest) else np.zeros(count, np.int32)
+    within, null = atoms.kind == WITHIN, atoms.kind == IS_NULL
+    inside = within & (atoms.starts_inside == 1)
+    cuts = np.bincount(owners, minlength=count)
+    open_end = within & ((cuts + inside) % 2 == 1)
+    edges = cuts + inside + open_end
+    edges[null] = 2
+    start = np.concatenate(([0], np.cumsum(edges)))
+    flat = np.zeros(start[-1], np.int32)
+    flat[start[:-1][inside]] = 1
+    flat[(start[1:] - 1)[open_end]] = last[open_end] + 1
+    first = start[:-1] + inside
+    before = np.concatenate(([0], np.cumsum(cuts)))[:-1]
+    flat[first[owners] + np.arange(len(owners)) - before[owners]] = codes
+    is_null, not_null = null & (atoms.negated == 0), null & (atoms.negated == 1)
+    flat[start[:-1][is_null] + 1] = 1
+    flat[start[:-1][not_null]] = 1
+    flat[start[:-1][not_null] + 1] = last[not_null] + 1
+    return Intervals(start // 2, flat[0::2].copy(), flat[1::2] - 1)
+
+
+def look_up_table(cuts: npt.NDArray[np.int64]) -> Codes | None:
+    """The code of every integer from one below the least cut to the greatest."""
+    if not len(cuts) or int(cuts[-1]) - int(cuts[0]) > WIDEST_TABLE:
+        return None
+    least, most = int(cuts[0]), int(cuts[-1])
+    if least == np.iinfo(np.int64).min:
+        return None
+    values = np.arange(most - least + 2) + (least - 1)  # `most + 1` may be no integer of 64 bits
+    codes = np.searchsorted(cuts, values, side="right") + 1
+    return codes.astype(np.int32)

@@ -1,0 +1,172 @@
+"""A plan as JSON text, to be stored and sent along with the rows that it routes.
+
+Streams and conditions are SQL in it. The condition of a flow follows from the queries that it is
+for; only a relaxed condition is written out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from headgate.predicate import Predicate, disjunction
+from headgate.queries import Query
+from headgate.schema import Schema
+from headgate.sharing.network import Link, Network, Node
+from headgate.sharing.plan import Delivery, Flow, Origin, Plan
+from headgate.sharing.sampled_stream import Estimate
+from headgate.snapshot.schema_text import read_schema, schema_text
+from headgate.sql import Script, parse_where, render_predicate, render_select
+
+JsonObject = Mapping[str, Any]
+
+
+def plan_to_json(plan: Plan) -> str:
+    """Write a plan without its decisions and the metadata of its queries."""
+    queries = {one.query.id: one.query for one in plan.deliveries}
+    fields = {
+        "schema": schema_text(Schema(tuple(one.stream for one in plan.origins.values()))),
+        "nodes": [[one.name, one.is_thin, one.application] for one in plan.network.nodes.values()],
+        "links": [
+            [*one.ends, one.cost, _finite_or_none(one.bandwidth)] for one in plan.network.links
+        ],
+        "origins": [_origin_to_json(one) for one in plan.origins.values()],
+        "flows": [_flow_to_json(one, queries) for one in plan.flows],
+        "deliveries": [_delivery_to_json(one) for one in plan.deliveries],
+    }
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def plan_from_json(text: str) -> Plan:
+    """Read a plan back from its text."""
+    fields = json.loads(text)
+    schema = read_schema(fields["schema"])
+    nodes = [Node(*one) for one in fields["nodes"]]
+    links = [
+        Link((one, other), cost, math.inf if bandwidth is None else bandwidth)
+        for one, other, cost, bandwidth in fields["links"]
+    ]
+    origins = [_origin_from_json(one, schema) for one in fields["origins"]]
+    deliveries = tuple(_delivery_from_json(one, schema) for one in fields["deliveries"])
+    queries = {one.query.id: one.query for one in deliveries}
+    return Plan(
+        Network.of(nodes, links),
+        {one.stream.name: one for one in origins},
+        tuple(
+            _flow_from_json(one, number, queries, schema)
+            for number, one in enumerate(fields["flows"])
+        ),
+        deliveries,
+        (),
+    )
+
+
+def _origin_to_json(origin: Origin) -> JsonObject:
+    return {
+        "stream": origin.stream.name,
+        "peer": origin.peer,
+        "entry": origin.entry,
+        "link": origin.link,
+        "rate": origin.rate,
+        "row_bytes": origin.row_bytes,
+    }
+
+
+def _origin_from_json(fields: JsonObject, schema: Schema) -> Origin:
+    return Origin(**{**fields, "stream": schema.stream(fields["stream"])})
+
+
+def _flow_to_json(flow: Flow, queries: Mapping[str, Query]) -> JsonObject:
+    fields = {
+        "parent": flow.parent,
+        "stream": flow.stream,
+        "link": flow.link,
+        "start": flow.start,
+        "end": flow.end,
+        "columns": flow.columns,
+        "members": flow.members,
+        "serves": flow.serves,
+        "rows": _estimate_to_json(flow.rows),
+        "row_bytes": flow.row_bytes,
+        "filtered": flow.is_filtered,
+    }
+    if flow.where is None:
+        return {**fields, "everything": True}
+    if flow.where != _unite_members(flow.members, queries):
+        return {**fields, "relaxed": render_predicate(flow.where)}
+    return fields
+
+
+def _flow_from_json(
+    fields: JsonObject, number: int, queries: Mapping[str, Query], schema: Schema
+) -> Flow:
+    where: Predicate | None = None
+    if "relaxed" in fields:
+        where = parse_where(fields["relaxed"], schema.stream(fields["stream"]))
+    elif not fields.get("everything"):
+        where = _unite_members(fields["members"], queries)
+    return Flow(
+        number,
+        fields["parent"],
+        fields["stream"],
+        fields["link"],
+        fields["start"],
+        fields["end"],
+        where,
+        tuple(fields["columns"]),
+        tuple(fields["members"]),
+        tuple(fields["serves"]),
+        Estimate(*fields["rows"]),
+        fields["row_bytes"],
+        fields["filtered"],
+    )
+
+
+def _delivery_to_json(delivery: Delivery) -> JsonObject:
+    return {
+        "query": delivery.query.id,
+        "select": render_select(delivery.query),
+        "stream": delivery.stream,
+        "node": delivery.node,
+        "target": delivery.target,
+        "flow": delivery.flow,
+        "link": delivery.link,
+        "rows": _estimate_to_json(delivery.rows),
+        "row_bytes": delivery.row_bytes,
+        "filtered": delivery.is_filtered,
+    }
+
+
+def _delivery_from_json(fields: JsonObject, schema: Schema) -> Delivery:
+    return Delivery(
+        _query_from_json(fields["query"], fields["select"], schema),
+        fields["stream"],
+        fields["node"],
+        fields["target"],
+        fields["flow"],
+        fields["link"],
+        Estimate(*fields["rows"]),
+        fields["row_bytes"],
+        fields["filtered"],
+    )
+
+
+def _query_from_json(query_id: str, select: str, schema: Schema) -> Query:
+    """Read a query; its id may be one that SQL cannot write."""
+    query = Script(schema).read_statement(f"CREATE QUERY q AS {select}")
+    assert isinstance(query, Query)
+    return Query(query_id, query.sources, query.where, query.outputs)
+
+
+def _unite_members(members: tuple[str, ...] | list[str], queries: Mapping[str, Query]) -> Predicate:
+    return disjunction(queries[one].where for one in members)
+
+
+def _estimate_to_json(estimate: Estimate) -> list[float]:
+    return [estimate.low, estimate.value, estimate.high]
+
+
+def _finite_or_none(number: float) -> float | None:
+    return number if math.isfinite(number) else None

@@ -1,0 +1,394 @@
+r"""The fast path for plain conditions: whole atoms are the tokens.
+
+A million rules repeat the same few kinds of condition. One regular expression reads a complete atom
+(`price >= 10`, `side IN ('buy', 'sell')`) as a single token, atoms are cached by their text, and
+AND, OR, NOT and parentheses are a small loop over them. Whatever does not fit, or is wrong, is
+declined: then `binder` reads it through sqlglot, and also finds the position of the error. The
+tests hold both equal on every text that the fast path does not decline.
+
+An atom that is not in the cache is read in one of two ways. In its commonest spelling, `name
+operator literal` one space apart with a literal of the attribute's own type, it goes straight from
+text to cuts: `price >= 10.50` on DECIMAL(10, 2) is a cut at 1050. The general way would build ten
+objects to learn that number. Everything else, also a value at a limit of its type, is taken apart
+by regular expressions and built by `conditions`, as the binder does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import date
+from typing import Any, NamedTuple
+
+from headgate.predicate import Column, IsNull, Predicate, Within, conjunction, disjunction
+from headgate.predicate.pattern.refused import PatternRefused
+from headgate.schema import Boolean, Date, DecimalType, Double, Integer, String, Type, ValueSet
+from headgate.schema.types import EPOCH_DAY
+from headgate.sql import conditions
+from headgate.sql.conditions import OPERATORS, ConditionError
+from headgate.sql.cursor import MAX_DEPTH
+from headgate.sql.lexer import MAX_LITERAL, MAX_STATEMENT, RESERVED, TYPED, is_unicode
+from headgate.sql.literals import Literal, LiteralError, Number, Typed
+from headgate.sql.scope import NameProblem, Scope
+
+MAX_CACHED_ATOMS = 500_000
+MAX_FINDALL_LENGTH = 5_000
+MAX_NUMBER_LENGTH = 40
+MAX_DOUBLE_DIGITS = 15  # whole numbers of so many digits are doubles, too
+
+# Quantifiers are possessive (`*+`), so that reading is linear in the text, whatever it is.
+_NAME = r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+"
+_NUMBER = r"-?\d++(?:\.\d++)?+(?:E[+-]?\d++)?+(?![\w.])"
+_TEXT = r"'[^'\\]*+'(?!')"
+_LITERAL = rf"(?:{_NUMBER}|{_TEXT}|(?:DATE|TIMESTAMP)\s*{_TEXT}|TRUE\b|FALSE\b)"
+_TOKEN = re.compile(
+    rf"""\s*+(?:
+    ( {_NAME} (?: \s*+(?:<=|>=|<>|!=|==|=|<|>)\s*+ (?:{_LITERAL}|{_NAME}(?!\s*+[('.]))
+              | \s++(?:NOT\s++)?+ (?: IN\s*+\(\s*+{_LITERAL}(?:\s*+,\s*+{_LITERAL})*+\s*+\)
+                                    | BETWEEN\s++{_LITERAL}\s++AND\s++{_LITERAL}
+                                    | LIKE\s++{_TEXT}(?!\s*+ESCAPE) )
+              | \s++IS\s++(?:NOT\s++)?+NULL\b
+              | (?=\s*+(?:AND\b|OR\b|\)|$)) ) )
+  | (AND\b | OR\b | NOT\b | \( | \))
+  | (\S.*) )""",
+    re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL,
+)
+_COMPARISON = re.compile(
+    rf"({_NAME})\s*(<=|>=|<>|!=|==|=|<|>)\s*(?:({_LITERAL})|({_NAME}))", re.IGNORECASE | re.ASCII
+)
+_OTHER = re.compile(
+    rf"({_NAME})\s+(IS\s+)?(NOT\s+)?(IN|BETWEEN|LIKE|NULL)\b(.*)", re.I | re.A | re.S
+)
+_PLAIN_NAME = re.compile(_NAME, re.ASCII)
+_LITERALS = re.compile(_LITERAL, re.IGNORECASE | re.ASCII)
+_NO_NAMES = RESERVED | TYPED
+_NULL_TESTS = {"NULL": False, "NOT NULL": True}
+
+ReadOrdinal = Callable[[str], Any]
+
+
+class FastPath:
+    """Reads plain conditions on the streams of one scope, and remembers their atoms.
+
+    >>> from headgate.schema import INT, Attribute, Stream
+    >>> from headgate.sql.binder import parse_condition
+    >>> scope = Scope.of(Stream("s", (Attribute("a", INT), Attribute("b", INT))))
+    >>> fast_path = FastPath(scope)
+    >>> fast_path.parse("a > 3 AND (b = 1 OR a < b)") == parse_condition(
+    ...     "a > 3 AND (b = 1 OR a < b)", scope)
+    True
+    >>> fast_path.parse("lower(a) = 3") is None
+    True
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self._atoms: dict[str, Predicate] = {}
+        self._columns: dict[str, Column] = {}
+        self._ordinal_columns: dict[str, _OrdinalColumn | None] = {}
+
+    def parse(self, text: str) -> Predicate | None:
+        """Return the predicate of a condition, or None where it is not plain."""
+        if len(text) > MAX_STATEMENT or "\0" in text or not is_unicode(text):
+            return None
+        atoms = self._atoms
+        groups: list[_Group] = [_Group()]  # one for each parenthesis that is open
+        for atom, word, other in _tokens(text):
+            if other:
+                return None
+            group = groups[-1]
+            if atom:
+                part = atoms.get(atom) or self._bind(atom)
+                if part is None or not group.add_operand(part):
+                    return None
+            elif word == "(":
+                if not group.expects_operand or len(groups) > MAX_DEPTH:
+                    return None
+                groups.append(_Group())
+            elif word == ")":
+                if len(groups) == 1 or group.expects_operand:
+                    return None
+                groups.pop()
+                groups[-1].add_operand(group.close())
+            elif not group.add_connective(word.upper()):
+                return None
+        return None if len(groups) > 1 or groups[0].expects_operand else groups[0].close()
+
+    def _bind(self, text: str) -> Predicate | None:
+        """Return the predicate of one atom's text, and remember it."""
+        try:
+            atom = self.bind_common(text) or self.bind_general(text)
+        except (LiteralError, ConditionError, NameProblem, PatternRefused):
+            return None
+        if atom is not None and len(self._atoms) < MAX_CACHED_ATOMS:
+            self._atoms[text] = atom
+        return atom
+
+    # The commonest spelling
+
+    def bind_common(self, text: str) -> Predicate | None:
+        """Return the predicate of an atom in its commonest spelling.
+
+        >>> from headgate.schema import INT, Attribute, Stream
+        >>> fast_path = FastPath(Scope.of(Stream("s", (Attribute("qty", INT),))))
+        >>> fast_path.bind_common("qty > 3").values.cuts, fast_path.bind_common("qty > 3.5")
+        ((4,), None)
+        """
+        name, _, rest = text.partition(" ")
+        if name not in self._ordinal_columns:
+            named = _PLAIN_NAME.fullmatch(name)
+            self._ordinal_columns[name] = _ordinal_column(self._column(name)) if named else None
+        known = self._ordinal_columns[name]
+        if known is None:
+            return None
+        operator, _, operand = rest.partition(" ")
+        if operator == "IS":
+            negated = _NULL_TESTS.get(operand)
+            return None if negated is None else IsNull(known.column, negated)
+        try:
+            cuts, starts_inside = _cuts(operator, operand, known)
+        except ValueError:
+            return None
+        return Within(known.column, ValueSet(cuts, starts_inside))
+
+    # Any other spelling
+
+    def bind_general(self, text: str) -> Predicate | None:
+        """Return the predicate of an atom in any spelling of the plain subset."""
+        return self._comparison(text) or self._set_test(text) or self._flag(text)
+
+    def _comparison(self, text: str) -> Predicate | None:
+        match = _COMPARISON.fullmatch(text)
+        if match is None:
+            return None
+        name, written, literal, other = match.groups()
+        column, operator = self._column(name), OPERATORS[written]
+        if literal is not None:
+            return conditions.build_comparison(column, operator, _literal(literal), self.scope.zone)
+        return conditions.build_column_comparison(column, operator, self._column(other))
+
+    def _set_test(self, text: str) -> Predicate | None:
+        """Return the predicate of IS NULL, IN, BETWEEN or LIKE."""
+        match = _OTHER.fullmatch(text)
+        if match is None:
+            return None
+        name, _, negated, kind, rest = match.groups()
+        column, zone = self._column(name), self.scope.zone
+        if kind.upper() == "NULL":
+            return IsNull(column, negated is not None)
+        literals = [_literal(literal) for literal in _LITERALS.findall(rest)]
+        if kind.upper() == "IN":
+            predicate = conditions.build_membership(column, literals, zone)
+        elif kind.upper() == "BETWEEN":
+            predicate = conditions.build_between(column, literals[0], literals[1], zone)
+        else:
+            assert isinstance(literals[0], str)
+            predicate = conditions.build_match(column, "LIKE", literals[0])
+        return conditions.negate(predicate) if negated else predicate
+
+    def _flag(self, text: str) -> Predicate | None:
+        """Return the predicate of a BOOLEAN attribute that stands as a condition."""
+        column = self._column(text)
+        return conditions.build_flag(column) if isinstance(column.type, Boolean) else None
+
+    def _column(self, name: str) -> Column:
+        column = self._columns.get(name)
+        if column is None:
+            parts = name.split(".")
+            if any(part.upper() in _NO_NAMES for part in parts):
+                raise NameProblem(f"`{name}` is a word of the language", "")
+            column = self._columns[name] = self.scope.resolve(parts)
+        return column
+
+
+def _tokens(text: str) -> Iterable[tuple[str, str, str]]:
+    """Return all tokens at once, or one by one where an early refusal saves much work."""
+    text = text.rstrip()  # blanks at the end would be tried from each of them
+    if len(text) < MAX_FINDALL_LENGTH:
+        return _TOKEN.findall(text)
+    return (match.groups("") for match in _TOKEN.finditer(text))  # type: ignore[misc]
+
+
+class _Group:
+    """What stands inside one pair of parentheses: an OR of ANDs, read from left to right."""
+
+    __slots__ = ("conjuncts", "disjuncts", "expects_operand", "negations")
+
+    def __init__(self) -> None:
+        self.disjuncts: list[Predicate] = []
+        self.conjuncts: list[Predicate] = []
+        self.negations = 0
+        self.expects_operand = True
+
+    def add_operand(self, part: Predicate) -> bool:
+        """Add an atom or a closed group; False where none may stand."""
+        if not self.expects_operand:
+            return False
+        if self.negations:
+            for _ in range(self.negations):
+                part = conditions.negate(part)
+            self.negations = 0
+        self.conjuncts.append(part)
+        self.expects_operand = False
+        return True
+
+    def add_connective(self, word: str) -> bool:
+        """Add AND, OR or NOT; False where it may not stand."""
+        if word == "NOT":
+            self.negations += 1
+            return self.expects_operand and self.negations <= MAX_DEPTH
+        if self.expects_operand:
+            return False
+        if word == "OR":
+            self.disjuncts.append(conjunction(self.conjuncts))
+            self.conjuncts = []
+        self.expects_operand = True
+        return True
+
+    def close(self) -> Predicate:
+        """Return the predicate of the whole group."""
+        last = conjunction(self.conjuncts)
+        return disjunction([*self.disjuncts, last]) if self.disjuncts else last
+
+
+def _literal(text: str) -> Literal:
+    if len(text) > MAX_LITERAL:
+        raise LiteralError("too long")
+    if text[0] == "'":
+        return text[1:-1]
+    word = text[:4].upper()
+    if word in ("TRUE", "FALS"):
+        return word == "TRUE"
+    if word in ("DATE", "TIME"):
+        kind, value = text.split("'")[:2]
+        return Typed(kind.strip().upper(), value)
+    return Number(text)
+
+
+# Literals straight to ordinals, which count the values of a type (`headgate.schema.types`)
+
+
+class _Uncommon(ValueError):
+    """Not written in the commonest way."""
+
+
+class _OrdinalColumn(NamedTuple):
+    """A column, and how its literals are read as ordinals; `step` leads to the next one."""
+
+    column: Column
+    read: ReadOrdinal
+    step: Any
+
+
+def _ordinal_column(column: Column) -> _OrdinalColumn | None:
+    """Return how the literals of a column are read; None for a type that goes the general way."""
+    make_reader = _ORDINAL_READERS.get(type(column.type))
+    if make_reader is None:
+        return None
+    step = "\0" if make_reader is _string_reader else 1
+    return _OrdinalColumn(column, make_reader(column.type), step)
+
+
+def _cuts(operator: str, operand: str, known: _OrdinalColumn) -> tuple[tuple[Any, ...], bool]:
+    """Return where the set of values begins and ends by turns, and whether it holds the least."""
+    _, read, step = known
+    if operator in ("=", "<>"):
+        ordinal = read(operand)
+        return (ordinal, ordinal + step), operator == "<>"
+    if operator in (">=", "<"):
+        return (read(operand),), operator == "<"
+    if operator in (">", "<="):
+        return (read(operand) + step,), operator == "<="
+    if operator == "BETWEEN" and step == 1:
+        low, _, high = operand.partition(" AND ")
+        first, last = read(low), read(high)
+        if first > last:
+            raise _Uncommon
+        return (first, last + 1), False
+    if operator == "IN":
+        return _point_cuts({read(literal) for literal in operand[1:-1].split(", ")}, step), False
+    raise _Uncommon
+
+
+def _point_cuts(ordinals: set[Any], step: Any) -> tuple[Any, ...]:
+    """Return the cuts around points; neighbours share an interval."""
+    cuts: list[Any] = []
+    for ordinal in sorted(ordinals):
+        if cuts and cuts[-1] == ordinal:
+            cuts[-1] = ordinal + step
+        else:
+            cuts += (ordinal, ordinal + step)
+    return tuple(cuts)
+
+
+def _integer_reader(type_: Integer) -> ReadOrdinal:
+    low, high = type_.minimum, type_.maximum
+
+    def read(text: str) -> int:
+        if len(text) > MAX_NUMBER_LENGTH:
+            raise _Uncommon
+        ordinal = int(text)
+        if not low < ordinal < high:
+            raise _Uncommon
+        return ordinal
+
+    return read
+
+
+def _decimal_reader(type_: DecimalType) -> ReadOrdinal:
+    scale, high = type_.scale, type_.maximum
+
+    def read(text: str) -> int:
+        if len(text) > MAX_NUMBER_LENGTH:
+            raise _Uncommon
+        whole, _, part = text.partition(".")
+        ordinal = int(whole + part.ljust(scale, "0"))
+        if len(part) > scale or not -high < ordinal < high:
+            raise _Uncommon
+        return ordinal
+
+    return read
+
+
+def _double_reader(type_: Double) -> ReadOrdinal:
+    ordinal = type_.ordinal
+
+    def read(text: str) -> int:
+        # no name such as `nan`, no exponent, and no whole number that a double cannot hold
+        if len(text) > MAX_DOUBLE_DIGITS or not text[-1].isdecimal() or "E" in text.upper():
+            raise _Uncommon
+        return ordinal(float(text))
+
+    return read
+
+
+def _string_reader(_: String) -> ReadOrdinal:
+    def read(text: str) -> str:
+        # '' is a limit of the type, and a list may have been torn apart inside quotes
+        if not 3 <= len(text) <= MAX_LITERAL or text[0] != "'" or text[-1] != "'":
+            raise _Uncommon
+        if text.count("'") != 2:
+            raise _Uncommon
+        return text[1:-1]
+
+    return read
+
+
+def _date_reader(_: Date) -> ReadOrdinal:
+    def read(text: str) -> int:
+        if len(text) != 17 or text[:6] != "DATE '" or not text[6:10].isdecimal():
+            raise _Uncommon
+        if text[6:10] in ("0001", "9999") or text[10] != "-" or text[13] != "-":
+            raise _Uncommon
+        return date.fromisoformat(text[6:16]).toordinal() - EPOCH_DAY
+
+    return read
+
+
+_ORDINAL_READERS: dict[type[Type], Callable[[Any], ReadOrdinal]] = {
+    Integer: _integer_reader,
+    DecimalType: _decimal_reader,
+    Double: _double_reader,
+    String: _string_reader,
+    Date: _date_reader,
+}

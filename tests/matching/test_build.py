@@ -1,0 +1,56 @@
+"""One choice of index for queries in memory and in a snapshot, with equal matches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headgate.errors import UsageError
+from headgate.matching import KINDS, build_index, build_index_from_snapshot
+from headgate.matching.asc.options import AscOptions
+from headgate.matching.auto import MIN_INDEXED_QUERIES
+from headgate.queries import QuerySet
+from headgate.schema import INT, Attribute, Schema, Stream
+from headgate.snapshot import publish
+from headgate.testing.contract import query
+
+STREAM = Stream("s", tuple(Attribute(name, INT) for name in "abc"))
+EVENTS = [{"a": n % 7, "b": n % 5} for n in range(40)]
+
+
+def query_set(count: int) -> QuerySet:
+    wheres = (f"a = {n % 7} AND b < {n % 5}" for n in range(count))
+    queries = [query(STREAM, f"q{n}", where) for n, where in enumerate(wheres)]
+    return QuerySet(Schema((STREAM,)), queries)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [3, MIN_INDEXED_QUERIES])
+def test_agree_memory_and_snapshot(kind: str, count: int, tmp_path: Path) -> None:
+    queries = query_set(count)
+    built = build_index_from_snapshot(publish(queries, tmp_path), kind, threads=1)
+    expected = build_index(queries, kind).match(EVENTS)
+    assert built.index.threads == 1
+    assert built.index.match(EVENTS).ids().to_pylist() == expected.ids().to_pylist()
+    assert built.columns == {"a", "b"}
+    positions = np.array([2, 0])
+    assert [one.id for one in built.queries_at(positions)] == ["q2", "q0"]
+
+
+def test_auto_takes_a_large_snapshot_from_its_arrays(tmp_path: Path) -> None:
+    few = publish(query_set(MIN_INDEXED_QUERIES - 1), tmp_path / "few")
+    many = publish(query_set(MIN_INDEXED_QUERIES), tmp_path / "many")
+    kinds = [build_index_from_snapshot(one).index.describe()["kind"] for one in (few, many)]
+    assert kinds == ["scan", "keyed"]
+
+
+def test_options_are_for_one_kind(tmp_path: Path) -> None:
+    queries, options = query_set(3), AscOptions(period=7)
+    built = build_index_from_snapshot(publish(queries, tmp_path), "asc", options=options)
+    assert getattr(built.index, "options") == options  # noqa: B009
+    with pytest.raises(UsageError, match='of kind "asc", not "auto"'):
+        build_index(queries, options=options)
+    with pytest.raises(UsageError, match="at least 1"):
+        build_index(queries, threads=0)
