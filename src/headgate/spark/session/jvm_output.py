@@ -2,9 +2,11 @@
 
 Held back, it gives the reason when the start fails. Relayed through `sys.stderr`, it does not tear
 a live table on the terminal apart. Three things are never shown, as they mean nothing to a user:
-the JVM's remarks on its own modules; a StackOverflowError of a thousand lines when a streaming
-query is stopped inside `foreachBatch` (Spark searches the error with a regular expression); and an idle
-Python worker that finds the JVM gone.
+
+- the JVM's remarks on its own modules;
+- a StackOverflowError of a thousand lines when a streaming query is stopped inside `foreachBatch`,
+  as Spark searches the error with a regular expression;
+- an idle Python worker that finds the JVM gone.
 """
 
 from __future__ import annotations
