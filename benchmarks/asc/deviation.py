@@ -18,10 +18,10 @@ from benchmarks.asc.contestants import (
     MACRO,
     Build,
     Passed,
-    agreed,
-    fixed_orders,
+    find_fixed_orders,
     orders,
-    passed,
+    pass_events,
+    summarise_agreement,
 )
 from benchmarks.asc.sequences import period
 from benchmarks.asc.workloads import Selections, d1, synthetic
@@ -41,12 +41,12 @@ COMPARED = (MACRO, HYBRID, AHEAD_MACRO, AHEAD_HYBRID, BEST)
 def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     spec = replace(SELECTION_SETS["Q4"], deviation=size / 100)
     works = [synthetic(spec, d1, TUPLES)(scale, seed + number) for number in range(SETS)]
-    built = [orders(work, fixed_orders(work, scale), period(scale)) for work in works]
-    found = {name: _together(name, works, built) for name in COMPARED}
-    answers = {name: agreed(built[0][name], works[0].events) for name in COMPARED}
+    built = [orders(work, find_fixed_orders(work, scale), period(scale)) for work in works]
+    passed = {name: _together(name, works, built) for name in COMPARED}
+    answers = {name: summarise_agreement(built[0][name], works[0].events) for name in COMPARED}
 
     def contestants(prefix: str, macro: str, hybrid: str) -> Iterator[Contestant]:
-        ours, base = found[hybrid], found[macro]
+        ours, base = passed[hybrid], passed[macro]
         yield Contestant(
             f"{prefix}{COST}",
             base.evaluated,
@@ -59,14 +59,14 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         *contestants("", MACRO, HYBRID),
         *contestants(AHEAD, AHEAD_MACRO, AHEAD_HYBRID),
     )
-    yield Round(size, everybody, lambda: _told(size, found))
+    yield Round(size, everybody, lambda: _report_facts(size, passed))
 
 
 def _together(
     name: str, works: Sequence[Selections], built: Sequence[Mapping[str, Build]]
 ) -> Passed:
     """What became of the events of all sets."""
-    each = [passed(one[name](), work.events) for work, one in zip(works, built, strict=True)]
+    each = [pass_events(one[name](), work.events) for work, one in zip(works, built, strict=True)]
     return Passed(
         sum(one.events for one in each),
         sum(one.dropped for one in each),
@@ -75,9 +75,9 @@ def _together(
     )
 
 
-def _told(size: int, found: Mapping[str, Passed]) -> dict[str, Fact]:
-    costs = ", ".join(f"{name} {one.evaluated / one.events:.3f}" for name, one in found.items())
-    dropping = found[MACRO].dropped / found[MACRO].events
+def _report_facts(size: int, passed: Mapping[str, Passed]) -> dict[str, Fact]:
+    costs = ", ".join(f"{name} {one.evaluated / one.events:.3f}" for name, one in passed.items())
+    dropping = passed[MACRO].dropped / passed[MACRO].events
     return {
         f"at {size / 100:.2f}, ASCs per event": costs,
         f"at {size / 100:.2f}, share of events that match nothing": round(dropping, 3),

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from benchmarks.be_tree.contestants import BE_TREE, PROPAGATION, SCAN, be_tree
 from benchmarks.be_tree.macro import less, order
-from benchmarks.be_tree.sweep import PER_EVENT, QUICK, Make, scaled
+from benchmarks.be_tree.sweep import PER_EVENT, QUICK, Make, scale_count
 from benchmarks.be_tree.workloads import ZIPF, names, synthetic, texts
 from benchmarks.harness.experiment import Contestant, Experiment, Round
 from benchmarks.workloads import Conjunctions
-from benchmarks.workloads.begen import event_expressions
+from benchmarks.workloads.begen import derive_event_expressions
 
 if TYPE_CHECKING:
-    from benchmarks.matching.matchers import Found
+    from benchmarks.matching.matchers import FoundRows
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +39,8 @@ Masks = npt.NDArray[np.uint64]
 class OverlapScan:
     """Queries on attributes of few values, as sets of bits; none is without a predicate.
 
-    >>> from benchmarks.workloads import begen
-    >>> queries = begen(200, seed=1)
+    >>> from benchmarks.workloads import generate_begen
+    >>> queries = generate_begen(200, seed=1)
     >>> offsets, positions = OverlapScan(queries).match(queries)
     >>> all(i in positions[offsets[i] : offsets[i + 1]] for i in range(200))
     True
@@ -52,35 +52,37 @@ class OverlapScan:
 
     def match(self, events: Conjunctions) -> tuple[Offsets, npt.NDArray[np.int64]]:
         """Offsets and queries, as in `Matches`."""
-        found = [np.empty(0, np.int64)]
+        matches = [np.empty(0, np.int64)]
         accepted = np.zeros(len(events.stream.attributes), np.uint64)
         theirs = masks(events)
         for start, stop in zip(events.offsets[:-1], events.offsets[1:], strict=True):
             attributes = events.attribute[start:stop]
             accepted[attributes] = theirs[start:stop]
             meets = (self._masks & accepted[self._queries.attribute]) != 0
-            found.append(np.flatnonzero(np.logical_and.reduceat(meets, self._queries.offsets[:-1])))
+            matches.append(
+                np.flatnonzero(np.logical_and.reduceat(meets, self._queries.offsets[:-1]))
+            )
             accepted[attributes] = 0
-        return np.cumsum([len(part) for part in found]), np.concatenate(found)
+        return np.cumsum([len(part) for part in matches]), np.concatenate(matches)
 
 
 def masks(queries: Conjunctions) -> Masks:
     """The values that each predicate accepts."""
     if queries.cardinality > WIDEST:
         raise UsageError(f"{queries.cardinality:,} values of an attribute; {WIDEST} is the most")
-    found = _below(queries.high + 1) ^ _below(queries.low)
+    masks = _below(queries.high + 1) ^ _below(queries.low)
     if len(queries.listed.predicate):
         bits = np.uint64(1) << queries.listed.values.astype(np.uint64)
         lists = np.bitwise_or.reduceat(bits, queries.listed.offsets[:-1])
-        found[queries.listed.predicate] = lists
+        masks[queries.listed.predicate] = lists
     everything = _below(np.array(queries.cardinality))
-    return np.where(refuses(queries.operator), everything & ~found, found)
+    return np.where(refuses(queries.operator), everything & ~masks, masks)
 
 
 def _below(value: npt.NDArray[np.int32] | npt.NDArray[np.int64]) -> Masks:
     """All values below one."""
-    found: Masks = (np.uint64(1) << value.astype(np.uint64)) - np.uint64(1)
-    return found
+    masks: Masks = (np.uint64(1) << value.astype(np.uint64)) - np.uint64(1)
+    return masks
 
 
 EVENTS, FEWEST = 500, 50
@@ -99,9 +101,11 @@ def experiment(
 ) -> Experiment:
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-        count = scaled(size, scale)
+        count = scale_count(size, scale)
         queries = make(size, count, seed)
-        events = event_expressions(queries, EVENTS if scale >= QUICK else FEWEST, seed=seed + 1)
+        events = derive_event_expressions(
+            queries, EVENTS if scale >= QUICK else FEWEST, seed=seed + 1
+        )
         runs = {
             BE_TREE.name: by_be_tree(queries, events),
             PROPAGATION.name: propagation(queries, events),
@@ -127,35 +131,35 @@ def experiment(
     )
 
 
-def _contestant(name: str, work: int, run: Callable[[], Found]) -> Contestant:
-    from benchmarks.matching.matchers import answers
+def _contestant(name: str, work: int, run: Callable[[], FoundRows]) -> Contestant:
+    from benchmarks.matching.matchers import summarise_matches
 
-    return Contestant(name, work, answer=lambda: answers([run()]), run=run)
+    return Contestant(name, work, answer=lambda: summarise_matches([run()]), run=run)
 
 
-def by_be_tree(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]:
-    index = GENERIC.build(queries.stream, queries.encoded())
+def by_be_tree(queries: Conjunctions, events: Conjunctions) -> Callable[[], FoundRows]:
+    index = GENERIC.build(queries.stream, queries.encode())
     predicates = [query.where for query in events.queries()]
 
-    def run() -> Found:
-        found = index.match_expressions(predicates, semantics=SEMANTICS)  # type: ignore[attr-defined]
-        return found.offsets, found.positions
+    def run() -> FoundRows:
+        matches = index.match_expressions(predicates, semantics=SEMANTICS)  # type: ignore[attr-defined]
+        return matches.offsets, matches.positions
 
     return run
 
 
-def propagation(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]:
-    index = PROPAGATION.build(queries.stream, queries.encoded())
+def propagation(queries: Conjunctions, events: Conjunctions) -> Callable[[], FoundRows]:
+    index = PROPAGATION.build(queries.stream, queries.encode())
     predicates = [query.where for query in events.queries()]
 
-    def run() -> Found:
-        found = index.match_ranges(predicates)  # type: ignore[attr-defined]
-        return found.offsets, found.positions
+    def run() -> FoundRows:
+        matches = index.match_ranges(predicates)  # type: ignore[attr-defined]
+        return matches.offsets, matches.positions
 
     return run
 
 
-def scan(queries: Conjunctions, events: Conjunctions) -> Callable[[], Found]:
+def scan(queries: Conjunctions, events: Conjunctions) -> Callable[[], FoundRows]:
     index = OverlapScan(queries)
     return lambda: index.match(events)
 

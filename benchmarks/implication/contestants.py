@@ -141,14 +141,14 @@ class Tried:
         return Contestant(turns.way.name, len(truth), lambda: answer, turns.run, turns.reset)
 
 
-def counted(name: str, count: float, answer: tuple[object, ...] = ()) -> Contestant:
+def make_counted(name: str, count: float, answer: tuple[object, ...] = ()) -> Contestant:
     """What was counted before."""
     return Contestant(name, 1, answer=lambda: answer, run=lambda: count)
 
 
-def holds_of(found: Iterable[bool], truth: Verdicts) -> Verdicts:
+def holds_of(answers: Iterable[bool], truth: Verdicts) -> Verdicts:
     """The truth, unless something was found that is not true."""
-    return tuple(one or true for one, true in zip(found, truth, strict=True))
+    return tuple(one or true for one, true in zip(answers, truth, strict=True))
 
 
 def exact_verdicts(pairs: Pairs) -> Verdicts:
@@ -173,7 +173,7 @@ def hcr_verdicts(pairs: Pairs) -> Verdicts:
     return tuple(covered(query, stream) for query, stream in pairs)
 
 
-def compiled(pairs: Pairs, truth: Verdicts, times: int) -> tuple[Contestant, Contestant]:
+def make_compiled(pairs: Pairs, truth: Verdicts, times: int) -> tuple[Contestant, Contestant]:
     """Ours and HCR as kernels, given all pairs several times over: they are soon done."""
 
     def exact() -> None:

@@ -18,7 +18,7 @@ from statistics import mean
 
 from benchmarks.harness.claims import NeverAbove, Power, SameCounts
 from benchmarks.harness.experiment import Claim, Experiment, Round, Unit
-from benchmarks.implication.contestants import Ready, Way, counted
+from benchmarks.implication.contestants import Ready, Way, make_counted
 from benchmarks.implication.pairs import Setting
 from headgate.implication.space import Boxes, Space
 from headgate.predicate import Box, Column
@@ -39,7 +39,7 @@ class Sizes:
 Case = Callable[[Sizes], tuple[Space, Boxes, Boxes]]
 
 
-def found_first(sizes: Sizes) -> tuple[Space, Boxes, Boxes]:
+def covered_by_first(sizes: Sizes) -> tuple[Space, Boxes, Boxes]:
     """The first box of the stream mentions one dimension and holds every query box."""
     columns = _columns(sizes)
     first = [Box({columns[0]: Interval(0, 1_000)})]
@@ -48,7 +48,7 @@ def found_first(sizes: Sizes) -> tuple[Space, Boxes, Boxes]:
     return _in_space(inside, first + others)
 
 
-def never_found(sizes: Sizes) -> tuple[Space, Boxes, Boxes]:
+def never_covered(sizes: Sizes) -> tuple[Space, Boxes, Boxes]:
     """Every query box sticks out of every box, in all dimensions at both ends."""
     columns = _columns(sizes)
     inner = [Box(dict.fromkeys(columns, Interval(400 + i, 500 + i))) for i in range(sizes.n)]
@@ -112,38 +112,38 @@ STORED: dict[Way, Bound] = {
 }
 
 
-def compared(case: Case) -> Count:
-    return lambda way, sizes, *_: _matched(case, way, sizes).tally.comparisons
+def count_comparisons(case: Case) -> Count:
+    return lambda way, sizes, *_: _match(case, way, sizes).tally.comparisons
 
 
-def stored(case: Case) -> Count:
-    return lambda way, sizes, *_: _matched(case, way, sizes).tally.max_parts
+def count_parts(case: Case) -> Count:
+    return lambda way, sizes, *_: _match(case, way, sizes).tally.max_parts
 
 
-def worst_compared(way: Way, sizes: Sizes, *_: object) -> float:
-    case = cut_by_all if way.is_exact else never_found
-    return _matched(case, way, sizes).tally.comparisons
+def count_worst_comparisons(way: Way, sizes: Sizes, *_: object) -> float:
+    case = cut_by_all if way.is_exact else never_covered
+    return _match(case, way, sizes).tally.comparisons
 
 
-def mean_compared(way: Way, sizes: Sizes, scale: float, seed: int) -> float:
+def count_mean_comparisons(way: Way, sizes: Sizes, scale: float, seed: int) -> float:
     """Of random predicates, possibly unbounded, so that about half of the sides are mentioned."""
     setting = Setting(sizes.d, sizes.m, sizes.n, unbounded=True)
-    found = []
+    counts = []
     for query, stream in (pairs := setting.pairs(max(FEWEST, round(PAIRS * scale)), seed=seed)):
         ready = Ready(pairs.space, query, stream, way)
         ready.match()
-        found.append(ready.tally.comparisons)
-    return mean(found)
+        counts.append(ready.tally.comparisons)
+    return mean(counts)
 
 
-def _matched(case: Case, way: Way, sizes: Sizes) -> Ready:
+def _match(case: Case, way: Way, sizes: Sizes) -> Ready:
     space, query, stream = case(sizes)
     ready = Ready(space, query, stream, way)
     ready.match()
     return ready
 
 
-def growth(
+def make_growth(
     name: str,
     what: str,
     vary: str,
@@ -166,7 +166,7 @@ def growth(
             for way, bound in bounds.items()
             if (limit := bound(sizes)) <= MOST
         }
-        yield Round(size, tuple(counted(name, found) for name, found in counts.items()))
+        yield Round(size, tuple(make_counted(name, number) for name, number in counts.items()))
 
     within = (NeverAbove(f"{table}, {way.name}", way.name, bound_of(way, unit)) for way in bounds)
     return Experiment(
@@ -192,21 +192,21 @@ SAME = (
     SameCounts("section 5.5.1, mixed compares as often", MIX.name, BFS.name),
 )
 GROWTH = (
-    growth(
+    make_growth(
         "best",
         "best case",
         "m",
         (1, 2, 4, 8, 16),
-        compared(found_first),
+        count_comparisons(covered_by_first),
         tuple(Power(f"Table 3, best case, {way.name}", way.name, 1) for way in COMPARED),
     ),
-    growth("average", "random predicates", "n", (5, 10, 20, 40), mean_compared),
-    growth(
+    make_growth("average", "random predicates", "n", (5, 10, 20, 40), count_mean_comparisons),
+    make_growth(
         "stream",
         "worst case",
         "n",
         STREAM_BOXES,
-        worst_compared,
+        count_worst_comparisons,
         (
             Power("Table 3, HSR+QC, power", HSR.name, 1),
             Power("Table 3, HCR, power", HCR.name, 1),
@@ -214,32 +214,32 @@ GROWTH = (
             *SAME,
         ),
     ),
-    growth(
+    make_growth(
         "query",
         "worst case",
         "m",
         (1, 2, 4, 8, 16),
-        worst_compared,
+        count_worst_comparisons,
         (Power("Table 3, HSR+QC, power", HSR.name, 2), Power("Table 3, HCR, power", HCR.name, 1)),
     ),
-    growth(
+    make_growth(
         "dimensions",
         "worst case",
         "d",
         (2, 3, 4, 6),
-        worst_compared,
+        count_worst_comparisons,
         (
             Power("Table 3, HSR+QC, power", HSR.name, 1),
             Power("Table 3, HCR, power", HCR.name, 2),
             *SAME,
         ),
     ),
-    growth(
+    make_growth(
         "parts",
         "worst case",
         "n",
         STREAM_BOXES,
-        stored(cut_by_all),
+        count_parts(cut_by_all),
         (
             Power("Table 4, EM-DFS, power", DFS.name, 1),
             Power("Table 4, EM-MIX, power", MIX.name, 1),

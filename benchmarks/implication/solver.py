@@ -46,13 +46,13 @@ class Z3:
         self._nullable = nullable
         self._known: dict[Within | IsNull, Any] = {}
 
-    def asked(self, query: Predicate, stream: Predicate) -> Any:
+    def make_solver(self, query: Predicate, stream: Predicate) -> Any:
         """A solver that looks for a row of the query that is none of the stream."""
         solver = self._z3.Solver()
         solver.add(self.formula(query), self._z3.Not(self.formula(stream)))
         return solver
 
-    def implied(self, solver: Any) -> bool:
+    def is_implied(self, solver: Any) -> bool:
         answer = solver.check()
         assert answer != self._z3.unknown
         return bool(answer == self._z3.unsat)
@@ -88,7 +88,7 @@ PREPARED, IMPLIES = "match_exact, on boxes", "headgate.implies, on predicates"
 CHECK, WHOLE = "z3, check() alone", "z3, building and check()"
 PAIRS, FEWEST = 200, 10
 TIMES = 10  # that match_exact gets all pairs in a turn
-ASKED = 20_000
+COMPARED_PAIRS = 20_000
 DRAWS = {1: 1, 2: 1, 3: 2, 4: 1, 6: 1}  # of 1,200 pairs of each kind, by dimensions
 KINDS: dict[str, dict[str, Any]] = {
     "bounded": {},
@@ -113,47 +113,47 @@ class Solvers:
         self._ready: list[Any] = []
 
     def prepare(self) -> None:
-        self._ready = [self._z3.asked(*pair) for pair in self._pairs.as_predicates()]
+        self._ready = [self._z3.make_solver(*pair) for pair in self._pairs.as_predicates()]
 
     def check(self) -> Verdicts:
-        return tuple(self._z3.implied(solver) for solver in self._ready)
+        return tuple(self._z3.is_implied(solver) for solver in self._ready)
 
     def whole(self) -> Verdicts:
-        asked = (self._z3.asked(*pair) for pair in self._pairs.as_predicates())
-        return tuple(self._z3.implied(solver) for solver in asked)
+        solvers = (self._z3.make_solver(*pair) for pair in self._pairs.as_predicates())
+        return tuple(self._z3.is_implied(solver) for solver in solvers)
 
 
 @contextmanager
-def _timed(_: int, scale: float, seed: int) -> Iterator[Round]:
+def _prepare_times(_: int, scale: float, seed: int) -> Iterator[Round]:
     require_z3()
     pairs = Setting().pairs(max(FEWEST, round(PAIRS * scale)), seed=seed)
     solvers = Solvers(pairs)
     solvers.prepare()
     truth = exact_verdicts(pairs)
 
-    def several() -> None:
+    def run_exact() -> None:
         for _ in range(TIMES):
             exact_verdicts(pairs)
 
-    def checked() -> Verdicts:
-        found = solvers.check()
+    def check_and_prepare() -> Verdicts:
+        answer = solvers.check()
         solvers.prepare()
-        return found
+        return answer
 
     count = len(pairs)
     contestants = (
-        Contestant(PREPARED, TIMES * count, lambda: truth, several),
+        Contestant(PREPARED, TIMES * count, lambda: truth, run_exact),
         Contestant(
             IMPLIES, count, lambda: implies_verdicts(pairs), lambda: implies_verdicts(pairs)
         ),
-        Contestant(CHECK, count, checked, solvers.check, solvers.prepare),
+        Contestant(CHECK, count, check_and_prepare, solvers.check, solvers.prepare),
         Contestant(WHOLE, count, solvers.whole, solvers.whole),
     )
     yield Round(count, contestants)
 
 
 @contextmanager
-def _asked(size: int, scale: float, seed: int) -> Iterator[Round]:
+def _prepare_answers(size: int, scale: float, seed: int) -> Iterator[Round]:
     require_z3()
     facts: dict[str, Fact] = {}
     contestants = []
@@ -163,16 +163,20 @@ def _asked(size: int, scale: float, seed: int) -> Iterator[Round]:
             Setting(size, 2, 20 if size > 1 else 4, **options).pairs(count, seed=100 * seed + draw)
             for draw in range(DRAWS[size])
         ]
-        contestants.append(_agreeing(kind, size, draws, facts))
+        contestants.append(_make_comparison(kind, size, draws, facts))
     yield Round(size, tuple(contestants), lambda: facts)
 
 
-def _agreeing(kind: str, size: int, draws: list[Pairs], facts: dict[str, Fact]) -> Contestant:
+def _make_comparison(
+    kind: str, size: int, draws: list[Pairs], facts: dict[str, Fact]
+) -> Contestant:
     """Tells how many pairs are covered; its answer is what the ways disagree on."""
     ways = (exact_verdicts, implies_verdicts, lambda pairs: Solvers(pairs).whole())
     ours, whole, z3 = (tuple(verdict for pairs in draws for verdict in way(pairs)) for way in ways)
     apart = tuple(
-        at for at, found in enumerate(zip(ours, whole, z3, strict=True)) if len(set(found)) > 1
+        at
+        for at, verdicts in enumerate(zip(ours, whole, z3, strict=True))
+        if len(set(verdicts)) > 1
     )
     facts[f"{AGREED}, {kind}, {size} dimensions"] = len(ours) - len(apart)
     return Contestant(kind, len(ours), answer=lambda: apart, run=lambda: sum(z3))
@@ -186,7 +190,7 @@ SOLVER = (
         size_label="pairs",
         unit=PER_PAIR,
         baseline=CHECK,
-        prepare=_timed,
+        prepare=_prepare_times,
         repeats=5,
         against=(WHOLE,),
         claims=(
@@ -204,9 +208,9 @@ SOLVER = (
         size_label="dimensions",
         unit=Unit("percent of pairs", "share", 100.0, counted=True),
         baseline="",
-        prepare=_asked,
+        prepare=_prepare_answers,
         repeats=1,
-        claims=(SameAnswers("the same answers as z3", AGREED, ASKED, says="goal"),),
+        claims=(SameAnswers("the same answers as z3", AGREED, COMPARED_PAIRS, says="goal"),),
         look=Look(linear=True),
     ),
 )

@@ -47,31 +47,33 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     _, small = few.predicate(seed)
     spark = open_session("local[1]")
     every, some = (spark.createDataFrame(one).repartition(1).cache() for one in (rows, fewer))
-    found = {
+    filters = {
         WHERE_MANY: (every.transform(where(large, stream=stream)), large, rows),
         WHERE_FEW: (every.transform(where(small, stream=stream)), small, rows),
         OR_FEW: (some.where(render_predicate(small)), small, fewer),
     }
     try:
-        yield Round(count, tuple(_filtered(name, stream, *one) for name, one in found.items()))
+        yield Round(
+            count, tuple(_make_contestant(name, stream, *one) for name, one in filters.items())
+        )
     finally:
         every.unpersist()
         some.unpersist()
 
 
-def _filtered(
-    name: str, stream: Stream, found: Any, predicate: Predicate, rows: pa.Table
+def _make_contestant(
+    name: str, stream: Stream, frame: Any, predicate: Predicate, rows: pa.Table
 ) -> Contestant:
     """Writes what is left to nowhere; answers by how much that differs from what is found here."""
 
     def run() -> None:
-        found.write.format("noop").mode("overwrite").save()
+        frame.write.format("noop").mode("overwrite").save()
 
     def answer() -> Answer:
         from headgate.implication.evaluation import Evaluator
 
         kept = rows.filter(pa.array(Evaluator.of(predicate, stream).mask(rows)))
-        row = found.selectExpr("count(*)", "coalesce(sum(number), 0)").first()
+        row = frame.selectExpr("count(*)", "coalesce(sum(number), 0)").first()
         return row[0] - kept.num_rows, row[1] - (pc.sum(kept.column("number")).as_py() or 0)
 
     return Contestant(name, rows.num_rows, answer, run, note=f"{rows.num_rows:,} rows")

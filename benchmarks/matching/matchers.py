@@ -22,21 +22,21 @@ from benchmarks.workloads import Conjunctions
 from benchmarks.workloads.integer_events import ABSENT, Numbers, Offsets
 from headgate.matching import Index
 
-Found = tuple[Offsets, npt.NDArray[Any]]  # as in `Matches`; valid until the next
-Matcher = Callable[[int], Iterator[Found]]
+FoundRows = tuple[Offsets, npt.NDArray[Any]]  # as in `Matches`; valid until the next
+Matcher = Callable[[int], Iterator[FoundRows]]
 
 
-def indexed(index: Index, events: pa.Table, shift: int = 0) -> Matcher:
+def match_by_index(index: Index, events: pa.Table, shift: int = 0) -> Matcher:
     """An index under the protocol; the query at position p has the number p + shift."""
 
-    def match(count: int) -> Iterator[Found]:
+    def match(count: int) -> Iterator[FoundRows]:
         for chunk in index.match_chunks(events.slice(0, count)):
             yield chunk.offsets, chunk.positions + shift if shift else chunk.positions
 
     return match
 
 
-def numpy_columns(queries: Conjunctions, events: Numbers) -> Matcher:
+def match_by_numpy(queries: Conjunctions, events: Numbers) -> Matcher:
     """By hand: the conditions on each attribute as columns, compared with the value of an event.
 
     A loop over the queries, and columns of events, took half as long again.
@@ -48,29 +48,29 @@ def numpy_columns(queries: Conjunctions, events: Numbers) -> Matcher:
     query = np.repeat(np.arange(len(queries)), needed)[order]
     low, high = queries.low[order], queries.high[order]
 
-    def match(count: int) -> Iterator[Found]:
+    def match(count: int) -> Iterator[FoundRows]:
         for event in events[:count]:
             accepted = [np.empty(0, np.int64)]
             for attribute in np.flatnonzero(event != ABSENT).tolist():
                 part, value = slice(first[attribute], first[attribute + 1]), event[attribute]
                 accepted.append(query[part][(low[part] <= value) & (value <= high[part])])
             counts = np.bincount(np.concatenate(accepted), minlength=len(needed))
-            found = np.flatnonzero(counts == needed)
-            yield np.array([0, len(found)]), found
+            matches = np.flatnonzero(counts == needed)
+            yield np.array([0, len(matches)]), matches
 
     return match
 
 
-def answers(chunks: Iterable[Found]) -> Answer:
+def summarise_matches(chunks: Iterable[FoundRows]) -> Answer:
     """How many queries each event satisfies, and a sum over which."""
-    found: list[object] = []
+    sums: list[object] = []
     for offsets, positions in chunks:
         for start, stop in pairwise(offsets.tolist()):
-            numbers = np.full(stop - start, len(found))
-            found.append(checksum((numbers, positions[start:stop])))
-    return tuple(found)
+            numbers = np.full(stop - start, len(sums))
+            sums.append(checksum((numbers, positions[start:stop])))
+    return tuple(sums)
 
 
-def total(chunks: Iterable[Found]) -> int:
+def count_matches(chunks: Iterable[FoundRows]) -> int:
     """The number of matches."""
     return sum(len(positions) for _, positions in chunks)

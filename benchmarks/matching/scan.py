@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.harness.experiment import Answer, Contestant, Experiment, Round, Unit
-from benchmarks.workloads import Boxes, box_events, boxes
+from benchmarks.workloads import Boxes, generate_box_events, generate_boxes
 from headgate.errors import UsageError
 from headgate.matching import ScanIndex
 
@@ -30,8 +30,8 @@ Pairs = tuple[Numbers, Numbers]  # the number of the event and of the rule
 @contextmanager
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     """`size` rules; the scale shrinks the number of events."""
-    rules = boxes(size, matching=MATCHING, seed=seed)
-    events = box_events(max(FEWEST, round(EVENTS * scale)), seed=seed + 1)
+    rules = generate_boxes(size, matching=MATCHING, seed=seed)
+    events = generate_box_events(max(FEWEST, round(EVENTS * scale)), seed=seed + 1)
     with range_join(rules, events) as joined:
         runs = {
             "Headgate scan": scan_index(rules, events),
@@ -71,15 +71,15 @@ def numpy_loop(rules: Boxes, events: pa.Table) -> Callable[[], Pairs]:
     bounds = [list(ranges) for ranges in rules.ranges()]
 
     def run() -> Pairs:
-        found = []
+        pairs = []
         for ranges in bounds:
             match = np.ones(events.num_rows, np.bool_)
             for attribute, low, high in ranges:
                 x = columns[attribute]
                 match &= (x >= low) & (x <= high)
-            found.append(np.flatnonzero(match))
-        numbers = np.repeat(np.arange(len(found)), [len(rows) for rows in found])
-        return np.concatenate(found), numbers
+            pairs.append(np.flatnonzero(match))
+        numbers = np.repeat(np.arange(len(pairs)), [len(rows) for rows in pairs])
+        return np.concatenate(pairs), numbers
 
     return run
 
@@ -98,8 +98,8 @@ def range_join(rules: Boxes, events: pa.Table) -> Iterator[Callable[[], Pairs]]:
         statement = f"SELECT e.number AS event, r.number AS rule FROM e JOIN r ON {conditions}"
 
         def run() -> Pairs:
-            found = database.execute(statement).fetchnumpy()
-            return np.asarray(found["event"]), np.asarray(found["rule"])
+            columns = database.execute(statement).fetchnumpy()
+            return np.asarray(columns["event"]), np.asarray(columns["rule"])
 
         yield run
 

@@ -48,9 +48,9 @@ class Keys(NamedTuple):
 class PropagationIndex(StaticIndex):
     """Looks queries up by one or two of their equality predicates.
 
-    >>> from benchmarks.workloads import range_queries
-    >>> queries = range_queries(1, seed=2)
-    >>> index = PropagationIndex.from_encoded(queries.stream, queries.encoded())
+    >>> from benchmarks.workloads import generate_range_queries
+    >>> queries = generate_range_queries(1, seed=2)
+    >>> index = PropagationIndex.from_encoded(queries.stream, queries.encode())
     >>> index.match([{"a6": 64, "a7": 21, "a10": 0, "a18": 30}]).ids().to_pylist()
     [['q0']]
     """

@@ -72,8 +72,8 @@ class Case:
 
     def columns(self, stream: str, seed: int) -> list[str]:
         """For `selectExpr` over a column `value`; with the key that all rows have."""
-        found = self.s if stream == "S" else self.t
-        columns = [f"INT({text}) AS {name}" for name, text in found.items()]
+        expressions = self.s if stream == "S" else self.t
+        columns = [f"INT({text}) AS {name}" for name, text in expressions.items()]
         return [each.format(seed=seed) for each in (*columns, f"pmod(value, 1) AS key_{stream}")]
 
 

@@ -73,13 +73,13 @@ def _contestant(
 
 
 def _run() -> Push:
-    from headgate.stateful.runtime.run import Run
+    from headgate.stateful.runtime.running_query import Run
 
     run = Run(CASES[0].query())
 
     def push(stream: str, table: pa.Table) -> dict[int, int]:
-        found = run.push(stream, table)
-        return dict(sorted(zip(*(c.to_pylist() for c in found.columns), strict=True)))
+        results = run.push(stream, table)
+        return dict(sorted(zip(*(c.to_pylist() for c in results.columns), strict=True)))
 
     return push
 
@@ -91,15 +91,15 @@ def _by_hand() -> Push:
         values = table.column(0).to_numpy()
         kept = values[(values >= LOW) & (values <= HIGH)]
         new = np.bincount(kept, minlength=HIGH + 1)
-        found = new * counts["T" if stream == "S" else "S"]
+        results = new * counts["T" if stream == "S" else "S"]
         counts[stream] += new
-        return {int(value): int(found[value]) for value in np.flatnonzero(found)}
+        return {int(value): int(results[value]) for value in np.flatnonzero(results)}
 
     return push
 
 
 def _row_by_row() -> Push:
-    from headgate.stateful.analysis.synopses.plain import PlainRun
+    from headgate.stateful.analysis.synopses.reference import PlainRun
 
     run = PlainRun(CASES[0].query())
     given: dict[int, int] = {}

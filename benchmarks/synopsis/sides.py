@@ -107,10 +107,10 @@ def session() -> Iterator[Any]:
         from headgate.spark.session.session import open_session
     except ImportError as error:
         raise UsageError(f"this experiment runs on Spark; {error}") from None
-    found = SparkSession.getActiveSession() or open_session(
+    session = SparkSession.getActiveSession() or open_session(
         settings={"spark.driver.memory": MEMORY}
     )
-    yield found.newSession()
+    yield session.newSession()
 
 
 def source(spark: Any, case: Case, stream: str, rows: int, seed: int) -> Any:
@@ -136,8 +136,8 @@ def theirs(spark: Any, case: Case, rows: int, seed: int) -> Any:
     s, t = (source(apart, case, name, rows, seed) for name in "ST")
     key = "TRUE" if case.has_equality else "key_S = key_T"
     joined = s.join(t, F.expr(f"{key} AND {case.where}"))
-    found = joined.selectExpr(*(case.joined or case.outputs).split(", "))
-    return found.dropDuplicates() if case.distinct else found
+    results = joined.selectExpr(*(case.joined or case.outputs).split(", "))
+    return results.dropDuplicates() if case.distinct else results
 
 
 SIDES: dict[str, Side] = {OURS: ours, THEIRS: theirs}
@@ -148,22 +148,22 @@ def differences(spark: Any, case: Case, side: str, seed: int) -> Answer:
 
     What is right, Spark says of the same rows at rest.
     """
-    found: list[Any] = []
+    rows: list[Any] = []
     with Paced(
-        SIDES[side](spark, case, CHECKED_ROWS, seed), lambda new: found.extend(new.collect())
+        SIDES[side](spark, case, CHECKED_ROWS, seed), lambda new: rows.extend(new.collect())
     ) as live:
         live.advance(CHECKED)
     for name in "ST":
-        rows = spark.range(CHECKED * CHECKED_ROWS).toDF("value")
-        rows.selectExpr(*case.columns(name, seed)).createOrReplaceTempView(name)
+        numbers = spark.range(CHECKED * CHECKED_ROWS).toDF("value")
+        numbers.selectExpr(*case.columns(name, seed)).createOrReplaceTempView(name)
     right = Counter(map(tuple, spark.sql(case.select).collect()))
     if side == THEIRS and case.group:
         columns = case.joined.split(", ")
-        spark.createDataFrame(found, columns).createOrReplaceTempView("joined")
-        found = spark.sql(case.of_joined).collect()
+        spark.createDataFrame(rows, columns).createOrReplaceTempView("joined")
+        rows = spark.sql(case.of_joined).collect()
     elif case.group:
         groups = len(case.group.split(", "))
-        found = list({tuple(row)[:groups]: row for row in found}.values())
-    given = Counter(map(tuple, found))
+        rows = list({tuple(row)[:groups]: row for row in rows}.values())
+    given = Counter(map(tuple, rows))
     assert right, f"nothing to compare for {case.name}"
     return (right - given).total(), (given - right).total()

@@ -46,23 +46,23 @@ def marks(scale: float) -> tuple[int, ...]:
 def traces(scale: float, seed: int) -> Mapping[tuple[str, str], Trace]:
     """All queries on both sides."""
     with session() as spark, ThreadPoolExecutor(AT_ONCE) as pool:
-        asked = list(product(CASES, SIDES))
-        found = pool.map(lambda one: trace(spark, one[0], one[1], marks(scale), seed), asked)
-        return {(case.name, side): each for (case, side), each in zip(asked, found, strict=True)}
+        runs = list(product(CASES, SIDES))
+        traced = pool.map(lambda one: trace(spark, one[0], one[1], marks(scale), seed), runs)
+        return {(case.name, side): each for (case, side), each in zip(runs, traced, strict=True)}
 
 
 def trace(spark: Any, case: Case, side: str, at: tuple[int, ...], seed: int) -> Trace:
-    found = {}
+    traced = {}
     with Paced(SIDES[side](spark, case, ROWS, seed)) as live:
         for batches in at:
             live.advance(batches - live.batches)
-            found[batches] = _ours(spark, case, live) if side == OURS else _theirs(live)
-    return found
+            traced[batches] = _ours(spark, case, live) if side == OURS else _theirs(live)
+    return traced
 
 
 def _ours(spark: Any, case: Case, live: Paced) -> State:
     """The parts of the state as the store has them, and what a run makes of these."""
-    from headgate.stateful.runtime.run import Run
+    from headgate.stateful.runtime.running_query import Run
 
     reader = spark.read.format("statestore").option("stateVarName", "parts")
     stored = reader.option("batchId", live.batches - 1).load(str(live.checkpoint))
@@ -84,19 +84,19 @@ def _theirs(live: Paced) -> State:
 @contextmanager
 def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     batches = marks(scale)[BATCHES.index(size)]
-    found = traces(scale, seed)
+    traced = traces(scale, seed)
     with session() as spark:
         contestants = tuple(
             Contestant(
                 line(case, side),
                 1,
                 answer=partial(_answer, spark, case, side, seed, check=size == BATCHES[0]),
-                run=partial(_bytes, found[case.name, side][batches]),
-                note=_note(found[case.name, side][batches], side),
+                run=partial(_bytes, traced[case.name, side][batches]),
+                note=_note(traced[case.name, side][batches], side),
             )
             for case, side in product(CASES, SIDES)
         )
-        yield Round(batches, contestants, partial(_facts, found, size))
+        yield Round(batches, contestants, partial(_facts, traced, size))
 
 
 def line(case: Case, side: str) -> str:
@@ -116,14 +116,14 @@ def _note(state: State, side: str) -> str:
     return f"{state.things:,} {'values' if side == OURS else 'rows'}"
 
 
-def _facts(found: Mapping[tuple[str, str], Trace], size: int) -> Mapping[str, Fact]:
+def _facts(traced: Mapping[tuple[str, str], Trace], size: int) -> Mapping[str, Fact]:
     """In the end, what was stored in values and rows, from the first look to the last."""
     if size != BATCHES[-1]:
         return {}
     facts: dict[str, Fact] = {"events in a batch": 2 * ROWS}
     for case in CASES:
         values, rows = (
-            " → ".join(f"{state.things:,}" for state in found[case.name, side].values())
+            " → ".join(f"{state.things:,}" for state in traced[case.name, side].values())
             for side in SIDES
         )
         facts[f"{case.name}, stored"] = f"values {values}; rows of {THEIRS} {rows}"

@@ -117,8 +117,8 @@ def _keys(conjunctions: Conjunctions) -> Indices:
 def _lengths(conjunctions: Conjunctions) -> Indices:
     """For each list how long it would be without gaps."""
     at = conjunctions.listed.predicate
-    found: Indices = conjunctions.high[at].astype(np.int64) - conjunctions.low[at] + 1
-    return found
+    widths: Indices = conjunctions.high[at].astype(np.int64) - conjunctions.low[at] + 1
+    return widths
 
 
 def _packed(conjunctions: Conjunctions, lists: Indices, keys: Indices) -> pa.Array[Any]:
@@ -138,8 +138,8 @@ def _packed(conjunctions: Conjunctions, lists: Indices, keys: Indices) -> pa.Arr
 def _stretches(starts: Indices, lengths: Indices) -> Indices:
     """`lengths[i]` numbers from `starts[i]` on, for all i one behind the other."""
     before = np.cumsum(lengths) - lengths
-    found: Indices = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
-    return found
+    places: Indices = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
+    return places
 
 
 def _atoms(conjunctions: Conjunctions, firsts: Indices, other: EncodedAtoms) -> EncodedAtoms:
@@ -176,10 +176,10 @@ def _runs(conjunctions: Conjunctions, predicates: Indices) -> _Runs:
     place = np.searchsorted(listed.predicate, predicates)
     with_list = has_list(conjunctions.operator[predicates])
     plain = _plain_runs(conjunctions, predicates, np.flatnonzero(~with_list))
-    several = _listed_runs(conjunctions, place[with_list], np.flatnonzero(with_list))
-    order = np.argsort(np.concatenate((plain.owner, several.owner)), kind="stable")
+    in_lists = _listed_runs(conjunctions, place[with_list], np.flatnonzero(with_list))
+    order = np.argsort(np.concatenate((plain.owner, in_lists.owner)), kind="stable")
     names = [field.name for field in fields(_Runs)]
-    pairs = ((getattr(plain, name), getattr(several, name)) for name in names)
+    pairs = ((getattr(plain, name), getattr(in_lists, name)) for name in names)
     return _Runs(*(np.concatenate(pair)[order] for pair in pairs))
 
 

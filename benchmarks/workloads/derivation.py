@@ -77,13 +77,13 @@ def _free_attributes(dense: Numbers, size: int, space: Space, random: Random) ->
     The greatest of logarithms of weights with Gumbel noise are a draw without putting back.
     """
     weights = -space.zipf * np.log(np.arange(1, space.dimensions + 1))
-    found = np.empty((len(dense), size), np.int32)
+    attributes = np.empty((len(dense), size), np.int32)
     for start in range(0, len(dense), ROWS):
         rows = dense[start : start + ROWS]
         noise: npt.NDArray[np.float64] = random.gumbel(size=rows.shape) + weights
         noise[rows != ABSENT] = -np.inf
-        found[start : start + ROWS] = np.argpartition(noise, -size, axis=1)[:, -size:]
-    return np.sort(found, axis=1)
+        attributes[start : start + ROWS] = np.argpartition(noise, -size, axis=1)[:, -size:]
+    return np.sort(attributes, axis=1)
 
 
 LONGEST_LIST = 6
@@ -172,8 +172,8 @@ def _between(value: Numbers, limit: int, random: Random) -> Numbers:
     """From each value to the limit, any number as likely as another, both included."""
     steps = np.abs(limit - value) + 1
     drawn = (random.random(len(value)) * steps).astype(np.int32)
-    found: Numbers = value + np.sign(limit - value) * drawn
-    return found
+    ends: Numbers = value + np.sign(limit - value) * drawn
+    return ends
 
 
 def _ranges(value: Numbers, rules: Rules, random: Random) -> tuple[Numbers, Numbers]:
@@ -189,8 +189,8 @@ def _ranges(value: Numbers, rules: Rules, random: Random) -> tuple[Numbers, Numb
 def _others(value: Numbers, rules: Rules, random: Random) -> Numbers:
     """For each value one that is not it."""
     steps = random.integers(1, rules.cardinality, value.shape, np.int32)
-    found: Numbers = (value + steps) % rules.cardinality
-    return found
+    others: Numbers = (value + steps) % rules.cardinality
+    return others
 
 
 def _lists(

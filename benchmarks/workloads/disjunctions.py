@@ -63,11 +63,11 @@ class DisjunctionSpec:
         )
 
 
-def disjunctions(count: int, spec: DisjunctionSpec, *, seed: int) -> tuple[Predicate, ...]:
+def generate_disjunctions(count: int, spec: DisjunctionSpec, *, seed: int) -> tuple[Predicate, ...]:
     """Predicates, each an OR of as many boxes.
 
     >>> from headgate.sql import render_predicate
-    >>> (found,) = disjunctions(1, DisjunctionSpec(2, 2, unbounded=True), seed=0)
+    >>> (found,) = generate_disjunctions(1, DisjunctionSpec(2, 2, unbounded=True), seed=0)
     >>> print(render_predicate(found))
     d0 BETWEEN 40.0 AND 50.0 OR (d0 BETWEEN 0.0 AND 45.0 AND d1 BETWEEN 0.0 AND 20.0)
     """
@@ -110,8 +110,8 @@ def _mentioned(count: int, spec: DisjunctionSpec, random: Random) -> npt.NDArray
     if not spec.unbounded:
         return np.ones(shape, np.bool_)
     subset = random.integers(1, 1 << spec.dimensions, (*shape[:2], 1))
-    found: npt.NDArray[np.bool_] = (subset >> np.arange(spec.dimensions) & 1).astype(np.bool_)
-    return found
+    mentioned: npt.NDArray[np.bool_] = (subset >> np.arange(spec.dimensions) & 1).astype(np.bool_)
+    return mentioned
 
 
 def _drawn(predicate: Predicate) -> list[Box]:
@@ -120,15 +120,15 @@ def _drawn(predicate: Predicate) -> list[Box]:
     return [conjunct.box for part in parts for conjunct in to_dnf(part)]
 
 
-def in_one_space(
-    stream: Stream, *several: tuple[Predicate, ...]
+def place_in_one_space(
+    stream: Stream, *workloads: tuple[Predicate, ...]
 ) -> tuple[Space, list[list[Boxes]]]:
     """One space for all predicates of several workloads, and in it the boxes of each.
 
     The boxes of a predicate are those that were drawn, although some of them could be merged, in
     order of volume, the largest first.
     """
-    unions = [[_drawn(predicate) for predicate in predicates] for predicates in several]
+    unions = [[_drawn(predicate) for predicate in predicates] for predicates in workloads]
     space = Space.of(
         (box for predicates in unions for boxes in predicates for box in boxes),
         required=[Column(a.name, a.type) for a in stream if not a.nullable],

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from benchmarks.workloads.conjunctions import bound_queries
-from benchmarks.workloads.dice import Dice, weighted
+from benchmarks.workloads.conjunctions import bind_queries
+from benchmarks.workloads.dice import Dice, repeat_by_weight
 from benchmarks.workloads.rules import WORDS
 from headgate.queries import Query
 from headgate.schema import (
@@ -159,7 +159,7 @@ class MixedAttribute:
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """Clauses on the stream of `mixed_events`."""
+    """Clauses on the stream of `generate_mixed_events`."""
 
     stream: Stream
     clauses: tuple[str, ...]
@@ -172,7 +172,7 @@ class Mixed:
 
     def queries(self) -> list[Query]:
         """Each clause as a query, with the ids mixed0, mixed1, …"""
-        return bound_queries(self.stream, self.clauses, "mixed")
+        return bind_queries(self.stream, self.clauses, "mixed")
 
 
 def mixed_attributes() -> list[MixedAttribute]:
@@ -188,16 +188,16 @@ def mixed_stream() -> Stream:
     return Stream("records", tuple(Attribute(a.name, a.values.type) for a in mixed_attributes()))
 
 
-def mixed(
+def generate_mixed(
     count: int, *, matching: float = 0.005, long_lists: float = LONG_LISTS, seed: int
 ) -> Mixed:
-    """Clauses that each match an event of `mixed_events` with the probability `matching`.
+    """Clauses that each match an event of `generate_mixed_events` with the probability `matching`.
 
     The share `long_lists` of them has an IN with 1,000 to 5,000 values.
 
     Law: the first n clauses of a seed are the same whatever the count.
 
-    >>> print(mixed(5, seed=1).clauses[3])
+    >>> print(generate_mixed(5, seed=1).clauses[3])
     day2 > DATE '2027-05-01' OR price1 < 839.19 OR code1 < '00b07-mesa'
     """
     dice = Dice(seed)
@@ -206,7 +206,7 @@ def mixed(
     return Mixed(mixed_stream(), tuple(clauses))
 
 
-def mixed_events(count: int, *, seed: int) -> pa.Table:
+def generate_mixed_events(count: int, *, seed: int) -> pa.Table:
     """Events with independent, uniform values and NULLs."""
     random = np.random.default_rng(seed)
     columns = {}
@@ -256,7 +256,7 @@ class _Clause:
 
     def take(self, fits: Callable[[MixedAttribute], bool]) -> MixedAttribute:
         """An attribute that fits, and that did not occur before."""
-        return self.free.pop(next(i for i, found in enumerate(self.free) if fits(found)))
+        return self.free.pop(next(i for i, attribute in enumerate(self.free) if fits(attribute)))
 
     def shares(self, parts: int) -> list[float]:
         """Positive numbers that sum to one."""
@@ -296,7 +296,7 @@ def _two_levels(is_and: bool) -> Callable[[_Clause, float], Leaf | Group]:
 
 def _sized(clause: _Clause, probability: float) -> Leaf:
     """A leaf of this probability: a list where that is short, else a range."""
-    attribute = clause.take(lambda found: _reaches(found, probability))
+    attribute = clause.take(lambda candidate: _reaches(candidate, probability))
     total = attribute.values.count
     size = round(probability / attribute.present * total)
     if size >= total:
@@ -346,7 +346,7 @@ def _pair(left: str, operator: str, right: str) -> Leaf:
 
 
 def _null(clause: _Clause) -> tuple[Leaf, float]:
-    attribute = clause.take(lambda found: found.missing > 0)
+    attribute = clause.take(lambda candidate: candidate.missing > 0)
     is_null, is_not = f"{attribute.name} IS NULL", f"{attribute.name} IS NOT NULL"
     if clause.dice.chance(0.5):
         return Leaf(is_null, is_not), attribute.missing
@@ -355,7 +355,7 @@ def _null(clause: _Clause) -> tuple[Leaf, float]:
 
 def _few(clause: _Clause) -> tuple[Leaf, float]:
     """One value or a few of very many, or all but those."""
-    attribute = clause.take(lambda found: found.values.count > 100)
+    attribute = clause.take(lambda candidate: candidate.values.count > 100)
     size = clause.dice.whole(1, 5)
     leaf = _listed(clause, attribute, size)
     share = size / attribute.values.count
@@ -366,14 +366,16 @@ def _few(clause: _Clause) -> tuple[Leaf, float]:
 
 def _long_list(clause: _Clause) -> tuple[Leaf, float]:
     """An IN with thousands of values."""
-    attribute = clause.take(lambda found: found.values.count > LONGEST)
+    attribute = clause.take(lambda candidate: candidate.values.count > LONGEST)
     size = clause.dice.whole(LONGEST // 5, LONGEST)
     return _listed(clause, attribute, size), attribute.present * size / attribute.values.count
 
 
 def _like(clause: _Clause) -> tuple[Leaf, float]:
     """How a text begins or ends."""
-    attribute = clause.take(lambda found: found.values.type == STRING and found.values.count > 100)
+    attribute = clause.take(
+        lambda candidate: candidate.values.type == STRING and candidate.values.count > 100
+    )
     if clause.dice.chance(0.5):
         digits = clause.dice.whole(1, 2)
         pattern, share = f"{clause.dice.whole(0, 16**digits - 1):0{digits}x}%", 16**-digits
@@ -388,7 +390,7 @@ def _like(clause: _Clause) -> tuple[Leaf, float]:
 def _comparison(clause: _Clause) -> tuple[Leaf, float]:
     """Two attributes of one span; by order where they have many values, else whether equal."""
     left = clause.take(lambda _: True)
-    right = clause.take(lambda found: found.values.span == left.values.span)
+    right = clause.take(lambda candidate: candidate.values.span == left.values.span)
     both = left.present * right.present
     equal = 1 / left.values.count if left.values.count < 100 else 0.0
     if equal:
@@ -400,4 +402,4 @@ def _comparison(clause: _Clause) -> tuple[Leaf, float]:
 
 
 _GIVEN: tuple[Draw, ...] = (_null, _few, _like, _comparison)
-_SHAPES = weighted({_all: 3, _any: 1, _two_levels(True): 3, _two_levels(False): 3})
+_SHAPES = repeat_by_weight({_all: 3, _any: 1, _two_levels(True): 3, _two_levels(False): 3})

@@ -64,7 +64,7 @@ class NetworkedQueries:
     queries: tuple[tuple[Query, str], ...]
 
 
-def networked_queries(
+def generate_networked_queries(
     nodes: int,
     queries: int,
     *,
@@ -75,7 +75,7 @@ def networked_queries(
 ) -> NetworkedQueries:
     """So many super-peers, and queries at their thin peers.
 
-    >>> found = networked_queries(50, 500, seed=1)
+    >>> found = generate_networked_queries(50, 500, seed=1)
     >>> len(found.network.super_peers), len(found.queries)
     (50, 500)
     """
@@ -107,13 +107,13 @@ def random_network(nodes: int, random: Random) -> Network:
 
 def _small_world(nodes: int, random: Random) -> set[tuple[int, int]]:
     ring = {(i, i + 1) for i in range(nodes - 1)} | ({(0, nodes - 1)} if nodes > 2 else set())
-    found = set(ring)
+    links = set(ring)
     for one in range(nodes):
         anywhere = random.random() < REWIRED
         other = int(random.integers(nodes)) if anywhere else (one + 2) % nodes
         if one != other:
-            found.add((min(one, other), max(one, other)))
-    return found
+            links.add((min(one, other), max(one, other)))
+    return links
 
 
 def readings(rows: int, random: Random) -> pa.Table:
@@ -161,12 +161,12 @@ def _boxes(
     sides = SIDE * _factors((queries, 2), random)
     low = np.rint(DOMAIN * (middles - sides / 2)).astype(np.int64)
     high = np.rint(DOMAIN * (middles + sides / 2)).astype(np.int64) - 1
-    found = []
+    conditions = []
     for columns, least, most in zip(about[mine].tolist(), low.tolist(), high.tolist(), strict=True):
         names = f"x{columns[0]}", f"x{columns[1]}"
         parts = zip(names, least, most, strict=True)
-        found.append((" AND ".join(f"{n} BETWEEN {a} AND {b}" for n, a, b in parts), names))
-    return found
+        conditions.append((" AND ".join(f"{n} BETWEEN {a} AND {b}" for n, a, b in parts), names))
+    return conditions
 
 
 def _view(number: int, filtered: tuple[str, str]) -> tuple[str, ...]:

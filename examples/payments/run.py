@@ -55,12 +55,12 @@ def prepare(data: Path, days: int) -> str:
     counts = {"orders": 0, "payments": 0}
     for number in range(days):
         day = FIRST + timedelta(days=number)
-        found, late = _day(day, number, late, dice)
+        events, late = _day(day, number, late, dice)
         if number == days - 1:
-            found["payments"] += late
-        for stream, events in found.items():
-            counts[stream] += len(events)
-            _write(data / stream / f"{day}.jsonl", events)
+            events["payments"] += late
+        for stream, of_stream in events.items():
+            counts[stream] += len(of_stream)
+            _write(data / stream / f"{day}.jsonl", of_stream)
     return f"{counts['orders']:,} orders and {counts['payments']:,} payments of {days} days"
 
 

@@ -51,15 +51,15 @@ def prepare(data: Path, nights: int) -> str:
 
 def _photon(start: datetime, dice: random.Random) -> dict[str, object]:
     """One that is as likely here as there in the part of the sky that the satellite looks at."""
-    found: dict[str, object] = {
+    photon: dict[str, object] = {
         "ra": round(dice.uniform(100, 150), 4),
         "dec": round(dice.uniform(-60, -30), 4),
         "detected_at": (start + timedelta(seconds=dice.uniform(0, 36_000))).isoformat(),
         "detector": dice.choice("ABC"),
     }
     if dice.random() >= 0.01:  # else its energy is not known
-        found["energy"] = round(dice.uniform(0.1, 2.4), 4)
-    return found
+        photon["energy"] = round(dice.uniform(0.1, 2.4), 4)
+    return photon
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def evaluate_literal(literal: Literal, type_: Type, zone: str) -> Value | None:
     """Return the value that a literal means beside an attribute of this type; None is NULL.
 
     >>> from headgate.schema import DOUBLE, INT
-    >>> constant(Number("0.1"), DOUBLE, "UTC"), constant(Number("3.5"), INT, "UTC")
+    >>> evaluate_literal(Number("0.1"), DOUBLE, "UTC"), evaluate_literal(Number("3.5"), INT, "UTC")
     (0.1, Decimal('3.5'))
     """
     if literal is None:

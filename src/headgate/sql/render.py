@@ -63,7 +63,9 @@ def render_schema(schema: Schema) -> str:
     );
     """
     declarations = [(stream_zone(stream), render_stream(stream)) for stream in schema]
-    declarations += [(one.zone, render_aggregate(one)) for one in schema.aggregates]
+    declarations += [
+        (aggregate.zone, render_aggregate(aggregate)) for aggregate in schema.aggregates
+    ]
     parts: list[str] = []
     known = "UTC"
     for zone, declaration in declarations:
@@ -290,7 +292,7 @@ def _render_value(column: Column, ordinal: Ordinal | None) -> str:
 def render_literal(value: Value | None) -> str:
     """Return a value as a literal.
 
-    >>> literal("it's"), literal(1.5), literal(Decimal("10.00"))
+    >>> render_literal("it's"), render_literal(1.5), render_literal(Decimal("10.00"))
     ("'it''s'", '1.5', '10')
     """
     if value is None:
@@ -333,7 +335,7 @@ def render_path(path: str) -> str:
 def render_name(text: str) -> str:
     """Return an identifier, in backticks where it is not a plain word.
 
-    >>> name("price"), name("select"), name("rule 7")
+    >>> render_name("price"), render_name("select"), render_name("rule 7")
     ('price', '`select`', '`rule 7`')
     """
     if _PLAIN_NAME.fullmatch(text) and text.upper() not in RESERVED | TYPED:

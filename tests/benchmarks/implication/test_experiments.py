@@ -9,13 +9,19 @@ from typing import Any
 
 import pytest
 
-from benchmarks import EXPERIMENTS, Result, run, run_experiment
+from benchmarks import EXPERIMENTS, Result, run_experiment, run_rounds
 from benchmarks.harness.experiment import Experiment
 from benchmarks.harness.report import render_page
 from benchmarks.implication import IMPLICATION, contestants
-from benchmarks.implication.combined import BY_EM, BY_HCR, BY_HSR, selected
+from benchmarks.implication.combined import BY_EM, BY_HCR, BY_HSR, select_shares
 from benchmarks.implication.contestants import BFS, DFS, Tried, exact_verdicts, holds_of
-from benchmarks.implication.growth import COMPARED, Sizes, cut_by_all, never_found, worst_compared
+from benchmarks.implication.growth import (
+    COMPARED,
+    Sizes,
+    count_worst_comparisons,
+    cut_by_all,
+    never_covered,
+)
 from benchmarks.implication.pairs import Setting
 from benchmarks.implication.solver import Solvers, implies_verdicts
 from headgate.errors import UsageError
@@ -37,7 +43,7 @@ def tiny(experiment: Experiment) -> Result:
     """The experiment at its first and its last size, or where there are few, at all of them."""
     sizes = experiment.sizes
     ends = sizes if len(sizes) <= 4 else (sizes[0], sizes[-1])
-    return run(replace(experiment, sizes=ends), repeats=1, scale=TINY, seed=1)
+    return run_rounds(replace(experiment, sizes=ends), repeats=1, scale=TINY, seed=1)
 
 
 @pytest.mark.parametrize("name", slow_unless_in(SOME, EVERY))
@@ -54,7 +60,7 @@ def test_runs(name: str) -> None:
 @pytest.mark.parametrize("name", [one for one in EVERY if "growth" in one and one not in SOME])
 def test_growth_stays_within_bounds(name: str) -> None:
     """What is counted is never above the paper's bounds, nor grows by a higher power."""
-    found = run(EXPERIMENTS[name], scale=TINY)
+    found = run_rounds(EXPERIMENTS[name], scale=TINY)
     claims = EXPERIMENTS[name].claims
     assert all("; here: held" in str(found.facts[claim.source]) for claim in claims)
 
@@ -64,14 +70,14 @@ def test_worst_cases_of_heuristics(sizes: Sizes) -> None:
     """A query that nothing holds takes just as many comparisons as the bounds say."""
     for way, bound in COMPARED.items():
         if not way.is_exact:
-            assert worst_compared(way, sizes) == bound(sizes)
+            assert count_worst_comparisons(way, sizes) == bound(sizes)
 
 
 def test_cases() -> None:
     """Slabs and a last box cover the query together, and small boxes do not."""
     from headgate.implication.exact.matching import match_exact
 
-    for case, covered in ((cut_by_all, True), (never_found, False)):
+    for case, covered in ((cut_by_all, True), (never_covered, False)):
         _, query, stream = case(Sizes())
         assert match_exact(query, stream).covered is covered
 
@@ -107,7 +113,7 @@ def test_no_z3(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(UsageError, match="pip install z3-solver"):
-        run(EXPERIMENTS["implication-z3"], scale=TINY)
+        run_rounds(EXPERIMENTS["implication-z3"], scale=TINY)
 
 
 def test_heuristics_must_not_find_too_much() -> None:
@@ -125,7 +131,7 @@ def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contestants, "LIMIT", -1.0)
     assert "for 20 pairs" in Tried.of(pairs, DFS).left_out
     experiment = replace(EXPERIMENTS["implication-large"], sizes=(20,))
-    found = run(experiment, repeats=1, scale=TINY)
+    found = run_rounds(experiment, repeats=1, scale=TINY)
     assert f"at 20, {DFS.name} is left out" in found.facts
     assert DFS.name not in found.contestants
 
@@ -133,7 +139,7 @@ def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_combined() -> None:
     """Exact matching and HSR select the same rows, and HCR these and others."""
     for seed in range(3):
-        shares = selected(seed, 2_000)
+        shares = select_shares(seed, 2_000)
         assert shares[BY_EM] == shares[BY_HSR]
         assert all(more >= exact for more, exact in zip(shares[BY_HCR], shares[BY_EM], strict=True))
         assert shares[BY_EM] == sorted(shares[BY_EM])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from headgate.matching.asc.statistics import Statistics
 
 Order = dict[str, Any]
-"""What `AscIndex.published` gives, and `follow` takes."""
+"""What `AscIndex.publish` returns, and `follow` takes."""
 
 
 @runtime_checkable
@@ -39,7 +39,7 @@ class OrderFollower(Protocol):
     def follow(self, order: Order | None) -> None:
         """Evaluate in this order from now on; called once at the start of a task."""
 
-    def statistics(self) -> Statistics:
+    def take_statistics(self) -> Statistics:
         """Return what was counted and sampled since the last call, and start again with nothing."""
 
     def describe(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class OrderCoordinator:
         index = self._load_index(snapshot, stream)
         if index is None or not index.learn(statistics):
             return None
-        order = index.published()
+        order = index.publish()
         if order != self.order:
             self.order = order
             self._save(order)
@@ -141,18 +141,18 @@ def _checksum(saved: dict[str, Any]) -> str:
 
 def _merge_statistics(learned: Sequence[dict[str, Any]], max_sample: int) -> Statistics | None:
     """Return the statistics of all tasks, with a sample of bounded size from all of them."""
-    from headgate.matching.asc.statistics import Statistics, summed
+    from headgate.matching.asc.statistics import Statistics, sum_statistics
 
-    merged = summed(Statistics.from_json(task["statistics"]) for task in learned)
+    merged = sum_statistics(Statistics.from_json(task["statistics"]) for task in learned)
     if merged is None:
         return None
     return replace(merged, sample=merged.sample[:: -(-len(merged.sample) // max_sample)])
 
 
 def _build_report(sequence: list[str], statistics: Statistics, why: str | None) -> OrderReport:
-    from headgate.matching.asc.adapt import Period
+    from headgate.matching.asc.monitor import Period
 
-    batch = Period.of(statistics.tally, before=0)
+    batch = Period.from_tally(statistics.tally, before=0)
     return OrderReport(
         sequence, round(batch.dropping, 4), round(batch.cost, 3), round(batch.micro, 3), why
     )

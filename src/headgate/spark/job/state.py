@@ -31,7 +31,7 @@ from headgate.spark.job.commit.output import make_directory
 from headgate.spark.job.continuous_query import ContinuousQuery
 from headgate.spark.job.progress import BoundedProgress
 from headgate.spark.stateful.shard import Mode
-from headgate.stateful.runtime.run import Run
+from headgate.stateful.runtime.running_query import Run
 
 ReducedEvents = Mapping[str, Mapping[str, Sequence[bytes]]]
 """What tasks reduced the events of a batch to, by the id of a query and then by stream."""

@@ -107,7 +107,7 @@ def continuous(
         )
         totals.show()
     """
-    from headgate.stateful.runtime.refusal import check_runs
+    from headgate.stateful.runtime.admission import check_runs
 
     _check_options(mode, invalid, shards)
     bound = _bind_query(query, streams, schema) if isinstance(query, str) else query
@@ -136,7 +136,7 @@ def _check_options(mode: str, invalid: str, shards: int | None) -> None:
 
 
 def _bind_query(text: str, streams: Mapping[str, DataFrame], schema: Schema | None) -> Query:
-    from headgate.stateful.runtime.opening import read_query
+    from headgate.stateful.runtime.launch import read_query
 
     return read_query(text, schema or _infer_schema(text, streams))
 

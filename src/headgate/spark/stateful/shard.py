@@ -29,7 +29,7 @@ from headgate.sql import Script
 
 if TYPE_CHECKING:
     from headgate.stateful.runtime.reduction import Reduction
-    from headgate.stateful.runtime.run import Run
+    from headgate.stateful.runtime.running_query import Run
 
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
@@ -81,7 +81,7 @@ class QuerySpec:
 
     def start_run(self) -> Run:
         """Return a run of the query without state."""
-        from headgate.stateful.runtime.run import Run
+        from headgate.stateful.runtime.running_query import Run
 
         return Run(self.bind(), mode=self.mode, expand=self.expand)
 

@@ -123,7 +123,7 @@ class _Matcher:
         self._follower = index if isinstance(index, OrderFollower) else None
         if self._follower is not None:
             self._follower.follow(plan.order)
-            self._follower.statistics()  # drop what a failed task has left in this worker
+            self._follower.take_statistics()  # drop what a failed task has left in this worker
 
     def add(self, source: str, batch: EventBatch) -> int:
         """Write the matches of a batch, and return how many there are."""
@@ -149,7 +149,7 @@ class _Matcher:
         if self._follower is None:
             return None
         sequence = self._follower.describe()["order"]
-        return {"sequence": sequence, "statistics": self._follower.statistics().as_json()}
+        return {"sequence": sequence, "statistics": self._follower.take_statistics().as_json()}
 
 
 def _run_task(plan: RoutingTaskPlan, batches: Iterator[tuple[str, EventBatch]]) -> pa.RecordBatch:
