@@ -79,9 +79,8 @@ def run(
 
 def _check_order_plot(plot: Path, pipeline: Pipeline) -> None:
     if pipeline.queries.index.kind != "asc":
-        raise UsageError(
-            f'--order-plot needs index = "asc" in [queries]; it is {pipeline.queries.index.kind}'
-        )
+        kind = pipeline.queries.index.kind
+        raise UsageError(f'--order-plot needs index = "asc" in [queries]; here it is {kind}')
     check_plot_path(plot)
 
 
