@@ -104,7 +104,7 @@ def from_cells(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) 
     """Only what comes after the values have got their cells."""
     from headgate.events import from_rows
     from headgate.implication.evaluation import Evaluator
-    from headgate.implication.evaluation.by_boxes import BoxFilter
+    from headgate.implication.evaluation.evaluator import BoxFilter
 
     evaluator = Evaluator.of(predicate, stream, **METHODS[name])
     assert isinstance(evaluator.row_filter, BoxFilter)

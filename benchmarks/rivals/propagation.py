@@ -29,7 +29,7 @@ from headgate.errors import UsageError
 from headgate.matching.encoding.code_book import CodeBook, Regions
 from headgate.matching.matches import Matches, concatenate_matches
 from headgate.predicate import Predicate, Within
-from headgate.predicate.conjunctions import Conjunction, to_conjunctions
+from headgate.predicate.normal_form import Conjunction, to_conjunctions
 from headgate.schema import ValueSet
 
 

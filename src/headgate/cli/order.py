@@ -51,9 +51,9 @@ def find_adaptive_index(built: Index, *, needed: bool) -> AscIndex | None:
 
 def describe_order(adaptive: AscIndex) -> Iterator[str]:
     """In which order the constructs stand now, what events cost, and how it came to that."""
-    from headgate.plots.evaluation_order import periods_of
+    from headgate.plots.evaluation_order import list_periods
 
-    told, periods = adaptive.describe(), periods_of(adaptive.monitor)
+    told, periods = adaptive.describe(), list_periods(adaptive.monitor)
     order, last = told["order"], told["last_rearranged"]
     more = len(order) - MAX_SHOWN_CONSTRUCTS
     names = ", ".join(order[:MAX_SHOWN_CONSTRUCTS]) + (f" and {more:,} more" if more > 0 else "")
@@ -74,9 +74,9 @@ def describe_order(adaptive: AscIndex) -> Iterator[str]:
 
 
 def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
-    from headgate.plots.evaluation_order import periods_of, plot_periods
+    from headgate.plots.evaluation_order import list_periods, plot_periods
 
-    periods = periods_of(adaptive.monitor)
+    periods = list_periods(adaptive.monitor)
     if periods:
         plot_periods(periods, plot, f"{title}: {format_count(len(adaptive), 'query')}")
         open_error_console().print(f"the order over time is in {escape(str(plot))}")

@@ -27,7 +27,7 @@ from headgate.matching.protocol import Placement
 from headgate.matching.scan_fallback import ScanFallback, try_conjunctions
 from headgate.portable import count_processors
 from headgate.predicate import collect_columns
-from headgate.predicate.conjunctions import Conjunction
+from headgate.predicate.normal_form import Conjunction
 from headgate.queries import Query
 from headgate.schema import Stream
 

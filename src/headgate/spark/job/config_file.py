@@ -11,6 +11,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from headgate._toml import TomlTable, read_toml
 from headgate.errors import UsageError, did_you_mean, shorten
 from headgate.events.opening import FORMATS
 from headgate.matching import KINDS as INDEX_KINDS
@@ -31,7 +32,6 @@ from headgate.spark.session.session import DEFAULT_MASTER
 from headgate.spark.stateful.continuous_query import DEFAULT_STATE_ROWS
 from headgate.spark.stateful.shard import Mode
 from headgate.spark.worker import IndexConfig
-from headgate.toml_file import Table, read_toml
 
 SOURCE_KINDS = ("files", "replay", "rate")
 SINK_KINDS = ("parquet", "jsonl", "console", "memory")
@@ -55,57 +55,59 @@ DEFAULT_CONSOLE_ROWS = 20
 def read_pipeline(path: str | Path) -> Pipeline:
     """Return the configuration in a file; paths in it are relative to the file."""
     file = read_toml(Path(path))
-    name = file.text("name", Path(path).stem)
+    name = file.get_text("name", Path(path).stem)
     sharing = _read_sharing(file) if "sharing" in file else None
-    queries = _read_queries(file.table("queries", required=True)) if sharing is None else NO_QUERIES
-    continuous = _read_continuous(file.table("continuous"))
+    queries = (
+        _read_queries(file.get_table("queries", required=True)) if sharing is None else NO_QUERIES
+    )
+    continuous = _read_continuous(file.get_table("continuous"))
     sources = _read_sources(file, may_lack=sharing is not None)
-    sink = _read_sink(file.table("sink", required=True))
-    run = _read_run(file.table("run"), sources, sink)
+    sink = _read_sink(file.get_table("sink", required=True))
+    run = _read_run(file.get_table("run"), sources, sink)
     exchange = None if sharing is None else sharing.exchange
     for source in sources:
-        _check_apart(file.table("sink"), source, sink.path, run.checkpoint, exchange)
-    spark = _read_spark(file.table("spark"))
-    file.end()
+        _check_apart(file.get_table("sink"), source, sink.path, run.checkpoint, exchange)
+    spark = _read_spark(file.get_table("spark"))
+    file.check_all_used()
     return Pipeline(name, queries, continuous, sources, sink, run, spark, sharing)
 
 
-def _read_sharing(file: Table) -> SharingConfig:
+def _read_sharing(file: TomlTable) -> SharingConfig:
     for other in ("queries", "continuous"):
         if other in file:
-            raise file.error(
+            raise file.make_error(
                 other,
                 f"[{other}] has no meaning beside [sharing]",
                 "the queries of a network are in its file; leave one of the two out",
             )
-    if "keep" in file.table("sink"):
-        raise file.table("sink").error(
+    if "keep" in file.get_table("sink"):
+        raise file.get_table("sink").make_error(
             "keep",
             "`keep` has no meaning beside [sharing]",
             "a query of a network says by itself what it selects",
         )
-    table = file.table("sharing")
+    table = file.get_table("sharing")
     config = SharingConfig(
-        table.place("network"),
-        table.optional_text("application"),
-        table.optional_place("exchange"),
+        table.get_path("network"),
+        table.get_optional_text("application"),
+        table.get_optional_path("exchange"),
     )
-    table.end()
+    table.check_all_used()
     return config
 
 
-def _read_queries(table: Table) -> QueriesConfig:
-    published = table.optional_place("published")
-    files = tuple(table.located("files", name) for name in table.texts("files"))
+def _read_queries(table: TomlTable) -> QueriesConfig:
+    published = table.get_optional_path("published")
+    files = tuple(table.resolve_path("files", name) for name in table.get_texts("files"))
     if (published is None) == (not files):
-        raise table.error(
+        raise table.make_error(
             "published",
             "the queries are either `published` or in `files`",
             "give one of the two",
         )
-    index = table.choice("index", INDEX_KINDS, "auto")
+    index = table.get_choice("index", INDEX_KINDS, "auto")
     if "asc" in table and index != "asc":
-        raise table.error(
+        raise table.make_error(
             "asc",
             f"[queries.asc] has no meaning for index `{index}`",
             'give index = "asc", or leave it out',
@@ -113,63 +115,65 @@ def _read_queries(table: Table) -> QueriesConfig:
     config = QueriesConfig(
         published,
         files,
-        table.flag("strict") if files else False,
-        table.optional_text("stream"),
-        IndexConfig(index, _read_asc(table.table("asc")) if index == "asc" else None),
+        table.get_flag("strict") if files else False,
+        table.get_optional_text("stream"),
+        IndexConfig(index, _read_asc(table.get_table("asc")) if index == "asc" else None),
     )
-    table.end()
+    table.check_all_used()
     return config
 
 
-def _read_asc(table: Table) -> AscOptions:
+def _read_asc(table: TomlTable) -> AscOptions:
     """Return the options of an index of kind "asc"; each is checked, so that errors have a line."""
     options: dict[str, Any] = {}
-    for key, text in table.settings().items():
+    for key, text in table.get_settings().items():
         if key not in ASC_KEYS:
             hint = did_you_mean(key, ASC_KEYS)
-            raise table.error(key, f"`{key}` has no meaning in [queries.asc] here", hint)
+            raise table.make_error(key, f"`{key}` has no meaning in [queries.asc] here", hint)
         if key == "sequence":
-            options[key] = table.choice(key, get_args(SequenceKind))
+            options[key] = table.get_choice(key, get_args(SequenceKind))
         elif key == "lookahead":
-            options[key] = table.flag(key)
+            options[key] = table.get_flag(key)
         elif key == "threshold":
             options[key] = _read_threshold(table, text)
         else:
-            options[key] = table.optional_whole(key, least=0 if key == "block" else 1)
+            options[key] = table.get_optional_integer(key, least=0 if key == "block" else 1)
         try:
             AscOptions(**{key: options[key]})
         except UsageError as error:
-            raise table.error(key, str(error), "give a smaller one") from None
+            raise table.make_error(key, str(error), "give a smaller one") from None
     return AscOptions(**options)
 
 
-def _read_threshold(table: Table, text: str) -> float:
+def _read_threshold(table: TomlTable, text: str) -> float:
     with suppress(ValueError):
         if not table.is_text("threshold") and (number := float(text)) >= 0:
             return number
-    raise table.error("threshold", f"`threshold` is {shorten(text)}", "give a number from 0 on")
+    raise table.make_error(
+        "threshold", f"`threshold` is {shorten(text)}", "give a number from 0 on"
+    )
 
 
-def _read_continuous(table: Table) -> ContinuousConfig:
-    allow = table.flag("allow_unbounded")
+def _read_continuous(table: TomlTable) -> ContinuousConfig:
+    allow = table.get_flag("allow_unbounded")
     if "most_state_rows" in table and not allow:
-        raise table.error(
+        raise table.make_error(
             "most_state_rows",
             "`most_state_rows` has no meaning without `allow_unbounded`",
             "give allow_unbounded = true, or leave it out",
         )
     config = ContinuousConfig(
-        table.texts("queries") if "queries" in table else None,
-        cast(Mode, table.choice("mode", get_args(Mode), "update")),
-        table.flag("expand"),
+        table.get_texts("queries") if "queries" in table else None,
+        cast(Mode, table.get_choice("mode", get_args(Mode), "update")),
+        table.get_flag("expand"),
         allow,
-        table.whole("most_state_rows", DEFAULT_STATE_ROWS, least=1),
+        table.get_integer("most_state_rows", DEFAULT_STATE_ROWS, least=1),
     )
-    table.end()
+    table.check_all_used()
     return config
 
 
-def _read_sources(file: Table, *, may_lack: bool) -> tuple[SourceConfig, ...]:
+def _read_sources(file: TomlTable, *, may_lack: bool) -> tuple[SourceConfig, ...]:
     """Return the sources in the order of their names: Spark's checkpoint numbers them.
 
     A job that runs a plan may read only what other applications send.
@@ -177,80 +181,84 @@ def _read_sources(file: Table, *, may_lack: bool) -> tuple[SourceConfig, ...]:
     if "streams" not in file and "source" not in file and may_lack:
         return ()
     if "streams" not in file:
-        return (_read_source(None, file.table("source", required=True)),)
+        return (_read_source(None, file.get_table("source", required=True)),)
     if "source" in file:
-        raise file.error(
+        raise file.make_error(
             "source", "events come from [source] or from [streams.…]", "leave one of them out"
         )
-    tables = file.table("streams").tables()
+    tables = file.get_table("streams").get_tables()
     if not tables:
-        raise file.error("streams", "[streams] has no stream", "name one, as in [streams.orders]")
+        raise file.make_error(
+            "streams", "[streams] has no stream", "name one, as in [streams.orders]"
+        )
     names = sorted(tables, key=str.lower)
     for name, other in pairwise(names):
         if name.lower() == other.lower():
             hint = "the case of a name does not matter, so leave one of them out"
-            raise file.error("streams", f"[streams.{name}] and [streams.{other}]", hint)
+            raise file.make_error("streams", f"[streams.{name}] and [streams.{other}]", hint)
     return tuple(_read_source(name, tables[name]) for name in names)
 
 
-def _read_source(stream: str | None, table: Table) -> SourceConfig:
-    kind = table.choice("kind", SOURCE_KINDS)
+def _read_source(stream: str | None, table: TomlTable) -> SourceConfig:
+    kind = table.get_choice("kind", SOURCE_KINDS)
     path, format, files, pace = None, None, 0, None
     options: dict[str, str] = {}
     if kind in ("files", "replay"):
-        path = table.place("path")
+        path = table.get_path("path")
     if kind == "files":
-        format = table.choice("format", tuple(FORMATS)) if "format" in table else None
-        files = table.whole("files_per_trigger", DEFAULT_FILES_PER_TRIGGER, least=1)
+        format = table.get_choice("format", tuple(FORMATS)) if "format" in table else None
+        files = table.get_integer("files_per_trigger", DEFAULT_FILES_PER_TRIGGER, least=1)
     if kind in ("replay", "rate"):
-        pace = table.optional_whole("rows_per_second", least=1)
+        pace = table.get_optional_integer("rows_per_second", least=1)
     if kind in ("files", "rate"):
-        options = table.table("options").settings()
-    table.end()
+        options = table.get_table("options").get_settings()
+    table.check_all_used()
     return SourceConfig(stream, kind, path, format, files, pace, options)
 
 
-def _read_sink(table: Table) -> SinkConfig:
-    kind = table.choice("kind", SINK_KINDS)
+def _read_sink(table: TomlTable) -> SinkConfig:
+    kind = table.get_choice("kind", SINK_KINDS)
     path, every, rows = None, 0, 0
     if kind in ("parquet", "jsonl"):
-        path = table.place("path")
-        every = table.whole("compact_every", DEFAULT_COMPACT_EVERY)
+        path = table.get_path("path")
+        every = table.get_integer("compact_every", DEFAULT_COMPACT_EVERY)
         if every == 1:
-            raise table.error("compact_every", "`compact_every` is 1", "the least is 2; 0 is never")
+            raise table.make_error(
+                "compact_every", "`compact_every` is 1", "the least is 2; 0 is never"
+            )
     if kind == "console":
-        rows = table.whole("rows", DEFAULT_CONSOLE_ROWS)
+        rows = table.get_integer("rows", DEFAULT_CONSOLE_ROWS)
     config = SinkConfig(kind, path, _read_keep(table), every, rows)
-    table.end()
+    table.check_all_used()
     return config
 
 
-def _read_keep(table: Table) -> tuple[str, ...] | None:
+def _read_keep(table: TomlTable) -> tuple[str, ...] | None:
     """Return the attributes to keep; None for all of them, which is "*"."""
     if "keep" not in table:
         return None
     if table.is_text("keep"):
-        table.choice("keep", ("*",))
+        table.get_choice("keep", ("*",))
         return None
-    return table.texts("keep")
+    return table.get_texts("keep")
 
 
-def _read_run(table: Table, sources: Sequence[SourceConfig], sink: SinkConfig) -> RunConfig:
-    checkpoint = table.optional_place("checkpoint")
+def _read_run(table: TomlTable, sources: Sequence[SourceConfig], sink: SinkConfig) -> RunConfig:
+    checkpoint = table.get_optional_path("checkpoint")
     if checkpoint is None and sink.path is not None:
         checkpoint = sink.path / "state"
     config = RunConfig(
         checkpoint,
         _read_trigger(table, sources),
-        table.seconds("stop_when_idle"),
-        table.seconds("stop_after"),
-        table.text("master", DEFAULT_MASTER),
+        table.get_seconds("stop_when_idle"),
+        table.get_seconds("stop_after"),
+        table.get_text("master", DEFAULT_MASTER),
     )
-    table.end()
+    table.check_all_used()
     return config
 
 
-def _check_apart(table: Table, source: SourceConfig, *written: Path | None) -> None:
+def _check_apart(table: TomlTable, source: SourceConfig, *written: Path | None) -> None:
     """Raise an error if a job would read what it writes."""
     if source.kind != "files" or source.path is None:
         return
@@ -258,13 +266,15 @@ def _check_apart(table: Table, source: SourceConfig, *written: Path | None) -> N
     read = source.path if source.path.is_dir() else Path(*parts)
     for place in written:
         if place is not None and place.is_relative_to(read):
-            raise table.error(
+            raise table.make_error(
                 "path", f"{place} lies in what the job reads, {read}", "keep output and state apart"
             )
 
 
-def _read_trigger(table: Table, sources: Sequence[SourceConfig]) -> float | Literal["available"]:
-    text = table.optional_text("trigger")
+def _read_trigger(
+    table: TomlTable, sources: Sequence[SourceConfig]
+) -> float | Literal["available"]:
+    text = table.get_optional_text("trigger")
     replays = [source for source in sources if source.kind == "replay"]
     paced = any(source.rows_per_second is not None for source in replays)
     if text is None:
@@ -275,19 +285,21 @@ def _read_trigger(table: Table, sources: Sequence[SourceConfig]) -> float | Lite
         if not others:
             return "available"
         hint = "a replay ends by itself" if others[0] == "replay" else "give `stop_after`"
-        raise table.error("trigger", f'a {others[0]} has no "available"', hint)
-    seconds = table.duration("trigger", text)
+        raise table.make_error("trigger", f'a {others[0]} has no "available"', hint)
+    seconds = table.parse_duration("trigger", text)
     if seconds == 0 and paced:
-        raise table.error("trigger", "a paced replay has no trigger of 0", 'try "1 second"')
+        raise table.make_error("trigger", "a paced replay has no trigger of 0", 'try "1 second"')
     return seconds
 
 
-def _read_spark(table: Table) -> dict[str, str]:
+def _read_spark(table: TomlTable) -> dict[str, str]:
     """Return the settings of Spark; `spark.` may be left out before their names."""
-    settings = table.settings()
+    settings = table.get_settings()
     for name in ("master", "spark.master"):
         if name in settings:
-            raise table.error("master", "the master is not among the settings", "give it in [run]")
+            raise table.make_error(
+                "master", "the master is not among the settings", "give it in [run]"
+            )
     return {
         name if name.startswith("spark.") else f"spark.{name}": settings[name] for name in settings
     }
