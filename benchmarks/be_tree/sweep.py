@@ -30,7 +30,7 @@ def count_enumerated(queries: Conjunctions) -> int:
 
     Values that are listed count one by one, also where they are refused, which is too few.
 
-    >>> from benchmarks.workloads import generate_begen
+    >>> from benchmarks.workloads.begen import BegenSpec, generate_begen
     >>> sets = [generate_begen(1_000, BegenSpec(cardinality=n), seed=1) for n in (10, 100, 10_000)]
     >>> [count_enumerated(queries) // 1_000 for queries in sets]
     [28, 72, 88]

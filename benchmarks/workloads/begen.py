@@ -266,7 +266,7 @@ def derive_event_expressions(
     satisfied; and it meets more than those.
 
     >>> from benchmarks.workloads import generate_begen
-    >>> queries = generate_begen(10, attributes=3, predicates=2, seed=1)
+    >>> queries = generate_begen(10, BegenSpec(attributes=3, predicates=2), seed=1)
     >>> next(derive_event_expressions(queries, 1, seed=1).where_clauses())
     'a13 BETWEEN 43 AND 47 AND a193 BETWEEN 1 AND 1 AND a309 BETWEEN 20 AND 24'
     """
