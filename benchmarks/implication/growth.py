@@ -49,7 +49,7 @@ def covered_by_first(sizes: Sizes) -> tuple[Space, Boxes, Boxes]:
 
 
 def never_covered(sizes: Sizes) -> tuple[Space, Boxes, Boxes]:
-    """Return boxes where every query box sticks out of every box, in all dimensions at both ends."""
+    """Return query boxes that stick out of every box, in all dimensions at both ends."""
     columns = _columns(sizes)
     inner = [Box(dict.fromkeys(columns, Interval(400 + i, 500 + i))) for i in range(sizes.n)]
     outer = [Box(dict.fromkeys(columns, Interval(10 + i, 900 + i))) for i in range(sizes.m)]
