@@ -64,7 +64,7 @@ class DisjunctionSpec:
 
 
 def generate_disjunctions(count: int, spec: DisjunctionSpec, *, seed: int) -> tuple[Predicate, ...]:
-    """Predicates, each an OR of as many boxes.
+    """Return predicates, each an OR of as many boxes.
 
     >>> from headgate.sql import render_predicate
     >>> (found,) = generate_disjunctions(1, DisjunctionSpec(2, 2, unbounded=True), seed=0)
@@ -92,7 +92,7 @@ def generate_disjunctions(count: int, spec: DisjunctionSpec, *, seed: int) -> tu
 
 
 def _ends(count: int, spec: DisjunctionSpec, random: Random) -> tuple[Numbers, Numbers]:
-    """Where sides begin and end: pairs of different values, drawn by the weight of both."""
+    """Return where sides begin and end: pairs of different values, drawn by the weight of both."""
     values = np.linspace(LEAST, GREATEST, spec.values)
     weights = np.ones_like(values)
     if spec.ends == "normal":
@@ -105,7 +105,7 @@ def _ends(count: int, spec: DisjunctionSpec, random: Random) -> tuple[Numbers, N
 
 
 def _mentioned(count: int, spec: DisjunctionSpec, random: Random) -> npt.NDArray[np.bool_]:
-    """Which dimensions each box has a side in."""
+    """Return which dimensions each box has a side in."""
     shape = (count, spec.boxes, spec.dimensions)
     if not spec.unbounded:
         return np.ones(shape, np.bool_)
@@ -115,7 +115,7 @@ def _mentioned(count: int, spec: DisjunctionSpec, random: Random) -> npt.NDArray
 
 
 def _drawn(predicate: Predicate) -> list[Box]:
-    """A box for each part of the OR."""
+    """Return a box for each part of the OR."""
     parts = predicate.parts if isinstance(predicate, Or) else (predicate,)
     return [conjunct.box for part in parts for conjunct in to_dnf(part)]
 
@@ -123,7 +123,7 @@ def _drawn(predicate: Predicate) -> list[Box]:
 def place_in_one_space(
     stream: Stream, *workloads: tuple[Predicate, ...]
 ) -> tuple[Space, list[list[Boxes]]]:
-    """One space for all predicates of several workloads, and in it the boxes of each.
+    """Return one space for all predicates of the workloads, and in it the boxes of each.
 
     The boxes of a predicate are those that were drawn, although some of them could be merged, in
     order of volume, the largest first.

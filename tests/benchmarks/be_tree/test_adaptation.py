@@ -10,6 +10,8 @@ from benchmarks.be_tree.contestants import AUTO
 from benchmarks.workloads import generate_begen
 from benchmarks.workloads.begen import BegenSpec
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def transition() -> Transition:

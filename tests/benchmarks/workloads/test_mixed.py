@@ -38,6 +38,7 @@ def test_seed(clauses: Mixed) -> None:
     assert not generate_mixed_events(20, seed=1).equals(generate_mixed_events(20, seed=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", [0.001, 0.02, 0.1, 0.3])
 def test_matching(matching: float) -> None:
     """An event matches a clause as often as was asked for."""
@@ -47,6 +48,7 @@ def test_matching(matching: float) -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_clause(clauses: Mixed) -> None:
     """By default half a percent of the events match, and no clause is far from that."""
     events = generate_mixed_events(6_000, seed=2)
