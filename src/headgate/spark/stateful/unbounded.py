@@ -279,8 +279,8 @@ def why_stopped(query: StreamingQuery) -> str | None:
     --------
     Ask a query that has ended::
 
-        started = trades.writeStream.format("noop").start() if trades.isStreaming else None
-        if started is not None:
-            print(hg.spark.why_stopped(started))
+        query = spark.readStream.format("rate").load().writeStream.format("noop").start()
+        query.stop()
+        print(hg.spark.why_stopped(query))  # None: you stopped it yourself
     """
     return _stopped.get(str(query.runId))
