@@ -60,7 +60,7 @@ def explain_start(master: str | None, output: list[str] | None = None) -> Iterat
 
 
 def _find_last_words(output: list[str]) -> str:
-    r"""Return the lines that say why a JVM ended, without Java's frames and the names of its errors.
+    r"""Return the lines that say why a JVM ended, without Java's frames and names of errors.
 
     >>> _find_last_words(["Error occurred during initialization of VM\n", "Too small heap\n"])
     'Error occurred during initialization of VM; Too small heap'
