@@ -25,10 +25,10 @@ from pyspark.sql import SparkSession
 
 from headgate.errors import SnapshotError, UsageError
 from headgate.queries import QuerySet
-from headgate.snapshot import Snapshot, current, open_snapshot, write_snapshot
+from headgate.snapshot import Snapshot, open_current, open_snapshot, write_snapshot
 from headgate.snapshot.files import checksum
 from headgate.snapshot.manifest import NAME as MANIFEST
-from headgate.snapshot.write import settle, stage_beside
+from headgate.snapshot.write import make_stage, rename_stage
 
 KEPT_DAYS = 7
 
@@ -73,7 +73,7 @@ def snapshot_at(path: str | os.PathLike[str]) -> Snapshot:
     directory = Path(path).resolve()  # workers stand elsewhere
     if directory.is_file():
         raise UsageError(f"{path} is a file, not a snapshot; read it with headgate.read first")
-    return open_snapshot(directory) if (directory / MANIFEST).exists() else current(directory)
+    return open_snapshot(directory) if (directory / MANIFEST).exists() else open_current(directory)
 
 
 def pack(queries: QuerySet) -> Packed:
@@ -147,10 +147,10 @@ def _unpack(file: Path, digest: str, target: Path) -> None:
     if checksum(file) != digest:
         raise SnapshotError(f"{file}: its checksum is another; it was changed or damaged")
     shutil.rmtree(target, ignore_errors=True)
-    with stage_beside(target) as stage:
+    with make_stage(target) as stage:
         with ZipFile(file) as archive:
             archive.extractall(stage)
-        settle(stage, target)
+        rename_stage(stage, target)
 
 
 def _received(digest: str) -> Path:

@@ -19,7 +19,7 @@ from headgate.matching.be_tree.kernels.match import Bits, fill_rows
 from headgate.matching.be_tree.kernels.pools import Predicates
 from headgate.matching.encoding.code_book import Regions, build_look_up_table
 from headgate.predicate import Atom, Column, Within
-from headgate.snapshot.arrays.selection import ranges
+from headgate.snapshot.arrays.selection import expand_ranges
 
 Numbers = npt.NDArray[np.int64]
 
@@ -57,7 +57,7 @@ def block_of(
         return _of_cuts(column, numbers, atoms)
     first, last = arrays.first[numbers], arrays.last[numbers]
     owner = np.repeat(np.arange(len(numbers)), last - first)
-    places = ranges(first, last)
+    places = expand_ranges(first, last)
     low, high = arrays.low[places], arrays.high[places]
     cuts = np.unique(np.concatenate((low[low != LEAST], high[high != MOST] + 1)))
     greatest = len(cuts) + 1

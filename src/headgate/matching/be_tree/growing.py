@@ -54,7 +54,7 @@ from headgate.matching.be_tree.predicates import PredicatePool, grow_array
 from headgate.matching.protocol import Placement
 from headgate.predicate.conjunctions import Conjunction
 from headgate.schema import Stream
-from headgate.snapshot.arrays.selection import ranges
+from headgate.snapshot.arrays.selection import expand_ranges
 
 OUTPUT = 1 << 21  # matches that are collected, unless a single event may have more
 DIRECTORIES = ("generic", "specialised", "hybrid", "ranked")
@@ -252,7 +252,7 @@ class GrowingTree:
     def _count_uses(self, numbers: Numbers, change: int) -> None:
         """Count the predicates of expressions, or discount them."""
         starts = self.expressions.start[numbers]
-        places = ranges(starts, starts + self.expressions.count[numbers])
+        places = expand_ranges(starts, starts + self.expressions.count[numbers])
         np.add.at(self.pool.uses, self.expressions.predicate[places], change)
         self.pool.released += len(places) if change < 0 else 0
 

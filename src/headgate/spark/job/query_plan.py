@@ -12,8 +12,8 @@ from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.snapshot import Snapshot
 from headgate.snapshot.arrays import decode_queries
-from headgate.snapshot.arrays.frames import frames_from
-from headgate.snapshot.arrays.selection import selected
+from headgate.snapshot.arrays.frames import decode_frames
+from headgate.snapshot.arrays.selection import select_queries
 from headgate.snapshot.segments import Tombstones
 from headgate.spark.frames import listed
 from headgate.spark.job.continuous_query import Standing, reduction
@@ -201,11 +201,13 @@ def _queries(snapshot: Snapshot) -> tuple[set[str], list[Query]]:
         ranks = np.flatnonzero(inside)
         places = snapshot.order[ranks] - start
         start += len(queries)
-        frames = frames_from(queries.frames, snapshot.schema)
+        frames = decode_frames(queries.frames, snapshot.schema)
         is_filter = np.array([frame.kind == "filter" for frame in frames], np.bool_)
         used = queries.frame[places]
         filtered.update(frames[number].stream_name for number in np.unique(used[is_filter[used]]))
         own = ~is_filter[used]
-        decoded = decode_queries(selected(queries, places[own], snapshot.schema), snapshot.schema)
+        decoded = decode_queries(
+            select_queries(queries, places[own], snapshot.schema), snapshot.schema
+        )
         others += zip(ranks[own].tolist(), decoded, strict=True)
     return filtered, [query for _, query in sorted(others, key=lambda pair: pair[0])]

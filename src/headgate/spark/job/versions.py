@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headgate.errors import HeadgateError, JobError, SnapshotError
 from headgate.events.batch import used_attributes
-from headgate.snapshot import fingerprint, open_snapshot, pointed
+from headgate.snapshot import fingerprint, open_snapshot, read_pointer
 from headgate.snapshot.manifest import NAME as MANIFEST
 from headgate.spark.frames import listed
 from headgate.spark.job.batch.rows import match_schema
@@ -32,7 +32,7 @@ class Followed:
         """The columns of a match, which never change; None until there is a stream to route."""
         self._note = note
         self._refused: int | None = None
-        number = pointed(root)
+        number = read_pointer(root)
         if number is None:
             raise JobError(
                 f"{root}: nothing has been published there; headgate publish -q FILE --to {root}"
@@ -53,7 +53,7 @@ class Followed:
     def newest(self) -> int:
         """The version for a batch that begins now."""
         try:
-            number = pointed(self._root)
+            number = read_pointer(self._root)
             if number is not None and number != self._refused and self._is_new(number):
                 self._refused = number
                 self._open(number)
