@@ -105,7 +105,7 @@ def test_a_number_that_is_taken_meanwhile_is_left_alone(
     for count in (3, 4, 5):
         publish(query_set(*numbered(count)), tmp_path)
     numbers = iter([0, 1, 2, 3])
-    monkeypatch.setattr(publishing, "_newest", lambda _: next(numbers))
+    monkeypatch.setattr(publishing, "_greatest_number", lambda _: next(numbers))
     assert publish(query_set(*numbered(6)), tmp_path).version == 4
     assert [len(open_snapshot(tmp_path / str(number))) for number in (1, 2, 3, 4)] == [3, 4, 5, 6]
 
