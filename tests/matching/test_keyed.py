@@ -9,7 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.workloads import begen, box_events, boxes, mixed, mixed_events, pattern_rules
+from benchmarks.workloads import (
+    generate_begen,
+    generate_box_events,
+    generate_boxes,
+    generate_mixed,
+    generate_mixed_events,
+    generate_pattern_rules,
+)
+from benchmarks.workloads.begen import BegenSpec
 from headgate.events import from_rows
 from headgate.matching import ScanIndex, get_index_class
 from headgate.matching.encoding.code_book import build_code_book
@@ -50,13 +58,13 @@ def test_oracle_codes() -> None:
 
 def workload(name: str) -> tuple[Stream, list[Query], pa.Table]:
     if name == "boxes":
-        found = boxes(2_000, attributes=3, constrained=3, matching=0.01, seed=1)
-        return found.stream, found.queries(), box_events(400, attributes=3, seed=2)
+        found = generate_boxes(2_000, attributes=3, constrained=3, matching=0.01, seed=1)
+        return found.stream, found.queries(), generate_box_events(400, attributes=3, seed=2)
     if name == "mixed":
-        shapes = mixed(600, seed=1)
-        return shapes.stream, shapes.queries(), mixed_events(400, seed=2)
+        shapes = generate_mixed(600, seed=1)
+        return shapes.stream, shapes.queries(), generate_mixed_events(400, seed=2)
     if name == "patterns":
-        rules = pattern_rules(60, seed=1)
+        rules = generate_pattern_rules(60, seed=1)
         return rules.stream, rules.queries(), rules.events(300, matching=0.5, seed=2)
     settings: dict[str, dict[str, Any]] = {
         "uniform": {"matching": 0.01, "extra": 3},
@@ -64,7 +72,7 @@ def workload(name: str) -> tuple[Stream, list[Query], pa.Table]:
         "high": {"matching": 0.1, "operators": "high"},
         "dense": {"matching": 0.4, "dimensions": 20, "cardinality": 8, "attributes": 10},
     }
-    drawn = begen(4_000, seed=1, **settings[name])
+    drawn = generate_begen(4_000, BegenSpec(**settings[name]), seed=1)
     return drawn.schema.streams[0], drawn.queries(), drawn.events(250, seed=2).table()
 
 

@@ -16,8 +16,8 @@ from headgate.matching import Index
 from headgate.matching.auto import AutoIndex
 
 if TYPE_CHECKING:
-    from headgate.matching.asc.adapt import Period
     from headgate.matching.asc.index import AscIndex
+    from headgate.matching.asc.monitor import Period
     from headgate.spark.job.routing_job import Batch
 
 MAX_SHOWN_CONSTRUCTS = 8
@@ -51,9 +51,9 @@ def find_adaptive_index(built: Index, *, needed: bool) -> AscIndex | None:
 
 def describe_order(adaptive: AscIndex) -> Iterator[str]:
     """In which order the constructs stand now, what events cost, and how it came to that."""
-    from headgate.plots.evaluation_order import periods_of
+    from headgate.plots.evaluation_order import list_periods
 
-    told, periods = adaptive.describe(), periods_of(adaptive.monitor)
+    told, periods = adaptive.describe(), list_periods(adaptive.monitor)
     order, last = told["order"], told["last_rearranged"]
     more = len(order) - MAX_SHOWN_CONSTRUCTS
     names = ", ".join(order[:MAX_SHOWN_CONSTRUCTS]) + (f" and {more:,} more" if more > 0 else "")
@@ -74,9 +74,9 @@ def describe_order(adaptive: AscIndex) -> Iterator[str]:
 
 
 def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
-    from headgate.plots.evaluation_order import periods_of, plot_periods
+    from headgate.plots.evaluation_order import list_periods, plot_periods
 
-    periods = periods_of(adaptive.monitor)
+    periods = list_periods(adaptive.monitor)
     if periods:
         plot_periods(periods, plot, f"{title}: {format_count(len(adaptive), 'query')}")
         open_error_console().print(f"the order over time is in {escape(str(plot))}")
@@ -107,7 +107,7 @@ def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[Batch], No
 
 def _make_period(batch: Batch, before: int) -> Period:
     """A batch, after so many events, as the period of an index."""
-    from headgate.matching.asc.adapt import Period
+    from headgate.matching.asc.monitor import Period
 
     rows, order = batch.counts.rows, batch.order
     assert order is not None

@@ -103,7 +103,7 @@ class Led(Protocol):
 
     def follow(self, order: dict[str, Any] | None) -> None: ...
 
-    def statistics(self) -> Statistics: ...
+    def take_statistics(self) -> Statistics: ...
 
     def describe(self) -> dict[str, Any]: ...
 
@@ -136,7 +136,7 @@ class _Matching:
         self._led = index if isinstance(index, Led) else None
         if self._led is not None:
             self._led.follow(plan.order)
-            self._led.statistics()  # without what a task that failed has left
+            self._led.take_statistics()  # without what a task that failed has left
 
     def add(self, source: str, batch: EventBatch) -> int:
         """Write the matches of a batch; returns how many there are."""
@@ -161,7 +161,7 @@ class _Matching:
         if self._led is None:
             return None
         sequence = self._led.describe()["order"]
-        return {"sequence": sequence, "statistics": self._led.statistics().as_json()}
+        return {"sequence": sequence, "statistics": self._led.take_statistics().as_json()}
 
 
 def _report(plan: Plan, batches: Iterator[tuple[str, EventBatch]]) -> pa.RecordBatch:
