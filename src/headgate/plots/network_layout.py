@@ -156,7 +156,7 @@ def _count_crowded(positions: Numbers) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A stream on a link, `offset` points to the left of the middle, seen from the link's first end.
+    """A stream on a link, `offset` points to the left of the middle, seen from its first end.
 
     `is_forward` says whether it flows away from that end. `stream` is None for merged streams.
     `is_first` is true on the first link of a stream.
