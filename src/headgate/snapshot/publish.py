@@ -12,7 +12,6 @@ the greater number becomes current, and the pointer never moves back.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from headgate.errors import SnapshotError
+from headgate.portable import lock_descriptor, lock_file
 from headgate.queries import QuerySet
 from headgate.snapshot.files import sync
 from headgate.snapshot.snapshot import Snapshot, open_snapshot
@@ -125,8 +125,7 @@ def _advance(root: Path, number: int) -> None:
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
     """Alone among all publishers; a lock goes with the process that holds it."""
-    with (root / ".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with lock_file(root / ".lock"):
         yield
 
 
@@ -137,7 +136,7 @@ def _stage(root: Path) -> Iterator[Path]:
         with _locked(root):
             _sweep(root)
             stage = held.enter_context(stage_beside(root / "stage"))
-            _try_lock(held.enter_context(_opened(stage)))
+            lock_descriptor(held.enter_context(_opened(stage)), wait=False)
         yield stage
 
 
@@ -147,7 +146,7 @@ def _sweep(root: Path) -> None:
         if not entry.startswith(_STAGE):
             continue
         with suppress(FileNotFoundError), _opened(root / entry) as stage:
-            if _try_lock(stage):
+            if lock_descriptor(stage, wait=False):
                 shutil.rmtree(root / entry, ignore_errors=True)
 
 
@@ -158,11 +157,3 @@ def _opened(directory: Path) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
-
-
-def _try_lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

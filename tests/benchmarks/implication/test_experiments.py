@@ -25,7 +25,7 @@ from benchmarks.implication.growth import (
 from benchmarks.implication.pairs import Setting
 from benchmarks.implication.solver import Solvers, implies_verdicts
 from headgate.errors import UsageError
-from headgate.implication.paper import exact_matching
+from headgate.implication.paper import splitting
 from tests.scale import case_count, slow_unless_in
 
 TINY = 0.002
@@ -46,6 +46,7 @@ def tiny(experiment: Experiment) -> Result:
     return run_rounds(replace(experiment, sizes=ends), repeats=1, scale=TINY, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_unless_in(SOME, EVERY))
 def test_runs(name: str) -> None:
     """Every contestant gives the same answers, and every claim has a verdict."""
@@ -57,6 +58,7 @@ def test_runs(name: str) -> None:
     assert all(amount >= 0 for m in found.measurements for amount in m.seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [one for one in EVERY if "growth" in one and one not in SOME])
 def test_growth_stays_within_bounds(name: str) -> None:
     """What is counted is never above the paper's bounds, nor grows by a higher power."""
@@ -82,6 +84,7 @@ def test_cases() -> None:
         assert match_exact(query, stream).covered is covered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "setting",
     [
@@ -122,11 +125,12 @@ def test_heuristics_must_not_find_too_much() -> None:
     assert holds_of((True, True), (True, False)) != (True, False)
 
 
+@pytest.mark.slow
 def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who stores too many parts, or takes too long, is left out with the reason."""
     pairs = Setting(unbounded=True).pairs(20, seed=1)
     assert not Tried.of(pairs, BFS).left_out
-    monkeypatch.setattr(exact_matching, "MAX_STORED_SIDES", 60)
+    monkeypatch.setattr(splitting, "MAX_STORED_SIDES", 60)
     assert "breadth-first matching stores over" in Tried.of(pairs, BFS).left_out
     monkeypatch.setattr(contestants, "LIMIT", -1.0)
     assert "for 20 pairs" in Tried.of(pairs, DFS).left_out
@@ -136,6 +140,7 @@ def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert DFS.name not in found.contestants
 
 
+@pytest.mark.slow
 def test_combined() -> None:
     """Exact matching and HSR select the same rows, and HCR these and others."""
     for seed in range(3):
@@ -145,6 +150,7 @@ def test_combined() -> None:
         assert shares[BY_EM] == sorted(shares[BY_EM])
 
 
+@pytest.mark.slow
 def test_files_and_page(tmp_path: Path) -> None:
     """Experiments leave their plots and numbers, and a page is made of those."""
     for name in ("implication-growth-parts", "implication-combined"):

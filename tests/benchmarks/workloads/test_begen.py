@@ -46,6 +46,7 @@ def test_seed() -> None:
     assert not table.equals(first.events(50, seed=5).table())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", [0.5, 0.4, 0.1, 0.01, 0.001])
 def test_matching(matching: float) -> None:
     """An event matches a query as often as was asked for."""
@@ -54,6 +55,7 @@ def test_matching(matching: float) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("operators", "fewest"), [("ranges", 1), ("high", 3), ("minimum", 1)])
 def test_matching_zipf(operators: Level, fewest: int) -> None:
     """So it does where few attributes are popular and much matches by chance."""
@@ -63,6 +65,7 @@ def test_matching_zipf(operators: Level, fewest: int) -> None:
     assert about(0.001, measured(queries, 4_000))
 
 
+@pytest.mark.slow
 def test_matching_few_dimensions() -> None:
     """So it does in a space so small that a third of the matches comes by chance."""
     queries = generate_begen(2_000, BegenSpec(dimensions=40, matching=0.002), seed=1)
@@ -92,6 +95,7 @@ def test_refused(wrong: dict[str, Any]) -> None:
         generate_begen(10, BegenSpec(**wrong), seed=1)
 
 
+@pytest.mark.slow
 def test_extra_attributes() -> None:
     """With attributes of their own no two events are the same, and all else stays."""
     queries = generate_begen(2_000, BegenSpec(extra=3), seed=1)
@@ -104,6 +108,7 @@ def test_extra_attributes() -> None:
     assert about(0.01, rate(queries.stream, queries.queries(), events.table()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operators", LEVELS)
 @pytest.mark.parametrize("cardinality", [7, 48])
 def test_encoded(operators: Level, cardinality: int) -> None:
@@ -134,6 +139,7 @@ def test_part() -> None:
     assert part.part(5, 6).queries() == queries.queries()[105:106]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operators", LEVELS)
 def test_operators(operators: Level) -> None:
     """A level has its operators, all of them, and `=` as often as was asked for."""
@@ -159,6 +165,7 @@ def test_sizes() -> None:
     assert np.all((queries.low >= 0) & (queries.low <= queries.high) & (queries.high < 48))
 
 
+@pytest.mark.slow
 def test_lists() -> None:
     """IN and NOT IN have one to six values, ascending and distinct."""
     queries = generate_begen(3_000, BegenSpec(operators="high"), seed=1)

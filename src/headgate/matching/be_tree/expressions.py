@@ -17,7 +17,7 @@ from headgate.matching.be_tree.kernels.pools import (
     pad_count,
 )
 from headgate.matching.be_tree.predicates import PredicatePool, grow_array
-from headgate.predicate.conjunctions import Conjunction
+from headgate.predicate.normal_form import Conjunction
 from headgate.snapshot.arrays.selection import ranges
 
 MIN_GARBAGE = 1024  # predicates of expressions that are gone, before the others move together

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from threading import Thread
 from typing import Any, Self
@@ -21,6 +20,7 @@ from headgate.matching.keyed.parts import (
 )
 from headgate.matching.matches import Matches, Numbers, to_events
 from headgate.matching.protocol import Placement
+from headgate.portable import count_processors
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
@@ -48,7 +48,7 @@ class KeyedIndex(BaseIndex):
 
     def __init__(self, stream: Stream) -> None:
         super().__init__(stream)
-        self.threads = len(os.sched_getaffinity(0))
+        self.threads = count_processors()
         self._schema = Schema((stream,))
         self._parts: Parts = ()
         # changes since the last match, by position
