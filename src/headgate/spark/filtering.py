@@ -106,6 +106,7 @@ class Where:
         names = {column.name for column in collect_columns(query.where)}
         used = [attribute for attribute in stream if attribute.name in names]
         inputs = select_columns(frame, stream, used)
+        # a query set of one query, so that it travels and is cached as those of `route`
         place = pack_queries(QuerySet(Schema((stream,)), [query]))
         row_filter = RowFilter(place, tuple(inputs) or (NO_ATTRIBUTE,))
         is_true = arrow_udf(row_filter.evaluate, "boolean").asNondeterministic()

@@ -121,8 +121,10 @@ class BaseJob(ABC):
         self._callbacks = context.callbacks
         self._sources = sources
         self._companions = companions
+        # held while a batch is processed: `stop` must not end the query in the middle of one
         self._busy = threading.Lock()
         self._stopping = threading.Event()
+        # the first error wins: what follows it is usually its consequence
         self._failure: BaseException | None = None
         self._last_event = time.monotonic()
         self.stats = RunStats()
@@ -154,8 +156,10 @@ class BaseJob(ABC):
         shutil.rmtree(self._sink.stages, ignore_errors=True)  # left by a run that died
         trigger = _build_trigger(self._config)
         writer = self._sources.open(spark).writeStream.foreachBatch(self._handle_batch)
+        # Spark's checkpoint and our log advance together, so both are in the state
         writer = writer.option("checkpointLocation", str(self._context.checkpoint))
         self.stats.started = self._last_event = time.monotonic()
+        # the background ends last: a compaction may run on after the last batch
         background, companions = self._open_background(), self._run_companions(spark, trigger)
         with background as self._start_in_background, companions:
             query = writer.trigger(**trigger).start()  # type: ignore[arg-type]
@@ -163,6 +167,7 @@ class BaseJob(ABC):
                 self._watch(query)
             finally:
                 self._end(query)
+        # a batch that came after the stop was refused on purpose, and is no failure
         if self._failure is not None and not isinstance(self._failure, JobStopping):
             raise _explain_error(self._failure) from self._failure
         self.stats.finish({} if self._companions is None else self._companions.progress())
@@ -190,6 +195,7 @@ class BaseJob(ABC):
 
     def _publish(self, batch: BatchResult) -> None:
         """Count what a batch gave, tell whoever listens, and compact the output if it is time."""
+        # empty batches do not count as events: `stop_when_idle` looks at this time
         if batch.counts.total:
             self._last_event = time.monotonic()
         self.stats.add(batch)
@@ -207,12 +213,14 @@ class BaseJob(ABC):
                 if self._companions is not None:
                     self._companions.check()
                 now = time.monotonic()
+                # checked in this order: the end of all input explains more than a timeout does
                 if self._sources.has_ended:
                     self.stop("the end of the file")
                 elif idle is not None and now - self._last_event > idle and self._is_waiting(query):
                     self.stop(f"no event for {idle:g} s")
                 elif limit is not None and now - self.stats.started > limit:
                     self.stop(f"{limit:g} s are over")
+                # a running batch is left to finish; the loop comes back until it has
                 if self._stopping.is_set() and not self._busy.locked():
                     return
             self.stop("the last event there is")
@@ -269,6 +277,7 @@ class BaseJob(ABC):
             running: list[Future[object]] = []
 
             def start(work: Callable[[], object]) -> None:
+                # never queue: a compaction that is late does the work of those it replaced
                 if running and not running[0].done():
                     return
                 self._note_failure(running)

@@ -44,6 +44,7 @@ class VersionFollower:
         self._open(number)
         if self.current.refused:
             raise build_refusal(self.current)
+        # unbounded queries have streaming queries of their own, which only a start can change
         self._unbounded = set(self.current.unbounded)
 
     @property
@@ -115,6 +116,7 @@ class VersionFollower:
         if snapshot.version != number:
             raise SnapshotError(f"{snapshot.directory}: is version {snapshot.version}")
         plan = plan_queries(snapshot, number, self._selection)
+        # checked before the plan becomes current, so that a bad version changes nothing
         columns = self._describe_columns(plan)
         if None not in (self.columns, columns) and columns != self.columns:
             raise JobError(
