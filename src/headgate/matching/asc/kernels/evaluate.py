@@ -40,9 +40,8 @@ class PackedOrder(NamedTuple):
     """An evaluation order: the macro-sequence, and the micro-arrows in terms of its places."""
 
     sequence: Int64s  # constructs, by place
-    arrows: npt.NDArray[
-        np.int16
-    ]  # by row: the place that its micro-arrow leads to, below MAX_ARROW_TARGETS, or −1
+    # by row: the place that its micro-arrow leads to, below MAX_ARROW_TARGETS, or −1
+    arrows: npt.NDArray[np.int16]
 
 
 @kernel
