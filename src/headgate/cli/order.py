@@ -18,7 +18,7 @@ from headgate.matching.auto import AutoIndex
 if TYPE_CHECKING:
     from headgate.matching.asc.index import AscIndex
     from headgate.matching.asc.monitor import Period
-    from headgate.spark.job.routing_job import Batch
+    from headgate.spark.job.progress import BatchResult
 
 MAX_SHOWN_CONSTRUCTS = 8
 MAX_PLOTTED_BATCHES = 10_000  # batches, the latest
@@ -85,11 +85,11 @@ def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
 
 
 @contextmanager
-def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[Batch], None]]:
+def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[BatchResult], None]]:
     """Takes the batches of a job, and when it ends or fails, plots how they were evaluated."""
     periods: deque[Period] = deque(maxlen=MAX_PLOTTED_BATCHES)
 
-    def remember(batch: Batch) -> None:
+    def remember(batch: BatchResult) -> None:
         if plot is not None and batch.order is not None:
             periods.append(_make_period(batch, periods[-1].until if periods else 0))
 
@@ -105,7 +105,7 @@ def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[Batch], No
             open_error_console().print("[yellow]note:[/] no event, so no plot of the order")
 
 
-def _make_period(batch: Batch, before: int) -> Period:
+def _make_period(batch: BatchResult, before: int) -> Period:
     """A batch, after so many events, as the period of an index."""
     from headgate.matching.asc.monitor import Period
 

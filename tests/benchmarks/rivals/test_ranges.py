@@ -51,6 +51,7 @@ def expressions(rng: Random, stream: Stream, count: int) -> list[Predicate]:
     return found
 
 
+@pytest.mark.slow
 def test_every_type() -> None:
     """Ranges, lists and their complements of every type, in queries with OR too."""
     rng, stream = Random(5), every_type()
@@ -62,6 +63,7 @@ def test_every_type() -> None:
     assert found.total > 1_000
 
 
+@pytest.mark.slow
 def test_paper() -> None:
     """Queries of the paper's workload as events for one another, where pairs are looked up too."""
     queries = generate_begen(
