@@ -26,7 +26,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class ExpressionPool:
-    """Numbers the expressions of queries, and uses the numbers of those that are gone again."""
+    """The expressions of queries, by number; the numbers of those that are gone are reused."""
 
     def __init__(self, predicates: PredicatePool) -> None:
         self._predicates = predicates
