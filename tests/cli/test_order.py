@@ -115,8 +115,11 @@ def test_no_event_makes_no_plot() -> None:
         (["--index", "be_tree"], "--order-plot needs the index asc, not be_tree"),
         (["--engine", "spark"], "--order-plot runs in this process only; leave out --engine"),
         (["--semantics", "exact"], "--order-plot is about rows; leave out --semantics"),
-        (["--order-plot", "o.gif"], "o.gif: a plot is a file with the ending .png, .svg or .pdf"),
-        (["--order-plot", "no/o.png"], "no/o.png: there is no directory no"),
+        (
+            ["--order-plot", "o.gif"],
+            "o.gif: a plot is a .png, .svg or .pdf file; give it such an ending",
+        ),
+        (["--order-plot", "no/o.png"], "no/o.png: there is no directory no; create it first"),
         (["-q", "few.sql"], "auto chose scan, because there are fewer than 100 queries"),
         (["-q", "keyed.sql"], "auto chose keyed, because there were at least 100 queries"),
     ],
