@@ -100,7 +100,18 @@ class Where:
     stream: Stream | None  # None: that of the DataFrame's schema
 
     def __call__(self, frame: DataFrame) -> DataFrame:
-        """Return the rows of a DataFrame for which the predicate is TRUE."""
+        """Return the rows of a DataFrame for which the predicate is TRUE.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The rows, streaming or not.
+
+        Returns
+        -------
+        DataFrame
+            The same columns, with fewer rows.
+        """
         stream = self.stream or stream_of(frame, QUERY_ID)
         query = _build_query(self.predicate, stream)
         names = {column.name for column in collect_columns(query.where)}

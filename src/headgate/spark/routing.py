@@ -153,7 +153,25 @@ class Route:
     keep: tuple[str, ...] | None
 
     def __call__(self, frame: DataFrame) -> DataFrame:
-        """Return the kept columns of a DataFrame, with those of the output."""
+        """Return the kept columns of a DataFrame, with those of the output.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The events, streaming or not.
+
+        Returns
+        -------
+        DataFrame
+            A row for each event, or for each match if the output is "pairs".
+
+        Raises
+        ------
+        EventError
+            If a column can never have the type of its attribute.
+        UsageError
+            If a column has the name of one that is added.
+        """
         kept = _select_kept(frame, self.keep, ADDED_COLUMNS[self.output])
         inputs = select_columns(frame, self.stream, self.used)
         names = tuple(inputs) or (NO_ATTRIBUTE,)

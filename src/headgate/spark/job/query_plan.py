@@ -12,8 +12,8 @@ from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.snapshot import Snapshot
 from headgate.snapshot.arrays import decode_queries
-from headgate.snapshot.arrays.frames import frames_from
-from headgate.snapshot.arrays.selection import selected
+from headgate.snapshot.arrays.frames import decode_frames
+from headgate.snapshot.arrays.selection import select_queries
 from headgate.snapshot.segments import Tombstones
 from headgate.spark.frames import join_first
 from headgate.spark.job.continuous_query import ContinuousQuery, build_reduction
@@ -219,12 +219,12 @@ def _split_queries(snapshot: Snapshot) -> tuple[set[str], list[Query]]:
         places = snapshot.order[ranks] - start
         start += len(queries)
         # queries of one shape share a frame, and the frame knows their kind and stream
-        frames = frames_from(queries.frames, snapshot.schema)
+        frames = decode_frames(queries.frames, snapshot.schema)
         is_filter = np.array([frame.kind == "filter" for frame in frames], np.bool_)
         used = queries.frame[places]
         filtered.update(frames[number].stream_name for number in np.unique(used[is_filter[used]]))
         is_other = ~is_filter[used]
-        chosen = selected(queries, places[is_other], snapshot.schema)
+        chosen = select_queries(queries, places[is_other], snapshot.schema)
         decoded = decode_queries(chosen, snapshot.schema)
         others += zip(ranks[is_other].tolist(), decoded, strict=True)
     return filtered, [query for _, query in sorted(others, key=lambda pair: pair[0])]

@@ -229,9 +229,10 @@ class StateCap(StreamingQueryListener):
         self.limits: dict[str, tuple[str, int]] = {}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
-        pass
+        """Do nothing: Spark asks for this method."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        """Stop the query of a batch if its state has too many rows."""
         progress = event.progress
         # a query may have more than one stateful operator
         rows = sum(operator.numRowsTotal for operator in progress.stateOperators)
@@ -251,10 +252,10 @@ class StateCap(StreamingQueryListener):
             Thread(target=_stop, args=(running, _stopped[run]), daemon=True).start()
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        pass
+        """Do nothing: the state of an idle query does not grow."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        pass
+        """Do nothing: why it ended stays known."""
 
 
 _listeners: dict[
