@@ -51,7 +51,7 @@ class SettlesWithin:
     def verdict(self, result: Result) -> str:
         above = [self._above(result, number) for number in range(len(result.sizes))]
         parts = [above[n : n + self.slices] for n in range(self.slices, len(above), self.slices)]
-        settled = list(map(self._settled, parts))
+        settled = list(map(self._find_settling, parts))
         held = all(periods is not None and periods <= PERIODS for periods in settled)
         took = ", ".join("never" if one is None else f"{one:g}" for one in settled)
         worst = ", ".join(f"{max(part):+.1f}" for part in parts)
@@ -70,7 +70,7 @@ class SettlesWithin:
         assert best is not None
         return 100 * own.seconds[0] / best.seconds[0] - 100
 
-    def _settled(self, above: list[float]) -> float | None:
+    def _find_settling(self, above: list[float]) -> float | None:
         """Return how long it took until all slices are near, in periods; None if they are not."""
         far = list(self._far(above))
         if not far:

@@ -52,7 +52,7 @@ def change_queries(name: str, what: str, *, back: bool) -> Experiment:
         indexes: dict[str, Index] = {}
         facts: dict[str, Fact] = {}
         for kind in (ADAPTING, FIXED, AUTO):
-            indexes[kind.name], seconds = run.replayed(kind, size)
+            indexes[kind.name], seconds = run.replay(kind, size)
             facts[f"{kind.name} at stage {size}, µs a change"] = round(1e6 * seconds, 1)
         indexes[ANEW.name] = run.build(ANEW, run.live(size))
         contestants = (by_id(name, index, events) for name, index in indexes.items())
@@ -94,7 +94,7 @@ class Transition:
             return [*self.first[:there], *self.second[there:]]
         return [*self.second[:there], *self.first[there:]]
 
-    def replayed(self, kind: Kind, stage: int) -> tuple[Index, float]:
+    def replay(self, kind: Kind, stage: int) -> tuple[Index, float]:
         """Return an index that has seen all stages up to one, and the seconds of a change.
 
         The events are matched at every stage, so that an index can learn from them.

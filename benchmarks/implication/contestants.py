@@ -93,9 +93,9 @@ class Turns:
 
     def __init__(self, pairs: Pairs, way: Way) -> None:
         self._pairs, self.way = pairs, way
-        self.ready = self._prepared()
+        self.ready = self._prepare_all()
 
-    def _prepared(self) -> list[Ready]:
+    def _prepare_all(self) -> list[Ready]:
         space = self._pairs.space
         return [Ready(space, query, stream, self.way) for query, stream in self._pairs]
 
@@ -103,7 +103,7 @@ class Turns:
         return tuple(one.match() for one in self.ready)
 
     def reset(self) -> None:
-        self.ready = self._prepared()
+        self.ready = self._prepare_all()
 
 
 @dataclass(frozen=True, slots=True)

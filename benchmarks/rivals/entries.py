@@ -15,7 +15,7 @@ from headgate.matching.encoding.code_book import CodeBook, Codes, build_code_boo
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries
 from headgate.snapshot.arrays.atoms import WITHIN
-from headgate.snapshot.arrays.selection import ranges
+from headgate.snapshot.arrays.selection import expand_ranges
 from headgate.snapshot.arrays.trees import AND
 
 Numbers = npt.NDArray[np.int64]
@@ -65,7 +65,7 @@ class Entries(NamedTuple):
         atom = self.atom[chosen]
         counts = np.where(chosen, np.diff(self.interval)[self.atom], 0)
         start = np.concatenate(([0], np.cumsum(counts)))[self.start]
-        places = ranges(self.interval[atom], self.interval[atom + 1])
+        places = expand_ranges(self.interval[atom], self.interval[atom + 1])
         column = np.repeat(self.column[atom], np.diff(self.interval)[atom])
         return start, np.stack([column, self.low[places], self.high[places]], axis=1)
 

@@ -29,7 +29,7 @@ from headgate.predicate.tree import conjunction
 from headgate.queries import Query, Source
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries, encode_queries
-from headgate.snapshot.arrays.atoms import atoms_from
+from headgate.snapshot.arrays.atoms import decode_atoms
 from headgate.snapshot.arrays.texts import unpack
 
 OUTPUT = 1 << 21  # matches of a chunk, unless a single event may have more
@@ -121,7 +121,7 @@ class StaticIndex(BaseIndex):
         Where all are plain conjunctions, there is no object for each of them.
         """
         schema = Schema((stream,))
-        flaws = map(cls._find_flaw, atoms_from(encoded.atoms, schema))
+        flaws = map(cls._find_flaw, decode_atoms(encoded.atoms, schema))
         if not are_conjunctions(encoded) or any(flaws):
             return cls.build(stream, list(decode_queries(encoded, schema)))
         index = cls(stream)

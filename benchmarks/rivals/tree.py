@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.rivals.entries import Entries, Numbers
-from headgate.snapshot.arrays.selection import ranges
+from headgate.snapshot.arrays.selection import expand_ranges
 
 
 class Tree(NamedTuple):
@@ -81,7 +81,7 @@ def build_tree(entries: Entries, label: Numbers, column: Numbers) -> Tree:
     lone, entry = child < 0, np.where(child < 0, -1 - child, 0)
     lengths = np.where(lone, (stop - at)[entry], 0)
     rest = np.concatenate(([0], np.cumsum(lengths)))
-    tail = path[ranges(at[entry[lone]], stop[entry[lone]])]
+    tail = path[expand_ranges(at[entry[lone]], stop[entry[lone]])]
     groups, ends = (
         _count_starts(at, first + count) for at in (parent[heads], _concatenate(ended_at))
     )

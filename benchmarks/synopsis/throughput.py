@@ -44,7 +44,7 @@ def prepare(case: Case, plan: Mapping[int, tuple[int, int]]) -> Prepare:
     """
 
     @contextmanager
-    def prepared(size: int, scale: float, seed: int) -> Iterator[Round]:
+    def prepare_round(size: int, scale: float, seed: int) -> Iterator[Round]:
         batch, batches = plan[size]
         events = max(2, round(batch * scale) // 2 * 2)
         shown = max(2, round(size * scale))
@@ -61,7 +61,7 @@ def prepare(case: Case, plan: Mapping[int, tuple[int, int]]) -> Prepare:
                 contestants.append(Contestant(side, events, answer, live.advance, note=note))
             yield Round(shown, tuple(contestants), lambda: facts)
 
-    return prepared
+    return prepare_round
 
 
 def late(live: Paced, batches: int, events: int) -> str:

@@ -39,9 +39,9 @@ from benchmarks.workloads.derivation import (
     Rules,
     Space,
     base_expressions,
+    concatenate,
     derive,
     events_of,
-    joined,
 )
 from benchmarks.workloads.integer_events import (
     ABOVE,
@@ -203,7 +203,7 @@ class Generator:
         """Return queries in random order, as many from each base expression as from any other."""
         origin = self.random.permutation(count) % len(bases)
         chunks = (origin[start : start + CHUNK] for start in range(0, max(count, 1), CHUNK))
-        derived = joined([self.derived(bases, chunk) for chunk in chunks])
+        derived = concatenate([self.derive_queries(bases, chunk) for chunk in chunks])
         events = events_of(bases, self.shape.extra, self.space)
         listed = np.flatnonzero(derived.counts)
         return Conjunctions(
@@ -218,7 +218,7 @@ class Generator:
             draw_events=events,
         )
 
-    def derived(self, bases: Bases, origin: npt.NDArray[np.int64]) -> Derived:
+    def derive_queries(self, bases: Bases, origin: npt.NDArray[np.int64]) -> Derived:
         """Return a query from each of these base expressions."""
         keep = self.kept(len(origin))
         attribute, value = bases.attribute[origin][keep], bases.value[origin][keep]

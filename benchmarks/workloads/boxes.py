@@ -84,7 +84,7 @@ def generate_boxes(
     """Return boxes that each match an event with the probability `matching`."""
     random = np.random.default_rng(seed)
     stream = box_stream(attributes)
-    sides = np.sort(random.permuted(_numbered(count, attributes), axis=1)[:, :constrained])
+    sides = np.sort(random.permuted(_number_attributes(count, attributes), axis=1)[:, :constrained])
     shares = random.dirichlet([EVENNESS] * constrained, count)
     widths = np.maximum(1, np.rint(DOMAIN * matching**shares)).astype(np.int64)
     low = random.integers(0, DOMAIN - widths, endpoint=True)
@@ -104,7 +104,7 @@ def generate_box_events(count: int, *, attributes: int = 10, seed: int) -> pa.Ta
     return pa.Table.from_arrays(columns, names=list(stream.names))
 
 
-def _numbered(count: int, attributes: int) -> Steps:
+def _number_attributes(count: int, attributes: int) -> Steps:
     """Return the numbers of all attributes, once for each box."""
     return np.tile(np.arange(attributes), (count, 1))
 

@@ -50,7 +50,7 @@ def encode(conjunctions: Conjunctions) -> EncodedQueries:
     if count == 0:
         return encode_queries([], schema)
     single = encode_queries([Query("q", (Source(stream, stream.name),), TRUE)], schema)
-    numbers, firsts = _numbered(pa.array(_keys(conjunctions)))
+    numbers, firsts = _number_keys(pa.array(_keys(conjunctions)))
     return EncodedQueries(
         ids=_ids(conjunctions.first, count),
         metadata=Texts(np.zeros(count + 1, np.int64), np.empty(0, np.uint8)),
@@ -72,7 +72,7 @@ def _ids(first: int, count: int) -> Texts:
     return Texts(ends, np.frombuffer(data or b"", np.uint8, ends[-1]))
 
 
-def _numbered(keys: pa.Array[Any]) -> tuple[npt.NDArray[np.int32], Indices]:
+def _number_keys(keys: pa.Array[Any]) -> tuple[npt.NDArray[np.int32], Indices]:
     """Return the number of each key by first occurrence, and where it first occurs."""
     encoded: Any = keys.dictionary_encode()
     numbers = encoded.indices.to_numpy()
@@ -109,7 +109,7 @@ def _keys(conjunctions: Conjunctions) -> Indices:
     gappy = np.flatnonzero(_lengths(conjunctions) != np.diff(listed.offsets))
     if len(gappy):
         at = listed.predicate[gappy]
-        lists, _ = _numbered(_packed(conjunctions, gappy, keys[at]))
+        lists, _ = _number_keys(_pack_lists(conjunctions, gappy, keys[at]))
         keys[at] = -1 - lists.astype(np.int64)
     return keys
 
@@ -121,7 +121,7 @@ def _lengths(conjunctions: Conjunctions) -> Indices:
     return widths
 
 
-def _packed(conjunctions: Conjunctions, lists: Indices, keys: Indices) -> pa.Array[Any]:
+def _pack_lists(conjunctions: Conjunctions, lists: Indices, keys: Indices) -> pa.Array[Any]:
     """Return these lists as bytes, with what else their predicates say."""
     offsets, values = conjunctions.listed.offsets, conjunctions.listed.values
     lengths = np.diff(offsets)[lists]
@@ -147,7 +147,7 @@ def _atoms(conjunctions: Conjunctions, firsts: Indices, other: EncodedAtoms) -> 
     count = len(firsts)
     operator = conjunctions.operator[firsts]
     cuts, starts, ends = _cuts(_runs(conjunctions, firsts), count)
-    column, first_mentions = _numbered(pa.array(conjunctions.attribute[firsts]))
+    column, first_mentions = _number_keys(pa.array(conjunctions.attribute[firsts]))
     attribute = conjunctions.attribute[firsts][first_mentions]
     aliases = Texts(np.zeros(len(attribute) + 1, np.int64), np.empty(0, np.uint8))
     return replace(
@@ -175,15 +175,15 @@ def _runs(conjunctions: Conjunctions, predicates: Indices) -> _Runs:
     listed = conjunctions.listed
     place = np.searchsorted(listed.predicate, predicates)
     with_list = has_list(conjunctions.operator[predicates])
-    plain = _plain_runs(conjunctions, predicates, np.flatnonzero(~with_list))
-    in_lists = _listed_runs(conjunctions, place[with_list], np.flatnonzero(with_list))
+    plain = _find_plain_runs(conjunctions, predicates, np.flatnonzero(~with_list))
+    in_lists = _find_listed_runs(conjunctions, place[with_list], np.flatnonzero(with_list))
     order = np.argsort(np.concatenate((plain.owner, in_lists.owner)), kind="stable")
     names = [field.name for field in fields(_Runs)]
     pairs = ((getattr(plain, name), getattr(in_lists, name)) for name in names)
     return _Runs(*(np.concatenate(pair)[order] for pair in pairs))
 
 
-def _plain_runs(conjunctions: Conjunctions, predicates: Indices, owner: Indices) -> _Runs:
+def _find_plain_runs(conjunctions: Conjunctions, predicates: Indices, owner: Indices) -> _Runs:
     at = predicates[owner]
     operator = conjunctions.operator[at]
     return _Runs(
@@ -195,7 +195,7 @@ def _plain_runs(conjunctions: Conjunctions, predicates: Indices, owner: Indices)
     )
 
 
-def _listed_runs(conjunctions: Conjunctions, lists: Indices, owner: Indices) -> _Runs:
+def _find_listed_runs(conjunctions: Conjunctions, lists: Indices, owner: Indices) -> _Runs:
     """Return each value of each list; those that touch are joined when cuts are made of them."""
     offsets = conjunctions.listed.offsets
     lengths = np.diff(offsets)[lists]

@@ -152,7 +152,7 @@ def derive(
     return Derived(sizes, attribute, operator, low, high, counts, lists[listed])
 
 
-def joined(parts: Sequence[Derived]) -> Derived:
+def concatenate(parts: Sequence[Derived]) -> Derived:
     """Return all parts one behind the other."""
     names = [field.name for field in fields(Derived)]
     return Derived(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))

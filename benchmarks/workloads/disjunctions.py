@@ -74,7 +74,7 @@ def generate_disjunctions(count: int, spec: DisjunctionSpec, *, seed: int) -> tu
     random = np.random.default_rng(seed)
     columns = [Column(attribute.name, attribute.type) for attribute in spec.stream]
     low, high = _ends(count, spec, random)
-    mentioned = _mentioned(count, spec, random)
+    mentioned = _draw_mentioned(count, spec, random)
     null = random.random(mentioned.shape) < spec.nulls
 
     def sides(at: tuple[int, int]) -> Iterator[Predicate]:
@@ -104,7 +104,7 @@ def _ends(count: int, spec: DisjunctionSpec, random: Random) -> tuple[Numbers, N
     return values[first[drawn]], values[second[drawn]]
 
 
-def _mentioned(count: int, spec: DisjunctionSpec, random: Random) -> npt.NDArray[np.bool_]:
+def _draw_mentioned(count: int, spec: DisjunctionSpec, random: Random) -> npt.NDArray[np.bool_]:
     """Return which dimensions each box has a side in."""
     shape = (count, spec.boxes, spec.dimensions)
     if not spec.unbounded:
@@ -114,7 +114,7 @@ def _mentioned(count: int, spec: DisjunctionSpec, random: Random) -> npt.NDArray
     return mentioned
 
 
-def _drawn(predicate: Predicate) -> list[Box]:
+def _list_boxes(predicate: Predicate) -> list[Box]:
     """Return a box for each part of the OR."""
     parts = predicate.parts if isinstance(predicate, Or) else (predicate,)
     return [conjunct.box for part in parts for conjunct in to_dnf(part)]
@@ -128,7 +128,7 @@ def place_in_one_space(
     The boxes of a predicate are those that were drawn, although some of them could be merged, in
     order of volume, the largest first.
     """
-    unions = [[_drawn(predicate) for predicate in predicates] for predicates in workloads]
+    unions = [[_list_boxes(predicate) for predicate in predicates] for predicates in workloads]
     space = Space.of(
         (box for predicates in unions for boxes in predicates for box in boxes),
         required=[Column(a.name, a.type) for a in stream if not a.nullable],

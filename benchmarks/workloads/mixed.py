@@ -175,7 +175,7 @@ class Mixed:
         return bind_queries(self.stream, self.clauses, "mixed")
 
 
-def mixed_attributes() -> list[MixedAttribute]:
+def make_attributes() -> list[MixedAttribute]:
     """Return four attributes of each kind, with more and more NULLs."""
     return [
         MixedAttribute(f"{values.name}{copy}", values, missing)
@@ -184,8 +184,8 @@ def mixed_attributes() -> list[MixedAttribute]:
     ]
 
 
-def mixed_stream() -> Stream:
-    return Stream("records", tuple(Attribute(a.name, a.values.type) for a in mixed_attributes()))
+def make_stream() -> Stream:
+    return Stream("records", tuple(Attribute(a.name, a.values.type) for a in make_attributes()))
 
 
 def generate_mixed(
@@ -201,16 +201,16 @@ def generate_mixed(
     day2 > DATE '2027-05-01' OR price1 < 839.19 OR code1 < '00b07-mesa'
     """
     dice = Dice(seed)
-    attributes = mixed_attributes()
+    attributes = make_attributes()
     clauses = (_Clause(attributes, dice).written(matching, long_lists) for _ in range(count))
-    return Mixed(mixed_stream(), tuple(clauses))
+    return Mixed(make_stream(), tuple(clauses))
 
 
 def generate_mixed_events(count: int, *, seed: int) -> pa.Table:
     """Return events with independent, uniform values and NULLs."""
     random = np.random.default_rng(seed)
     columns = {}
-    for attribute in mixed_attributes():
+    for attribute in make_attributes():
         ranks = random.integers(0, attribute.values.count, count)
         missing = random.random(count) < attribute.missing
         columns[attribute.name] = attribute.values.array(ranks, missing)
@@ -247,10 +247,10 @@ class _Clause:
         if isinstance(node, Leaf):
             return node.opposite if opposite else node.text
         if self.dice.chance(NEGATED):
-            return f"NOT ({self.joined(node, not opposite)})"
-        return f"({self.joined(node, opposite)})"
+            return f"NOT ({self.join(node, not opposite)})"
+        return f"({self.join(node, opposite)})"
 
-    def joined(self, node: Group, opposite: bool) -> str:
+    def join(self, node: Group, opposite: bool) -> str:
         texts = (self.text(part, opposite) for part in node.parts)
         return (" AND " if node.is_and != opposite else " OR ").join(texts)
 
@@ -265,11 +265,11 @@ class _Clause:
 
     def leaves(self, is_and: bool, probability: float, parts: int) -> Leaf | Group:
         shares = self.shares(parts)
-        each = (_divided(is_and, probability, share) for share in shares)
-        return Group(is_and, tuple(_sized(self, size) for size in each))
+        each = (_divide_probability(is_and, probability, share) for share in shares)
+        return Group(is_and, tuple(_draw_sized(self, size) for size in each))
 
 
-def _divided(is_and: bool, probability: float, share: float) -> float:
+def _divide_probability(is_and: bool, probability: float, share: float) -> float:
     """Return what one part must have, so that AND or OR of all parts has the probability."""
     return float(probability**share if is_and else 1 - (1 - probability) ** share)
 
@@ -287,14 +287,14 @@ def _two_levels(is_and: bool) -> Callable[[_Clause, float], Leaf | Group]:
 
     def build(clause: _Clause, probability: float) -> Leaf | Group:
         shares = clause.shares(clause.dice.whole(2, 4))
-        each = [_divided(is_and, probability, share) for share in shares]
+        each = [_divide_probability(is_and, probability, share) for share in shares]
         parts = (clause.leaves(not is_and, size, clause.dice.whole(2, 3)) for size in each)
         return Group(is_and, tuple(parts))
 
     return build
 
 
-def _sized(clause: _Clause, probability: float) -> Leaf:
+def _draw_sized(clause: _Clause, probability: float) -> Leaf:
     """Return a leaf of this probability: a list where that is short, else a range."""
     attribute = clause.take(lambda candidate: _reaches(candidate, probability))
     total = attribute.values.count
@@ -302,8 +302,8 @@ def _sized(clause: _Clause, probability: float) -> Leaf:
     if size >= total:
         return Leaf(f"{attribute.name} IS NOT NULL", f"{attribute.name} IS NULL")
     if size <= 12 or attribute.values.type.family == "boolean":
-        return _listed(clause, attribute, size)
-    return _ranged(clause, attribute, size)
+        return _draw_list(clause, attribute, size)
+    return _draw_range(clause, attribute, size)
 
 
 def _reaches(attribute: MixedAttribute, probability: float) -> bool:
@@ -313,7 +313,7 @@ def _reaches(attribute: MixedAttribute, probability: float) -> bool:
     return size > 0 and share <= 1 and abs(size / attribute.values.count - share) <= 0.1 * share
 
 
-def _listed(clause: _Clause, attribute: MixedAttribute, size: int) -> Leaf:
+def _draw_list(clause: _Clause, attribute: MixedAttribute, size: int) -> Leaf:
     """Accept exactly so many values: `=`, or IN."""
     ranks: dict[int, None] = {}
     while len(ranks) < size:
@@ -324,7 +324,7 @@ def _listed(clause: _Clause, attribute: MixedAttribute, size: int) -> Leaf:
     return Leaf(f"{attribute.name} IN ({listed})", f"{attribute.name} NOT IN ({listed})")
 
 
-def _ranged(clause: _Clause, attribute: MixedAttribute, size: int) -> Leaf:
+def _draw_range(clause: _Clause, attribute: MixedAttribute, size: int) -> Leaf:
     """Accept exactly so many values, by one comparison or by BETWEEN."""
     name, total, at = attribute.name, attribute.values.count, attribute.values.at
     kind = clause.dice.whole(0, 5)
@@ -357,7 +357,7 @@ def _few(clause: _Clause) -> tuple[Leaf, float]:
     """Accept one value or a few of very many, or all but those."""
     attribute = clause.take(lambda candidate: candidate.values.count > 100)
     size = clause.dice.whole(1, 5)
-    leaf = _listed(clause, attribute, size)
+    leaf = _draw_list(clause, attribute, size)
     share = size / attribute.values.count
     if clause.dice.chance(0.5):
         return leaf, attribute.present * share
@@ -368,7 +368,7 @@ def _long_list(clause: _Clause) -> tuple[Leaf, float]:
     """Return an IN with thousands of values."""
     attribute = clause.take(lambda candidate: candidate.values.count > LONGEST)
     size = clause.dice.whole(LONGEST // 5, LONGEST)
-    return _listed(clause, attribute, size), attribute.present * size / attribute.values.count
+    return _draw_list(clause, attribute, size), attribute.present * size / attribute.values.count
 
 
 def _like(clause: _Clause) -> tuple[Leaf, float]:

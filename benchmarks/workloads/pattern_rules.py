@@ -81,36 +81,40 @@ def usual_text(length: int, dice: Dice) -> str:
     return "".join(parts)[:length]
 
 
-def anchored(column: str, needle: str, dice: Dice) -> Condition:
+def draw_anchored(column: str, needle: str, dice: Dice) -> Condition:
     """Return any kind of condition that looks for the needle."""
     return dice.one_of(_ANCHORED)(column, needle, dice)
 
 
-def floating(column: str, needle: str, dice: Dice) -> Condition:
+def draw_floating(column: str, needle: str, dice: Dice) -> Condition:
     """Return a condition that finds the needle anywhere, so that two of them can both hold."""
     return dice.one_of(_FLOATING)(column, needle, dice)
 
 
 def _contains(column: str, needle: str, _: Dice) -> Condition:
-    return Condition(f"{column} LIKE {render_literal(f'%{escaped(needle)}%')}", needle)
+    return Condition(f"{column} LIKE {render_literal(f'%{escape_pattern(needle)}%')}", needle)
 
 
 def _starts(column: str, needle: str, _: Dice) -> Condition:
-    return Condition(f"{column} LIKE {render_literal(f'{escaped(needle)}%')}", needle, "start")
+    return Condition(
+        f"{column} LIKE {render_literal(f'{escape_pattern(needle)}%')}", needle, "start"
+    )
 
 
 def _ends(column: str, needle: str, dice: Dice) -> Condition:
     name = needle + dice.one_of((".exe", ".dll", ".ps1", ""))
-    return Condition(f"{column} LIKE {render_literal(f'%{escaped(name)}')}", name, "end")
+    return Condition(f"{column} LIKE {render_literal(f'%{escape_pattern(name)}')}", name, "end")
 
 
 def _ignores_case(column: str, needle: str, _: Dice) -> Condition:
-    return Condition(f"{column} ILIKE {render_literal(f'%{escaped(needle)}%')}", needle.upper())
+    return Condition(
+        f"{column} ILIKE {render_literal(f'%{escape_pattern(needle)}%')}", needle.upper()
+    )
 
 
 def _two_pieces(column: str, needle: str, dice: Dice) -> Condition:
     second = dice.one_of(COMMON)
-    pattern = f"%{escaped(needle)}%{second}%"
+    pattern = f"%{escape_pattern(needle)}%{second}%"
     return Condition(f"{column} LIKE {render_literal(pattern)}", f"{needle} {second}")
 
 
@@ -126,10 +130,10 @@ def _regex(column: str, needle: str, dice: Dice) -> Condition:
     return Condition(f"{column} RLIKE {render_literal(pattern)}", text)
 
 
-def escaped(text: str) -> str:
+def escape_pattern(text: str) -> str:
     r"""The text as LIKE must have it to mean itself.
 
-    >>> escaped("\\a_b")
+    >>> escape_pattern("\\a_b")
     '\\\\a\\_b'
     """
     return "".join(f"\\{character}" if character in "\\%_" else character for character in text)
@@ -235,7 +239,7 @@ def _rule(atoms: int, vocabulary: list[str], dice: Dice) -> PatternRule:
     planted: Planted = {}
     if dice.chance(EXCLUDING) and left > groups + 2:
         size = dice.whole(1, 2)
-        refused = [anchored(names[-1], dice.one_of(vocabulary), dice) for _ in range(size)]
+        refused = [draw_anchored(names[-1], dice.one_of(vocabulary), dice) for _ in range(size)]
         parts.append(f"NOT ({_any(refused)})")
         left -= size
     for place in range(groups):
@@ -260,12 +264,12 @@ def _needles(size: int, commonplace: bool, vocabulary: list[str], dice: Dice) ->
 def _group(column: str, needles: list[str], dice: Dice) -> tuple[str, tuple[Condition, ...]]:
     """Return any of the conditions or pairs of them, and a choice that satisfies the group."""
     if len(needles) >= 4 and dice.chance(0.3):
-        conditions = [floating(column, needle, dice) for needle in needles]
+        conditions = [draw_floating(column, needle, dice) for needle in needles]
         pairs = [tuple(conditions[i : i + 2]) for i in range(0, len(conditions), 2)]
         texts = [" AND ".join(condition.sql for condition in pair) for pair in pairs]
         joined = " OR ".join(f"({text})" for text in texts)
         return f"({joined})", dice.one_of(pairs)
-    choices = [anchored(column, needle, dice) for needle in needles]
+    choices = [draw_anchored(column, needle, dice) for needle in needles]
     return f"({_any(choices)})", (dice.one_of(choices),)
 
 

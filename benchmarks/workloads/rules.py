@@ -74,10 +74,10 @@ def generate_where_clauses(
         for _ in range(dice.whole(*predicates)):
             name, write = dice.one_of(writers)
             parts.append(write(name, dice))
-        yield _joined(parts, dice)
+        yield _join_predicates(parts, dice)
 
 
-def _joined(parts: list[str], dice: Dice) -> str:
+def _join_predicates(parts: list[str], dice: Dice) -> str:
     """Join predicates by AND, two or three of them first by OR, now and then one negated."""
     if len(parts) > 2 and dice.chance(GROUPED):
         size = dice.whole(2, 3)

@@ -125,7 +125,7 @@ def generate_selections(
     space = _Space(attributes, cardinality, numbers)
     if spec.deviation is None:
         return space.conjunctions(spread_ranges(spec, cardinality, 1, random), 0)
-    return _deviating(spec, spec.deviation, space, random)
+    return _find_deviating(spec, spec.deviation, space, random)
 
 
 @dataclass(frozen=True)
@@ -156,12 +156,14 @@ class _Space:
         return IntegerEvents.from_dense(random.integers(0, self.cardinality, shape, np.int32))
 
 
-def _deviating(spec: SelectionSpec, target: float, space: _Space, random: Random) -> Conjunctions:
+def _find_deviating(
+    spec: SelectionSpec, target: float, space: _Space, random: Random
+) -> Conjunctions:
     """Return the first attempt that comes near enough to the deviation asked for."""
     reached = []
     for _ in range(ATTEMPTS):
         ranges = spread_ranges(spec, space.cardinality, LAYOUTS, random)
-        queries = space.conjunctions(ranges, _gathered(target, ranges, space))
+        queries = space.conjunctions(ranges, _find_gathering(target, ranges, space))
         reached.append(measure_region_deviation(queries))
         if abs(reached[-1] - target) <= TOLERANCE:
             return queries
@@ -172,7 +174,7 @@ def _deviating(spec: SelectionSpec, target: float, space: _Space, random: Random
     )
 
 
-def _gathered(target: float, ranges: Ranges, space: _Space) -> float:
+def _find_gathering(target: float, ranges: Ranges, space: _Space) -> float:
     """Return how far the ranges must move for the deviation wanted, by halving."""
 
     def deviation(gathered: float) -> float:

@@ -104,7 +104,7 @@ def test_the_order_over_time_is_plotted(kind: str) -> None:
 
 def test_no_event_makes_no_plot() -> None:
     result = run(*MATCH, "e.parquet", "--index", "asc", "--limit", "0", "--order-plot", "o.png")
-    assert result.stderr == "note: no event, so no plot of the order\n"
+    assert result.stderr == "note: there were no events, so the order is not plotted\n"
     assert not Path("o.png").exists()
 
 
@@ -115,8 +115,11 @@ def test_no_event_makes_no_plot() -> None:
         (["--index", "be_tree"], "--order-plot needs the index asc, not be_tree"),
         (["--engine", "spark"], "--order-plot runs in this process only; leave out --engine"),
         (["--semantics", "exact"], "--order-plot is about rows; leave out --semantics"),
-        (["--order-plot", "o.gif"], "o.gif: a plot is a file with the ending .png, .svg or .pdf"),
-        (["--order-plot", "no/o.png"], "no/o.png: there is no directory no"),
+        (
+            ["--order-plot", "o.gif"],
+            "o.gif: a plot is a .png, .svg or .pdf file; give it such an ending",
+        ),
+        (["--order-plot", "no/o.png"], "no/o.png: there is no directory no; create it first"),
         (["-q", "few.sql"], "auto chose scan, because there are fewer than 100 queries"),
         (["-q", "keyed.sql"], "auto chose keyed, because there were at least 100 queries"),
     ],
@@ -179,7 +182,7 @@ def test_a_job_plots_its_batches(
     assert len(drawn) == 1
     assert capsys.readouterr().err.splitlines() == [
         "the order over time is in o.png",
-        "note: no event, so no plot of the order",
+        "note: there were no events, so the order is not plotted",
     ]
 
 

@@ -54,3 +54,7 @@ else:
 
             return open_session
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

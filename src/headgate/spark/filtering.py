@@ -100,12 +100,24 @@ class Where:
     stream: Stream | None  # None: that of the DataFrame's schema
 
     def __call__(self, frame: DataFrame) -> DataFrame:
-        """Return the rows of a DataFrame for which the predicate is TRUE."""
+        """Return the rows of a DataFrame for which the predicate is TRUE.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The rows, streaming or not.
+
+        Returns
+        -------
+        DataFrame
+            The same columns, with fewer rows.
+        """
         stream = self.stream or stream_of(frame, QUERY_ID)
         query = _build_query(self.predicate, stream)
         names = {column.name for column in collect_columns(query.where)}
         used = [attribute for attribute in stream if attribute.name in names]
         inputs = select_columns(frame, stream, used)
+        # a query set of one query, so that it travels and is cached as those of `route`
         place = pack_queries(QuerySet(Schema((stream,)), [query]))
         row_filter = RowFilter(place, tuple(inputs) or (NO_ATTRIBUTE,))
         is_true = arrow_udf(row_filter.evaluate, "boolean").asNondeterministic()

@@ -114,6 +114,7 @@ def select_columns(
     arrow = arrow_schema(schema)
     paths = locate(stream, attributes, arrow)
     missing = [attribute.name for attribute in attributes if attribute.name not in paths]
+    # a typo in a column's name is the usual cause, so similar names are suggested
     if missing:
         types, skipped = types_of(arrow)
         hints = [f"`{name}` ({did_you_mean(name, [*types, *skipped])})" for name in missing]
@@ -183,6 +184,7 @@ def join_first(texts: Sequence[str]) -> str:
 
 def warn(message: str) -> None:
     """Warn at the line that called Headgate, be it through Spark."""
+    # skip our frames and Spark's, so that the warning shows the user's line
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES:
         frame, level = frame.f_back, level + 1

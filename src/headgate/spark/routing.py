@@ -153,10 +153,29 @@ class Route:
     keep: tuple[str, ...] | None
 
     def __call__(self, frame: DataFrame) -> DataFrame:
-        """Return the kept columns of a DataFrame, with those of the output."""
+        """Return the kept columns of a DataFrame, with those of the output.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The events, streaming or not.
+
+        Returns
+        -------
+        DataFrame
+            A row for each event, or for each match if the output is "pairs".
+
+        Raises
+        ------
+        EventError
+            If a column can never have the type of its attribute.
+        UsageError
+            If a column has the name of one that is added.
+        """
         kept = _select_kept(frame, self.keep, ADDED_COLUMNS[self.output])
         inputs = select_columns(frame, self.stream, self.used)
         names = tuple(inputs) or (NO_ATTRIBUTE,)
+        # only paths and names are pickled; each worker opens the snapshot itself
         matcher = Matcher(self.place, self.stream.name, self.index, names, self.output)
         match = arrow_udf(matcher.match, RESULT_TYPES[self.output]).asNondeterministic()
         self.place.send(frame.sparkSession)
@@ -192,6 +211,7 @@ def _add_result(
     The result gets a column of its own first: its fields would else be as many calls of the UDF.
     """
     name = "__headgate"
+    # Spark ignores the case of columns, so a collision does too
     while name in (column.lower() for column in frame.columns):
         name += "_"
     whole = F.col(name)
@@ -214,6 +234,7 @@ class Matcher:
     def match(self, batches: Iterator[Array]) -> Iterator[Array]:
         """Yield a result for each event, in order."""
         queries = load_cached(self.place.open_on_worker(), self.stream, self.index)
+        # an index knows all its ids: each match takes its own from this array
         ids: Any = pa.array(queries.index.match([]).known_ids, pa.string())
         longest = pc.max(pc.binary_length(ids)).as_py() or 0
         max_pairs = MAX_PIECE_BYTES // (longest + PAIR_BYTES)

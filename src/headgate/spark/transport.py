@@ -24,10 +24,10 @@ from pyspark.sql import SparkSession
 from headgate.errors import SnapshotError, UsageError
 from headgate.portable import lock_file
 from headgate.queries import QuerySet
-from headgate.snapshot import Snapshot, current, open_snapshot, write_snapshot
+from headgate.snapshot import Snapshot, open_current, open_snapshot, write_snapshot
 from headgate.snapshot.files import checksum
 from headgate.snapshot.manifest import NAME as MANIFEST
-from headgate.snapshot.write import settle, stage_beside
+from headgate.snapshot.write import make_stage, rename_stage
 
 MAX_CACHE_DAYS = 7
 
@@ -74,7 +74,7 @@ def open_current_snapshot(path: str | os.PathLike[str]) -> Snapshot:
         raise UsageError(
             f"{path} is a file, not a snapshot; read it with headgate.read_queries first"
         )
-    return open_snapshot(directory) if (directory / MANIFEST).exists() else current(directory)
+    return open_snapshot(directory) if (directory / MANIFEST).exists() else open_current(directory)
 
 
 def pack_queries(queries: QuerySet) -> PackedSnapshot:
@@ -83,6 +83,7 @@ def pack_queries(queries: QuerySet) -> PackedSnapshot:
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
         snapshot = write_snapshot(queries, Path(scratch) / "snapshot")
         prepared = Path(scratch) / "snapshot.zip"
+        # not compressed: the arrays are mapped as they are, and unpacking must be quick
         with ZipFile(prepared, "w") as archive:
             for path in sorted(snapshot.directory.iterdir()):
                 with path.open("rb") as content, archive.open(ZipInfo(path.name), "w") as entry:
@@ -110,6 +111,7 @@ def unpack_snapshot(digest: str) -> str:
     root = _open_cache()
     target = root / digest
     with lock_file(root / ".lock"):  # among the workers of this machine
+        # checked under the lock: of many workers on a machine, one unpacks
         if not _is_whole(target):
             _unpack(_find_received(digest), digest, target)
             _delete_old(root)
@@ -139,11 +141,12 @@ def _is_whole(target: Path) -> bool:
 def _unpack(file: Path, digest: str, target: Path) -> None:
     if checksum(file) != digest:
         raise SnapshotError(f"{file}: its checksum is another; it was changed or damaged")
+    # what is left of a directory that was partly deleted
     shutil.rmtree(target, ignore_errors=True)
-    with stage_beside(target) as stage:
+    with make_stage(target) as stage:
         with ZipFile(file) as archive:
             archive.extractall(stage)
-        settle(stage, target)
+        rename_stage(stage, target)
 
 
 def _find_received(digest: str) -> Path:

@@ -65,6 +65,7 @@ class QueryVersions:
 
     def get(self, positions: Numbers) -> pa.Array[Any]:
         """Return the version of the query at each position."""
+        # of a million queries few match in a batch: only their versions are computed
         distinct, places = np.unique(positions, return_inverse=True)
         new = np.array([p for p in distinct.tolist() if p not in self._known], np.int64)
         if len(new):

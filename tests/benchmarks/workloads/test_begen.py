@@ -12,8 +12,8 @@ from benchmarks.workloads.begen import EXPRESSIVENESS, BegenSpec, Level
 from benchmarks.workloads.conjunctions import bind_queries
 from benchmarks.workloads.integer_events import EQUAL, OPERATORS, has_list
 from headgate.errors import UsageError
-from headgate.snapshot.arrays import encode_queries, flaw
-from headgate.snapshot.arrays.arrays import named_arrays
+from headgate.snapshot.arrays import encode_queries, find_flaw
+from headgate.snapshot.files import flatten_arrays
 from tests.benchmarks.workloads.rates import about, rate
 
 LEVELS: list[Level] = list(EXPRESSIVENESS)
@@ -21,7 +21,7 @@ LEVELS: list[Level] = list(EXPRESSIVENESS)
 
 def differing(first: Any, second: Any) -> list[str]:
     """The names of arrays in which two encoded sets differ."""
-    left, right = named_arrays(first), named_arrays(second)
+    left, right = flatten_arrays(first), flatten_arrays(second)
     return [
         name
         for name in left
@@ -118,7 +118,7 @@ def test_encoded(operators: Level, cardinality: int) -> None:
     )
     read = bind_queries(queries.stream, queries.where_clauses(), "q")
     encoded = queries.encode()
-    assert flaw(encoded, queries.schema) is None
+    assert find_flaw(encoded, queries.schema) is None
     assert differing(encoded, encode_queries(read, queries.schema)) == []
     assert queries.queries() == read
 

@@ -21,7 +21,7 @@ from benchmarks.workloads.q_grams import PAIRS
 from examples.city_names.find import LETTERS, find_grams, list_city_names, normalise
 from headgate.errors import UsageError
 from headgate.matching import ScanIndex
-from headgate.snapshot.arrays import encode_queries, flaw
+from headgate.snapshot.arrays import encode_queries, find_flaw
 from tests.benchmarks.workloads.rates import about, rate
 from tests.benchmarks.workloads.test_begen import differing
 
@@ -107,7 +107,7 @@ def test_encoded(names: list[str]) -> None:
     assert np.any(queries.operator == IN)
     read = bind_queries(queries.stream, queries.where_clauses(), "q")
     encoded = queries.encode()
-    assert flaw(encoded, queries.schema) is None
+    assert find_flaw(encoded, queries.schema) is None
     assert differing(encoded, encode_queries(read, queries.schema)) == []
     assert queries.queries() == read
 

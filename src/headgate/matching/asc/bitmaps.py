@@ -29,10 +29,18 @@ from headgate.matching.encoding.event_columns import EventColumns
 from headgate.predicate import Column, Compare, IsNull, Matches, Within
 from headgate.predicate.normal_form import Conjunction
 
+LINE_WORDS = 8  # words of a cache line
+LARGE_PAGE_WORDS = 1 << 18  # words of a large page, 2 MiB
+MIN_LARGE_WORDS = 1 << 19  # from 4 MiB on NumPy asks the system for large pages
+MIN_REWRITTEN = 1_000  # conjunctions that come before all are written anew
 # Rows of a construct besides those of cuts, at most.
 FIXED_ROWS = ("null", "below", "equal", "above")
 
 Key = tuple[Any, ...]
+Bits = npt.NDArray[np.uint64]
+Numbers = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Construct = ValueConstruct | PairConstruct | TextConstruct
 
 
 class RowCounts:
@@ -75,17 +83,6 @@ def _rows_of(conjunctions: Sequence[Conjunction]) -> dict[Key, set[Any]]:
         if isinstance(atom, Within):
             rows.update(atom.values.cuts)
     return needed
-
-
-LINE_WORDS = 8  # words of a cache line
-LARGE_PAGE_WORDS = 1 << 18  # words of a large page, 2 MiB
-MIN_LARGE_WORDS = 1 << 19  # from 4 MiB on NumPy asks the system for large pages
-MIN_REWRITTEN = 1_000  # conjunctions that come before all are written anew
-
-Bits = npt.NDArray[np.uint64]
-Numbers = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Construct = ValueConstruct | PairConstruct | TextConstruct
 
 
 class Bitmaps:

@@ -59,6 +59,7 @@ RELATION = dict(zip(SEMANTICS, (MEETS, MEETS, MEETS, INSIDE, AROUND, SAME), stri
 # Semantics by which every P must have a partner, and those by which every P′ must.
 ALL_QUERY_PREDICATES = ("stabbing_subscription", "symmetric", "containment", "exact")
 ALL_EVENT_PREDICATES = ("stabbing_event", "symmetric", "enclosure", "exact")
+MAX_REFUSED_VALUES = 10_000  # of a condition that is read as `<>` or NOT IN
 
 Numbers = npt.NDArray[np.int64]
 Sets = dict[int, ValueSet]  # by the number of an attribute; those the tree has not seen are below 0
@@ -189,9 +190,6 @@ def are_related_sets(query: ValueSet, event: ValueSet, kind: int) -> bool:
     if kind == INSIDE:
         return event.covers(query)
     return query.covers(event) if kind == AROUND else query == event
-
-
-MAX_REFUSED_VALUES = 10_000
 
 
 def weaken(predicate: Predicate) -> Predicate:

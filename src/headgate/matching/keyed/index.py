@@ -24,7 +24,7 @@ from headgate.portable import count_processors
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
-from headgate.snapshot.arrays.selection import selected
+from headgate.snapshot.arrays.selection import select_queries
 from headgate.snapshot.arrays.texts import unpack
 
 
@@ -102,7 +102,7 @@ class KeyedIndex(BaseIndex):
         by_position: dict[int, Query] = {}
         for part in self._apply_changes():
             numbers = part.numbers(positions)
-            queries = selected(part.segment.encoded, numbers, self._schema)
+            queries = select_queries(part.segment.encoded, numbers, self._schema)
             held = part.segment.positions[numbers].tolist()
             by_position.update(zip(held, decode_queries(queries, self._schema), strict=True))
         return [by_position[position] for position in positions.tolist()]

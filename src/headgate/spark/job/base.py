@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,7 +27,7 @@ from headgate.errors import HeadgateError, JobError
 from headgate.spark.job.batch.work import Work
 from headgate.spark.job.commit.compaction import compact
 from headgate.spark.job.commit.log import BatchLog
-from headgate.spark.job.config import Pipeline
+from headgate.spark.job.config import Pipeline, SinkConfig
 from headgate.spark.job.progress import (
     MAX_LISTED_IDS,
     BatchResult,
@@ -121,8 +122,10 @@ class BaseJob(ABC):
         self._callbacks = context.callbacks
         self._sources = sources
         self._companions = companions
+        # held while a batch is processed: `stop` must not end the query in the middle of one
         self._busy = threading.Lock()
         self._stopping = threading.Event()
+        # the first error wins: what follows it is usually its consequence
         self._failure: BaseException | None = None
         self._last_event = time.monotonic()
         self.stats = RunStats()
@@ -154,8 +157,10 @@ class BaseJob(ABC):
         shutil.rmtree(self._sink.stages, ignore_errors=True)  # left by a run that died
         trigger = _build_trigger(self._config)
         writer = self._sources.open(spark).writeStream.foreachBatch(self._handle_batch)
+        # Spark's checkpoint and our log advance together, so both are in the state
         writer = writer.option("checkpointLocation", str(self._context.checkpoint))
         self.stats.started = self._last_event = time.monotonic()
+        # the background ends last: a compaction may run on after the last batch
         background, companions = self._open_background(), self._run_companions(spark, trigger)
         with background as self._start_in_background, companions:
             query = writer.trigger(**trigger).start()  # type: ignore[arg-type]
@@ -163,6 +168,7 @@ class BaseJob(ABC):
                 self._watch(query)
             finally:
                 self._end(query)
+        # a batch that came after the stop was refused on purpose, and is no failure
         if self._failure is not None and not isinstance(self._failure, JobStopping):
             raise _explain_error(self._failure) from self._failure
         self.stats.finish({} if self._companions is None else self._companions.progress())
@@ -190,14 +196,15 @@ class BaseJob(ABC):
 
     def _publish(self, batch: BatchResult) -> None:
         """Count what a batch gave, tell whoever listens, and compact the output if it is time."""
+        # empty batches do not count as events: `stop_when_idle` looks at this time
         if batch.counts.total:
             self._last_event = time.monotonic()
         self.stats.add(batch)
         self._callbacks.on_batch(batch, self.stats)
-        every, sink = self._config.sink.compact_every, self._sink
-        if isinstance(sink, DirectorySink) and every and (batch.number + 1) % every == 0:
-            root = sink.root
-            self._start_in_background(lambda: compact(root, every))
+        if isinstance(self._sink, DirectorySink) and self._config.sink.compact_every:
+            # after every batch, so that the failure of a compaction is noted at the next one
+            work = partial(_compact_if_due, self._sink.root, self._config.sink, batch.number)
+            self._start_in_background(work)
 
     def _watch(self, query: StreamingQuery) -> None:
         """Wait until the job ends by itself, or there is a reason to stop it."""
@@ -207,12 +214,14 @@ class BaseJob(ABC):
                 if self._companions is not None:
                     self._companions.check()
                 now = time.monotonic()
+                # checked in this order: the end of all input explains more than a timeout does
                 if self._sources.has_ended:
                     self.stop("the end of the file")
                 elif idle is not None and now - self._last_event > idle and self._is_waiting(query):
                     self.stop(f"no event for {idle:g} s")
                 elif limit is not None and now - self.stats.started > limit:
                     self.stop(f"{limit:g} s are over")
+                # a running batch is left to finish; the loop comes back until it has
                 if self._stopping.is_set() and not self._busy.locked():
                     return
             self.stop("the last event there is")
@@ -269,6 +278,7 @@ class BaseJob(ABC):
             running: list[Future[object]] = []
 
             def start(work: Callable[[], object]) -> None:
+                # never queue: a compaction that is late does the work of those it replaced
                 if running and not running[0].done():
                     return
                 self._note_failure(running)
@@ -299,6 +309,11 @@ class BaseJob(ABC):
             dead=None if memory is None else memory.dead,
             answers={} if memory is None else memory.answers,
         )
+
+
+def _compact_if_due(root: Path, sink: SinkConfig, batch: int) -> None:
+    if (batch + 1) % sink.compact_every == 0:
+        compact(root, sink.compact_every)
 
 
 def _build_trigger(config: Pipeline) -> dict[str, str | bool]:

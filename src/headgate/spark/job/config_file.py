@@ -64,6 +64,7 @@ def read_pipeline(path: str | Path) -> Pipeline:
     sources = _read_sources(file, may_lack=sharing is not None)
     sink = _read_sink(file.get_table("sink", required=True))
     run = _read_run(file.get_table("run"), sources, sink)
+    # everything that the job writes must be outside of everything that it reads
     exchange = None if sharing is None else sharing.exchange
     for source in sources:
         _check_apart(file.get_table("sink"), source, sink.path, run.checkpoint, exchange)
@@ -99,6 +100,7 @@ def _read_sharing(file: TomlTable) -> SharingConfig:
 def _read_queries(table: TomlTable) -> QueriesConfig:
     published = table.get_optional_path("published")
     files = tuple(table.resolve_path("files", name) for name in table.get_texts("files"))
+    # exactly one of the two
     if (published is None) == (not files):
         raise table.make_error(
             "published",
@@ -125,6 +127,7 @@ def _read_queries(table: TomlTable) -> QueriesConfig:
 
 def _read_asc(table: TomlTable) -> AscOptions:
     """Return the options of an index of kind "asc"; each is checked, so that errors have a line."""
+    # AscOptions would name no line, so each key is tried by itself first
     options: dict[str, Any] = {}
     for key, text in table.get_settings().items():
         if key not in ASC_KEYS:
@@ -191,6 +194,7 @@ def _read_sources(file: TomlTable, *, may_lack: bool) -> tuple[SourceConfig, ...
         raise file.make_error(
             "streams", "[streams] has no stream", "name one, as in [streams.orders]"
         )
+    # the order must not depend on the file: the checkpoint knows sources by their numbers
     names = sorted(tables, key=str.lower)
     for name, other in pairwise(names):
         if name.lower() == other.lower():
@@ -262,6 +266,7 @@ def _check_apart(table: TomlTable, source: SourceConfig, *written: Path | None) 
     """Raise an error if a job would read what it writes."""
     if source.kind != "files" or source.path is None:
         return
+    # of a pattern, everything below its fixed part may be read
     parts = list(takewhile(lambda part: not is_glob(part), source.path.parts))
     read = source.path if source.path.is_dir() else Path(*parts)
     for place in written:
@@ -278,9 +283,11 @@ def _read_trigger(
     replays = [source for source in sources if source.kind == "replay"]
     paced = any(source.rows_per_second is not None for source in replays)
     if text is None:
+        # a replay without a pace needs no pauses; anything else polls once a second
         only_replays = bool(replays) and len(replays) == len(sources)
         return 0.0 if only_replays and not paced else DEFAULT_TRIGGER
     if text == AVAILABLE:
+        # only files have a last event that Spark knows in advance
         others = [source.kind for source in sources if source.kind != "files"]
         if not others:
             return "available"

@@ -73,6 +73,7 @@ class OrderCoordinator:
             statistics = _merge_statistics(learned, self._options.sample)
             if statistics is None:
                 return None
+            # all tasks of a batch run in the same order
             sequence = learned[0]["sequence"]
             why = self._rearrange(statistics, snapshot, stream)
             if why is not None and self.order is not None and self.order["sequence"] != sequence:
@@ -88,6 +89,7 @@ class OrderCoordinator:
         if index is None or not index.learn(statistics):
             return None
         order = index.publish()
+        # saved only when it changes: most batches leave it as it is
         if order != self.order:
             self.order = order
             self._save(order)
@@ -100,6 +102,7 @@ class OrderCoordinator:
 
         version = f"{snapshot} {fingerprint(Path(snapshot))}"
         if version != self._version:
+            # set first, so that a version whose index cannot be built is not tried in every batch
             self._version, self._index = version, None
             index = load(snapshot, stream, "asc", self._options).index
             assert isinstance(index, AscIndex)
@@ -146,6 +149,7 @@ def _merge_statistics(learned: Sequence[dict[str, Any]], max_sample: int) -> Sta
     merged = sum_statistics(Statistics.from_json(task["statistics"]) for task in learned)
     if merged is None:
         return None
+    # every n-th event, so that each task keeps its share of the sample
     return replace(merged, sample=merged.sample[:: -(-len(merged.sample) // max_sample)])
 
 

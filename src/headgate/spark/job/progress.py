@@ -160,9 +160,11 @@ class RunStats:
         """Add what a batch gave."""
         self.batches += 1
         self.counts += batch.counts
+        # the first few dead letters of the run are enough to see what is wrong
         self.samples += batch.samples[: MAX_SAMPLES - len(self.samples)]
         for name, count in batch.unknown.items():
             self.unknown[name] = self.unknown.get(name, 0) + count
+        # another version may have other queries at the same positions
         before = self.hits.get(batch.version, _no_hits())
         self.hits[batch.version] = add_padded(before, batch.hits)
         self.continuous = self._add_rows(batch.continuous)
@@ -176,6 +178,7 @@ class RunStats:
 
     def _add_rows(self, latest: Mapping[str, QueryProgress]) -> dict[str, QueryProgress]:
         """Return the latest progress with the rows of all batches so far."""
+        # a query that is not in the last batch any more is dropped with its rows
         before = {query_id: progress.rows for query_id, progress in self.continuous.items()}
         return {
             query_id: replace(progress, rows=before.get(query_id, 0) + progress.rows)

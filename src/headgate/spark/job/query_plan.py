@@ -12,8 +12,8 @@ from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.snapshot import Snapshot
 from headgate.snapshot.arrays import decode_queries
-from headgate.snapshot.arrays.frames import frames_from
-from headgate.snapshot.arrays.selection import selected
+from headgate.snapshot.arrays.frames import decode_frames
+from headgate.snapshot.arrays.selection import select_queries
 from headgate.snapshot.segments import Tombstones
 from headgate.spark.frames import join_first
 from headgate.spark.job.continuous_query import ContinuousQuery, build_reduction
@@ -63,6 +63,7 @@ class QueryPlan:
 def plan_queries(snapshot: Snapshot, version: int, selection: QuerySelection) -> QueryPlan:
     """Return what a job does with a published version of the queries."""
     schema = snapshot.schema
+    # without names there is one source, whose stream is the routed or the only one
     names = (selection.routed,) if selection.streams is None else selection.streams
     streams = tuple(schema.stream(name) for name in names)
     filtered, others = _split_queries(snapshot)
@@ -73,6 +74,7 @@ def plan_queries(snapshot: Snapshot, version: int, selection: QuerySelection) ->
     for query in others:
         sorter.add(query, ContinuousQuery.from_query(query, schema))
     sorter.check_selected(others)
+    # filters on a stream that is read, but not routed, would otherwise vanish silently
     idle = [stream.name for stream in streams if stream.name in filtered and stream != routed]
     left_out = (
         [f"filters on {join_first(idle)}, which is not the `stream` of [queries]"] if idle else []
@@ -98,6 +100,7 @@ def _choose_routed(
                 return stream
         hint = did_you_mean(selected_name, [stream.name for stream in streams])
         raise UsageError(f"`stream` is {selected_name}, which this job does not read; {hint}")
+    # a single stream is routed even without filters: later versions may have some
     if len(streams) == 1:
         return streams[0]
     with_filters = [stream for stream in streams if stream.name in filtered]
@@ -184,6 +187,7 @@ def add_advice(
     error: HeadgateError, plan: QueryPlan, without: ContinuousQuery | None = None
 ) -> HeadgateError:
     """Return an error that stops the start, with how to run the job without its query."""
+    # the list that the user can copy into the configuration
     others = [query for query in (*plan.continuous, *plan.unbounded) if query != without]
     ids = ", ".join(f'"{query.id}"' for query in others)
     more = len(plan.refused) - 1
@@ -215,12 +219,12 @@ def _split_queries(snapshot: Snapshot) -> tuple[set[str], list[Query]]:
         places = snapshot.order[ranks] - start
         start += len(queries)
         # queries of one shape share a frame, and the frame knows their kind and stream
-        frames = frames_from(queries.frames, snapshot.schema)
+        frames = decode_frames(queries.frames, snapshot.schema)
         is_filter = np.array([frame.kind == "filter" for frame in frames], np.bool_)
         used = queries.frame[places]
         filtered.update(frames[number].stream_name for number in np.unique(used[is_filter[used]]))
         is_other = ~is_filter[used]
-        chosen = selected(queries, places[is_other], snapshot.schema)
+        chosen = select_queries(queries, places[is_other], snapshot.schema)
         decoded = decode_queries(chosen, snapshot.schema)
         others += zip(ranks[is_other].tolist(), decoded, strict=True)
     return filtered, [query for _, query in sorted(others, key=lambda pair: pair[0])]

@@ -100,6 +100,7 @@ class RoutingJob(BaseJob):
 
     def count_hits(self) -> QueryHits:
         """Return how often each filter was matched, under whichever version."""
+        # positions mean something only within a version, so each is looked up in its own
         hits = Counter[str]()
         for version, by_position in self.stats.hits.items():
             with suppress(SnapshotError):  # an old version may have been deleted meanwhile
@@ -148,6 +149,7 @@ def open_routing_job(context: JobContext) -> RoutingJob:
     config, state, note = context.config, context.state, context.callbacks.on_note
     queries = _open_queries(context)
     sources = open_sources(config, context.checkpoint)
+    # the plan has the streams in the order of the sources
     names = [stream.name for stream in queries.current.streams]
     running = RunningQueries(
         StateFiles(state / "synopses"),
@@ -173,6 +175,7 @@ def _open_queries(context: JobContext) -> VersionFollower:
     """Return the queries, once it is certain that the job is still the one that it was."""
     config, state, note = context.config, context.state, context.callbacks.on_note
     is_directory = isinstance(context.sink, DirectorySink)
+    # files on the disk keep their columns for good; other sinks have none to keep
     columns = read_job_facts(state).get("columns") if is_directory else None
     names = tuple(source.stream for source in config.sources if source.stream is not None)
     selection = QuerySelection(
@@ -183,6 +186,7 @@ def _open_queries(context: JobContext) -> VersionFollower:
         config.continuous.allow_unbounded,
     )
     queries = VersionFollower(_publish_files(context), selection, columns, note)
+    # the facts are checked before anything is read, and recorded for the next run
     facts = {
         **describe_sources(config),
         "mode": config.continuous.mode,

@@ -29,11 +29,13 @@ def open_context(config: Pipeline, callbacks: Callbacks) -> Iterator[JobContext]
         locks.enter_context(hold_lock(state, ".lock", "another job"))
         if config.sink.path is not None:
             locks.enter_context(hold_lock(config.sink.path, ".lock", "another job"))
+        # only under both locks: reading the log may repair its end
         log = BatchLog(state / "log.jsonl")
         sink = open_sink(config, state, callbacks.on_rows)
         context = JobContext(config, state, log, sink, callbacks)
         check_batches(log, context.checkpoint)
         if isinstance(sink, DirectorySink):
+            # the counts of the log say which folders must exist
             claim_output(state, sink.root, None if log.last_batch is None else log.totals)
             remove_leftovers(sink.root)
         yield context
@@ -66,6 +68,7 @@ def _open_source(config: Pipeline, source: SourceConfig, checkpoint: Path, numbe
         )
     if source.kind == "rate":
         return RateSource(source.rows_per_second or DEFAULT_RATE, source.options)
+    # a pace is kept by as many lines in each batch as fit its trigger
     pace, trigger = source.rows_per_second, config.run.trigger
     if pace is None or isinstance(trigger, str):
         return ReplaySource(str(source.path), None)

@@ -68,8 +68,10 @@ class SharingJob(BaseJob):
         version = self._log.begin(number, self._plans.newest)
         stage = new_stage(self._sink.stages)
         sending = None if self._exchange is None else self._exchange.new_stage()
+        # tasks get a stage for results and, where there is an exchange, one on its file system
         works = self._plan_tasks(number, version, stage, sending)
         tasks = merge_reports(self.run_tasks(frame, works), stage, sending)
+        # sent before the batch is logged: a replay sends the same rows again, which has no effect
         if self._exchange is not None:
             self._exchange.send(number, tasks.sent)
         self._sink.write_batch(number, {**tasks.files, **self._stage_traffic(number, tasks, stage)})
@@ -77,6 +79,7 @@ class SharingJob(BaseJob):
         for directory in (stage, sending):
             if directory is not None:
                 shutil.rmtree(directory, ignore_errors=True)
+        # what is delivered stands for the hits that a routing job counts
         for (_, kind, name), traffic in tasks.traffic.items():
             if kind == "delivery":
                 self._delivered[name] += traffic.rows
@@ -136,6 +139,7 @@ def open_sharing_job(context: JobContext, sharing: SharingConfig) -> SharingJob:
     plan = make_plan(plan_network(read_network(sharing.network)))
     application = resolve_application(plan.network, sharing.application)
     _check_sources(config, plan, application)
+    # fail before the start rather than in the first batch that has an answer
     for delivery in plan.deliveries:
         outputs = [output.name for output in delivery.query.outputs]
         names = outputs or plan.origins[delivery.stream].stream.names
@@ -161,6 +165,7 @@ def _check_sources(config: Pipeline, plan: Plan, application: str) -> None:
         origin.stream.name.lower(): origin for origin in find_entering_streams(plan, application)
     }
     names = [source.stream for source in config.sources]
+    # [source] has no name, and needs none where a single stream enters
     if names == [None] and len(origins) == 1:
         return
     if names == [None]:

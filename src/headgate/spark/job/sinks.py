@@ -78,6 +78,7 @@ class DirectorySink:
 
     def write_batch(self, batch: int, files: StagedFiles) -> None:
         """Place the files of every folder, and remove what a dead try left in the others."""
+        # also folders without files now: a try that died may have placed some
         for folder in dict.fromkeys((*list_folders(self.root), *files)):
             self.write_folder(batch, folder, files.get(folder, ()))
 
@@ -113,6 +114,7 @@ class ConsoleSink:
     def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None:
         """Show the first rows of a folder."""
         del batch
+        # traffic is for programs; a person sees its sum in the summary
         if files and folder != TRAFFIC:
             table = read_tables(files)
             kind = folder if folder in EVENT_FOLDERS else ANSWERS
@@ -140,6 +142,7 @@ class MemorySink:
     def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None:
         """Keep the rows of a folder under the number of the batch."""
         if files:
+            # under the number of the batch, so that a replay replaces its rows
             self._tables.setdefault(folder, {})[batch] = read_tables(files)
 
     def list_outputs(self) -> dict[str, Path]:

@@ -79,6 +79,7 @@ class FileSource:
         self._checkpoint = checkpoint
         self._number = number
         self._format = format
+        # a user's options come last and prevail
         self._options = {
             "recursiveFileLookup": "true",
             "maxFileAge": "36500d",  # Spark would silently skip old files
@@ -98,6 +99,7 @@ class FileSource:
 
     def build_reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
         """Divide the batch's files, as the checkpoint lists them, among tasks."""
+        # not from the frame, which silently skips a file that has gone
         names = list_planned_files(self._checkpoint, self._number, work.batch)
         pieces = [piece for name in names for piece in split_file(name, format=self._format)]
         return distribute_pieces(frame.sparkSession, work, pieces)
@@ -124,14 +126,17 @@ class ReplaySource:
 
     def build_reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
         """Divide the batch's range of lines evenly among tasks."""
+        # two numbers say which lines the batch has: no row of it is collected
         row = frame.agg(F.min("value").alias("first"), F.max("value").alias("last")).first()
         if row is None or row.first is None:
             return None
         first, end = row.first, min(row.last + 1, self._lines.total)
+        # set before the batch is done: the watcher waits for it anyway
         self.has_ended = end >= self._lines.total
         if first >= end:
             return None
         session = frame.sparkSession
+        # rounded up, so that there is never one task more than cores
         step = -(-(end - first) // count_parallel_tasks(session))
         starts = range(first, end, step)
         pieces = [self._lines.between(start, min(start + step, end)) for start in starts]
@@ -182,6 +187,7 @@ class SourceGroup:
         self._columns = [frame.columns for frame in frames]
         if len(frames) == 1:
             return frames[0]
+        # the union must have one schema: columns that a source lacks are NULL
         tagged = [
             frame.withColumn(SOURCE_COLUMN, F.lit(number)) for number, frame in enumerate(frames)
         ]
@@ -209,6 +215,7 @@ def distribute_pieces(spark: SparkSession, work: Work, pieces: Sequence[Piece]) 
         return None
     sizes = [_measure_piece(piece) for piece in pieces]
     shares = divide_pieces(pieces, sizes, count_parallel_tasks(spark))
+    # one row and one partition for each share, so one task for each
     numbers = spark.range(0, len(shares), 1, len(shares))
     return numbers.mapInArrow(partial(work.process_pieces, shares), work.report_schema)
 

@@ -69,12 +69,14 @@ class RunningQueries:
 
     def follow(self, queries: Sequence[ContinuousQuery]) -> None:
         """Take up the queries of the next batch."""
+        # equal queries have equal ids and definitions, so their runs continue
         if set(self._runs) != set(queries):
             known = {(query.id, query.definition) for query in self._runs}.union(self._previous)
             ids = {query_id for query_id, _ in known}
             for query in queries:
                 if query.id in ids and (query.id, query.definition) not in known:
                     self._note(f"query `{query.id}` has changed, and starts without state")
+            # a query that is not among them any more loses its state with its run
             self._runs = {
                 query: self._runs.get(query) or self._start_run(query) for query in queries
             }
@@ -109,6 +111,7 @@ class RunningQueries:
             or self._log.last_batch is None
             or (checksum := self._log.state_checksum) is None
         ):
+            # a batch without events for any query needs no new file: the last one is linked
             states = {query: run.state() for query, run in self._runs.items()}
             return self._files.write(batch, states)
         self._files.copy(batch, self._log.last_batch)
@@ -188,6 +191,7 @@ class StateFiles:
             header, _, content = path.read_bytes().partition(b"\n")
             described = json.loads(header)
             entries = described["states"]
+            # a file of another run of the batch would be sound, but not the one that was logged
             if not checksum == described["checksum"] == _checksum(entries, content):
                 raise ValueError("its checksum is another")
         except FileNotFoundError:
@@ -205,6 +209,7 @@ class StateFiles:
         """Delete the files of earlier batches, which no start will need."""
         if self._directory.is_dir():
             for name in os.listdir(self._directory):
+                # also drafts that a crash has left
                 if name.lstrip(".").isdigit() and int(name.lstrip(".")) < batch:
                     (self._directory / name).unlink()
 

@@ -80,6 +80,7 @@ class UnboundedQueries:
         self._sources = sources
         self._config = config
         self._note = note
+        # the queries are those of the version at the start, until the next start
         limit = config.most_state_rows
         self._queries = [
             UnboundedQuery(query, state, sink, limit, note) for query in plan.unbounded
@@ -103,6 +104,7 @@ class UnboundedQueries:
         if not self._queries:
             return
         session = _new_session(spark)
+        # build all frames first: a query that is refused must not leave others running
         frames = [self._build_frame(query.query, session) for query in self._queries]
         for query, frame in zip(self._queries, frames, strict=True):
             try:
@@ -151,6 +153,7 @@ class UnboundedQueries:
 
     def check(self) -> None:
         """Note queries that their cap has stopped; raise the error of one that failed."""
+        # a copy of the list, as ended queries are removed from it
         for query in [query for query in self._running if not query.is_active]:
             if query.failure is not None:
                 raise query.failure
@@ -184,6 +187,7 @@ class UnboundedQueries:
 def _new_session(spark: SparkSession) -> SparkSession:
     """Return a session with as many state stores as there are cores, unless settings differ."""
     session = spark.newSession()
+    # a new session has Spark's defaults again, so the time zone is copied
     session.conf.set(
         "spark.sql.session.timeZone", str(spark.conf.get("spark.sql.session.timeZone"))
     )
@@ -196,6 +200,7 @@ def _list_used(continuous_query: ContinuousQuery, stream: Stream) -> tuple[str, 
     """Return the attributes of a stream that a query reads; one, where it only counts its rows."""
     query = continuous_query.query
     aliases = {source.alias for source in query.sources if source.stream.name == stream.name}
+    # a column without a source is one of a query with a single stream
     every = (*collect_columns(query.where), *output_columns(query), *argument_columns(query))
     mine = {column.name for column in every if column.source in ("", *aliases)}
     return tuple(name for name in stream.names if name in mine) or stream.names[:1]
@@ -229,6 +234,7 @@ class UnboundedQuery:
         self.folder = encode_folder(query.id, UNBOUNDED)
         self._sink = sink
         self._limit = limit
+        # holds the definition, and the number of the first batch under it
         state = state / Path(self.folder).name
         self._first = _find_first_batch(state, query, note)
         self._checkpoint = state / str(self._first)
@@ -245,6 +251,7 @@ class UnboundedQuery:
 
     def start(self, frame: DataFrame, mode: Mode, trigger: dict[str, str | bool]) -> None:
         """Start to run a frame, or continue where it ended."""
+        # Spark has no append mode for an aggregate without a watermark
         aggregate = self.query.query.kind == "aggregate"
         writer = frame.writeStream.outputMode(mode if aggregate else "append")
         writer = writer.option("checkpointLocation", str(self._checkpoint))
@@ -286,6 +293,7 @@ class UnboundedQuery:
         """End after the batch that is running now."""
         self._stopping.set()
         if self._streaming is not None:
+            # wait for the batch that runs now; later ones are refused
             with self._busy:
                 pass
             self._streaming.stop()
@@ -312,6 +320,7 @@ class UnboundedQuery:
     def _write_batch(self, frame: DataFrame, number: int) -> None:
         self._check_files(number)
         stage = new_stage(self._sink.stages)
+        # Spark numbers batches from 0 in each checkpoint; the output numbers them on
         batch, types = self._first + number, arrow_schema(frame.schema)
         writer = AnswerWriter(self.query, batch, types, str(stage), self._sink.format)
         # numbered columns, as `mapInArrow` cannot take names with dots

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headgate.errors import HeadgateError, JobError, SnapshotError
 from headgate.events.batch import used_attributes
-from headgate.snapshot import fingerprint, open_snapshot, pointed
+from headgate.snapshot import fingerprint, open_snapshot, read_pointer
 from headgate.snapshot.manifest import NAME as MANIFEST
 from headgate.spark.frames import join_first
 from headgate.spark.job.batch.rows import build_match_schema
@@ -36,7 +36,7 @@ class VersionFollower:
         """The columns of a match, which never change; None until there is a stream to route."""
         self._note = note
         self._skipped: int | None = None
-        number = pointed(root)
+        number = read_pointer(root)
         if number is None:
             raise JobError(
                 f"{root}: nothing has been published there; headgate publish -q FILE --to {root}"
@@ -44,6 +44,7 @@ class VersionFollower:
         self._open(number)
         if self.current.refused:
             raise build_refusal(self.current)
+        # unbounded queries have streaming queries of their own, which only a start can change
         self._unbounded = set(self.current.unbounded)
 
     @property
@@ -58,7 +59,7 @@ class VersionFollower:
     def take_newest(self) -> int:
         """Take up the newest sound version for a batch that begins now, and return it."""
         try:
-            number = pointed(self._root)
+            number = read_pointer(self._root)
             if number is not None and number != self._skipped and self._is_new(number):
                 # until it is open it counts as skipped, so that a bad one is noted only once
                 self._skipped = number
@@ -115,6 +116,7 @@ class VersionFollower:
         if snapshot.version != number:
             raise SnapshotError(f"{snapshot.directory}: is version {snapshot.version}")
         plan = plan_queries(snapshot, number, self._selection)
+        # checked before the plan becomes current, so that a bad version changes nothing
         columns = self._describe_columns(plan)
         if None not in (self.columns, columns) and columns != self.columns:
             raise JobError(

@@ -60,12 +60,12 @@ def explain_start(master: str | None, output: list[str] | None = None) -> Iterat
 
 
 def _find_last_words(output: list[str]) -> str:
-    """Return the lines that say why a JVM ended, without Java's frames and the names of its errors.
+    r"""Return the lines that say why a JVM ended, without Java's frames and names of errors.
 
-    >>> _find_last_words(["Error occurred during initialization of VM\\n", "Too small heap\\n"])
+    >>> _find_last_words(["Error occurred during initialization of VM\n", "Too small heap\n"])
     'Error occurred during initialization of VM; Too small heap'
-    >>> thrown = 'Exception in thread "main" org.a.Bad: No.\\n'
-    >>> _find_last_words(["log\\n", thrown, "\\tat a.b(c)\\n"])
+    >>> thrown = 'Exception in thread "main" org.a.Bad: No.\n'
+    >>> _find_last_words(["log\n", thrown, "\tat a.b(c)\n"])
     'No'
     """
     thrown = [line for line in output if line.startswith(_THROWN)]

@@ -101,6 +101,7 @@ def inspect_java(executable: Path) -> Java | None:
     """Return what a Java is: from its `release` file, or by running it, which takes far longer."""
     if not os.access(executable, os.X_OK):
         return None
+    # a link in PATH usually leads into a Java's home
     real = executable.resolve()
     release = _read_release(real.parent.parent)
     if real.parent.name == "bin" and "JAVA_VERSION" in release:
@@ -169,6 +170,7 @@ def _write_wrapper(home: Path, java: Java) -> bool:
     target = home / "bin" / "java"
     if not (_has_content(target, script) and os.access(target, os.X_OK)):
         target.parent.mkdir(parents=True, exist_ok=True)
+        # written aside and renamed: another process never sees half a script
         with tempfile.TemporaryDirectory(prefix=".java-", dir=target.parent) as place:
             draft = Path(place, "java")
             draft.write_text(script, encoding="utf-8", errors="surrogateescape")

@@ -43,6 +43,7 @@ def open_jvm(settings: Mapping[str, str]) -> Iterator[None]:
     A JVM that was started here in vain is ended: it would keep these settings.
     """
     master = settings.get("spark.master")
+    # a JVM that runs already is used, whatever its settings are
     started = SparkContext._gateway is None and not is_submitted()
     if started:
         _start(settings, master)

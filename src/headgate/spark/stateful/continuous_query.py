@@ -170,6 +170,7 @@ def _build_bounded_frame(spec: QuerySpec, frames: Mapping[str, DataFrame]) -> Da
             "these attributes is put out where it has DISTINCT or groups"
         )
     output = from_arrow_schema(spec.start_run().output)
+    # sorted by name: the checkpoint knows the streams by their order
     reduced = [_reduce_stream(spec, name, frame) for name, frame in sorted(frames.items())]
     session = reduced[0].sparkSession
     _prepare_session(session, spec.shards)

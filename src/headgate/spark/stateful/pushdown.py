@@ -44,6 +44,7 @@ def filter_needed_rows(
     columns = dict(zip(names, map(F.col, frame.columns), strict=True))
     types = {n: arrow_type(f.dataType) for n, f in zip(names, frame.schema.fields, strict=True)}
     declared = {attribute.name: attribute.type.arrow for attribute in stream}
+    # a column of another type is converted in Python, so Spark would compare other values
     typed = {name for name in names if types[name] == declared.get(name)}
     wanted = [
         _join_conditions(_build_conditions(columns, typed, stream, needs)) for needs in occurrences
@@ -51,6 +52,7 @@ def filter_needed_rows(
     if not wanted or any(condition is None for condition in wanted):
         return frame
     kept = [condition for condition in wanted if condition is not None]
+    # an invalid row must reach Python, which raises: it is kept whatever else it holds
     if with_invalid:
         for name in names:
             invalid = _build_invalid(columns[name], stream, name) if name in typed else None

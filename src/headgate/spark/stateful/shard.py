@@ -115,6 +115,7 @@ class Reducer:
         parts: list[bytes] = []
         for rows in combine_batches(batches):
             parts.append(reduction.reduced(self.stream, self._events(rows, reduction)))
+            # merging bounds the memory of a task: a merged reduction is no larger than its parts
             if len(parts) == MAX_UNMERGED:
                 parts = [reduction.merged(self.stream, parts)]
         if parts:
@@ -202,6 +203,7 @@ class Shard(StatefulProcessor):
         for row in rows:
             if row.reduced is not None:
                 reduced.setdefault(row.stream, []).append(bytes(row.reduced))
+        # a run in memory counts only if the state store has the very same state
         before = self._read_digests()
         run = _cache.take(self.spec, key[0], before) or self._restore_run(before)
         answer = run.take(reduced)
@@ -222,6 +224,7 @@ class Shard(StatefulProcessor):
         run = self.spec.start_run()
         if digests:
             parts = []
+            # every part is checked: a damaged state must not give wrong answers
             for number in range(len(digests) // DIGEST_BYTES):
                 content = bytes((self.parts.getValue((number,)) or (b"",))[0])
                 if _digest(content) != digests[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES]:
@@ -235,6 +238,7 @@ class Shard(StatefulProcessor):
 
     def _store_state(self, state: bytes, before: bytes) -> bytes:
         """Store the parts of a state that changed, and return the digests of all."""
+        # most batches change few parts of a state, and only these are written
         parts = [state[at : at + MAX_PART_BYTES] for at in range(0, len(state), MAX_PART_BYTES)]
         digests = b"".join(map(_digest, parts))
         for number, part in enumerate(parts):
@@ -281,6 +285,7 @@ def _digest(content: bytes) -> bytes:
 
 def split_answer(answer: pa.Table) -> Iterator[bytes]:
     """Yield the rows of an answer in Arrow's stream format, in pieces of bounded size."""
+    # as many rows as fit on average, and at least one
     rows = max(1, MAX_PIECE_BYTES * answer.num_rows // max(1, answer.nbytes))
     for start in range(0, answer.num_rows, rows):
         sink = pa.BufferOutputStream()

@@ -75,6 +75,7 @@ def _explain_refusal(query: Query, *, streaming: bool) -> str:
     own = [aggregate.function for aggregate in aggregates(query) if aggregate.declared is not None]
     if own:
         return f"it does not know {own[0]}"
+    # what follows concerns joins of streams only
     if not streaming or len(query.sources) == 1:
         return ""
     if query.kind == "aggregate":
@@ -86,6 +87,7 @@ def _explain_refusal(query: Query, *, streaming: bool) -> str:
 
 def _is_connected(query: Query) -> bool:
     """Return whether equalities that must hold connect all streams."""
+    # a breadth-first search over the equalities, from the first stream on
     reached, rest = {query.sources[0].alias}, list(_find_equalities(query.where))
     while True:
         near = [sides for sides in rest if sides & reached]
@@ -106,6 +108,7 @@ def _find_equalities(where: Predicate) -> Iterator[set[str]]:
 def _build_select(spec: QuerySpec, query: Query, streams: Mapping[str, DataFrame]) -> DataFrame:
     """Build FROM, WHERE, GROUP BY and SELECT by the DataFrame API."""
     frames = [_build_source(spec, query, streams, source) for source in query.sources]
+    # a cross join with a condition: Spark's optimizer turns the equalities into keys
     joined = reduce(DataFrame.join, frames).where(render_predicate(query.where))
     by = output_columns(query)
     expressions: list[Attribute | Aggregate] = [o.expression for o in query.outputs] or list(by)
@@ -154,6 +157,7 @@ def _build_source(
     used = tuple(a.name for a in stream if a.name in mine) or stream.names[:1]
     frame, names = select_numbered(streams[stream.name], stream, used)
     types = pa.schema([(f"c{n}", stream[u].type.arrow) for n, u in enumerate(used)])
+    # rows are checked in Python, where the rules for types and CHECK are
     checker = RowChecker(spec, stream.name, names, used)
     checked = frame.mapInArrow(checker.check, from_arrow_schema(types))
     nested = _nest_columns({tuple(u.split(".")): F.col(f"c{n}") for n, u in enumerate(used)})
@@ -204,6 +208,7 @@ def _render_path(column: Attribute) -> str:
 
 def cap_state(frame: DataFrame, query: str, most_state_rows: int) -> DataFrame:
     """Return the same rows, under a mark by which a listener knows the query and its cap."""
+    # listeners see no frame, only the names of observed metrics
     mark = f"headgate-{uuid4().hex}"
     session = frame.sparkSession
     if session not in _listeners:
@@ -224,10 +229,12 @@ class StateCap(StreamingQueryListener):
         self.limits: dict[str, tuple[str, int]] = {}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
-        pass
+        """Do nothing: Spark asks for this method."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        """Stop the query of a batch if its state has too many rows."""
         progress = event.progress
+        # a query may have more than one stateful operator
         rows = sum(operator.numRowsTotal for operator in progress.stateOperators)
         for mark in progress.observedMetrics:
             query, most = self.limits.get(mark, ("", rows))
@@ -245,10 +252,10 @@ class StateCap(StreamingQueryListener):
             Thread(target=_stop, args=(running, _stopped[run]), daemon=True).start()
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        pass
+        """Do nothing: the state of an idle query does not grow."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        pass
+        """Do nothing: why it ended stays known."""
 
 
 _listeners: dict[
@@ -279,8 +286,8 @@ def why_stopped(query: StreamingQuery) -> str | None:
     --------
     Ask a query that has ended::
 
-        started = trades.writeStream.format("noop").start() if trades.isStreaming else None
-        if started is not None:
-            print(hg.spark.why_stopped(started))
+        query = spark.readStream.format("rate").load().writeStream.format("noop").start()
+        query.stop()
+        print(hg.spark.why_stopped(query))  # None: you stopped it yourself
     """
     return _stopped.get(str(query.runId))

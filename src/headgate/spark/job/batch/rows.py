@@ -49,6 +49,7 @@ def build_match_schema(stream: Stream, kept: tuple[Attribute, ...]) -> pa.Schema
     >>> build_match_schema(s, s.attributes).field("event").type
     StructType(struct<bid: struct<size: int32, price: int32>>)
     """
+    # the type of the struct follows from that of empty columns
     empty = [pa.array([], attribute.type.arrow) for attribute in kept]
     event = _build_event_column(stream, kept, empty)
     return pa.schema((*_MATCH, pa.field("event", event.type)) if kept else _MATCH)
@@ -71,6 +72,7 @@ def build_match_tables(
     rows = np.searchsorted(batch.events, numbers)
     arrays = [batch.table.column(attribute.name) for attribute in kept]
     event = _build_event_column(batch.stream, kept, arrays) if kept else None
+    # one array of all ids, from which each match takes its own
     ids: Any = pa.array(matches.known_ids, pa.string())
     for start in range(0, matches.total, MAX_TABLE_ROWS):
         positions = matches.positions[start : start + MAX_TABLE_ROWS]
@@ -132,6 +134,7 @@ def split_path(stream: Stream, attribute: Attribute) -> list[str]:
     [['bid', 'size'], ['ask'], ['ask.x']]
     """
     parts = attribute.name.split(".")
+    # `ask` and `ask.x` cannot both be a column and a struct of the same name
     starts = (".".join(parts[:depth]) for depth in range(1, len(parts)))
     return [attribute.name] if any(stream.get(start) for start in starts) else parts
 

@@ -97,6 +97,7 @@ class RoutingTaskResult:
 
 def _select_attributes(plan: RoutingTaskPlan) -> tuple[Stream, set[str]]:
     """Return the stream, checked on what queries use, and the attributes that are used or kept."""
+    # an event is checked on what some query uses: other attributes may hold anything
     used = EventReducer(plan.stream.name, plan.continuous).attributes | plan.checked
     kept: set[str] = set()
     if plan.routed:
@@ -130,6 +131,7 @@ class _Matcher:
         total = 0
         for matches in self._queries.index.match_chunks(batch):
             total += matches.total
+            # positions of one chunk may repeat, so the counts are summed by position
             self.hits += np.bincount(matches.positions, minlength=len(self.hits))
             for table in build_match_tables(
                 batch,
@@ -212,12 +214,14 @@ def merge_reports(rows: Iterable[Any]) -> RoutingTaskResult:
         counts += Counts(**report["counts"])
         unknown.update(report["unknown"])
         samples += report["samples"]
+        # a task without an adaptive index has learned nothing
         learned += [report["learned"]] if report["learned"] else []
         for folder, name in report["files"].items():
             files[folder] += [name] if name else []
         for query_id, reduction in row.reduced.items():
             by_stream = reduced.setdefault(query_id, {})
             by_stream.setdefault(report["stream"], []).append(bytes(reduction))
+        # the arrays of a task reach to its last hit; they are added at their own length
         positions = np.frombuffer(row.positions, np.int64)
         task_hits = np.zeros(positions.max(initial=-1) + 1, np.int64)
         task_hits[positions] = np.frombuffer(row.hits, np.int64)

@@ -81,6 +81,7 @@ def read_typed_rows(
     """Yield typed rows as batches of events, whose line numbers are those of a column."""
     attributes = used_attributes(stream, used)
     for rows in batches:
+        # the table numbers its rows from 0; the column has the numbers that a user knows
         batch = from_table(rows, stream, attributes, source=source)
         numbers = rows.column(numbered_by).to_numpy()
         dead = tuple(replace(letter, line=int(numbers[letter.event])) for letter in batch.dead)
@@ -94,6 +95,7 @@ def select_valid_rows(
 
     Invalid events are dropped: the job that reads the same files reports them as dead letters.
     """
+    # numbered columns cross to Spark, and get their names back there
     types = pa.schema([(f"c{n}", stream[name].type.arrow) for n, name in enumerate(used)])
     reader = FileReader(stream.keep_checks_on(used), used, format)
     rows = paths.mapInArrow(reader.read, from_arrow_schema(types))

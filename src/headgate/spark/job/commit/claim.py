@@ -54,9 +54,10 @@ def claim_output(state: Path, root: Path, written: Counts | None) -> None:
     `written` counts the rows that the state knows of; None if it knows of no finished batch.
     """
     ours, theirs = _read_mark(state), _read_mark(root)
-    if ours is not None and ours == theirs:
+    if ours is not None and ours == theirs:  # the ordinary restart
         _check_rows(state, root, written or Counts())
         return
+    # output without a mark is from before marks, or half deleted: never written over
     every = (*list_folders(root), *list_unbounded_folders(root))
     if theirs is not None or any(list_spans(root / folder) for folder in every):
         raise JobError(
@@ -122,6 +123,7 @@ def check_batches(log: BatchLog, checkpoint: Path) -> None:
     last_planned = find_last_planned(checkpoint)
     planned = -1 if last_planned is None else last_planned
     done = -1 if log.last_batch is None else log.last_batch
+    # Spark plans a batch before it runs: one more than logged is a crash in between
     if planned not in (done, done + 1):
         raise JobError(
             f"{checkpoint.parent}: the log has batches up to {done}, and Spark's checkpoint up to "

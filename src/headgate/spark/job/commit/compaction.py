@@ -54,6 +54,7 @@ def compact(root: Path, every: int = DEFAULT_COMPACT_EVERY) -> int:
     """
     stages = root / COMPACTING
     with hold_lock(stages, ".lock", "another compaction"):
+        # what a killed compaction has staged is of no use to anybody
         for leftover in stages.iterdir():
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
@@ -73,6 +74,7 @@ def remove_leftovers(root: Path) -> None:
 
 def _compact_folders(parents: Sequence[Path], stages: Path, every: int) -> int:
     """Compact folders whose batches are numbered together."""
+    # one newest batch for all of them: an empty folder has no directory for it
     newest = max((span.last for parent in parents for span in list_spans(parent)), default=0)
     return sum(_compact_folder(parent, stages, newest, every) for parent in parents)
 
@@ -101,6 +103,7 @@ def _find_mergeable(spans: Sequence[Span], every: int) -> list[list[Span]]:
     """Return groups of neighbours to merge, from the lowest tier that has enough of them."""
     sizes = {span: _count_bytes(span) for span in spans}
     tiers = {span: compute_tier(span, every) for span in spans}
+    # lower tiers first: they have the most and the smallest directories
     for highest in sorted(set(tiers.values())):
         run: list[Span] = []
         # a run is broken by a span of a higher tier, by a full one, and by the end (None)
@@ -122,6 +125,7 @@ def _pack_groups(run: Sequence[Span], sizes: dict[Span, int]) -> list[list[Span]
     last: object = None
     for span in run:
         columns = _read_columns(span)
+        # rows with other columns, after a change of the query, stay in other files
         if not groups or columns != last or filled + sizes[span] > 2 * FULL_BYTES:
             groups.append([])
             filled = 0
@@ -149,6 +153,7 @@ def _merge(group: Sequence[Span], stages: Path) -> None:
     merged = Span(group[0].first, group[-1].last, group[0].parent)
     files = [file for span in group for file in _list_filesfiles(span)]
     stage = new_stage(stages)
+    # a folder has one format: the sink of a job cannot change
     if files[0].suffix == ".parquet":
         written = _merge_parquet(files, stage)
     else:

@@ -105,6 +105,7 @@ class BatchLog:
         self.last_batch = batch
         self.state_checksum = state_checksum
         self.totals += counts
+        # earlier batches can never come again
         self._begun = {later: v for later, v in self._begun.items() if later > batch}
 
     def _append(self, record: dict[str, Any]) -> None:
@@ -130,6 +131,7 @@ class BatchLog:
             self._path.touch()
             sync(self._path.parent)
             return
+        # a crash may leave half a line at the end, which nothing has relied on
         content = self._path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):

@@ -141,6 +141,7 @@ def place_files(files: Sequence[Path], span: Span, stages: Path) -> None:
     A directory of that name was left by a try that died before the batch was logged, and is
     replaced.
     """
+    # the files are moved into a directory of their own, which one rename then makes visible
     stage = new_stage(stages)
     for number, file in enumerate(files):
         os.rename(file, stage / f"part-{number:04}{file.suffix}")
@@ -162,6 +163,7 @@ def make_directory(directory: Path) -> None:
 
 def remove_directory(directory: Path, stages: Path) -> None:
     """Let a directory disappear at once by a rename, and then delete its content."""
+    # deleting file by file would show readers half a batch
     trash = new_stage(stages)
     os.rename(directory, trash / directory.name)
     shutil.rmtree(trash, ignore_errors=True)
@@ -176,6 +178,7 @@ def new_stage(stages: Path) -> Path:
 
 def write_atomically(path: Path, content: str | bytes) -> Path:
     """Write a file so that after any crash it is there as a whole or not at all."""
+    # synced before the rename, and the directory after it: else a crash may lose either
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.write_bytes(content.encode() if isinstance(content, str) else content)
     sync(draft)

@@ -96,6 +96,7 @@ class FileExchange:
             self._copy_plan(path, loaded.digest)
             mine = self._root / encode_folder(to, STREAMS) / self._name / self._job
             span = Span(batch, batch, mine / loaded.digest / str(number))
+            # a replay: the rows are there, and may have been read
             if not span.path.exists():
                 place_files(staged, span, self._stages)
 

@@ -22,6 +22,7 @@ Moving = Origin | Flow | Delivery
 TrafficKey = tuple[str, str, str]
 """The path of the plan, what kind of thing moves, and its name or number."""
 
+# the columns of the folder `traffic`; `share` is what the plan expected of the source's rows
 _FIELDS: tuple[pa.Field[Any], ...] = (
     pa.field("batch_id", pa.int64()),
     pa.field("plan", pa.string()),
@@ -70,6 +71,7 @@ def measure_traffic(moving: Moving, rows: pa.Table, stream: Stream) -> Traffic:
     if isinstance(moving, Delivery) and moving.query.outputs:
         expressions = [output.expression for output in moving.query.outputs]
         columns = [each for each in expressions if isinstance(each, Column)]
+        # a dict keeps one place for each attribute, however often it is selected
         places = {stream[column.name].name: at for at, column in enumerate(columns)}
         rows = pa.table([rows.column(at) for at in places.values()], names=list(places))
     return Traffic(rows.num_rows, measure_bytes(rows, stream, rows.column_names))
@@ -106,6 +108,7 @@ def sum_by_link(traffic: Mapping[TrafficKey, Traffic]) -> dict[str, LinkTraffic]
     """Return the sum over all that moved over each link, by its name."""
     sums: defaultdict[str, LinkTraffic] = defaultdict(LinkTraffic)
     for line in _list_lines(traffic):
+        # without the rows at the source there is nothing to compare with
         expected = None
         if line.source_rows is not None:
             expected = line.share.scale(line.source_rows * line.moving.row_bytes)
@@ -131,6 +134,7 @@ def _list_lines(traffic: Mapping[TrafficKey, Traffic]) -> Iterator[_Line]:
         loaded = load_plan(path)
         plan = loaded.plan
         for moving in _list_moving(plan):
+            # absent where the thing does not concern this application
             own = traffic.get(build_key(path, moving))
             if own is not None and moving.link is not None:
                 source = traffic.get((path, "origin", _name_stream(moving)))

@@ -30,6 +30,7 @@ class PlanFiles:
         text = plan_to_json(plan)
         digest = compute_digest(text)
         self.newest = max(self._files, default=0)
+        # the same plan keeps its number over restarts
         if not self._files or self._files[self.newest].stem.partition("-")[2] != digest:
             self.newest += 1
             path = directory / f"{self.newest}-{digest}.json"

@@ -66,6 +66,7 @@ class SharingTaskPlan:
     ) -> Iterator[pa.RecordBatch]:
         """Process pieces of files, for `mapInArrow` over the numbers of the shares."""
         for pieces in select_shares(batches, shares):
+            # files of the exchange may be of different plans: their paths tell which
             if self.stream is None:
                 yield self._run_task(_read_arrived(pieces))
             else:
@@ -104,6 +105,7 @@ def _read_arrived(pieces: Sequence[Piece]) -> Iterator[Arrived]:
         path, number = parse_sent_path(piece.path)
         plan = load_plan(path).plan
         flow = plan.flows[number]
+        # no CHECK is repeated: the rows were valid when they entered
         stream = plan.origins[flow.stream].stream.keep_checks_on(())
         for batch in read_piece(piece, stream, columns=flow.columns, batch_rows=BATCH_ROWS):
             if batch.dead:
@@ -128,9 +130,11 @@ class _PlanWalk:
         loaded = load_plan(path)
         name = batch.stream.name
         rows = pa.Table.from_batches([batch.table])
+        # rows enter here; those from a flow were counted at their origin
         if flow is None:
             origin = loaded.plan.origins[name]
             self._traffic[build_key(path, origin)] += measure_traffic(origin, rows, origin.stream)
+        # the plan may be an older one than that of this batch, where rows come from elsewhere
         answers = self._walk(path, flow, rows, loaded, name)
         self._results.add(DEAD, build_dead_table(batch.dead, self._work.batch))
         self._unknown.update(batch.unknown)
@@ -145,6 +149,7 @@ class _PlanWalk:
         """Take rows onward, and return how many came out as results."""
         work, plan, answers = self._work, loaded.plan, 0
         stream = plan.origins[name].stream
+        # each step gives what moves, a flow or a delivery, with the rows that take it
         for moving, moved in run_plan(plan, name, rows, flow=flow, application=work.application):
             self._traffic[build_key(path, moving)] += measure_traffic(moving, moved, stream)
             if isinstance(moving, Delivery):
@@ -158,6 +163,7 @@ class _PlanWalk:
 
     def finish(self) -> dict[str, Any]:
         """Write what is still buffered, and return the report."""
+        # keys of JSON are texts, so the traffic is grouped by plan
         by_plan: defaultdict[str, list[tuple[str, str, int, int]]] = defaultdict(list)
         for (path, kind, name), traffic in self._traffic.items():
             by_plan[path].append((kind, name, traffic.rows, traffic.bytes))
@@ -199,6 +205,7 @@ def merge_reports(rows: Iterable[Any], stage: Path, sending: Path | None) -> Sha
         for folder, names in report["files"].items():
             files[folder] += [stage / name for name in names]
         for key, names in report["sent"].items():
+            # the key of a sent file: the number of its flow, and the path of its plan
             number, _, path = key.partition(" ")
             assert sending is not None
             sent[path, int(number)] += [sending / name for name in names]
@@ -228,6 +235,7 @@ class RowBuffer:
         if not table.num_rows:
             return
         self._tables[folder].append(table)
+        # one limit for all folders: a task may have thousands of them
         self._bytes += table.nbytes
         if self._bytes > MAX_BUFFERED_BYTES:
             self._flush()
