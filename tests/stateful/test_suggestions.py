@@ -8,7 +8,7 @@ import pytest
 
 from headgate.sql import render_query
 from headgate.stateful.analysis.boundedness import analyse
-from headgate.stateful.analysis.suggestions import Cure, cures
+from headgate.stateful.analysis.suggestions import Suggestion, find_suggestions
 from tests.stateful.sql import PAPER, TABLE_1, TYPED, bound, distinct
 
 UNBOUNDED = [
@@ -31,13 +31,13 @@ UNBOUNDED = [
 ]
 
 
-def found(streams: str, select: str) -> tuple[Cure, ...]:
+def found(streams: str, select: str) -> tuple[Suggestion, ...]:
     query = bound(select, streams)
     analysis = analyse(query)
     assert analysis.bounded != "yes"
     assert analysis.case is not None
     assert analysis.fault is not None
-    return cures(query, analysis.case, analysis.fault)
+    return find_suggestions(query, analysis.case, analysis.fault)
 
 
 @pytest.mark.parametrize(("streams", "select"), UNBOUNDED)

@@ -109,7 +109,7 @@ def _findings_to_json(findings: list[Finding]) -> list[dict[str, object]]:
     listed = []
     for finding in findings:
         cured += finding.bounded is not Answer.YES
-        listed.append(finding.as_json(with_cures=cured <= MOST_CURED))
+        listed.append(finding.as_json(with_suggestions=cured <= MOST_CURED))
     return listed
 
 

@@ -29,7 +29,7 @@ def describe_bound(finding: Finding) -> str:
     verdict = finding.memory
     if verdict is None or verdict.bounded is not Answer.YES or finding.satisfiable is Answer.NO:
         return ""
-    return f"bounded memory: {verdict.most or 'how much is not worked out'}"
+    return f"bounded memory: {verdict.memory_limit or 'how much is not worked out'}"
 
 
 def describe_memory(finding: Finding) -> Iterator[str]:
@@ -41,7 +41,7 @@ def describe_memory(finding: Finding) -> Iterator[str]:
         yield f"  {synopsis}"
     if verdict.bounded is Answer.YES:
         return
-    cures = verdict.cures
+    cures = verdict.suggestions
     for cure in cures[:MAX_SHOWN_SUGGESTIONS]:
         yield "  cure: " + ", and ".join(cure.additions)
     if len(cures) > MAX_SHOWN_SUGGESTIONS:
@@ -58,7 +58,7 @@ def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None
         assert finding.memory is not None
         witness = finding.memory.witness(size)
         if witness is None:
-            is_shown = finding.memory.analysis.is_shown
+            is_shown = finding.memory.analysis.has_witness
             why = "its types have no room for so many rows" if is_shown else "none could be built"
             out.print(f"[yellow]note:[/] {escape(finding.id)}: no streams are written; {why}")
             continue

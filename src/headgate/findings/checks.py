@@ -50,7 +50,7 @@ class Finding:
     def is_fine(self) -> bool:
         return self.satisfiable is self.bounded is Answer.YES and self.duplicate_of is None
 
-    def as_json(self, *, with_cures: bool = True) -> dict[str, Any]:
+    def as_json(self, *, with_suggestions: bool = True) -> dict[str, Any]:
         found: dict[str, Any] = {
             "id": self.id,
             "satisfiable": self.satisfiable,
@@ -60,7 +60,7 @@ class Finding:
             "reason": self.reason,
         }
         if self.memory is not None:
-            found["memory"] = self.memory.as_json(with_cures=with_cures)
+            found["memory"] = self.memory.as_json(with_suggestions=with_suggestions)
         return found
 
 
@@ -132,9 +132,9 @@ def _check_one(query: Query) -> tuple[Satisfiability, Verdict | None]:
     answer = satisfiable_query(query)
     if query.kind == "filter":
         return answer, None
-    from headgate.stateful.analysis.verdict import verdict
+    from headgate.stateful.analysis.verdict import check_memory
 
-    memory = verdict(query)
+    memory = check_memory(query)
     if memory.analysis.is_contradiction and answer.answer is not Answer.NO:
         answer = Satisfiability(Answer.NO, reason="its comparisons contradict each other")
     return answer, memory

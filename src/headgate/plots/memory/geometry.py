@@ -84,7 +84,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnLayout:
     """The columns of a graph, wide enough for their texts."""
 
     graph: PredicateGraph
@@ -151,9 +151,9 @@ class Columns:
     def header(self, number: int) -> list[tuple[str, float]]:
         """The lines over the nodes of a box, each with its size."""
         box = self.graph.boxes[number]
-        lines = [(_shortened(box.alias, LONGEST_NAME), TITLE_SIZE)]
+        lines = [(_shorten(box.alias, LONGEST_NAME), TITLE_SIZE)]
         if box.stream != box.alias:
-            lines.append((_shortened(box.stream, LONGEST_NAME), SMALL_SIZE))
+            lines.append((_shorten(box.stream, LONGEST_NAME), SMALL_SIZE))
         if box.rows is not None:
             lines.append((f"last {box.rows:,} row{'s' * (box.rows != 1)}", SMALL_SIZE))
         return lines
@@ -161,15 +161,15 @@ class Columns:
 
 def node_text(node: Node) -> str:
     """An attribute, and the aggregates that see it."""
-    name = _shortened(node.name, LONGEST_NAME)
+    name = _shorten(node.name, LONGEST_NAME)
     return f"{name} · {', '.join(node.roles)}" if node.roles else name
 
 
 def constant_text(limit: Limit) -> str:
-    return _shortened(limit.constant.text, LONGEST_CONSTANT)
+    return _shorten(limit.constant.text, LONGEST_CONSTANT)
 
 
-def _shortened(text: str, longest: int) -> str:
+def _shorten(text: str, longest: int) -> str:
     """The beginning and the end of a long name, on one line."""
     line = printable(text)
     half = longest // 2
@@ -190,13 +190,13 @@ class Line:
     sign_at: Point
 
 
-def edge_line(columns: Columns, number: int) -> Line:
+def edge_line(columns: ColumnLayout, number: int) -> Line:
     """The line of an edge."""
     edge, way = columns.graph.edges[number], columns.places.slots.ways[number]
     return _across(columns, edge, way) if way else _arc(columns, edge)
 
 
-def limit_line(columns: Columns, limit: Limit) -> Line:
+def limit_line(columns: ColumnLayout, limit: Limit) -> Line:
     """The line between a node and its constant, which stands at one end of it."""
     column = columns.all[columns.graph.nodes[limit.node].source]
     side, operator = side_of(limit), limit.constant.operator
@@ -209,7 +209,7 @@ def limit_line(columns: Columns, limit: Limit) -> Line:
     return Line((start, *_straight(start, (outer, y))), operator, (column.box[1] + STUB, y))
 
 
-def _across(columns: Columns, edge: Edge, way: tuple[Slot, ...]) -> Line:
+def _across(columns: ColumnLayout, edge: Edge, way: tuple[Slot, ...]) -> Line:
     """Level beside and across boxes, curved between them."""
     places = columns.places
     heights = [places.middle[slot] for slot in way]
@@ -229,7 +229,7 @@ def _across(columns: Columns, edge: Edge, way: tuple[Slot, ...]) -> Line:
     return Line(tuple(reversed(points)), MIRRORED[edge.operator], sign_at)
 
 
-def _arc(columns: Columns, edge: Edge) -> Line:
+def _arc(columns: ColumnLayout, edge: Edge) -> Line:
     """At the right of the nodes of one box, the longer the farther out."""
     number = columns.graph.nodes[edge.smaller].source
     right = columns.all[number].nodes[1]

@@ -14,7 +14,7 @@ from headgate.queries import Query, query_version
 from headgate.schema import Schema
 from headgate.spark.job.commit.output import ANSWERS
 from headgate.sql import render_schema, render_select
-from headgate.stateful.runtime.reduction import Reduction
+from headgate.stateful.runtime.reduction import StreamReducer
 
 COLUMNS = ("batch_id", "query_id", "query_version")  # of every answer, before those of its query
 KEPT = 10_000  # reductions that a process holds on to
@@ -51,10 +51,10 @@ class Standing:
 
 
 @lru_cache(maxsize=KEPT)
-def reduction(standing: Standing) -> Reduction:
+def reduction(standing: Standing) -> StreamReducer:
     """What the query takes of its streams; a HeadgateError where it cannot be run."""
     check_answers(standing.id, [output.name for output in standing.query.outputs])
-    return Reduction(standing.query)
+    return StreamReducer(standing.query)
 
 
 def check_answers(query_id: str, names: Iterable[str]) -> None:
@@ -110,7 +110,7 @@ class Reducing:
         if not len(batch.events):
             return
         for query_id, found in self._found.items():
-            found.append(self._reductions[query_id].reduced(self._stream, batch))
+            found.append(self._reductions[query_id].reduce(self._stream, batch))
             if len(found) == TOGETHER:
                 found[:] = [self._merged(query_id)]
 
@@ -124,4 +124,4 @@ class Reducing:
         found = self._found[query_id]
         if len(found) == 1:
             return found[0]
-        return self._reductions[query_id].merged(self._stream, found)
+        return self._reductions[query_id].merge(self._stream, found)

@@ -24,7 +24,7 @@ from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.commit.output import make_directory
 from headgate.spark.job.config import Mode
 from headgate.spark.job.continuous_query import COLUMNS, Standing
-from headgate.stateful.runtime.running_query import Run
+from headgate.stateful.runtime.running_query import RunningQuery
 
 Reduced = Mapping[str, Mapping[str, Sequence[bytes]]]
 """What tasks have made of the events of a batch, by the id of a query and then by stream."""
@@ -61,7 +61,7 @@ class Runs:
         self._mode = mode
         self._expand = expand
         self._note = note
-        self._runs: dict[Standing, Run] = {}
+        self._runs: dict[Standing, RunningQuery] = {}
         self._changed = True
         self._before: dict[Key, bytes] = {}  # states that a run before this one has left
         if log.last is not None and log.synopses is not None:
@@ -113,7 +113,7 @@ class Runs:
     def progress(self, rows: Mapping[str, int]) -> dict[str, Progress]:
         found = {}
         for one, run in self._runs.items():
-            stored, most = run.stored, run.most
+            stored, most = run.stored, run.memory_limit
             found[one.id] = Progress(
                 rows.get(one.id, 0),
                 stored.values,
@@ -123,8 +123,8 @@ class Runs:
             )
         return found
 
-    def _begun(self, one: Standing) -> Run:
-        run = Run(one.query, mode=self._mode, expand=self._expand)
+    def _begun(self, one: Standing) -> RunningQuery:
+        run = RunningQuery(one.query, mode=self._mode, expand=self._expand)
         state = self._before.get((one.id, one.definition))
         if state is not None:
             try:

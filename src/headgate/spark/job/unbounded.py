@@ -37,7 +37,7 @@ from headgate.spark.job.state import labelled
 from headgate.spark.session.failure import reason
 from headgate.spark.stateful.continuous_query import PARTITIONS, continuous
 from headgate.spark.stateful.unbounded import why_stopped
-from headgate.stateful.analysis.cases.case import argument_columns, output_columns
+from headgate.stateful.analysis.cases.case import list_argument_columns, list_output_columns
 
 
 class Beside:
@@ -172,8 +172,8 @@ def _used(one: Standing, stream: Stream) -> tuple[str, ...]:
     aliases = {source.alias for source in query.sources if source.stream.name == stream.name}
     every = (
         *collect_columns(query.where),
-        *output_columns(query),
-        *argument_columns(query),
+        *list_output_columns(query),
+        *list_argument_columns(query),
     )
     mine = {column.name for column in every if column.source in ("", *aliases)}
     return tuple(name for name in stream.names if name in mine) or stream.names[:1]

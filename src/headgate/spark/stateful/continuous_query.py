@@ -81,7 +81,7 @@ def continuous(
 
         hg.spark.continuous(queries["paid"], {"orders": orders, "payments": payments})
     """
-    from headgate.stateful.runtime.admission import check_runs
+    from headgate.stateful.runtime.admission import check_runnable
 
     _check(mode, invalid, shards)
     bound = _bound(query, streams, schema) if isinstance(query, str) else query
@@ -90,7 +90,7 @@ def continuous(
         render_schema(bound.schema), render_query(bound), mode, expand, invalid, shards or 1
     )
     try:
-        check_runs(bound)
+        check_runnable(bound)
     except Unbounded as refusal:
         if not allow_unbounded:
             raise
@@ -162,7 +162,7 @@ def _reduced(sent: Sent, name: str, frame: DataFrame) -> DataFrame:
     stream = sent.bound().schema.stream(name)
     columns, names = selected(frame, stream, used)
     if sent.mode == "update":  # all groups are given whenever a row comes, needed or not
-        occurrences = sent.reduction().needed(name)
+        occurrences = sent.reduction().required_values(name)
         columns = needed_rows(
             columns, stream, names, occurrences, with_invalid=sent.invalid == "fail"
         )

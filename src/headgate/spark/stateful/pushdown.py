@@ -24,7 +24,7 @@ from headgate.schema import (
     ValueSet,
 )
 from headgate.spark.frames import arrow_type
-from headgate.stateful.runtime.reduction import Needed
+from headgate.stateful.runtime.reduction import RequiredValues
 
 FEW = 50  # values, or intervals of them, that a condition lists
 
@@ -33,7 +33,7 @@ def needed_rows(
     frame: DataFrame,
     stream: Stream,
     names: Sequence[str],
-    occurrences: Sequence[Mapping[str, Needed]],
+    occurrences: Sequence[Mapping[str, RequiredValues]],
     *,
     with_invalid: bool,
 ) -> DataFrame:
@@ -64,7 +64,10 @@ def _all(conditions: Iterator[Column]) -> Column | None:
 
 
 def _conditions(
-    columns: Mapping[str, Column], typed: set[str], stream: Stream, needs: Mapping[str, Needed]
+    columns: Mapping[str, Column],
+    typed: set[str],
+    stream: Stream,
+    needs: Mapping[str, RequiredValues],
 ) -> Iterator[Column]:
     for name, need in needs.items():
         inside = _within(columns[name], stream[name].type, need.values) if name in typed else None

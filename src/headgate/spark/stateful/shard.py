@@ -28,8 +28,8 @@ from headgate.schema import Schema, Stream
 from headgate.sql import Script
 
 if TYPE_CHECKING:
-    from headgate.stateful.runtime.reduction import Reduction
-    from headgate.stateful.runtime.running_query import Run
+    from headgate.stateful.runtime.reduction import StreamReducer
+    from headgate.stateful.runtime.running_query import RunningQuery
 
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
@@ -58,13 +58,13 @@ class Sent:
     def bound(self) -> Query:
         return _bound(self.schema, self.query)
 
-    def reduction(self) -> Reduction:
+    def reduction(self) -> StreamReducer:
         return _reduction(self.schema, self.query)
 
-    def begin(self) -> Run:
-        from headgate.stateful.runtime.running_query import Run
+    def begin(self) -> RunningQuery:
+        from headgate.stateful.runtime.running_query import RunningQuery
 
-        return Run(self.bound(), mode=self.mode, expand=self.expand)
+        return RunningQuery(self.bound(), mode=self.mode, expand=self.expand)
 
 
 @lru_cache(maxsize=KEPT)
@@ -76,10 +76,10 @@ def _bound(declarations: str, query: str) -> Query:
 
 
 @lru_cache(maxsize=KEPT)
-def _reduction(declarations: str, query: str) -> Reduction:
-    from headgate.stateful.runtime.reduction import Reduction
+def _reduction(declarations: str, query: str) -> StreamReducer:
+    from headgate.stateful.runtime.reduction import StreamReducer
 
-    return Reduction(_bound(declarations, query))
+    return StreamReducer(_bound(declarations, query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +95,15 @@ class Reducer:
         reduction = self.sent.reduction()
         parts: list[bytes] = []
         for rows in gathered(batches):
-            parts.append(reduction.reduced(self.stream, self._events(rows, reduction)))
+            parts.append(reduction.reduce(self.stream, self._events(rows, reduction)))
             if len(parts) == MERGED_AT_ONCE:
-                parts = [reduction.merged(self.stream, parts)]
+                parts = [reduction.merge(self.stream, parts)]
         if parts:
-            whole = reduction.merged(self.stream, parts)
+            whole = reduction.merge(self.stream, parts)
             found = reduction.shard(self.stream, whole, self.sent.shards)
             yield self._rows(found)
 
-    def _events(self, rows: pa.Table, reduction: Reduction) -> EventBatch:
+    def _events(self, rows: pa.Table, reduction: StreamReducer) -> EventBatch:
         stream = self.sent.bound().schema.stream(self.stream)
         used = reduction.attributes(self.stream)
         return valid(rows, self.columns, stream, used, self.sent.invalid)
@@ -198,7 +198,7 @@ class Shard(StatefulProcessor):
             )
         return bytes(digests)
 
-    def _restored(self, digests: bytes) -> Run:
+    def _restored(self, digests: bytes) -> RunningQuery:
         run = self.sent.begin()
         if digests:
             parts = []
@@ -235,14 +235,14 @@ class Runs:
     """The shards that this worker ran last, each with the digests of its state."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[Sent, int], tuple[bytes, Run]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Sent, int], tuple[bytes, RunningQuery]] = OrderedDict()
 
-    def taken(self, sent: Sent, shard: int, digests: bytes) -> Run | None:
+    def taken(self, sent: Sent, shard: int, digests: bytes) -> RunningQuery | None:
         """The shard, if it has this state; it is changed next, so it is kept no longer."""
         found = self._kept.pop((sent, shard), None)
         return found[1] if found is not None and found[0] == digests else None
 
-    def keep(self, sent: Sent, shard: int, digests: bytes, run: Run) -> None:
+    def keep(self, sent: Sent, shard: int, digests: bytes, run: RunningQuery) -> None:
         self._kept[sent, shard] = (digests, run)
         if len(self._kept) > KEPT:
             self._kept.popitem(last=False)

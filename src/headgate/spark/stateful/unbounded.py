@@ -36,7 +36,11 @@ from headgate.spark.stateful.continuous_query import selected, use_rocks_db
 from headgate.spark.stateful.shard import Sent, valid
 from headgate.sql import render_name, render_predicate
 from headgate.sql.render import render_path
-from headgate.stateful.analysis.cases.case import aggregates, argument_columns, output_columns
+from headgate.stateful.analysis.cases.case import (
+    list_aggregates,
+    list_argument_columns,
+    list_output_columns,
+)
 from headgate.stateful.runtime.output_rows import MULTIPLICITY, output_names
 
 
@@ -70,7 +74,9 @@ def _refused(query: Query, *, streaming: bool) -> str:
     """Why Spark cannot run a query; nothing where it may."""
     if any(source.rows is not None for source in query.sources):
         return "it has no row windows"
-    own = [aggregate.function for aggregate in aggregates(query) if aggregate.declared is not None]
+    own = [
+        aggregate.function for aggregate in list_aggregates(query) if aggregate.declared is not None
+    ]
     if own:
         return f"it does not know {own[0]}"
     if not streaming or len(query.sources) == 1:
@@ -105,7 +111,7 @@ def _selected(sent: Sent, query: Query, given: Mapping[str, DataFrame]) -> DataF
     """FROM, WHERE, GROUP BY and SELECT by the DataFrame API."""
     frames = [_source(sent, query, given, source) for source in query.sources]
     joined = reduce(DataFrame.join, frames).where(render_predicate(query.where))
-    by = output_columns(query)
+    by = list_output_columns(query)
     expressions: list[Attribute | Aggregate] = [o.expression for o in query.outputs] or list(by)
     found = dict(zip(output_names(query, by), expressions, strict=True))
     if query.kind == "aggregate":
@@ -124,7 +130,7 @@ def _grouped(
     """By numbered names, as an output may have the name of a group that it is not."""
     numbers = {e: f"c{n}" for n, e in enumerate(dict.fromkeys((*query.group_by, *found.values())))}
     grouped = joined.groupBy(*[_expression(e).alias(numbers[e]) for e in query.group_by])
-    totals = [_expression(e).alias(numbers[e]) for e in aggregates(query)]
+    totals = [_expression(e).alias(numbers[e]) for e in list_aggregates(query)]
     counted = F.count(F.lit(1)).alias("rows")  # Spark wants an aggregate, and there may be none
     table = grouped.agg(counted, *totals)
     return table.select(*[_typed(F.col(numbers[e]), e, name) for name, e in found.items()])
@@ -144,8 +150,8 @@ def _source(
     stream = source.stream
     every = (
         *collect_columns(query.where),
-        *output_columns(query),
-        *argument_columns(query),
+        *list_output_columns(query),
+        *list_argument_columns(query),
     )
     mine = {column.name for column in every if column.source in ("", source.alias)}
     used = tuple(a.name for a in stream if a.name in mine) or stream.names[:1]

@@ -19,35 +19,40 @@ from headgate.predicate import Column, Compare
 from headgate.schema import NOTHING, Timestamp
 from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell, Cells
-from headgate.stateful.analysis.synopses.extremes import Ends, References, ends
+from headgate.stateful.analysis.synopses.extremes import Ends, References, find_extreme_columns
 from headgate.stateful.analysis.synopses.plan import Store
 from headgate.stateful.runtime.cell_codes import ColumnCoder
-from headgate.stateful.runtime.exact_sums import regrouped, sums
-from headgate.stateful.runtime.grouping import Grouping, Numbers, grouped
-from headgate.stateful.runtime.join import Line, meeting, on_one_line
+from headgate.stateful.runtime.exact_sums import regroup, sum_by_bucket
+from headgate.stateful.runtime.grouping import Grouping, Numbers, group_rows
+from headgate.stateful.runtime.join import OrderCodes, connected_columns, encode_in_one_order
 from headgate.stateful.runtime.stream_rows import StreamRows, some_of
-from headgate.stateful.runtime.weighted_rows import Weighted, added, concatenated, nothing
+from headgate.stateful.runtime.weighted_rows import (
+    WeightedRows,
+    add_counts,
+    concatenate,
+    empty_rows,
+)
 
 
-class Bucketing(Protocol):
+class BucketReducer(Protocol):
     """How the rows of one stream are reduced for one store."""
 
     store: Store
 
-    def reduced(self, rows: StreamRows) -> Weighted:
+    def reduce(self, rows: StreamRows) -> WeightedRows:
         """A batch of rows."""
 
-    def merged(self, parts: Sequence[Weighted]) -> Weighted:
+    def merge(self, parts: Sequence[WeightedRows]) -> WeightedRows:
         """Several reductions as one."""
 
-    def advanced(self, kept: Weighted, new: Weighted) -> tuple[Weighted, Weighted]:
+    def advance(self, kept: WeightedRows, new: WeightedRows) -> tuple[WeightedRows, WeightedRows]:
         """What is kept after a reduction has arrived, and what of it the others must meet."""
 
-    def nothing(self) -> Weighted:
+    def empty(self) -> WeightedRows:
         """The reduction of no rows."""
 
 
-class Buckets:
+class BaseBuckets:
     """What both kinds share: the cells of the columns, and in which branches a row can be."""
 
     def __init__(self, store: Store) -> None:
@@ -63,9 +68,9 @@ class Buckets:
             for branch in store.branches
         ]
 
-    def nothing(self) -> Weighted:
+    def empty(self) -> WeightedRows:
         summed = () if self.store.part.distinct else self.store.aggregated
-        return nothing(self.store.kept, len(self.store.branches), summed)
+        return empty_rows(self.store.kept, len(self.store.branches), summed)
 
     def codes(self, coded: Mapping[Column, CodedColumn]) -> dict[Column, tuple[Numbers, Mask]]:
         """The cell of each row in each column, and whether it has one."""
@@ -76,16 +81,16 @@ class Buckets:
         found = np.ones((rows.rows, len(self.store.branches)), np.bool_)
         for number, own in enumerate(self._own):
             for atom in own:
-                found[:, number] &= rows.true(atom)
+                found[:, number] &= rows.evaluate(atom)
             if not self._of_branches[number]:
                 for _, has in codes.values():
                     found[:, number] &= has
             for column, coder in self._of_branches[number].items():
                 inside = np.flatnonzero(found[:, number])  # what has no cell is slow to look up
-                found[inside, number] = coder.codes(some_of(rows.coded(column), inside))[1]
+                found[inside, number] = coder.codes(some_of(rows.encode(column), inside))[1]
         return found
 
-    def grouping(self, codes: Sequence[Numbers], member: Mask) -> Grouping:
+    def group(self, codes: Sequence[Numbers], member: Mask) -> Grouping:
         """The buckets of rows that are in some branch, by the codes of their columns."""
         parts = list(codes)
         sizes = [coder.size for coder in self._coders.values()]
@@ -93,12 +98,12 @@ class Buckets:
             patterns = np.unique(np.packbits(member, axis=1), axis=0, return_inverse=True)[1]
             parts.append(patterns.reshape(-1).astype(np.int64))
             sizes.append(None)
-        return grouped(parts, sizes, len(member))
+        return group_rows(parts, sizes, len(member))
 
-    def regrouping(self, every: Weighted) -> Grouping:
+    def group_kept(self, every: WeightedRows) -> Grouping:
         """The buckets of rows that are kept."""
         coded = {c: encode_column(every.values[c], c.type) for c in self.store.columns}
-        return self.grouping([codes for codes, _ in self.codes(coded).values()], every.member)
+        return self.group([codes for codes, _ in self.codes(coded).values()], every.member)
 
 
 def _coder(branch: Branch, column: Column) -> ColumnCoder:
@@ -107,27 +112,27 @@ def _coder(branch: Branch, column: Column) -> ColumnCoder:
     return ColumnCoder(cells, null=branch.accepts_null(column))
 
 
-class Counted(Buckets):
+class CountedBuckets(BaseBuckets):
     """Duplicates count: of each bucket the first row, how many there are, and sums."""
 
-    def reduced(self, rows: StreamRows) -> Weighted:
+    def reduce(self, rows: StreamRows) -> WeightedRows:
         cut = self.store.columns
-        codes = self.codes({column: rows.coded(column) for column in cut})
+        codes = self.codes({column: rows.encode(column) for column in cut})
         member = self.member(rows, codes)
         taken = np.flatnonzero(member.any(axis=1))
         if not len(taken):
-            return self.nothing()
+            return self.empty()
         everything = len(taken) == rows.rows
         member = member if everything else member[taken]
         parts = [numbers if everything else numbers[taken] for numbers, _ in codes.values()]
-        groups = self.grouping(parts, member)
+        groups = self.group(parts, member)
         first = taken[groups.first]
-        return Weighted(
+        return WeightedRows(
             {c: rows.array(c).take(first) for c in cut},
             member[groups.first],
             np.bincount(groups.of, minlength=groups.size),
             {
-                c: sums(
+                c: sum_by_bucket(
                     rows.array(c) if everything else rows.array(c).take(taken),
                     c.type,
                     groups.of,
@@ -137,71 +142,73 @@ class Counted(Buckets):
             },
         )
 
-    def merged(self, parts: Sequence[Weighted]) -> Weighted:
+    def merge(self, parts: Sequence[WeightedRows]) -> WeightedRows:
         if len(parts) == 1:
             return parts[0]
-        every = concatenated(parts)
-        groups = self.regrouping(every)
+        every = concatenate(parts)
+        groups = self.group_kept(every)
         first = every.at(groups.first)
-        first.count = added(every.count, groups.of, groups.size)
-        first.sums = {c: regrouped(s, groups.of, groups.size) for c, s in every.sums.items()}
+        first.count = add_counts(every.count, groups.of, groups.size)
+        first.sums = {c: regroup(s, groups.of, groups.size) for c, s in every.sums.items()}
         return first
 
-    def advanced(self, kept: Weighted, new: Weighted) -> tuple[Weighted, Weighted]:
-        return self.merged([kept, new]), new
+    def advance(self, kept: WeightedRows, new: WeightedRows) -> tuple[WeightedRows, WeightedRows]:
+        return self.merge([kept, new]), new
 
 
-class Chosen(Buckets):
+class ExtremeBuckets(BaseBuckets):
     """Duplicates do not count: of each bucket the rows at its ends, or the first one."""
 
     def __init__(self, store: Store, zone: Timestamp) -> None:
         super().__init__(store)
         self._zone = zone
         (self._branch,) = store.branches
-        self._is_known = store.carried is None and not any(
+        self._is_known = store.extremum_column is None and not any(
             store.cells(column).gaps for column in store.columns
         )
-        self._deciding = _deciding(store)
+        self._deciding = _deciding_columns(store)
         self._ends: dict[tuple[object, ...], Ends | None] = {}
 
-    def reduced(self, rows: StreamRows) -> Weighted:
-        codes = self.codes({column: rows.coded(column) for column in self.store.columns})
+    def reduce(self, rows: StreamRows) -> WeightedRows:
+        codes = self.codes({column: rows.encode(column) for column in self.store.columns})
         taken = np.flatnonzero(self.member(rows, codes)[:, 0])
         values = {c: rows.array(c).take(taken) for c in self.store.kept}
         ones = np.ones(len(taken), np.int64)
-        every = Weighted(values, ones.astype(np.bool_)[:, None], ones)
-        return every.at(self._chosen(every))
+        every = WeightedRows(values, ones.astype(np.bool_)[:, None], ones)
+        return every.at(self._choose_rows(every))
 
-    def merged(self, parts: Sequence[Weighted]) -> Weighted:
-        every = concatenated(parts)
-        return every.at(self._chosen(every))
+    def merge(self, parts: Sequence[WeightedRows]) -> WeightedRows:
+        every = concatenate(parts)
+        return every.at(self._choose_rows(every))
 
-    def advanced(self, kept: Weighted, new: Weighted) -> tuple[Weighted, Weighted]:
+    def advance(self, kept: WeightedRows, new: WeightedRows) -> tuple[WeightedRows, WeightedRows]:
         """Rows that are as good as one that is kept already are not new."""
-        every = concatenated([kept, new])
-        rows = self._chosen(every)
+        every = concatenate([kept, new])
+        rows = self._choose_rows(every)
         return every.at(rows), every.at(rows[rows >= len(kept)])
 
-    def _chosen(self, every: Weighted) -> Numbers:
+    def _choose_rows(self, every: WeightedRows) -> Numbers:
         if not len(every):
             return np.empty(0, np.int64)
-        groups = self.regrouping(every)
+        groups = self.group_kept(every)
         if self._is_known:
             return np.sort(groups.first)
         found = [
-            frontier(
+            find_frontier(
                 every.values, np.flatnonzero(np.isin(groups.of, alike)), groups, side, self._zone
             )
-            for side, alike in self._alike(every, groups)
+            for side, alike in self._group_by_ends(every, groups)
         ]
         return np.unique(np.concatenate([np.empty(0, np.int64), *found]))
 
-    def _alike(self, every: Weighted, groups: Grouping) -> Iterable[tuple[Ends, Numbers]]:
+    def _group_by_ends(
+        self, every: WeightedRows, groups: Grouping
+    ) -> Iterable[tuple[Ends, Numbers]]:
         """The buckets with the same ends, together."""
         deciding = self._deciding
         values = {c: every.values[c].take(groups.first) for c in deciding}
         codes = [self._coders[c].codes(encode_column(values[c], c.type))[0] for c in deciding]
-        kinds = grouped(codes, [self._coders[c].size for c in deciding], groups.size)
+        kinds = group_rows(codes, [self._coders[c].size for c in deciding], groups.size)
         shown = {c: values[c].take(kinds.first).to_pylist() for c in deciding}
         alike: dict[object, tuple[Ends, list[int]]] = {}
         for kind in range(kinds.size):
@@ -214,11 +221,11 @@ class Chosen(Buckets):
     def _ends_of(self, cells: dict[Column, Cell]) -> Ends | None:
         key = tuple(cells.values())
         if key not in self._ends:
-            self._ends[key] = ends(self.store, cells)
+            self._ends[key] = find_extreme_columns(self.store, cells)
         return self._ends[key]
 
 
-def _deciding(store: Store) -> tuple[Column, ...]:
+def _deciding_columns(store: Store) -> tuple[Column, ...]:
     """The columns whose cells decide on the ends of a bucket.
 
     What is compared, be it through others, with no column that has a gap, has one value in a bucket
@@ -228,7 +235,7 @@ def _deciding(store: Store) -> tuple[Column, ...]:
     compares = [atom for atom in branch.atoms if isinstance(atom, Compare)]
     open_columns = {c for c in store.columns if store.cells(c).gaps}
     met = open_columns.union(
-        *(set(g) & set(store.columns) for g in meeting(compares) if open_columns & set(g))
+        *(set(g) & set(store.columns) for g in connected_columns(compares) if open_columns & set(g))
     )
     return tuple(column for column in store.columns if column in met)
 
@@ -236,7 +243,7 @@ def _deciding(store: Store) -> tuple[Column, ...]:
 _NULL = np.iinfo(np.int64).min
 
 
-def frontier(
+def find_frontier(
     values: Mapping[Column, pa.Array[Any]],
     rows: Numbers,
     groups: Grouping,
@@ -266,18 +273,18 @@ def _best(
 
     A column that is NULL is below all others, and so is a row where nothing else is left.
     """
-    lines = on_one_line([(c, values[c].take(rows)) for c in side.columns], zone)
+    lines = encode_in_one_order([(c, values[c].take(rows)) for c in side.columns], zone)
     codes = _below_values(lines)
     place = codes.min(axis=0) if highs else codes.max(axis=0)
     score = place if highs else np.where(place == _NULL, _NULL, -place)
     best = np.full(int(buckets.max()) + 1, _NULL)
     np.maximum.at(best, buckets, score)
     kept = np.flatnonzero(score == best[buckets])
-    ways = _ways(side, codes[:, kept] == place[kept])
-    return rows[kept[_needed(buckets[kept], ways)]]
+    ways = _strict_partners(side, codes[:, kept] == place[kept])
+    return rows[kept[_undominated(buckets[kept], ways)]]
 
 
-def _below_values(lines: Sequence[Line]) -> Numbers:
+def _below_values(lines: Sequence[OrderCodes]) -> Numbers:
     """The codes of each line, with NULL below them all."""
     codes = np.stack([line.codes for line in lines])
     if codes.min(initial=0) == _NULL:  # the least BIGINT is the only value with that code
@@ -288,14 +295,14 @@ def _below_values(lines: Sequence[Line]) -> Numbers:
     return codes
 
 
-def _ways(side: References, attaining: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _strict_partners(side: References, attaining: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """With which partners a row joins strictly: one of the columns that attain the end does."""
     strict = np.array(list(side.strict.values()), np.bool_)  # columns × partners
     found: npt.NDArray[np.bool_] = np.any(attaining.T[:, :, None] & strict[None], axis=1)
     return found
 
 
-def _needed(buckets: Numbers, ways: npt.NDArray[np.bool_]) -> Numbers:
+def _undominated(buckets: Numbers, ways: npt.NDArray[np.bool_]) -> Numbers:
     """Of rows with the same end one for each way, without ways that are stricter than another."""
     patterns, codes = np.unique(ways, axis=0, return_inverse=True)
     codes = codes.reshape(-1)

@@ -26,13 +26,13 @@ Objects = npt.NDArray[np.object_]
 
 PLUS_INFINITY, MINUS_INFINITY, NOT_A_NUMBER = 1, 2, 4
 
-CHUNK = 1 << 18  # rows: with limbs of at most 34 bits, a sum has at most 52
-LIMB = 32
-FRACTION = 52  # bits of a double behind its leading one
-HALF = 27  # bits of the lower part of its 53
-STEP = 3  # doubles are added up by exponents in eights
+CHUNK_ROWS = 1 << 18  # rows: with limbs of at most 34 bits, a sum has at most 52
+LIMB_BITS = 32
+FRACTION_BITS = 52  # bits of a double behind its leading one
+LOW_HALF_BITS = 27  # bits of the lower part of its 53
+EXPONENT_STEP_BITS = 3  # doubles are added up by exponents in eights
 SUBNORMAL = 1074
-BIGGEST = int(np.iinfo(np.int64).max)
+MAX_INT64 = int(np.iinfo(np.int64).max)
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Sums:
         return Sums(_zeros(size), np.zeros(size, dtype=np.int8), np.zeros(size, dtype=np.int64))
 
     @staticmethod
-    def concatenated(parts: Sequence[Sums]) -> Sums:
+    def concatenate(parts: Sequence[Sums]) -> Sums:
         """The buckets of several, one after the other."""
         return Sums(
             np.concatenate([part.finite for part in parts]),
@@ -66,7 +66,7 @@ class Sums:
         return Sums(self.finite[buckets], self.special[buckets], self.count[buckets])
 
 
-def sums(column: pa.Array[Any], type_: Type, buckets: Codes, size: int) -> Sums:
+def sum_by_bucket(column: pa.Array[Any], type_: Type, buckets: Codes, size: int) -> Sums:
     """The sums of a column, the row i of which is in bucket `buckets[i]` of `size`.
 
     Of what is not a number there is only a count.
@@ -89,13 +89,13 @@ def sums(column: pa.Array[Any], type_: Type, buckets: Codes, size: int) -> Sums:
         if isinstance(type_, Double):
             found.finite = _of_doubles(coded.codes, present, found.special)
         else:
-            short = isinstance(type_, Integer) and type_.bits == LIMB
+            short = isinstance(type_, Integer) and type_.bits == LIMB_BITS
             found.finite = _of_integers(coded.codes, present, size, short=short)
     found.count = np.bincount(present, minlength=size)
     return found
 
 
-def regrouped(sums: Sums, buckets: Codes, size: int, times: Codes | Objects | None = None) -> Sums:
+def regroup(sums: Sums, buckets: Codes, size: int, times: Codes | Objects | None = None) -> Sums:
     """Sums added up into other buckets: those at i into `buckets[i]`, taken `times[i]` times.
 
     >>> three = Sums.concatenated([Sums.none(1), Sums.none(2)])
@@ -136,9 +136,9 @@ def _units(type_: Type) -> int:
 def _of_integers(values: Codes, buckets: Codes, size: int, *, short: bool) -> Objects:
     if short:
         return _limb_sums(values, buckets, size).astype(object)
-    low = _limb_sums(values & ((1 << LIMB) - 1), buckets, size)
-    high = _limb_sums(values >> LIMB, buckets, size)
-    found: Objects = low.astype(object) + (high.astype(object) << LIMB)
+    low = _limb_sums(values & ((1 << LIMB_BITS) - 1), buckets, size)
+    high = _limb_sums(values >> LIMB_BITS, buckets, size)
+    found: Objects = low.astype(object) + (high.astype(object) << LIMB_BITS)
     return found
 
 
@@ -146,7 +146,7 @@ def _of_words(words: npt.NDArray[np.uint32], buckets: Codes, size: int) -> Objec
     """The sums of integers of 128 bits, given as four words each, the lowest first."""
     found: Objects = _limb_sums(words[:, 3].view(np.int32), buckets, size).astype(object)
     for place in (2, 1, 0):
-        found = (found << LIMB) + _limb_sums(words[:, place], buckets, size)
+        found = (found << LIMB_BITS) + _limb_sums(words[:, place], buckets, size)
     return found
 
 
@@ -163,17 +163,19 @@ def _of_doubles(ranks: Codes, buckets: Codes, special: npt.NDArray[np.int8]) -> 
         ranks, buckets, magnitudes = ranks[finite], buckets[finite], magnitudes[finite]
     if not len(ranks):
         return found
-    exponents = magnitudes >> FRACTION
-    mantissas = magnitudes & ((1 << FRACTION) - 1) | (exponents > 0).astype(np.int64) << FRACTION
+    exponents = magnitudes >> FRACTION_BITS
+    mantissas = (
+        magnitudes & ((1 << FRACTION_BITS) - 1) | (exponents > 0).astype(np.int64) << FRACTION_BITS
+    )
     mantissas = np.where(ranks < 0, -mantissas, mantissas)
     shifts = np.maximum(exponents, 1) - 1
-    keys, eights, owners = _by_eights(shifts >> STEP, buckets, len(special))
-    within = shifts & ((1 << STEP) - 1)
-    low = _limb_sums((mantissas & ((1 << HALF) - 1)) << within, keys, len(eights))
-    high = _limb_sums((mantissas >> HALF) << within, keys, len(eights))
+    keys, eights, owners = _by_eights(shifts >> EXPONENT_STEP_BITS, buckets, len(special))
+    within = shifts & ((1 << EXPONENT_STEP_BITS) - 1)
+    low = _limb_sums((mantissas & ((1 << LOW_HALF_BITS) - 1)) << within, keys, len(eights))
+    high = _limb_sums((mantissas >> LOW_HALF_BITS) << within, keys, len(eights))
     used = np.flatnonzero(low | high)
-    parts = low[used].astype(object) + (high[used].astype(object) << HALF)
-    np.add.at(found, owners[used], parts << (eights[used] << STEP).astype(object))
+    parts = low[used].astype(object) + (high[used].astype(object) << LOW_HALF_BITS)
+    np.add.at(found, owners[used], parts << (eights[used] << EXPONENT_STEP_BITS).astype(object))
     return found
 
 
@@ -188,7 +190,7 @@ def _by_eights(eights: Codes, buckets: Codes, size: int) -> tuple[Codes, Codes, 
     least = int(eights.min())
     span = int(eights.max()) - least + 1
     keys = buckets * span + (eights - least)
-    if size * span <= max(CHUNK, len(keys)):
+    if size * span <= max(CHUNK_ROWS, len(keys)):
         known = np.arange(size * span)
     else:
         known, keys = np.unique(keys, return_inverse=True)
@@ -198,8 +200,8 @@ def _by_eights(eights: Codes, buckets: Codes, size: int) -> tuple[Codes, Codes, 
 def _limb_sums(limbs: npt.NDArray[Any], buckets: Codes, size: int) -> Codes:
     """The sums of fewer than 2^31 limbs."""
     found = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(limbs), CHUNK):
-        rows = slice(start, start + CHUNK)
+    for start in range(0, len(limbs), CHUNK_ROWS):
+        rows = slice(start, start + CHUNK_ROWS)
         found += np.bincount(buckets[rows], limbs[rows], minlength=size).astype(np.int64)
     return found
 
@@ -207,11 +209,11 @@ def _limb_sums(limbs: npt.NDArray[Any], buckets: Codes, size: int) -> Codes:
 def _counts(counts: Codes, buckets: Codes, size: int, times: Codes | Objects | None) -> Codes:
     """Counts added up, each taken so many times; an Overflow where 64 bits do not hold a sum."""
     most = int(counts.max(initial=0)) * (1 if times is None else int(times.max(initial=0)))
-    exact: npt.DTypeLike = np.int64 if most * len(counts) <= BIGGEST else object
+    exact: npt.DTypeLike = np.int64 if most * len(counts) <= MAX_INT64 else object
     found: npt.NDArray[Any] = np.zeros(size, dtype=exact)
     taken: npt.NDArray[Any] = counts.astype(exact)
     np.add.at(found, buckets, taken if times is None else taken * times.astype(exact))
-    if found.max(initial=0) > BIGGEST:
+    if found.max(initial=0) > MAX_INT64:
         raise Overflow("more than 2^63 values, which no BIGINT counts")
     return found.astype(np.int64)
 

@@ -23,14 +23,16 @@ from headgate.stateful.runtime.grouping import Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class OrderCodes:
     """The codes of a column's values; those of NULLs mean nothing."""
 
     codes: Numbers
     valid: Mask | None
 
 
-def on_one_line(columns: Sequence[tuple[Column, pa.Array[Any]]], zone: Timestamp) -> list[Line]:
+def encode_in_one_order(
+    columns: Sequence[tuple[Column, pa.Array[Any]]], zone: Timestamp
+) -> list[OrderCodes]:
     """The columns as codes of one order: that of their values, compared exactly.
 
     Values of different types are ranked one by one, so these should be few; INT beside DOUBLE, and
@@ -38,30 +40,30 @@ def on_one_line(columns: Sequence[tuple[Column, pa.Array[Any]]], zone: Timestamp
     """
     types = {column.type for column, _ in columns}
     if len(types) == 1:
-        return _of_one_type([array for _, array in columns], columns[0][0].type)
+        return _encode_one_type([array for _, array in columns], columns[0][0].type)
     if all(isinstance(each, Double) or each == Integer(32) for each in types):
-        return [_as_double(array, column.type) for column, array in columns]
-    return _ranked([encode_column(array, column.type) for column, array in columns], zone)
+        return [_encode_as_double(array, column.type) for column, array in columns]
+    return _rank_values([encode_column(array, column.type) for column, array in columns], zone)
 
 
-def _of_one_type(arrays: list[pa.Array[Any]], type_: Type) -> list[Line]:
+def _encode_one_type(arrays: list[pa.Array[Any]], type_: Type) -> list[OrderCodes]:
     coded = encode_column(pa.concat_arrays(arrays) if len(arrays) > 1 else arrays[0], type_)
     ends = np.cumsum([len(array) for array in arrays]).tolist()
     starts = [0, *ends[:-1]]
     return [
-        Line(coded.codes[start:end], None if coded.valid is None else coded.valid[start:end])
+        OrderCodes(coded.codes[start:end], None if coded.valid is None else coded.valid[start:end])
         for start, end in zip(starts, ends, strict=True)
     ]
 
 
-def _as_double(array: pa.Array[Any], type_: Type) -> Line:
+def _encode_as_double(array: pa.Array[Any], type_: Type) -> OrderCodes:
     coded = encode_column(array, type_)
     if isinstance(type_, Double):
-        return Line(coded.codes, coded.valid)
-    return Line(double_ranks(coded.codes.astype(np.float64)), coded.valid)
+        return OrderCodes(coded.codes, coded.valid)
+    return OrderCodes(double_ranks(coded.codes.astype(np.float64)), coded.valid)
 
 
-def _ranked(columns: list[CodedColumn], zone: Timestamp) -> list[Line]:
+def _rank_values(columns: list[CodedColumn], zone: Timestamp) -> list[OrderCodes]:
     distinct = [np.unique(column.codes, return_inverse=True) for column in columns]
     keys = []
     for column, (codes, _) in zip(columns, distinct, strict=True):
@@ -73,16 +75,16 @@ def _ranked(columns: list[CodedColumn], zone: Timestamp) -> list[Line]:
     for column, (codes, places), each in zip(columns, distinct, keys, strict=True):
         ranks = np.zeros(max(len(codes), 1), np.int64)
         ranks[: len(each)] = [rank[key] for key in each]
-        found.append(Line(ranks[places], column.valid))
+        found.append(OrderCodes(ranks[places], column.valid))
     return found
 
 
 Combined = dict[int, Numbers]
 """For each source the row that it gives to each combination."""
 
-AT_ONCE = 1 << 22  # combinations
+MAX_COMBINATIONS_AT_ONCE = 1 << 22  # combinations
 
-_TURNED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<", "<>": "<>"}
+_MIRRORED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<", "<>": "<>"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +97,12 @@ class Tie:
     other: int
     other_column: Column
 
-    def turned(self) -> Tie:
-        turned = _TURNED[self.operator]
+    def mirror(self) -> Tie:
+        turned = _MIRRORED[self.operator]
         return Tie(self.other, self.other_column, turned, self.source, self.column)
 
 
-class Lines:
+class ComparedColumns:
     """The values of all compared columns as codes; columns that meet are on one line."""
 
     def __init__(
@@ -109,10 +111,10 @@ class Lines:
         arrays: Mapping[Column, pa.Array[Any]],
         zone: Timestamp,
     ) -> None:
-        self._of: dict[Column, Line] = {}
-        for together in meeting(ties):
+        self._of: dict[Column, OrderCodes] = {}
+        for together in connected_columns(ties):
             columns = [(column, arrays[column]) for column in together]
-            self._of |= dict(zip(together, on_one_line(columns, zone), strict=True))
+            self._of |= dict(zip(together, encode_in_one_order(columns, zone), strict=True))
 
     def codes(self, column: Column) -> Numbers:
         return self._of[column].codes
@@ -121,7 +123,7 @@ class Lines:
         return self._of[column].valid
 
 
-def meeting(ties: Sequence[Compare]) -> list[list[Column]]:
+def connected_columns(ties: Sequence[Compare]) -> list[list[Column]]:
     """The columns that are compared with one another, be it through others."""
     found: list[list[Column]] = []
     for tie in ties:
@@ -131,17 +133,19 @@ def meeting(ties: Sequence[Compare]) -> list[list[Column]]:
     return found
 
 
-def joined(
-    first: int, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: Lines
+def join_rows(
+    first: int, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: ComparedColumns
 ) -> Iterator[Combined]:
     """All combinations of a row of each source that fulfil the ties, from those of `first` on."""
     usable = {source: _with_values(source, mine, ties, lines) for source, mine in rows.items()}
-    yield from _extended({first: usable[first]}, usable, ties, lines)
+    yield from _extend({first: usable[first]}, usable, ties, lines)
 
 
-def _with_values(source: int, rows: Numbers, ties: Sequence[Tie], lines: Lines) -> Numbers:
+def _with_values(
+    source: int, rows: Numbers, ties: Sequence[Tie], lines: ComparedColumns
+) -> Numbers:
     """The rows that have a value wherever one is compared."""
-    sides = (side for tie in ties for side in (tie, tie.turned()) if side.source == source)
+    sides = (side for tie in ties for side in (tie, tie.mirror()) if side.source == source)
     for side in sides:
         valid = lines.has_values(side.column)
         if valid is not None:
@@ -149,8 +153,8 @@ def _with_values(source: int, rows: Numbers, ties: Sequence[Tie], lines: Lines) 
     return rows
 
 
-def _extended(
-    combined: Combined, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: Lines
+def _extend(
+    combined: Combined, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: ComparedColumns
 ) -> Iterator[Combined]:
     size = len(next(iter(combined.values())))
     left = [source for source in rows if source not in combined]
@@ -160,11 +164,11 @@ def _extended(
         return
     source = min(left, key=lambda each: _nearness(each, combined, ties))
     leading = [t for t in _seen_from(combined, ties) if t.other == source]
-    best = _fewest(combined, rows[source], leading, lines)
-    if best.total > AT_ONCE and size > 1:
+    best = _choose_fewest(combined, rows[source], leading, lines)
+    if best.total > MAX_COMBINATIONS_AT_ONCE and size > 1:
         for half in (slice(0, size // 2), slice(size // 2, size)):
             part = {each: numbers[half] for each, numbers in combined.items()}
-            yield from _extended(part, rows, ties, lines)
+            yield from _extend(part, rows, ties, lines)
         return
     at, found = best.pairs()
     longer = {each: numbers[at] for each, numbers in combined.items()} | {source: found}
@@ -172,7 +176,7 @@ def _extended(
     for tie in leading:
         if tie is not best.tie:
             keep &= _holds(tie, longer, lines)
-    yield from _extended({s: n[keep] for s, n in longer.items()}, rows, ties, lines)
+    yield from _extend({s: n[keep] for s, n in longer.items()}, rows, ties, lines)
 
 
 def _nearness(source: int, combined: Combined, ties: Sequence[Tie]) -> int:
@@ -182,7 +186,7 @@ def _nearness(source: int, combined: Combined, ties: Sequence[Tie]) -> int:
 
 def _seen_from(combined: Combined, ties: Sequence[Tie]) -> list[Tie]:
     """The ties that lead from what is combined to what is not."""
-    both = (side for tie in ties for side in (tie, tie.turned()))
+    both = (side for tie in ties for side in (tie, tie.mirror()))
     return [side for side in both if side.source in combined and side.other not in combined]
 
 
@@ -206,14 +210,16 @@ class _Ranges:
         return at, self.order[np.arange(len(at)) - before + np.repeat(self.start, lengths)]
 
 
-def _fewest(combined: Combined, rows: Numbers, leading: Sequence[Tie], lines: Lines) -> _Ranges:
+def _choose_fewest(
+    combined: Combined, rows: Numbers, leading: Sequence[Tie], lines: ComparedColumns
+) -> _Ranges:
     size = len(next(iter(combined.values())))
     ranges = [_ranges(tie, combined, rows, lines) for tie in leading if tie.operator != "<>"]
     everything = _Ranges(None, rows, np.zeros(size, np.int64), np.full(size, len(rows)))
     return min(ranges, key=lambda each: each.total, default=everything)
 
 
-def _ranges(tie: Tie, combined: Combined, rows: Numbers, lines: Lines) -> _Ranges:
+def _ranges(tie: Tie, combined: Combined, rows: Numbers, lines: ComparedColumns) -> _Ranges:
     """The rows of the other side that a tie lets each combination have."""
     mine = lines.codes(tie.column)[combined[tie.source]]
     theirs = lines.codes(tie.other_column)[rows]
@@ -227,7 +233,7 @@ def _ranges(tie: Tie, combined: Combined, rows: Numbers, lines: Lines) -> _Range
     return _Ranges(tie, rows[order], start, stop)
 
 
-def _holds(tie: Tie, combined: Combined, lines: Lines) -> Mask:
+def _holds(tie: Tie, combined: Combined, lines: ComparedColumns) -> Mask:
     left = lines.codes(tie.column)[combined[tie.source]]
     right = lines.codes(tie.other_column)[combined[tie.other]]
     compare = OPERATOR_TESTS[tie.operator]  # type: ignore[index]
@@ -235,13 +241,13 @@ def _holds(tie: Tie, combined: Combined, lines: Lines) -> Mask:
     return found
 
 
-def fulfilled(combined: Combined, ties: Sequence[Tie], lines: Lines) -> Mask:
+def test_ties(combined: Combined, ties: Sequence[Tie], lines: ComparedColumns) -> Mask:
     """Which combinations fulfil all ties?"""
     size = len(next(iter(combined.values())))
     keep = np.ones(size, np.bool_)
     for tie in ties:
         keep &= _holds(tie, combined, lines)
-        for side in (tie, tie.turned()):
+        for side in (tie, tie.mirror()):
             valid = lines.has_values(side.column)
             if valid is not None:
                 keep &= valid[combined[side.source]]

@@ -10,8 +10,8 @@ from headgate.schema import Schema
 from headgate.sql import Rejected, Script
 from headgate.sql.lexer import statements, tokens
 from headgate.stateful.runtime.admission import has_windows
-from headgate.stateful.runtime.running_query import Invalid, Mode, Run
-from headgate.stateful.runtime.windowed_query import WindowedRun
+from headgate.stateful.runtime.running_query import Invalid, Mode, RunningQuery
+from headgate.stateful.runtime.windowed_query import WindowedQuery
 
 _NAME = "query"
 
@@ -23,7 +23,7 @@ def continuous(
     mode: Mode = "update",
     expand: bool = False,
     invalid: Invalid = "fail",
-) -> Run:
+) -> RunningQuery:
     """Run a join, a DISTINCT or an aggregate in bounded memory, in this process.
 
     `query` is one of a set, or SQL. A text declares its streams itself, or `schema` does. A query
@@ -45,7 +45,7 @@ def continuous(
         raise UsageError("a set is not run, but one of its queries: hg.continuous(queries[id])")
     if isinstance(query, str):
         query = read_query(query, schema or Schema())
-    kind = WindowedRun if has_windows(query) else Run
+    kind = WindowedQuery if has_windows(query) else RunningQuery
     return kind(query, mode=mode, expand=expand, invalid=invalid)
 
 

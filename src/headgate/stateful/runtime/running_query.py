@@ -18,21 +18,26 @@ import pyarrow as pa
 from headgate.errors import EventError, StateError, UsageError, did_you_mean
 from headgate.events import EventBatch, from_rows
 from headgate.queries import Query
-from headgate.stateful.analysis.cases.case import output_columns
+from headgate.stateful.analysis.cases.case import list_output_columns
 from headgate.stateful.analysis.synopses.memory import Memory
 from headgate.stateful.analysis.synopses.sizes import readable
-from headgate.stateful.runtime.admission import check_runs
-from headgate.stateful.runtime.memory_use import Stored, stored
-from headgate.stateful.runtime.output_rows import group_rows, rows_of
-from headgate.stateful.runtime.program import Joining, program_of
-from headgate.stateful.runtime.reduction import merged, of_store
-from headgate.stateful.runtime.weighted_rows import Weighted, framed, from_table, unframed
+from headgate.stateful.runtime.admission import check_runnable
+from headgate.stateful.runtime.memory_use import MemoryUse, measure_query
+from headgate.stateful.runtime.output_rows import make_group_rows, make_output_rows
+from headgate.stateful.runtime.program import StoreJoin, compile_program
+from headgate.stateful.runtime.reduction import merge_reductions, read_store
+from headgate.stateful.runtime.weighted_rows import (
+    WeightedRows,
+    from_table,
+    read_frames,
+    write_frames,
+)
 
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
 
 
-class Run:
+class RunningQuery:
     """A query, what is kept of its streams, and what was answered so far.
 
     `mode` says whether a change of an aggregate gives the changed groups or all of them, `expand`
@@ -50,25 +55,25 @@ class Run:
         expand: bool = False,
         invalid: Invalid = "fail",
     ) -> None:
-        self._verdict = check_runs(query)
-        self._program = program_of(query)
+        self._verdict = check_runnable(query)
+        self._program = compile_program(query)
         self.query = query
         _check_choice("mode", mode, get_args(Mode))
         _check_choice("invalid", invalid, get_args(Invalid))
         self._mode, self._expand, self._invalid = mode, expand, invalid
         self.skipped = 0
-        self._alone = Lock()  # threads take turns
+        self._lock = Lock()  # threads take turns
         self._begin()
-        self.output = self._given(self._nothing_new(), changed=True).schema
+        self.output = self._to_table(self._empty_changes(), changed=True).schema
         """The columns of what is given."""
 
     def _begin(self) -> None:
         program = self._program
-        self._kept = [each.nothing() for each in program.bucketings]
-        self._answered = [each.nothing() for each in program.remembered]
+        self._kept = [each.empty() for each in program.reducers]
+        self._answered = [each.empty() for each in program.answer_states]
 
     def __repr__(self) -> str:
-        stored, most = self.stored, self.most
+        stored, most = self.stored, self.memory_limit
         bound = "" if most is None else f" of at most {readable(most.values, 'value')}"
         return f"<{type(self).__name__} of `{self.query.id}`: {stored.values:,} stored{bound}>"
 
@@ -78,19 +83,19 @@ class Run:
         return self._program.streams
 
     @property
-    def _tells_rows(self) -> bool:
+    def _reports_each_row(self) -> bool:
         """Does the new output follow from what each new row brings?"""
         return True
 
     @property
-    def most(self) -> Memory | None:
+    def memory_limit(self) -> Memory | None:
         """The most that is ever stored."""
-        return self._verdict.most
+        return self._verdict.memory_limit
 
     @property
-    def stored(self) -> Stored:
+    def stored(self) -> MemoryUse:
         """What is stored now."""
-        return stored(self._program, self._kept, self._answered)
+        return measure_query(self._program, self._kept, self._answered)
 
     def push(self, stream: str, rows: Any) -> pa.Table:
         """Rows arrive on a stream: an Arrow table, a DataFrame or dicts; gives the new output."""
@@ -102,25 +107,25 @@ class Run:
             letter = batch.dead[0]
             raise EventError(f"row {letter.event} of {stream}: {letter.reason}")
         with self._all_or_nothing():
-            new = self._pushed(stream, batch)
+            new = self._push_batch(stream, batch)
         self.skipped += len(batch.dead)
         return new
 
-    def _pushed(self, stream: str, batch: EventBatch) -> pa.Table:
-        return self._advanced({stream: self._program.reduced(stream, batch)})
+    def _push_batch(self, stream: str, batch: EventBatch) -> pa.Table:
+        return self._advance({stream: self._program.reduce(stream, batch)})
 
     def take(self, reduced: Mapping[str, Iterable[bytes]]) -> pa.Table:
         """Reductions of streams arrive, all of one batch; gives its new output."""
         for stream in reduced:
             self._program.check_reads(stream)
-        opened = {s: merged(self._program, s, parts) for s, parts in reduced.items()}
+        opened = {s: merge_reductions(self._program, s, parts) for s, parts in reduced.items()}
         with self._all_or_nothing():
-            return self._advanced({stream: parts for stream, parts in opened.items() if parts})
+            return self._advance({stream: parts for stream, parts in opened.items() if parts})
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """What fails, by an Overflow or for lack of memory, leaves no trace."""
-        with self._alone:
+        with self._lock:
             kept, answered = list(self._kept), list(self._answered)
             try:
                 yield
@@ -128,87 +133,89 @@ class Run:
                 self._kept, self._answered = kept, answered
                 raise
 
-    def answer(self) -> pa.Table:
+    def result(self) -> pa.Table:
         """The whole answer over all rows so far."""
         program = self._program
         if program.remembers_answer:
-            return self._given(self._answered, changed=False)
-        return self._given(self._whole(), changed=True)
+            return self._to_table(self._answered, changed=False)
+        return self._to_table(self._join_all(), changed=True)
 
-    def _whole(self) -> list[Weighted]:
+    def _join_all(self) -> list[WeightedRows]:
         """The answer from what is kept, without what is remembered of it."""
-        found = self._nothing_new()
-        for joining in self._program.joinings:
+        found = self._empty_changes()
+        for joining in self._program.joins:
             self._combine(joining, self._sides(joining), 0, found)
         return found
 
-    def _advanced(self, arrived: Mapping[str, Mapping[int, Weighted]]) -> pa.Table:
-        changes = self._nothing_new()
+    def _advance(self, arrived: Mapping[str, Mapping[int, WeightedRows]]) -> pa.Table:
+        changes = self._empty_changes()
         for stream, rows in arrived.items():
             for source in self._program.occurrences(stream):
                 self._join(source, rows, changes)
         if not self._program.remembers_answer:
-            return self._given(changes, changed=True)
+            return self._to_table(changes, changed=True)
         new = []
-        for number, part in enumerate(self._program.remembered):
-            self._answered[number], changed = part.advanced(self._answered[number], changes[number])
+        for number, part in enumerate(self._program.answer_states):
+            self._answered[number], changed = part.advance(self._answered[number], changes[number])
             new.append(changed)
-        return self._given(new, changed=True)
+        return self._to_table(new, changed=True)
 
-    def _join(self, source: int, rows: Mapping[int, Weighted], changes: list[Weighted]) -> None:
+    def _join(
+        self, source: int, rows: Mapping[int, WeightedRows], changes: list[WeightedRows]
+    ) -> None:
         """Join new rows of a source with what is kept of the others, then keep them too."""
         program = self._program
-        for joining in program.joinings:
+        for joining in program.joins:
             store = joining.stores.get(source)
             if store is None or not len(rows[store]):
                 continue
             new = rows[store]
             if program.keeps_rows:
-                bucketing = program.bucketings[store]
-                after, new = bucketing.advanced(self._kept[store], rows[store])
-            if self._tells_rows:
+                bucketing = program.reducers[store]
+                after, new = bucketing.advance(self._kept[store], rows[store])
+            if self._reports_each_row:
                 self._combine(joining, self._sides(joining) | {source: new}, source, changes)
             if program.keeps_rows:
                 self._kept[store] = after
 
-    def _sides(self, joining: Joining) -> dict[int, Weighted]:
+    def _sides(self, joining: StoreJoin) -> dict[int, WeightedRows]:
         """What is kept of each source."""
         return {source: self._kept[store] for source, store in joining.stores.items()}
 
     def _combine(
         self,
-        joining: Joining,
-        sides: Mapping[int, Weighted],
+        joining: StoreJoin,
+        sides: Mapping[int, WeightedRows],
         first: int,
-        changes: list[Weighted],
+        changes: list[WeightedRows],
     ) -> None:
         """Add what the combinations of rows give to the changes of their part."""
-        part = self._program.remembered[joining.part]
+        part = self._program.answer_states[joining.part]
         combinations = self._program.combinations(joining, sides, first)
-        found = [part.of(combined, sides) for combined in combinations]
+        found = [part.from_combinations(combined, sides) for combined in combinations]
         if found:
-            changes[joining.part] = part.merged([changes[joining.part], *found])
+            changes[joining.part] = part.merge([changes[joining.part], *found])
 
-    def _nothing_new(self) -> list[Weighted]:
-        return [part.nothing() for part in self._program.remembered]
+    def _empty_changes(self) -> list[WeightedRows]:
+        return [part.empty() for part in self._program.answer_states]
 
-    def _given(self, found: list[Weighted], *, changed: bool) -> pa.Table:
+    def _to_table(self, found: list[WeightedRows], *, changed: bool) -> pa.Table:
         """Changes of the answer, or the answer itself, as a table."""
         program = self._program
         if self.query.kind == "aggregate":
-            parts = list(zip(program.remembered, self._answered, strict=True))
+            parts = list(zip(program.answer_states, self._answered, strict=True))
             some = found if changed and self._mode == "update" else None
-            return group_rows(program.query, parts, some)
-        columns = output_columns(program.query)
-        return rows_of(program.query, columns, found[0], expand=self._expand)
+            return make_group_rows(program.query, parts, some)
+        columns = list_output_columns(program.query)
+        return make_output_rows(program.query, columns, found[0], expand=self._expand)
 
     def state(self) -> bytes:
         """Everything that is stored, for a file or a state store."""
-        return framed([self._header(), *self._tables()])
+        return write_frames([self._header(), *self._tables()])
 
     def restore(self, state: bytes) -> None:
         """Go on from a state; StateError if it is damaged, or that of another query."""
-        header, *tables = unframed(state) or [pa.table({})]
+        header, *tables = read_frames(state) or [pa.table({})]
         if header.column_names != self._header().column_names:
             raise StateError("this is not the state of a query")
         if header.column(0)[0].as_py() != self._program.identity:
@@ -225,11 +232,11 @@ class Run:
 
     def _open(self, header: Mapping[str, Any], tables: Sequence[pa.Table]) -> None:
         program = self._program
-        stores = len(program.bucketings)
-        kept = [of_store(program, n, table) for n, table in enumerate(tables[:stores])]
+        stores = len(program.reducers)
+        kept = [read_store(program, n, table) for n, table in enumerate(tables[:stores])]
         answered = [
             from_table(table, part.kept, 0, part.summed)
-            for part, table in zip(program.remembered, tables[stores:], strict=True)
+            for part, table in zip(program.answer_states, tables[stores:], strict=True)
         ]
         self._kept, self._answered = kept, answered
         self.skipped = header["skipped"]

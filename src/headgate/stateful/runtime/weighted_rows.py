@@ -22,13 +22,13 @@ from headgate.predicate import Column
 from headgate.stateful.runtime.exact_sums import Sums
 from headgate.stateful.runtime.grouping import Numbers
 
-LARGEST = (1 << 63) - 1
+MAX_COUNT = (1 << 63) - 1
 _HEAD = struct.Struct("<QI")  # the length and the checksum of a table
 _MEMBER, _COUNT, _SUM = "member", "count", "sum"
 
 
 @dataclass(slots=True, eq=False)
-class Weighted:
+class WeightedRows:
     """Rows with what is kept of them, the branches they can be in, their number, and sums.
 
     `member` has a row for each row and a column for each branch.
@@ -42,9 +42,9 @@ class Weighted:
     def __len__(self) -> int:
         return len(self.count)
 
-    def at(self, rows: Numbers) -> Weighted:
+    def at(self, rows: Numbers) -> WeightedRows:
         """Some of the rows."""
-        return Weighted(
+        return WeightedRows(
             {column: array.take(rows) for column, array in self.values.items()},
             self.member[rows],
             self.count[rows],
@@ -68,7 +68,7 @@ class Weighted:
 
 def from_table(
     table: pa.Table, columns: Sequence[Column], branches: int, summed: Sequence[Column]
-) -> Weighted:
+) -> WeightedRows:
     """What `Weighted.table` gave; StateError where it was given by something else."""
     table = table.combine_chunks()
 
@@ -92,12 +92,12 @@ def from_table(
         for number, column in enumerate(summed)
     }
     values = {c: array(f"value{n}", c.type.arrow) for n, c in enumerate(columns)}
-    return Weighted(values, member, _numpy(array(_COUNT, pa.int64())), sums)
+    return WeightedRows(values, member, _numpy(array(_COUNT, pa.int64())), sums)
 
 
-def nothing(columns: Sequence[Column], branches: int, summed: Sequence[Column]) -> Weighted:
+def empty_rows(columns: Sequence[Column], branches: int, summed: Sequence[Column]) -> WeightedRows:
     """No rows."""
-    return Weighted(
+    return WeightedRows(
         {column: empty(column.type.arrow) for column in columns},
         np.empty((0, branches), np.bool_),
         np.empty(0, np.int64),
@@ -105,20 +105,20 @@ def nothing(columns: Sequence[Column], branches: int, summed: Sequence[Column]) 
     )
 
 
-def concatenated(parts: Sequence[Weighted]) -> Weighted:
+def concatenate(parts: Sequence[WeightedRows]) -> WeightedRows:
     """The rows of several, which keep the same."""
     first = parts[0]
     if len(parts) == 1:
         return first
-    return Weighted(
+    return WeightedRows(
         {c: pa.concat_arrays([part.values[c] for part in parts]) for c in first.values},
         np.concatenate([part.member for part in parts]),
         np.concatenate([part.count for part in parts]),
-        {c: Sums.concatenated([part.sums[c] for part in parts]) for c in first.sums},
+        {c: Sums.concatenate([part.sums[c] for part in parts]) for c in first.sums},
     )
 
 
-def multiplied(counts: Sequence[Numbers]) -> Numbers:
+def multiply_counts(counts: Sequence[Numbers]) -> Numbers:
     """The products of counts; an Overflow where one does not fit into 64 bits.
 
     >>> multiplied([np.array([2, 3]), np.array([5, 7])]).tolist()
@@ -126,20 +126,20 @@ def multiplied(counts: Sequence[Numbers]) -> Numbers:
     """
     product = counts[0]
     for other in counts[1:]:
-        if np.any(product.astype(np.float64) * other > LARGEST / 2):
+        if np.any(product.astype(np.float64) * other > MAX_COUNT / 2):
             exact = product.astype(object) * other.astype(object)
-            if any(number > LARGEST for number in exact.tolist()):
+            if any(number > MAX_COUNT for number in exact.tolist()):
                 raise Overflow("a row is there more than 2^63 times, which no BIGINT counts")
         product = product * other
     return product
 
 
-def added(counts: Numbers, groups: Numbers, size: int) -> Numbers:
+def add_counts(counts: Numbers, groups: Numbers, size: int) -> Numbers:
     """The sums of counts by group; an Overflow where one does not fit into 64 bits."""
-    if float(counts.sum(dtype=np.float64)) > LARGEST / 2:
+    if float(counts.sum(dtype=np.float64)) > MAX_COUNT / 2:
         exact = np.zeros(size, object)
         np.add.at(exact, groups, counts.astype(object))
-        if any(number > LARGEST for number in exact.tolist()):
+        if any(number > MAX_COUNT for number in exact.tolist()):
             raise Overflow("more than 2^63 rows, which no BIGINT counts")
         return exact.astype(np.int64)
     total = np.zeros(size, np.int64)
@@ -174,7 +174,7 @@ def _numpy(array: pa.Array[Any]) -> npt.NDArray[Any]:
     return found
 
 
-def framed(tables: Iterable[pa.Table]) -> bytes:
+def write_frames(tables: Iterable[pa.Table]) -> bytes:
     """Tables one after the other, each behind its length and a checksum.
 
     Arrow trusts what it reads: a flipped bit would end the process.
@@ -189,21 +189,21 @@ def framed(tables: Iterable[pa.Table]) -> bytes:
     return b"".join(found)
 
 
-def unframed(data: bytes) -> list[pa.Table]:
+def read_frames(data: bytes) -> list[pa.Table]:
     """What `framed` has framed, or a StateError."""
     found, at = [], 0
     while at < len(data):
         if at + _HEAD.size > len(data):
-            raise _damaged()
+            raise _damage_error()
         length, checksum = _HEAD.unpack_from(data, at)
         at += _HEAD.size
         part = data[at : at + length]
         if not part or len(part) != length or crc32(part) != checksum:
-            raise _damaged()
+            raise _damage_error()
         found.append(pa.ipc.open_stream(part).read_all())
         at += length
     return found
 
 
-def _damaged() -> StateError:
+def _damage_error() -> StateError:
     return StateError("stored rows are damaged: their checksum does not fit")

@@ -25,20 +25,20 @@ from headgate.schema import (
     ValueSet,
 )
 from headgate.stateful.analysis.cases.alternatives import Alternative
-from headgate.stateful.analysis.cases.bounds import spelt_out
-from headgate.stateful.analysis.cases.case import Case, source_of
+from headgate.stateful.analysis.cases.bounds import list_intervals
+from headgate.stateful.analysis.cases.case import Case, find_source
 from headgate.stateful.analysis.cases.lines import NumberAxis, TextAxis, TimeAxis
 from headgate.stateful.analysis.synopses.cells import (
     NULL_CELL,
     Cell,
     Cells,
     Piece,
-    anything,
     digits,
+    make_single_cell,
     overlay,
     place,
 )
-from headgate.stateful.analysis.theory.closure import Closure, close
+from headgate.stateful.analysis.theory.closure import Closure, compute_closure
 
 FEW = 1_000  # values that are listed one by one where they cut a gap
 
@@ -65,7 +65,7 @@ class Branch:
         return tuple(
             atom
             for atom in self.atoms
-            if {source_of(self.query, column) for column in collect_columns(atom)} == {source}
+            if {find_source(self.query, column) for column in collect_columns(atom)} == {source}
         )
 
     def is_asked(self, column: Column) -> bool:
@@ -84,9 +84,9 @@ class Branch:
         """The cells of a column in this case."""
         if column not in self._cells:
             self._cells[column] = (
-                cells_of(self.case, self.known, self.reach, column)
+                build_cells(self.case, self.known, self.reach, column)
                 if column in self.case.columns
-                else anything(column.type)
+                else make_single_cell(column.type)
             )
         return self._cells[column]
 
@@ -100,11 +100,11 @@ class Branch:
         return self.cells(column).cell(column.type.ordinal(value))
 
 
-def branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
+def build_branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
     """The cases of an analysis, with what follows from them; without those that are never TRUE."""
     reached = [(case, _reach(query, case.atoms)) for case in cases]
     return tuple(
-        Branch(query, case.atoms, case, close(case.query), reach)
+        Branch(query, case.atoms, case, compute_closure(case.query), reach)
         for case, reach in reached
         if reach is not None
     )
@@ -120,7 +120,9 @@ def _reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None
     return narrowing.sets
 
 
-def cells_of(case: Case, known: Closure, reach: Mapping[Column, ValueSet], column: Column) -> Cells:
+def build_cells(
+    case: Case, known: Closure, reach: Mapping[Column, ValueSet], column: Column
+) -> Cells:
     """The cells of a column, by what follows for it in each gap of its line."""
     number = case.columns.index(column)
     possible = _spelt(reach.get(column, case.sets[number]), column.type)
@@ -143,7 +145,7 @@ def cells_of(case: Case, known: Closure, reach: Mapping[Column, ValueSet], colum
 
 def _spelt(values: ValueSet, type_: Type) -> ValueSet:
     """The set with ends at the limits of its type where they bound it."""
-    return ValueSet.of(*spelt_out(values, type_)) if values.intervals else values
+    return ValueSet.of(*list_intervals(values, type_)) if values.intervals else values
 
 
 def _line(case: Case, number: int) -> int:
@@ -189,11 +191,15 @@ def _gap(
         if beside and _line(case, other) == _line(case, number):
             column = case.columns[other]
             values = _spelt(reach.get(column, case.sets[other]), column.type)
-            layers.append(_cutting(case.columns[number].type, column.type, values, span))
+            layers.append(
+                _find_cutting_columns(case.columns[number].type, column.type, values, span)
+            )
     return overlay(layers)
 
 
-def _cutting(type_: Type, other: Type, values: ValueSet, span: Interval) -> list[Piece]:
+def _find_cutting_columns(
+    type_: Type, other: Type, values: ValueSet, span: Interval
+) -> list[Piece]:
     """The values of another column as pieces among those of this one."""
     listed = values.finite_ordinals(FEW)
     if listed is not None:

@@ -12,36 +12,43 @@ from functools import cache
 
 from headgate.errors import ExpansionTooLarge
 from headgate.stateful.analysis.theory.conjunctive import Conjunctive
-from headgate.stateful.analysis.theory.relations import Chain, Elements, Order, bits, closed, union
+from headgate.stateful.analysis.theory.relations import (
+    Chain,
+    Elements,
+    Order,
+    bits,
+    compute_order,
+    union,
+)
 
-MOST_ORDERS = 1_000_000
+MAX_ORDERS = 1_000_000
 
 
-def ordered(
-    query: Conjunctive, sources: frozenset[int] | None = None, most: int = MOST_ORDERS
+def iter_total_orders(
+    query: Conjunctive, sources: frozenset[int] | None = None, most: int = MAX_ORDERS
 ) -> Iterator[Order]:
     """All satisfiable queries, locally totally ordered, whose union a query is.
 
     Only the given sources are ordered, or all. Raises ExpansionTooLarge, before any work, when
     there could be more than `most` orders.
     """
-    estimate = maximum_orders(query, sources)
+    estimate = iter_maximum_orders(query, sources)
     if estimate > most:
         raise ExpansionTooLarge(
             f"the variables of this query may be ordered in {estimate:,} ways, more than {most:,}"
         )
-    start = closed(query)
+    start = compute_order(query)
     return iter(()) if start.contradictory else _orders(start, _to_order(start, sources))
 
 
-def maximum_orders(query: Conjunctive, sources: frozenset[int] | None = None) -> int:
+def iter_maximum_orders(query: Conjunctive, sources: frozenset[int] | None = None) -> int:
     """An upper bound on the number of orders: of each stream, and line, on its own.
 
     >>> from headgate.stateful.analysis.theory.conjunctive import Bound, Conjunctive, Variable
     >>> maximum_orders(Conjunctive(("s",), (Variable(0, "a"),), bounds=(Bound(0, "<", 3),)))
     3
     """
-    order = closed(query)
+    order = compute_order(query)
     classes: dict[tuple[int, int], set[int]] = {}
     for variable in _to_order(order, sources):
         source, line = query.variables[variable].source, query.variables[variable].line
@@ -87,7 +94,7 @@ def _orders(start: Order, variables: list[int]) -> Iterator[Order]:
     while stack:
         placed, order, chains = stack.pop()
         if placed == len(variables):
-            yield from _among_pinned(order, _pinned_pairs(order, variables))
+            yield from _among_pinned(order, _find_pinned_pairs(order, variables))
             continue
         variable = variables[placed]
         attribute = elements.query.variables[variable]
@@ -113,7 +120,7 @@ def _among_pinned(order: Order, pairs: list[tuple[int, int]]) -> Iterator[Order]
         yield from _among_pinned(after, pairs[1:])
 
 
-def _pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, int]]:
+def _find_pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, int]]:
     """Variables with a pinned one of another stream that lies in the same gap between constants."""
     attributes = order.elements.query.variables
     found = []

@@ -87,7 +87,7 @@ class Order:
         return any(row >> element & 1 for element, row in enumerate(self.below))
 
 
-def closed(query: Conjunctive) -> Order:
+def compute_order(query: Conjunctive) -> Order:
     """P⁺ of a query as it was written, by transitivity alone."""
     elements = Elements.of(query)
     alone = [1 << element for element in range(elements.count)]

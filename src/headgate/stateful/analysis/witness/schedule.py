@@ -14,14 +14,14 @@ from itertools import combinations, pairwise, permutations
 from typing import Any
 
 from headgate.stateful.analysis.theory.checker import Join, Violation
-from headgate.stateful.analysis.theory.closure import Booleans, close
+from headgate.stateful.analysis.theory.closure import Booleans, compute_closure
 from headgate.stateful.analysis.theory.conjunctive import Conjunctive
-from headgate.stateful.analysis.witness.fill import Row, Track, fill
+from headgate.stateful.analysis.witness.fill import Row, Track, assign_values
 
 ALL_PAIRS = 12
 
 
-def schedule(query: Conjunctive, violation: Violation, size: int) -> list[Row]:
+def build_schedule(query: Conjunctive, violation: Violation, size: int) -> list[Row]:
     """So many valid assignments t_1, t_2, … of which all rows of the source must be remembered.
 
     Values on whole lines are whole numbers. On any other line the r-th constant has position r
@@ -51,12 +51,12 @@ def schedule(query: Conjunctive, violation: Violation, size: int) -> list[Row]:
     """
     if size < 1:
         raise ValueError(f"a schedule has at least one row, not {size}")
-    closure = close(query)
+    closure = compute_closure(query)
     if not closure.satisfiable:
         raise ValueError("a contradictory query has no rows at all")
     problems = []
     for tracks in _layouts(query, violation, closure.at_most):
-        rows = fill(query, tracks, size)
+        rows = assign_values(query, tracks, size)
         problem = _problem(query, violation, rows)
         if problem is None:
             return rows
