@@ -34,7 +34,7 @@ from headgate.predicate.answer import Answer
 from headgate.queries import QuerySet
 
 MAX_SHOWN_QUERIES = 50
-MOST_CURED = 100  # queries for which JSON has cures, since looking for them takes its time
+MAX_QUERIES_WITH_SUGGESTIONS = 100  # in JSON, since looking for them takes its time
 
 
 def check(
@@ -72,7 +72,7 @@ def check(
 
     A query is implied by another one whose rows are all its own; of these the largest are listed.
     That is no fault. A join, DISTINCT or aggregate is a fault if no bounded memory can be enough
-    for ever: then the comparison or attribute to blame is named, with additions that cure it.
+    for ever: then the comparison or attribute at fault is named, with suggestions what to add.
 
     Exit code 0 when all is well, implied queries or not, 1 with findings, 4 when it is unknown of
     some query whether it is ever TRUE, or whether its memory is bounded.
@@ -105,11 +105,11 @@ def check(
 
 
 def _findings_to_json(findings: list[Finding]) -> list[dict[str, object]]:
-    cured = 0
+    unbounded = 0
     listed = []
     for finding in findings:
-        cured += finding.bounded is not Answer.YES
-        listed.append(finding.as_json(with_suggestions=cured <= MOST_CURED))
+        unbounded += finding.bounded is not Answer.YES
+        listed.append(finding.as_json(with_suggestions=unbounded <= MAX_QUERIES_WITH_SUGGESTIONS))
     return listed
 
 

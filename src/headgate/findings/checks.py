@@ -34,7 +34,7 @@ class Finding:
     the same rows only the first is named; the others have just that one, or none as duplicates.
 
     `bounded` says whether bounded memory is enough for ever. A filter remembers nothing; of every
-    other query `memory` is the whole verdict: what is at fault, streams that break it, and cures,
+    other query `memory` is the whole verdict: what is at fault, streams that break it, suggestions,
     or what is kept and how much that is.
     """
 

@@ -253,7 +253,7 @@ def test_an_unbounded_query_stops_the_start(shop: Shop) -> None:
     said = str(caught.value)
     assert "`each` needs unbounded memory" in said
     assert "must be remembered" in said
-    assert "cure: " in said
+    assert "suggestion: " in said
     assert 'queries = ["paid", "sums", "seen/once"] in [continuous]' in said
     assert "allow_unbounded = true" in said
     result = shop.run(more='[continuous]\nqueries = ["sums"]\n')

@@ -14,7 +14,7 @@ from headgate.predicate import Column, Compare
 from headgate.predicate.comparison import OPERATOR_TESTS, compare_values
 from headgate.schema import BIGINT, DOUBLE, INT, STRING, DecimalType, Timestamp, Type
 from headgate.stateful.runtime import join
-from headgate.stateful.runtime.join import ComparedColumns, Tie, join_rows, test_ties
+from headgate.stateful.runtime.join import ComparedColumns, Tie, join_rows, match_ties
 from tests.scale import case_count, seed
 
 VALUES: dict[Type, list[Any]] = {
@@ -66,7 +66,7 @@ def test_combinations_are_those_of_the_product() -> None:
         every = list(product(*(range(sizes[s]) for s in range(sources))))
         if every:
             combined = {s: np.array([rows[s] for rows in every]) for s in range(sources)}
-            inside = test_ties(combined, ties, lines)
+            inside = match_ties(combined, ties, lines)
             assert {row for row, keep in zip(every, inside, strict=True) if keep} == expected
 
 

@@ -189,7 +189,7 @@ def test_an_unbounded_query_is_refused_with_everything() -> None:
     said = str(refused.value).splitlines()
     assert said[0].startswith("`query` needs unbounded memory: `s.a` is put out")
     assert said[1].startswith("  every row like these of s must be remembered: {")
-    assert said[2].startswith("  cure: ")
+    assert said[2].startswith("  suggestion: ")
     assert refused.value.verdict.bounded == "no"  # type: ignore[attr-defined]
 
 
@@ -277,7 +277,10 @@ def test_occurrences_that_are_left_out(select: str) -> None:
 
 def test_a_query_of_a_set_and_a_set_by_mistake() -> None:
     queries = hg.read_queries(ROOT / "examples" / "trades" / "table-1.sql")
-    assert repr(hg.continuous(queries["q3"])) == "<Run of `q3`: 0 stored of at most 36 values>"
+    assert (
+        repr(hg.continuous(queries["q3"]))
+        == "<RunningQuery of `q3`: 0 stored of at most 36 values>"
+    )
     with pytest.raises(UsageError, match="a set is not run"):
         hg.continuous(queries)  # type: ignore[arg-type]
 

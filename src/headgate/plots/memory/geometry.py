@@ -100,38 +100,38 @@ class ColumnLayout:
 
     @cached_property
     def all(self) -> tuple[Column, ...]:
-        found: list[Column] = []
+        columns: list[Column] = []
         at = MARGIN
         for number in range(len(self.graph.boxes)):
             links = sum(slot.column == number for way in self.places.slots.ways for slot in way[1:])
             at += GUTTER + PER_LINK * links if number else 0
-            found.append(self._column(number, at))
-            at = found[-1].right
-        return tuple(found)
+            columns.append(self._column(number, at))
+            at = columns[-1].right
+        return tuple(columns)
 
     def _column(self, number: int, left: float) -> Column:
         names = [node_text(node) for node in self.graph.nodes if node.source == number]
         widest = self._widest(names, NAME_SIZE) + 2 * PAD
         header = max(self._widest([text], size) for text, size in self.header(number))
         arcs = len(self.arcs(number))
-        beside = ARC * (arcs + 1) if arcs else 0
-        inner = max(widest, header - beside)
+        arc_width = ARC * (arcs + 1) if arcs else 0
+        inner = max(widest, header - arc_width)
         start = left + self._outside(number, "left")
-        end = start + PAD + inner + PAD + beside
+        end = start + PAD + inner + PAD + arc_width
         nodes = start + PAD, start + PAD + inner
         return Column(left, (start, end), nodes, end + self._outside(number, "right"))
 
     def _outside(self, number: int, side: Side) -> float:
         """The room for operators and constants at a side of a box."""
         nodes, last = self.graph.nodes, len(self.graph.boxes) - 1
-        beside = [
+        widths = [
             constant_text(limit)
             for limit in self.graph.limits
             if nodes[limit.node].source == number and side_of(limit) == side
         ]
-        if not beside and number == (0 if side == "left" else last):
+        if not widths and number == (0 if side == "left" else last):
             return 0.0
-        return 2 * STUB + (self._widest(beside, CONSTANT_SIZE) + GAP if beside else 0.0)
+        return 2 * STUB + (self._widest(widths, CONSTANT_SIZE) + GAP if widths else 0.0)
 
     def _widest(self, texts: Sequence[str], size: float) -> float:
         return max((self.fonts.width(text, size) for text in texts), default=0.0)

@@ -116,7 +116,7 @@ def build_predicate_graph(verdict: Verdict) -> PredicateGraph:
     )
     edges = {_edge(c, place, is_guilty=c in guilty_edges) for c in core.comparisons}
     headline, sentence = _write_headline(verdict)
-    found = find_places(query)
+    places = find_places(query)
     alternative = f"Alternative {number} of {count} of its condition." if count > 1 else ""
     nulls = (render_predicate(IsNull(column)) for column in shown.nulls)
     return PredicateGraph(
@@ -125,7 +125,7 @@ def build_predicate_graph(verdict: Verdict) -> PredicateGraph:
         tuple(Box(source.alias, source.stream.name, source.rows) for source in query.sources),
         nodes,
         tuple(sorted(edges, key=lambda e: (e.smaller, e.greater, e.operator))),
-        tuple(Limit(place[v], limit) for v in order for limit in _limits_of(shown, v, found)),
+        tuple(Limit(place[v], limit) for v in order for limit in _limits_of(shown, v, places)),
         tuple(sorted({*map(render_predicate, shown.unseen), *nulls})),
     )
 
@@ -139,13 +139,13 @@ def _edge(comparison: Comparison, place: Mapping[int, int], *, is_guilty: bool) 
 
 def _write_headline(verdict: Verdict) -> tuple[str, str]:
     """The verdict in a few words, and why."""
-    id_, analysis, blamed = verdict.query.id, verdict.analysis, verdict.diagnosis
+    id_, analysis, diagnosis = verdict.query.id, verdict.analysis, verdict.diagnosis
     if analysis.is_contradiction:
         return f"{id_} is never TRUE", "It needs no memory."
-    if blamed is None:
+    if diagnosis is None:
         return f"{id_} needs only bounded memory", ""
-    said = blamed.sentence[0].upper() + blamed.sentence[1:]
-    why = f"{said} (Theorem {blamed.theorem}, {blamed.condition})."
+    said = diagnosis.sentence[0].upper() + diagnosis.sentence[1:]
+    why = f"{said} (Theorem {diagnosis.theorem}, {diagnosis.condition})."
     if verdict.bounded is Answer.NO:
         return f"{id_} needs unbounded memory", why
     return (
@@ -217,9 +217,9 @@ def _both_ways(violation: Violation) -> Iterator[Join]:
             yield Join(join.right, join.left, join.gap)
 
 
-def _limits_of(case: Case, variable: int, found: Places) -> Iterator[Constant]:
+def _limits_of(case: Case, variable: int, places: Places) -> Iterator[Constant]:
     column = case.columns[variable]
-    about = (p.text for a, p in found.conditions if isinstance(a, Within) and a.column == column)
+    about = (p.text for a, p in places.conditions if isinstance(a, Within) and a.column == column)
     return list_limits(case.sets[variable], column.type, " ".join(about))
 
 

@@ -61,14 +61,14 @@ class Slots:
     @cached_property
     def neighbours(self) -> Mapping[Slot, tuple[list[Slot], list[Slot]]]:
         """The neighbours of each slot, at its left and at its right."""
-        found: dict[Slot, tuple[list[Slot], list[Slot]]] = {
+        neighbours: dict[Slot, tuple[list[Slot], list[Slot]]] = {
             slot: ([], []) for column in self.first_order() for slot in column
         }
         for way in self.ways:
             for left, right in pairwise(way):
-                found[left][1].append(right)
-                found[right][0].append(left)
-        return found
+                neighbours[left][1].append(right)
+                neighbours[right][0].append(left)
+        return neighbours
 
     def first_order(self) -> Order:
         """From the bottom up: by how much lies below each node, a lane halfway between its ends.
@@ -114,8 +114,8 @@ def order_slots(slots: Slots) -> Order:
     numbers = random.Random(0)
     first = slots.first_order()
     starts = [first] + [[numbers.sample(c, len(c)) for c in first] for _ in range(STARTS)]
-    found = [first, *(_swept_often(slots, start) for start in starts)]
-    return min((_improve(slots, order) for order in found), key=lambda each: cost(slots, each))
+    orders = [first, *(_swept_often(slots, start) for start in starts)]
+    return min((_improve(slots, order) for order in orders), key=lambda each: cost(slots, each))
 
 
 def _swept_often(slots: Slots, order: Order) -> Order:
@@ -193,11 +193,11 @@ def _improve(slots: Slots, order: Order) -> Order:
 
 
 def _list_touching(slots: Slots) -> Mapping[int, Sequence[Edge]]:
-    found: dict[int, list[Edge]] = {node: [] for node in range(len(slots.graph.nodes))}
+    touching: dict[int, list[Edge]] = {node: [] for node in range(len(slots.graph.nodes))}
     for edge in slots.graph.edges:
         for node in {edge.smaller, edge.greater}:
-            found[node].append(edge)
-    return found
+            touching[node].append(edge)
+    return touching
 
 
 def _gain(
@@ -274,21 +274,23 @@ def _ends(slots: Slots, order: Order) -> dict[tuple[int, Side], list[End]]:
     """The ends of edges at both sides of every node, from the bottom up, so that none cross."""
     graph = slots.graph
     rank = {slot: at for column in order for at, slot in enumerate(column)}
-    found: dict[tuple[int, Side], list[tuple[tuple[int, int], End]]] = {}
+    ends_by_node: dict[tuple[int, Side], list[tuple[tuple[int, int], End]]] = {}
     for edge, way in zip(graph.edges, slots.ways, strict=True):
         if way:
-            found.setdefault((way[0].node, "right"), []).append(((1, rank[way[1]]), edge))
-            found.setdefault((way[-1].node, "left"), []).append(((1, rank[way[-2]]), edge))
+            ends_by_node.setdefault((way[0].node, "right"), []).append(((1, rank[way[1]]), edge))
+            ends_by_node.setdefault((way[-1].node, "left"), []).append(((1, rank[way[-2]]), edge))
             continue
         column = graph.nodes[edge.smaller].source
         for node, other in ((edge.smaller, edge.greater), (edge.greater, edge.smaller)):
             away = rank[Slot(column, other)] - rank[Slot(column, node)]
-            found.setdefault((node, "right"), []).append(((2 if away > 0 else -1, -away), edge))
+            ends_by_node.setdefault((node, "right"), []).append(
+                ((2 if away > 0 else -1, -away), edge)
+            )
     for limit in graph.limits:
-        found.setdefault((limit.node, side_of(limit)), []).append(((0, 0), limit))
+        ends_by_node.setdefault((limit.node, side_of(limit)), []).append(((0, 0), limit))
     return {
         key: [end for _, end in sorted(ends, key=lambda keyed: keyed[0])]
-        for key, ends in found.items()
+        for key, ends in ends_by_node.items()
     }
 
 
@@ -305,14 +307,14 @@ Pulls = Mapping[Slot, Sequence[tuple[Slot, float]]]
 
 def _pulls(slots: Slots, shifts: Mapping[tuple[int, Side, End], float]) -> Pulls:
     """For each slot those that it is linked with, and how far above them makes the link level."""
-    found: dict[Slot, list[tuple[Slot, float]]] = {slot: [] for slot in slots.neighbours}
+    pulls: dict[Slot, list[tuple[Slot, float]]] = {slot: [] for slot in slots.neighbours}
     for edge, way in zip(slots.graph.edges, slots.ways, strict=True):
         for left, right in pairwise(way):
             start = shifts.get((left.node, "right", edge), 0.0)
             end = shifts.get((right.node, "left", edge), 0.0)
-            found[left].append((right, end - start))
-            found[right].append((left, start - end))
-    return found
+            pulls[left].append((right, end - start))
+            pulls[right].append((left, start - end))
+    return pulls
 
 
 def _straighten(order: Order, tall: Mapping[Slot, float], pulls: Pulls) -> dict[Slot, float]:

@@ -74,7 +74,7 @@ def continuous(
     set spark.sql.shuffle.partitions to as many, as Spark keeps a state store for each partition.
     The state store of the session becomes RocksDB, which `transformWithState` needs.
 
-    A query that bounded memory is not enough for raises Unbounded, with the reason and with cures.
+    A query that bounded memory is not enough for raises Unbounded, with the reason and suggestions.
     `allow_unbounded` leaves it to Spark's own join and aggregate, where Spark has one for it, and
     stops it after the batch that brings the state above `most_state_rows` rows: `why_stopped` says
     so then. There Spark compares, which for BIGINT or DECIMAL beside DOUBLE is not exact.

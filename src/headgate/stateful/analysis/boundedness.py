@@ -92,8 +92,8 @@ class _Inspection:
 
 def _inspect(query: Query, alternatives: Alternatives) -> _Inspection:
     cases = _list_cases(query, alternatives, marked=True)
-    found = [(case, fault) for case in cases for fault in find_faults(query, case)]
-    return _Inspection(alternatives, cases, found)
+    pairs = [(case, fault) for case in cases for fault in find_faults(query, case)]
+    return _Inspection(alternatives, cases, pairs)
 
 
 def _list_cases(

@@ -53,18 +53,18 @@ def diagnose(query: Query, case: Case, fault: Fault) -> Diagnosis:
     for join in violation.joins:
         columns += [case.columns[join.left], case.columns[join.right]]
     compares = list(dict.fromkeys(c for path in joins for c in path))
-    found = find_places(query)
+    places = find_places(query)
     stream = query.sources[violation.source].alias
     return Diagnosis(
         fault.theorem,
         fault.condition,
         stream,
         tuple(dict.fromkeys(column.key for column in columns)),
-        tuple(_find_text(compare, found) for compare in compares),
+        tuple(_find_text(compare, places) for compare in compares),
         _write_sentence(
-            query, case, fault, [[_find_text(c, found) for c in path] for path in joins]
+            query, case, fault, [[_find_text(c, places) for c in path] for path in joins]
         ),
-        _find_place(query, fault, columns, compares, found) or found.sources.get(stream),
+        _find_place(query, fault, columns, compares, places) or places.sources.get(stream),
     )
 
 
@@ -119,31 +119,31 @@ def find_comparison_path(case: Case, join: Join) -> list[Compare]:
     return reached.get(join.right, [])
 
 
-def _find_text(compare: Compare, found: Places) -> str:
-    place = _find_comparison_place(compare, found)
+def _find_text(compare: Compare, places: Places) -> str:
+    place = _find_comparison_place(compare, places)
     return place.text if place else render_predicate(compare)
 
 
-def _find_comparison_place(compare: Compare, found: Places) -> Place | None:
+def _find_comparison_place(compare: Compare, places: Places) -> Place | None:
     """Where a comparison of these two columns stands, whichever way round it is written."""
     sides = {compare.left, compare.right}
-    for atom, place in found.conditions:
+    for atom, place in places.conditions:
         if isinstance(atom, Compare) and {atom.left, atom.right} == sides:
             return place
     return None
 
 
 def _find_place(
-    query: Query, fault: Fault, columns: list[Column], compares: list[Compare], found: Places
+    query: Query, fault: Fault, columns: list[Column], compares: list[Compare], places: Places
 ) -> Place | None:
     """Where the first comparison at fault stands, or else the group or output."""
     if compares:
-        return _find_comparison_place(compares[0], found)
+        return _find_comparison_place(compares[0], places)
     column = columns[0]
-    if column in found.groups and fault.condition != "(2)":
-        return found.groups[column]
+    if column in places.groups and fault.condition != "(2)":
+        return places.groups[column]
     for output in query.outputs:
         seen = output.expression
         if column in (seen, seen.argument if isinstance(seen, Aggregate) else None):
-            return found.outputs.get(output.name)
+            return places.outputs.get(output.name)
     return None

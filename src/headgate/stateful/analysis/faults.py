@@ -57,10 +57,10 @@ def _find_violations(query: Conjunctive) -> Iterator[tuple[Violation, bool]]:
     With DISTINCT and a self-join, an occurrence may be redundant (section 8.1). Then what the
     checker finds counts only if the definition, which leaves such occurrences out, finds some, too.
     """
-    found = find_violations(query)
+    candidates = find_violations(query)
     if not (query.distinct and query.has_self_joins):
-        yield from ((violation, False) for violation in found)
-    elif next(found, None) is not None:
+        yield from ((violation, False) for violation in candidates)
+    elif next(candidates, None) is not None:
         known: set[Violation] = set()
         for violation in islice(definition.find_violations(query), MAX_ORDERED_QUERIES):
             if violation not in known:

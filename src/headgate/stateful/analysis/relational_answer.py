@@ -34,10 +34,10 @@ def compute_answer(query: Query, streams: Streams) -> AnswerRows:
     columns = list_output_columns(query)
     if query.kind == "aggregate":
         return _groups(query, columns, iter_joined_rows(query, streams))
-    found: Counter[Hashable] = Counter(
+    rows: Counter[Hashable] = Counter(
         _values(columns, row) for row in iter_joined_rows(query, streams)
     )
-    return dict.fromkeys(found, 1) if query.distinct else found
+    return dict.fromkeys(rows, 1) if query.distinct else rows
 
 
 def iter_joined_rows(query: Query, streams: Streams) -> Iterator[Row]:
@@ -76,8 +76,8 @@ def _groups(query: Query, columns: tuple[Column, ...], rows: Iterable[Row]) -> A
     groups: dict[Hashable, list[Row]] = {} if columns else {(): []}
     for row in rows:
         groups.setdefault(_values(columns, row), []).append(row)
-    found = (o.expression for o in query.outputs)
-    aggregates = [a for a in found if isinstance(a, Aggregate)]
+    expressions = (o.expression for o in query.outputs)
+    aggregates = [a for a in expressions if isinstance(a, Aggregate)]
     return {
         group: tuple(_aggregate(aggregate, members) for aggregate in aggregates)
         for group, members in groups.items()

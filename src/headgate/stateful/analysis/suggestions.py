@@ -1,8 +1,8 @@
-"""What to add to a query so that it can live in bounded memory.
+"""What to add to a query so that it can run in bounded memory.
 
-A cure bounds an attribute, adds DISTINCT, drops a column or puts a row window on a stream. Those of
-one addition come first, then those of two that need both; each was checked again. Of a large query
-not all are tried.
+A suggestion bounds an attribute, adds DISTINCT, drops a column or puts a row window on a stream.
+Those of one addition come first, then those of two that need both; each was checked again. Of a
+large query not all are tried.
 """
 
 from __future__ import annotations
@@ -85,28 +85,28 @@ class _Addition:
 def find_suggestions(
     query: Query, case: Case, fault: Fault, alternatives: int = 1
 ) -> tuple[Suggestion, ...]:
-    """Cures of one addition first; those of two hold no cure of one.
+    """Return suggestions of one addition first; those of two hold none of one.
 
     What bears on the fault is tried first. Of large queries, or those with many `alternatives`, not
     everything is tried.
     """
-    found: list[Suggestion] = []
+    suggestions: list[Suggestion] = []
     helpless: list[_Addition] = []
     cost = (len(case.columns) + 1) * alternatives
     tries = max(min(MAX_TRIES, MAX_WORK // cost), MIN_TRIES)
     additions = sorted(_list_additions(query, case), key=lambda a: not a.concerns(case, fault))
     for addition in additions[:tries]:
-        cured = addition.apply_to(query)
-        if cured is not None and is_proven_bounded(cured):
-            found.append(Suggestion((addition.text,), cured))
+        changed = addition.apply_to(query)
+        if changed is not None and is_proven_bounded(changed):
+            suggestions.append(Suggestion((addition.text,), changed))
         else:
             helpless.append(addition)
     for one, two in islice(combinations(helpless, 2), max(tries - len(additions), 0)):
         first = one.apply_to(query)
-        cured = None if first is None else two.apply_to(first)
-        if cured is not None and is_proven_bounded(cured):
-            found.append(Suggestion((one.text, two.text), cured))
-    return tuple(found)
+        changed = None if first is None else two.apply_to(first)
+        if changed is not None and is_proven_bounded(changed):
+            suggestions.append(Suggestion((one.text, two.text), changed))
+    return tuple(suggestions)
 
 
 def _list_additions(query: Query, case: Case) -> Iterator[_Addition]:
@@ -182,10 +182,10 @@ def _make_bound(column: Column, case: Case) -> Predicate:
 
 def _drop_output(query: Query, dropped: Output | Column | None) -> Query | None:
     """The query without an output, or without a group."""
-    several = query.outputs or tuple(
+    outputs = query.outputs or tuple(
         Output(column.name, column) for column in list_output_columns(query)
     )
-    kept = tuple(o for o in several if dropped not in (o, o.expression))
+    kept = tuple(o for o in outputs if dropped not in (o, o.expression))
     groups = tuple(column for column in query.group_by if column != dropped)
     if not kept or (query.group_by and not groups and not _has_aggregates(kept)):
         return None

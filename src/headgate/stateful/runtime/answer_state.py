@@ -45,25 +45,26 @@ class AnswerState:
         self._sources = {c: find_source(plan.query, c) for c in (*self.kept, *self.summed)}
 
     def empty(self) -> WeightedRows:
+        """Return the answer before any row has come."""
         return empty_rows(self.kept, 0, self.summed)
 
     def from_combinations(
         self, combined: Combined, sides: Mapping[int, WeightedRows]
     ) -> WeightedRows:
-        """What combinations of rows add to the answer."""
+        """Return what combinations of rows add to the answer."""
         counts = {source: sides[source].count[rows] for source, rows in combined.items()}
-        found = WeightedRows(
+        combined_rows = WeightedRows(
             {c: self._values(c, combined, sides) for c in self.kept},
             np.empty((len(next(iter(counts.values()))), 0), np.bool_),
             multiply_counts(list(counts.values())),
         )
-        groups = group_by_values(found.values, self.columns, len(found))
-        first = found.at(self._first(found, groups))
-        first.count = first.count if self.part.distinct else _counts(found, groups)
+        groups = group_by_values(combined_rows.values, self.columns, len(combined_rows))
+        first = combined_rows.at(self._first(combined_rows, groups))
+        first.count = first.count if self.part.distinct else _counts(combined_rows, groups)
         for column in self.summed:
             source = self._sources[column]
             rest = [count for other, count in counts.items() if other != source]
-            times = multiply_counts(rest) if rest else np.ones(len(found), np.int64)
+            times = multiply_counts(rest) if rest else np.ones(len(combined_rows), np.int64)
             sums = sides[source].sums[column]
             first.sums[column] = _scale_sums(sums, combined[source], times, groups)
         return first
@@ -75,7 +76,7 @@ class AnswerState:
         return sides[source].values[column].take(combined[source])
 
     def merge(self, parts: Sequence[WeightedRows]) -> WeightedRows:
-        """One row for each choice of values."""
+        """Merge rows into one for each choice of values."""
         every = concatenate(parts)
         if not len(every):
             return every
@@ -86,7 +87,7 @@ class AnswerState:
         return first
 
     def _best(self, every: WeightedRows, groups: Grouping) -> Numbers:
-        """Of each group the first row with the best value; NULL only where there is no other."""
+        """Return of each group the first row with the best value; NULL only if there is no other."""
         assert self.best is not None
         assert self.part.extremum is not None
         coded = encode_column(every.values[self.best], self.best.type)
@@ -96,14 +97,14 @@ class AnswerState:
         best = np.full(groups.size, _NULL)
         np.maximum.at(best, groups.of, score)
         rows = np.flatnonzero(score == best[groups.of])[::-1]
-        found = np.empty(groups.size, np.int64)
-        found[groups.of[rows]] = rows
-        return found
+        first = np.empty(groups.size, np.int64)
+        first[groups.of[rows]] = rows
+        return first
 
     def advance(
         self, state: WeightedRows, change: WeightedRows
     ) -> tuple[WeightedRows, WeightedRows]:
-        """The answer after a change, and the rows of the change that make a difference."""
+        """Return the answer after a change, and the rows of the change that make a difference."""
         if not self.part.distinct:
             return self.merge([state, change]), change
         every = concatenate([state, change])
@@ -119,7 +120,7 @@ def _counts(every: WeightedRows, groups: Grouping) -> Numbers:
 
 
 def _scale_sums(sums: Sums, rows: Numbers, times: Numbers, groups: Grouping) -> Sums:
-    """The sums of rows, each so many times, by group.
+    """Add up the sums of rows by group, each row taken so many times.
 
     Exact sums are Python's integers, so how often a row is in a group is counted first.
     """
@@ -132,7 +133,7 @@ def _scale_sums(sums: Sums, rows: Numbers, times: Numbers, groups: Grouping) -> 
 def group_by_values(
     values: Mapping[Column, pa.Array[Any]], columns: Sequence[Column], rows: int
 ) -> Grouping:
-    """Rows with equal values together; NULL is equal to NULL, and −0.0 to 0.0."""
+    """Group rows with equal values; NULL is equal to NULL, and −0.0 to 0.0."""
     parts = [_dense_codes(values[column], column) for column in columns]
     return group_rows(parts, [None] * len(parts), rows)
 

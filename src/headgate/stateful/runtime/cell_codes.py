@@ -44,15 +44,15 @@ class ColumnCoder:
                 self._stretches, self.size = stretches, stretches.size + null
 
     def codes(self, column: CodedColumn) -> tuple[Codes, Mask]:
-        """The code of each row's cell, and whether it has one (`Cells.cell` is not None)."""
+        """Return the code of each row's cell, and whether it has one (`Cells.cell` is not None)."""
         if self._stretches is not None:
-            found = self._stretches.codes(column.codes)
+            codes = self._stretches.codes(column.codes)
         else:
-            found = self._look_up(column)
+            codes = self._look_up(column)
         if column.valid is not None:
-            found = np.where(column.valid, found, self._null_code if self.null else NO_CELL)
-        has = found != NO_CELL
-        return np.maximum(found, 0), has
+            codes = np.where(column.valid, codes, self._null_code if self.null else NO_CELL)
+        has = codes != NO_CELL
+        return np.maximum(codes, 0), has
 
     @property
     def _null_code(self) -> int:
@@ -62,34 +62,34 @@ class ColumnCoder:
         if column.ranked is not None:
             return self._look_up_ranked(column.ranked)[column.codes]
         distinct, places = np.unique(column.codes, return_inverse=True)
-        found = np.full(len(distinct), NO_CELL, dtype=np.int64)
+        codes = np.full(len(distinct), NO_CELL, dtype=np.int64)
         near = CodedColumn(column.type, distinct, None).member(self.cells.possible)
-        found[near] = [*map(self._code_of, distinct[near].tolist())]
-        return found[places]
+        codes[near] = [*map(self._code_of, distinct[near].tolist())]
+        return codes[places]
 
     def _look_up_ranked(self, ranked: list[Any]) -> Codes:
-        """The code of each of the sorted ordinals, with one more for NULL; of a gap all at once."""
+        """Return the code of each of the sorted ordinals, with one more for NULL."""
         if len(ranked) < len(self._pieces):
             return np.array([*map(self._code_of, ranked), NO_CELL], dtype=np.int64)
-        found = np.full(len(ranked) + 1, NO_CELL, dtype=np.int64)
+        codes = np.full(len(ranked) + 1, NO_CELL, dtype=np.int64)
         for piece in self._pieces:
             low, high = piece.span.low, piece.span.high
             start = 0 if low is None else bisect_left(ranked, low)
             stop = len(ranked) if high is None else bisect_left(ranked, high)
             some = ranked[start : start + 1] if piece.kind == "gap" else ranked[start:stop]
             if start < stop:
-                found[start:stop] = [self._code_of(ordinal) for ordinal in some]
-        return found
+                codes[start:stop] = [self._code_of(ordinal) for ordinal in some]
+        return codes
 
     def _code_of(self, ordinal: Any) -> int:
-        found = self._remembered.get(ordinal)
-        if found is None:
+        code = self._remembered.get(ordinal)
+        if code is None:
             cell = self.cells.cell(ordinal)
-            found = NO_CELL if cell is None else self._number(cell)
+            code = NO_CELL if cell is None else self._number(cell)
             if len(self._remembered) >= MAX_REMEMBERED_VALUES:
                 self._remembered.clear()
-            self._remembered[ordinal] = found
-        return found
+            self._remembered[ordinal] = code
+        return code
 
     def _number(self, cell: Cell) -> int:
         return self._numbers.setdefault(cell, len(self._numbers))
@@ -129,26 +129,26 @@ class _Stretches:
             self._table = self.codes(np.arange(cuts[0] - 1, cuts[-1] + 1))
 
     def codes(self, ordinals: Codes) -> Codes:
-        """The code of each ordinal's cell; -1 where it has none."""
+        """Return the code of each ordinal's cell; -1 where it has none."""
         if self._table is not None:
             low, high = self._cuts[0] - 1, self._cuts[-1]
             inside: Codes = np.clip(ordinals, low, high) - low
             return self._table[inside]
         at = np.searchsorted(self._cuts, ordinals, side="right")
-        found: Codes = self._shift[at]
+        codes: Codes = self._shift[at]
         if self._step.any():
-            found += ordinals * self._step[at]
-        return found
+            codes += ordinals * self._step[at]
+        return codes
 
 
 def _wrap_shifts(lines: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Shifts as 64 bits hold them."""
+    """Return shifts as 64 bits hold them."""
     half = MAX_CODE + 1
     return [(step, (shift + half) % (2 * half) - half) for step, shift in lines]
 
 
 def _is_numbered(cells: Cells) -> bool:
-    """Are a column's codes its ordinals, and its cells nothing but values and gaps?"""
+    """Tell whether a column's codes are its ordinals, and its cells only values and gaps."""
     type_ = cells.type
     if isinstance(type_, String):
         return False
@@ -158,7 +158,7 @@ def _is_numbered(cells: Cells) -> bool:
 
 
 def _clip_pieces(cells: Cells) -> Iterator[tuple[int, int, object]]:
-    """The first and last ordinal of what is possible of each piece, and its gap or None."""
+    """Yield the first and last ordinal of what is possible of each piece, and its gap or None."""
     least, greatest = cells.type.minimum, cells.type.maximum
     assert isinstance(least, int)
     assert isinstance(greatest, int)

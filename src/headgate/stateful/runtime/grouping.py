@@ -24,6 +24,7 @@ class Grouping:
 
     @property
     def size(self) -> int:
+        """How many groups there are."""
         return len(self.first)
 
 
@@ -50,7 +51,7 @@ def group_rows(parts: Sequence[Numbers], sizes: Sequence[int | None], rows: int)
 
 
 def _number_densely(key: Numbers, limit: int) -> tuple[Numbers, int]:
-    """The keys without gaps between them."""
+    """Renumber the keys so that there are no gaps between them."""
     if limit <= max(MAX_DENSE_KEYS, 2 * len(key)):
         there = np.zeros(limit, np.bool_)
         there[key] = True

@@ -24,7 +24,7 @@ from headgate.stateful.runtime.grouping import Numbers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderCodes:
-    """The codes of a column's values; those of NULLs mean nothing."""
+    """The codes of a column's values, in the order of the values; those of NULLs mean nothing."""
 
     codes: Numbers
     valid: Mask | None
@@ -33,7 +33,7 @@ class OrderCodes:
 def encode_in_one_order(
     columns: Sequence[tuple[Column, pa.Array[Any]]], zone: Timestamp
 ) -> list[OrderCodes]:
-    """The columns as codes of one order: that of their values, compared exactly.
+    """Encode columns by the one order of all their values, compared exactly.
 
     Values of different types are ranked one by one, so these should be few; INT beside DOUBLE, and
     columns of one type, are coded as arrays.
@@ -71,12 +71,12 @@ def _rank_values(columns: list[CodedColumn], zone: Timestamp) -> list[OrderCodes
         keys.append([position(column.type.value(ordinal), zone) for ordinal in ordinals])
     order = sorted({key for each in keys for key in each})
     rank = {key: number for number, key in enumerate(order)}
-    found = []
+    encoded = []
     for column, (codes, places), each in zip(columns, distinct, keys, strict=True):
         ranks = np.zeros(max(len(codes), 1), np.int64)
         ranks[: len(each)] = [rank[key] for key in each]
-        found.append(OrderCodes(ranks[places], column.valid))
-    return found
+        encoded.append(OrderCodes(ranks[places], column.valid))
+    return encoded
 
 
 Combined = dict[int, Numbers]
@@ -98,12 +98,13 @@ class Tie:
     other_column: Column
 
     def mirror(self) -> Tie:
+        """Return the same comparison seen from the other stream."""
         turned = _MIRRORED[self.operator]
         return Tie(self.other, self.other_column, turned, self.source, self.column)
 
 
 class ComparedColumns:
-    """The values of all compared columns as codes; columns that meet are on one line."""
+    """The values of all compared columns as codes; columns that are compared share one order."""
 
     def __init__(
         self,
@@ -112,31 +113,33 @@ class ComparedColumns:
         zone: Timestamp,
     ) -> None:
         self._of: dict[Column, OrderCodes] = {}
-        for together in connected_columns(ties):
+        for together in group_compared_columns(ties):
             columns = [(column, arrays[column]) for column in together]
             self._of |= dict(zip(together, encode_in_one_order(columns, zone), strict=True))
 
     def codes(self, column: Column) -> Numbers:
+        """Return the codes of a column."""
         return self._of[column].codes
 
     def has_values(self, column: Column) -> Mask | None:
+        """Return where a column is not NULL; None where it never is."""
         return self._of[column].valid
 
 
-def connected_columns(ties: Sequence[Compare]) -> list[list[Column]]:
-    """The columns that are compared with one another, be it through others."""
-    found: list[list[Column]] = []
+def group_compared_columns(ties: Sequence[Compare]) -> list[list[Column]]:
+    """Group the columns that are compared with one another, be it through others."""
+    groups: list[list[Column]] = []
     for tie in ties:
-        met = [group for group in found if tie.left in group or tie.right in group]
+        met = [group for group in groups if tie.left in group or tie.right in group]
         merged = list(dict.fromkeys([*(c for group in met for c in group), tie.left, tie.right]))
-        found = [group for group in found if group not in met] + [merged]
-    return found
+        groups = [group for group in groups if group not in met] + [merged]
+    return groups
 
 
 def join_rows(
     first: int, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: ComparedColumns
 ) -> Iterator[Combined]:
-    """All combinations of a row of each source that fulfil the ties, from those of `first` on."""
+    """Yield all combinations of a row of each source that fulfil the ties, from `first` on."""
     usable = {source: _with_values(source, mine, ties, lines) for source, mine in rows.items()}
     yield from _extend({first: usable[first]}, usable, ties, lines)
 
@@ -144,7 +147,7 @@ def join_rows(
 def _with_values(
     source: int, rows: Numbers, ties: Sequence[Tie], lines: ComparedColumns
 ) -> Numbers:
-    """The rows that have a value wherever one is compared."""
+    """Keep the rows that have a value wherever one is compared."""
     sides = (side for tie in ties for side in (tie, tie.mirror()) if side.source == source)
     for side in sides:
         valid = lines.has_values(side.column)
@@ -170,9 +173,9 @@ def _extend(
             part = {each: numbers[half] for each, numbers in combined.items()}
             yield from _extend(part, rows, ties, lines)
         return
-    at, found = best.pairs()
-    longer = {each: numbers[at] for each, numbers in combined.items()} | {source: found}
-    keep = np.ones(len(found), np.bool_)
+    at, partners = best.pairs()
+    longer = {each: numbers[at] for each, numbers in combined.items()} | {source: partners}
+    keep = np.ones(len(partners), np.bool_)
     for tie in leading:
         if tie is not best.tie:
             keep &= _holds(tie, longer, lines)
@@ -185,14 +188,14 @@ def _nearness(source: int, combined: Combined, ties: Sequence[Tie]) -> int:
 
 
 def _seen_from(combined: Combined, ties: Sequence[Tie]) -> list[Tie]:
-    """The ties that lead from what is combined to what is not."""
+    """Return the ties that lead from what is combined to what is not."""
     both = (side for tie in ties for side in (tie, tie.mirror()))
     return [side for side in both if side.source in combined and side.other not in combined]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ranges:
-    """For each combination a range of the other side's rows in their order."""
+    """A range of the other side's rows, in their order, for each combination."""
 
     tie: Tie | None
     order: Numbers
@@ -201,9 +204,11 @@ class _Ranges:
 
     @property
     def total(self) -> int:
+        """How many pairs there are."""
         return int((self.stop - self.start).sum())
 
     def pairs(self) -> tuple[Numbers, Numbers]:
+        """Return the pairs, as many at once as memory allows."""
         lengths = self.stop - self.start
         at = np.repeat(np.arange(len(lengths)), lengths)
         before = np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -220,7 +225,7 @@ def _choose_fewest(
 
 
 def _ranges(tie: Tie, combined: Combined, rows: Numbers, lines: ComparedColumns) -> _Ranges:
-    """The rows of the other side that a tie lets each combination have."""
+    """Return the rows of the other side that a tie lets each combination have."""
     mine = lines.codes(tie.column)[combined[tie.source]]
     theirs = lines.codes(tie.other_column)[rows]
     order = np.argsort(theirs, kind="stable")
@@ -237,12 +242,12 @@ def _holds(tie: Tie, combined: Combined, lines: ComparedColumns) -> Mask:
     left = lines.codes(tie.column)[combined[tie.source]]
     right = lines.codes(tie.other_column)[combined[tie.other]]
     compare = OPERATOR_TESTS[tie.operator]  # type: ignore[index]
-    found: Mask = compare(left, right)  # type: ignore[arg-type,assignment]
-    return found
+    fulfilled: Mask = compare(left, right)  # type: ignore[arg-type,assignment]
+    return fulfilled
 
 
-def test_ties(combined: Combined, ties: Sequence[Tie], lines: ComparedColumns) -> Mask:
-    """Which combinations fulfil all ties?"""
+def match_ties(combined: Combined, ties: Sequence[Tie], lines: ComparedColumns) -> Mask:
+    """Tell which combinations fulfil all ties."""
     size = len(next(iter(combined.values())))
     keep = np.ones(size, np.bool_)
     for tie in ties:

@@ -20,7 +20,7 @@ from headgate.stateful.runtime.windows import LastRows, Window
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """So many values, in so many bytes."""
+    """The memory that is in use: so many values, in so many bytes."""
 
     values: int
     bytes: int
@@ -32,7 +32,7 @@ class MemoryUse:
 def measure_query(
     program: Program, kept: Sequence[WeightedRows], answered: Sequence[WeightedRows]
 ) -> MemoryUse:
-    """What the synopses and the answer hold."""
+    """Measure what the synopses and the answer hold."""
     total = MemoryUse(0, 0)
     if program.keeps_rows:
         for bucketing, rows in zip(program.reducers, kept, strict=True):
@@ -75,7 +75,7 @@ def _measure_counted_rows(
 
 
 def measure_window(window: Window, last: LastRows, *, masked: bool) -> MemoryUse:
-    """What a window holds; whether a row passed is a value too, where that must be known."""
+    """Measure a window; whether a row passed is a value too, where that must be known."""
     rows, flags = len(last.rows), window.count_rows(last) * window.is_flagged
     size = _count_bytes(window.columns, last.rows) + rows * COUNT_BYTES * masked
     return MemoryUse(rows * (len(window.columns) + masked) + flags, size + flags)

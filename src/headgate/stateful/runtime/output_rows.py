@@ -30,7 +30,7 @@ MAX_EXPANDED_ROWS = 100_000_000
 def make_output_rows(
     query: Query, columns: Sequence[Column], rows: WeightedRows, *, expand: bool
 ) -> pa.Table:
-    """The rows; those of a join with how often each is there, or each as often as it is there."""
+    """Make the table of a join, with multiplicities or expanded, or of DISTINCT."""
     expressions = [o.expression for o in query.outputs] or list(columns)
     arrays: list[pa.Array[Any]] = [rows.values[c] for c in expressions if isinstance(c, Column)]
     names = output_names(query, columns)
@@ -53,7 +53,7 @@ def make_output_rows(
 
 
 def output_names(query: Query, columns: Sequence[Column]) -> list[str]:
-    """A name for each column; of `*`, with its stream where two have the same."""
+    """Name each column; of `*`, with its stream where two have the same name."""
     if query.outputs:
         return [output.name for output in query.outputs]
     times = Counter(column.name.lower() for column in columns)
@@ -64,7 +64,7 @@ Parts = Sequence[tuple[AnswerState, WeightedRows]]
 
 
 def make_group_rows(query: Query, parts: Parts, changed: Sequence[WeightedRows] | None) -> pa.Table:
-    """The groups with their aggregates: all of them, or those that some rows belong to."""
+    """Make the table of groups with their aggregates: all groups, or those that changed."""
     by = parts[0][0].by
     tables = [state for _, state in parts]
     every = [*tables, *(changed or ())]
@@ -76,7 +76,7 @@ def make_group_rows(query: Query, parts: Parts, changed: Sequence[WeightedRows] 
     shown = np.arange(size)
     if changed is not None:
         shown = np.unique(np.concatenate([np.empty(0, np.int64), *own[len(tables) :]]))
-    found: dict[Column | Aggregate, pa.Array[Any]] = {
+    arrays: dict[Column | Aggregate, pa.Array[Any]] = {
         c: values[c].take(groups.first[shown]) for c in by
     }
     place = np.full(size, -1)
@@ -86,8 +86,8 @@ def make_group_rows(query: Query, parts: Parts, changed: Sequence[WeightedRows] 
         mine, at = state.at(rows), place[of[rows]]
         for aggregate in remembered.part.aggregates:
             results = _results(query, remembered, aggregate, mine, at, len(shown))
-            found[aggregate] = pa.array(results, aggregate.type.arrow)
-    outputs = [(o.name, found[o.expression]) for o in query.outputs]
+            arrays[aggregate] = pa.array(results, aggregate.type.arrow)
+    outputs = [(o.name, arrays[o.expression]) for o in query.outputs]
     return pa.Table.from_arrays([a for _, a in outputs], [name for name, _ in outputs])
 
 
@@ -113,7 +113,7 @@ def _results(
 def _aggregate_values(
     aggregate: Aggregate, rows: WeightedRows, groups: Numbers, size: int
 ) -> list[Hashable]:
-    """From the values of a group and how often each occurs."""
+    """Aggregate the values of each group by how often each occurs."""
     column = aggregate.argument
     assert column is not None
     coded = encode_column(rows.values[column], column.type)
@@ -136,7 +136,7 @@ def _total(aggregate: Aggregate, sums: Sums, at: int) -> Hashable:
 
 
 def _to_type(aggregate: Aggregate, result: Any) -> Any:
-    """A result as its type has it; an Overflow where the type cannot."""
+    """Convert a result to its type; an Overflow where the type cannot hold it."""
     if result is None:
         return None
     type_ = aggregate.type
@@ -153,7 +153,7 @@ def _to_type(aggregate: Aggregate, result: Any) -> Any:
 
 
 def _nearest(result: Fraction | float | str) -> float:
-    """The nearest double; beyond them all, an infinity."""
+    """Return the nearest double; beyond them all, an infinity."""
     try:
         return float(result)
     except OverflowError:
@@ -161,7 +161,7 @@ def _nearest(result: Fraction | float | str) -> float:
 
 
 def _round_half_up(aggregate: Aggregate, type_: DecimalType, result: Fraction) -> Decimal:
-    """As Spark rounds: half away from zero."""
+    """Round as Spark does: half away from zero."""
     unscaled = abs(result) * 10**type_.scale
     whole, rest = divmod(unscaled.numerator, unscaled.denominator)
     whole += 2 * rest >= unscaled.denominator

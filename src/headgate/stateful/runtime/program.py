@@ -25,7 +25,7 @@ from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.plan import SynopsisPlan, build_runnable_plan
 from headgate.stateful.runtime.answer_state import AnswerState
 from headgate.stateful.runtime.buckets import BucketReducer, CountedBuckets, ExtremeBuckets
-from headgate.stateful.runtime.join import Combined, ComparedColumns, Tie, join_rows, test_ties
+from headgate.stateful.runtime.join import Combined, ComparedColumns, Tie, join_rows, match_ties
 from headgate.stateful.runtime.stream_rows import StreamRows
 from headgate.stateful.runtime.weighted_rows import WeightedRows
 from headgate.stateful.runtime.windows import Window
@@ -35,7 +35,7 @@ FORMAT = 2  # of states and reductions
 
 @dataclass(frozen=True, slots=True)
 class StoreJoin:
-    """Stores, by source, that are joined with one another, in these branches."""
+    """The stores, by source, that are joined with one another in some branches."""
 
     part: int
     branches: tuple[int, ...]
@@ -43,7 +43,7 @@ class StoreJoin:
 
 
 class Program:
-    """A bounded query, ready to run; equal rows get equal buckets in every process."""
+    """A bounded query in executable form; equal rows get equal buckets in every process."""
 
     def __init__(self, plan: SynopsisPlan) -> None:
         self.plan = plan
@@ -66,7 +66,7 @@ class Program:
 
     @property
     def remembers_answer(self) -> bool:
-        """DISTINCT remembers the rows that it gave, an aggregate its groups."""
+        """Is the answer kept? DISTINCT keeps the rows that it gave, an aggregate its groups."""
         return self.query.distinct or self.query.kind == "aggregate"
 
     @property
@@ -76,7 +76,7 @@ class Program:
 
     @cached_property
     def identity(self) -> str:
-        """What the query means, by the attributes that it uses, and in which form it is stored."""
+        """The query, the attributes that it uses and the format of its state, as one text."""
         streams = []
         for name in self.streams:
             used = used_attributes(self.schema.stream(name), self.attributes(name))
@@ -84,21 +84,23 @@ class Program:
         return f"{FORMAT} {render_schema(Schema(tuple(streams)))}{render_select(self.query)}"
 
     def stores_of(self, stream: str) -> list[int]:
-        """The stores that rows of a stream go to."""
+        """Return the numbers of the stores that rows of a stream go to."""
         sources = self.occurrences(stream)
         return [n for n, each in enumerate(self.reducers) if each.store.source in sources]
 
     def occurrences(self, stream: str) -> list[int]:
+        """Return the numbers of the sources that read a stream."""
         named = stream.lower()
         return [n for n, source in enumerate(self.sources) if source.stream.name.lower() == named]
 
     def check_reads(self, stream: str) -> None:
+        """Raise a UsageError unless the query reads a stream."""
         if not self.occurrences(stream):
             hint = did_you_mean(stream, self.streams)
             raise UsageError(f"`{self.query.id}` reads no stream `{stream}`; {hint}")
 
     def attributes(self, stream: str) -> tuple[str, ...]:
-        """The attributes of a stream that are used, in declared order."""
+        """Return the attributes of a stream that are used, in declared order."""
         every = (
             *collect_columns(self.query.where),
             *list_output_columns(self.query),
@@ -110,19 +112,19 @@ class Program:
         return tuple(attribute.name for attribute in declared if attribute.name in used)
 
     def reduce(self, stream: str, batch: EventBatch) -> dict[int, WeightedRows]:
-        """What each store takes of a batch."""
-        found: dict[int, WeightedRows] = {}
+        """Reduce a batch to what each store takes of it."""
+        reduced: dict[int, WeightedRows] = {}
         for source in self.occurrences(stream):
             rows = StreamRows(self.query, source, batch.table, len(batch.events))
             for number, bucketing in enumerate(self.reducers):
                 if bucketing.store.source == source:
-                    found[number] = bucketing.reduce(rows)
-        return found
+                    reduced[number] = bucketing.reduce(rows)
+        return reduced
 
     def combinations(
         self, joining: StoreJoin, sides: Mapping[int, WeightedRows], first: int
     ) -> Iterator[Combined]:
-        """The combinations of rows that join, each once, from those of the source `first` on."""
+        """Yield the combinations of rows that join, each once, starting from the source `first`."""
         compares = [tie for n in joining.branches for tie in self.plan.branches[n].ties]
         arrays = {
             column: sides[find_source(self.query, column)].values[column]
@@ -135,7 +137,7 @@ class Program:
             for combined in join_rows(first, rows, self.ties[branch], lines):
                 seen = np.zeros(len(combined[first]), np.bool_)
                 for earlier, other in enumerate(joining.branches[:place]):
-                    inside = test_ties(combined, self.ties[other], lines)
+                    inside = match_ties(combined, self.ties[other], lines)
                     for source, side in sides.items():
                         inside &= side.member[combined[source], earlier]
                     seen |= inside
@@ -166,14 +168,14 @@ def _ties(query: Query, branch: Branch) -> Sequence[Tie]:
 
 
 def compile_program(query: Query) -> Program:
-    """The program of a bounded query; a UsageError where it has none.
+    """Return the program of a bounded query; a UsageError where it has none.
 
     Everybody gets one of their own, since it remembers the cells of values that it has seen.
     """
-    return Program(_cached_plan(query, query.schema))
+    return Program(_build_plan(query, query.schema))
 
 
 @lru_cache(maxsize=1_000)
-def _cached_plan(query: Query, _: Schema) -> SynopsisPlan:
+def _build_plan(query: Query, _: Schema) -> SynopsisPlan:
     # equal queries may read streams that are declared differently, so the schema is part of the key
     return build_runnable_plan(query)

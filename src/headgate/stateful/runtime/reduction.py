@@ -21,7 +21,7 @@ from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.plan import SynopsisPlan
 from headgate.stateful.runtime.admission import check_runnable, has_windows
 from headgate.stateful.runtime.grouping import Numbers
-from headgate.stateful.runtime.join import connected_columns
+from headgate.stateful.runtime.join import group_compared_columns
 from headgate.stateful.runtime.program import Program, compile_program
 from headgate.stateful.runtime.weighted_rows import (
     WeightedRows,
@@ -40,12 +40,12 @@ class RequiredValues:
 
 
 def find_required_values(plan: SynopsisPlan, source: int) -> dict[str, RequiredValues]:
-    """What each attribute of an occurrence must be; nothing is said of the others.
+    """Return what attributes of an occurrence must be for a row to take part.
 
     No row can take part in a query without branches; that is not said either.
     """
     compared = [c for branch in plan.branches for c in branch.reach]
-    found = {}
+    required = {}
     for column in dict.fromkeys(compared):
         if find_source(plan.query, column) == source:
             values = union(
@@ -53,12 +53,12 @@ def find_required_values(plan: SynopsisPlan, source: int) -> dict[str, RequiredV
                 for branch in plan.branches
             )
             null = any(branch.accepts_null(column) for branch in plan.branches)
-            found[column.name] = RequiredValues(values, null)
-    return found
+            required[column.name] = RequiredValues(values, null)
+    return required
 
 
 def find_shard_columns(program: Program) -> dict[int, Column] | None:
-    """For each source the attribute to split it by; None where it cannot be split."""
+    """Return for each source the attribute to split it by; None where it cannot be split."""
     branches = program.plan.branches
     if not branches:
         return None
@@ -77,17 +77,17 @@ def find_shard_columns(program: Program) -> dict[int, Column] | None:
 
 
 def _equal_columns(program: Program, branch: Branch) -> Iterator[set[Column]]:
-    """The classes of columns that are equal in a branch; of a single stream, what is put out."""
+    """Yield the classes of columns that are equal in a branch; of a single stream, the outputs."""
     if len(program.sources) == 1:
         yield from ({column} for column in list_output_columns(program.query))
-    yield from map(set, connected_columns([tie for tie in branch.ties if tie.operator == "="]))
+    yield from map(set, group_compared_columns([tie for tie in branch.ties if tie.operator == "="]))
 
 
 _MARK = struct.Struct("<I")
 
 
 class StreamReducer:
-    """How a query's streams are reduced where their rows are; `Run.take` takes what comes of it.
+    """Reduces a query's streams where their rows are; `RunningQuery.take` takes the reductions.
 
     A reduction is bytes that travel. It knows its query and stream, and two of them merge into one.
     """
@@ -113,28 +113,28 @@ class StreamReducer:
         return self._shard_columns is not None
 
     def attributes(self, stream: str) -> tuple[str, ...]:
-        """The attributes of a stream that are needed."""
+        """Return the attributes of a stream that are needed."""
         return self._program.attributes(stream)
 
     def required_values(self, stream: str) -> list[dict[str, RequiredValues]]:
-        """What rows of a stream must be to take part, for each of its occurrences in the query."""
+        """Return what rows of a stream must be to take part, for each occurrence in the query."""
         program = self._program
         return [
             find_required_values(program.plan, source) for source in program.occurrences(stream)
         ]
 
     def reduce(self, stream: str, batch: EventBatch) -> bytes:
-        """The valid rows of a batch; what becomes of its dead letters is for the caller to say."""
+        """Reduce the valid rows of a batch; its dead letters are left to the caller."""
         self._program.check_reads(stream)
         return pack_reduction(self._program, stream, self._program.reduce(stream, batch))
 
     def merge(self, stream: str, parts: Iterable[bytes]) -> bytes:
-        """Several reductions of a stream as one."""
+        """Merge several reductions of a stream into one."""
         self._program.check_reads(stream)
         return pack_reduction(self._program, stream, merge_reductions(self._program, stream, parts))
 
     def shard(self, stream: str, reduced: bytes, shards: int) -> dict[int, bytes]:
-        """A reduction in parts by shard, those without rows left out."""
+        """Split a reduction by shard; shards without rows are left out."""
         if self._shard_columns is None or shards < 2:
             return {0: reduced}
         every = unpack_reduction(self._program, stream, reduced)
@@ -142,33 +142,34 @@ class StreamReducer:
         for store, rows in every.items():
             column = self._shard_columns[self._program.reducers[store].store.source]
             of[store] = _hash_values(rows, column) % shards
-        found = {}
+        shard_parts = {}
         for shard in sorted({int(each) for numbers in of.values() for each in numbers}):
             rows_of = {s: every[s].at(np.flatnonzero(of[s] == shard)) for s in every}
-            found[shard] = pack_reduction(self._program, stream, rows_of)
-        return found
+            shard_parts[shard] = pack_reduction(self._program, stream, rows_of)
+        return shard_parts
 
 
 def merge_reductions(
     program: Program, stream: str, parts: Iterable[bytes]
 ) -> dict[int, WeightedRows]:
-    """What each store takes of several reductions of a stream."""
+    """Merge reductions of a stream into what each store takes."""
     opened = [unpack_reduction(program, stream, part) for part in parts]
-    found = {}
+    merged = {}
     for store in program.stores_of(stream):
         bucketing = program.reducers[store]
         every = [part[store] for part in opened]
-        found[store] = bucketing.merge(every) if every else bucketing.empty()
-    return found
+        merged[store] = bucketing.merge(every) if every else bucketing.empty()
+    return merged
 
 
 def pack_reduction(program: Program, stream: str, reduced: Mapping[int, WeightedRows]) -> bytes:
+    """Write a reduction as bytes, marked by its query and stream."""
     tables = (reduced[store].table() for store in program.stores_of(stream))
     return _mark(program, stream) + write_frames(tables)
 
 
 def unpack_reduction(program: Program, stream: str, data: bytes) -> dict[int, WeightedRows]:
-    """What `packed` has packed; StateError if that was for another query or stream."""
+    """Read what `pack_reduction` wrote; StateError if it is of another query or stream."""
     mark = _mark(program, stream)
     if data[: len(mark)] != mark:
         raise StateError(f"this is not a reduction of {stream} for `{program.query.id}`")
@@ -181,18 +182,19 @@ def _mark(program: Program, stream: str) -> bytes:
 
 
 def read_store(program: Program, number: int, table: pa.Table) -> WeightedRows:
+    """Read the rows of one store from a table."""
     store = program.reducers[number].store
     summed = () if store.part.distinct else store.aggregated
     return from_table(table, store.kept, len(store.branches), summed)
 
 
 def _hash_values(rows: WeightedRows, column: Column) -> Numbers:
-    """A number for each value, the same in every process and batch; 0 for NULL."""
+    """Return a number for each value, the same in every process and batch; 0 for NULL."""
     coded = encode_column(rows.values[column], column.type)
     if coded.ranked is None:
         mixed = coded.codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        found = (mixed >> np.uint64(33)).astype(np.int64)
+        hashes = (mixed >> np.uint64(33)).astype(np.int64)
     else:
         known = np.array([crc32(str(each).encode()) for each in coded.ranked] or [0], np.int64)
-        found = known[coded.codes]
-    return found if coded.valid is None else np.where(coded.valid, found, 0)
+        hashes = known[coded.codes]
+    return hashes if coded.valid is None else np.where(coded.valid, hashes, 0)

@@ -1,4 +1,4 @@
-"""A bounded query that runs for ever.
+"""A bounded query that runs continuously.
 
 "Characterizing Memory Requirements …", sections 7 and 8.2, for batches. New rows are reduced to
 what their buckets would keep; only these few are joined with what is kept of the other streams
@@ -21,7 +21,7 @@ from headgate.queries import Query
 from headgate.stateful.analysis.cases.case import list_output_columns
 from headgate.stateful.analysis.synopses.memory import Memory
 from headgate.stateful.analysis.synopses.sizes import readable
-from headgate.stateful.runtime.admission import check_runnable
+from headgate.stateful.runtime.admission import check_runnable, memory_limit_of
 from headgate.stateful.runtime.memory_use import MemoryUse, measure_query
 from headgate.stateful.runtime.output_rows import make_group_rows, make_output_rows
 from headgate.stateful.runtime.program import StoreJoin, compile_program
@@ -38,13 +38,46 @@ Invalid = Literal["fail", "skip"]
 
 
 class RunningQuery:
-    """A query, what is kept of its streams, and what was answered so far.
+    """A join, a DISTINCT or an aggregate that runs continuously, in memory that never grows.
 
-    `mode` says whether a change of an aggregate gives the changed groups or all of them, `expand`
-    whether a row that joins n times is given n times or once with its `multiplicity`, and `invalid`
-    what becomes of rows that are not of their stream: an error, or nothing but `skipped` + 1.
+    `headgate.continuous` starts one. At every moment its result is the relational one over all
+    rows so far, in whatever order they came. Threads take turns.
 
-    Memory: never more than `most`; a batch is reduced before it meets the state.
+    Parameters
+    ----------
+    query
+        The query; its memory must be bounded, or `Unbounded` is raised.
+    mode
+        Whether a change of an aggregate gives the changed groups ("update") or all ("complete").
+    expand
+        Whether a row that joins n times is given n times, or once with its `multiplicity`.
+    invalid
+        Whether a row that is not of its stream is an error ("fail") or counted in `skipped`.
+
+    Attributes
+    ----------
+    query
+        The query that runs.
+    output
+        The Arrow schema of what is given.
+    skipped
+        How many invalid rows were left out.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> running = hg.continuous('''
+    ...     CREATE STREAM s (side STRING CHECK (side IN ('buy', 'sell')), qty INT);
+    ...     SELECT side, SUM(qty) AS total FROM s GROUP BY side
+    ... ''')
+    >>> running.push("s", [{"side": "buy", "qty": 3}, {"side": "buy", "qty": 4}]).to_pylist()
+    [{'side': 'buy', 'total': 7}]
+    >>> state = running.state()
+    >>> running.push("s", [{"side": "sell", "qty": 1}]).num_rows, running.result().num_rows
+    (1, 2)
+    >>> running.restore(state)
+    >>> running.result().num_rows
+    1
     """
 
     def __init__(
@@ -55,17 +88,16 @@ class RunningQuery:
         expand: bool = False,
         invalid: Invalid = "fail",
     ) -> None:
-        self._verdict = check_runnable(query)
+        check_runnable(query)
         self._program = compile_program(query)
         self.query = query
         _check_choice("mode", mode, get_args(Mode))
         _check_choice("invalid", invalid, get_args(Invalid))
         self._mode, self._expand, self._invalid = mode, expand, invalid
         self.skipped = 0
-        self._lock = Lock()  # threads take turns
+        self._lock = Lock()
         self._begin()
         self.output = self._to_table(self._empty_changes(), changed=True).schema
-        """The columns of what is given."""
 
     def _begin(self) -> None:
         program = self._program
@@ -73,8 +105,8 @@ class RunningQuery:
         self._answered = [each.empty() for each in program.answer_states]
 
     def __repr__(self) -> str:
-        stored, most = self.stored, self.memory_limit
-        bound = "" if most is None else f" of at most {readable(most.values, 'value')}"
+        stored, limit = self.stored, self.memory_limit
+        bound = "" if limit is None else f" of at most {readable(limit.values, 'value')}"
         return f"<{type(self).__name__} of `{self.query.id}`: {stored.values:,} stored{bound}>"
 
     @property
@@ -89,16 +121,34 @@ class RunningQuery:
 
     @property
     def memory_limit(self) -> Memory | None:
-        """The most that is ever stored."""
-        return self._verdict.memory_limit
+        """The most that is ever stored; None where it is not known."""
+        return memory_limit_of(self.query)
 
     @property
     def stored(self) -> MemoryUse:
-        """What is stored now."""
+        """The memory in use now."""
         return measure_query(self._program, self._kept, self._answered)
 
     def push(self, stream: str, rows: Any) -> pa.Table:
-        """Rows arrive on a stream: an Arrow table, a DataFrame or dicts; gives the new output."""
+        """Add rows to a stream and return what they change in the result.
+
+        Parameters
+        ----------
+        stream
+            The name of a stream that the query reads.
+        rows
+            An Arrow table or batch, a pandas DataFrame or a list of dicts.
+
+        Returns
+        -------
+        pyarrow.Table
+            The new rows of a join or DISTINCT, or the groups that changed.
+
+        Raises
+        ------
+        EventError
+            A row does not fit its stream, and `invalid` is "fail". Nothing has changed then.
+        """
         program = self._program
         program.check_reads(stream)
         declared = program.schema.stream(stream)
@@ -115,7 +165,18 @@ class RunningQuery:
         return self._advance({stream: self._program.reduce(stream, batch)})
 
     def take(self, reduced: Mapping[str, Iterable[bytes]]) -> pa.Table:
-        """Reductions of streams arrive, all of one batch; gives its new output."""
+        """Add what a `StreamReducer` made of a batch of rows elsewhere.
+
+        Parameters
+        ----------
+        reduced
+            Reductions by stream, all of one batch.
+
+        Returns
+        -------
+        pyarrow.Table
+            The new output, as of `push`.
+        """
         for stream in reduced:
             self._program.check_reads(stream)
         opened = {s: merge_reductions(self._program, s, parts) for s, parts in reduced.items()}
@@ -124,7 +185,7 @@ class RunningQuery:
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """What fails, by an Overflow or for lack of memory, leaves no trace."""
+        """Undo what fails, by an Overflow or for lack of memory."""
         with self._lock:
             kept, answered = list(self._kept), list(self._answered)
             try:
@@ -134,20 +195,22 @@ class RunningQuery:
                 raise
 
     def result(self) -> pa.Table:
-        """The whole answer over all rows so far."""
+        """Return the whole result over all rows so far."""
         program = self._program
         if program.remembers_answer:
             return self._to_table(self._answered, changed=False)
         return self._to_table(self._join_all(), changed=True)
 
     def _join_all(self) -> list[WeightedRows]:
-        """The answer from what is kept, without what is remembered of it."""
-        found = self._empty_changes()
+        """Return the answer from what is kept of the streams."""
+        changes = self._empty_changes()
         for joining in self._program.joins:
-            self._combine(joining, self._sides(joining), 0, found)
-        return found
+            self._combine(joining, self._sides(joining), 0, changes)
+        return changes
 
     def _advance(self, arrived: Mapping[str, Mapping[int, WeightedRows]]) -> pa.Table:
+        # Semi-naive evaluation: each occurrence of a stream meets what the others have kept, those
+        # of its own stream that came before it included, so that no pair is met twice.
         changes = self._empty_changes()
         for stream, rows in arrived.items():
             for source in self._program.occurrences(stream):
@@ -179,7 +242,7 @@ class RunningQuery:
                 self._kept[store] = after
 
     def _sides(self, joining: StoreJoin) -> dict[int, WeightedRows]:
-        """What is kept of each source."""
+        """Return what is kept of each source."""
         return {source: self._kept[store] for source, store in joining.stores.items()}
 
     def _combine(
@@ -192,29 +255,40 @@ class RunningQuery:
         """Add what the combinations of rows give to the changes of their part."""
         part = self._program.answer_states[joining.part]
         combinations = self._program.combinations(joining, sides, first)
-        found = [part.from_combinations(combined, sides) for combined in combinations]
-        if found:
-            changes[joining.part] = part.merge([changes[joining.part], *found])
+        parts = [part.from_combinations(combined, sides) for combined in combinations]
+        if parts:
+            changes[joining.part] = part.merge([changes[joining.part], *parts])
 
     def _empty_changes(self) -> list[WeightedRows]:
         return [part.empty() for part in self._program.answer_states]
 
-    def _to_table(self, found: list[WeightedRows], *, changed: bool) -> pa.Table:
-        """Changes of the answer, or the answer itself, as a table."""
+    def _to_table(self, rows: list[WeightedRows], *, changed: bool) -> pa.Table:
+        """Return changes of the answer, or the answer itself, as a table."""
         program = self._program
         if self.query.kind == "aggregate":
             parts = list(zip(program.answer_states, self._answered, strict=True))
-            some = found if changed and self._mode == "update" else None
+            some = rows if changed and self._mode == "update" else None
             return make_group_rows(program.query, parts, some)
         columns = list_output_columns(program.query)
-        return make_output_rows(program.query, columns, found[0], expand=self._expand)
+        return make_output_rows(program.query, columns, rows[0], expand=self._expand)
 
     def state(self) -> bytes:
-        """Everything that is stored, for a file or a state store."""
+        """Return everything that is stored, as bytes for a file or a state store."""
         return write_frames([self._header(), *self._tables()])
 
     def restore(self, state: bytes) -> None:
-        """Go on from a state; StateError if it is damaged, or that of another query."""
+        """Continue from a state.
+
+        Parameters
+        ----------
+        state
+            What `state` returned, for the same query on the same declared attributes.
+
+        Raises
+        ------
+        StateError
+            The state is damaged, or that of another query.
+        """
         header, *tables = read_frames(state) or [pa.table({})]
         if header.column_names != self._header().column_names:
             raise StateError("this is not the state of a query")

@@ -36,19 +36,22 @@ class StreamRows:
             self._coded = {name: some_of(c, self.passed) for name, c in self._coded.items()}
 
     def evaluate(self, where: Predicate, rows: int | None = None) -> Mask:
-        """Where a condition on this occurrence alone is TRUE."""
+        """Return where a condition on this occurrence alone is TRUE."""
         coded = {column.name: self.encode(column) for column in collect_columns(where)}
         return Evaluation(coded, self.rows if rows is None else rows, set()).true(where)
 
     def encode(self, column: Column) -> CodedColumn:
+        """Return a column as codes; each column is encoded once."""
         if column.name not in self._coded:
             self._coded[column.name] = encode_column(self.array(column), column.type)
         return self._coded[column.name]
 
     def array(self, column: Column) -> pa.Array[Any]:
+        """Return a column of the rows that have passed."""
         return self.table.column(column.name)
 
 
 def some_of(column: CodedColumn, rows: Numbers) -> CodedColumn:
+    """Return some rows of an encoded column."""
     valid = None if column.valid is None else column.valid[rows]
     return CodedColumn(column.type, column.codes[rows], valid, column.ranked)

@@ -43,7 +43,7 @@ class WeightedRows:
         return len(self.count)
 
     def at(self, rows: Numbers) -> WeightedRows:
-        """Some of the rows."""
+        """Return some of the rows."""
         return WeightedRows(
             {column: array.take(rows) for column, array in self.values.items()},
             self.member[rows],
@@ -52,7 +52,7 @@ class WeightedRows:
         )
 
     def table(self) -> pa.Table:
-        """As a table, whose columns are numbered by their place."""
+        """Return the rows as a table, whose columns are numbered by their place."""
         columns: dict[str, pa.Array[Any]] = {}
         for number, array in enumerate(self.values.values()):
             columns[f"value{number}"] = array
@@ -69,7 +69,7 @@ class WeightedRows:
 def from_table(
     table: pa.Table, columns: Sequence[Column], branches: int, summed: Sequence[Column]
 ) -> WeightedRows:
-    """What `Weighted.table` gave; StateError where it was given by something else."""
+    """Read what `WeightedRows.table` wrote; StateError where something else wrote it."""
     table = table.combine_chunks()
 
     def array(name: str, type_: pa.DataType) -> pa.Array[Any]:
@@ -96,7 +96,7 @@ def from_table(
 
 
 def empty_rows(columns: Sequence[Column], branches: int, summed: Sequence[Column]) -> WeightedRows:
-    """No rows."""
+    """Return no rows."""
     return WeightedRows(
         {column: empty(column.type.arrow) for column in columns},
         np.empty((0, branches), np.bool_),
@@ -106,7 +106,7 @@ def empty_rows(columns: Sequence[Column], branches: int, summed: Sequence[Column
 
 
 def concatenate(parts: Sequence[WeightedRows]) -> WeightedRows:
-    """The rows of several, which keep the same."""
+    """Return the rows of several, which keep the same columns."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -119,7 +119,7 @@ def concatenate(parts: Sequence[WeightedRows]) -> WeightedRows:
 
 
 def multiply_counts(counts: Sequence[Numbers]) -> Numbers:
-    """The products of counts; an Overflow where one does not fit into 64 bits.
+    """Multiply counts; an Overflow where a product does not fit into 64 bits.
 
     >>> multiplied([np.array([2, 3]), np.array([5, 7])]).tolist()
     [10, 21]
@@ -135,7 +135,7 @@ def multiply_counts(counts: Sequence[Numbers]) -> Numbers:
 
 
 def add_counts(counts: Numbers, groups: Numbers, size: int) -> Numbers:
-    """The sums of counts by group; an Overflow where one does not fit into 64 bits."""
+    """Add counts up by group; an Overflow where a sum does not fit into 64 bits."""
     if float(counts.sum(dtype=np.float64)) > MAX_COUNT / 2:
         exact = np.zeros(size, object)
         np.add.at(exact, groups, counts.astype(object))
@@ -152,46 +152,47 @@ def _bytes(number: int) -> bytes:
 
 
 def _integers(array: pa.Array[Any]) -> npt.NDArray[np.object_]:
-    found = np.empty(len(array), object)
+    integers = np.empty(len(array), object)
     every: list[Any] = array.to_pylist()
-    found[:] = [int.from_bytes(each, "little", signed=True) for each in every]
-    return found
+    integers[:] = [int.from_bytes(each, "little", signed=True) for each in every]
+    return integers
 
 
 def _whole(column: pa.ChunkedArray[Any], type_: pa.DataType) -> pa.Array[Any]:
     chunk: Any = column.chunk(0) if column.num_chunks else empty(type_)
-    found: pa.Array[Any] = chunk
-    return found
+    whole: pa.Array[Any] = chunk
+    return whole
 
 
 def empty(type_: Any) -> pa.Array[Any]:
-    found: pa.Array[Any] = pa.nulls(0, type_)
-    return found
+    """Return an empty array of a type."""
+    array: pa.Array[Any] = pa.nulls(0, type_)
+    return array
 
 
 def _numpy(array: pa.Array[Any]) -> npt.NDArray[Any]:
-    found: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    return found
+    values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values
 
 
 def write_frames(tables: Iterable[pa.Table]) -> bytes:
-    """Tables one after the other, each behind its length and a checksum.
+    """Write tables one after the other, each behind its length and a checksum.
 
     Arrow trusts what it reads: a flipped bit would end the process.
     """
-    found = []
+    frames = []
     for table in tables:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         data = sink.getvalue().to_pybytes()
-        found += [_HEAD.pack(len(data), crc32(data)), data]
-    return b"".join(found)
+        frames += [_HEAD.pack(len(data), crc32(data)), data]
+    return b"".join(frames)
 
 
 def read_frames(data: bytes) -> list[pa.Table]:
-    """What `framed` has framed, or a StateError."""
-    found, at = [], 0
+    """Read what `write_frames` wrote; StateError where it is damaged."""
+    tables, at = [], 0
     while at < len(data):
         if at + _HEAD.size > len(data):
             raise _damage_error()
@@ -200,9 +201,9 @@ def read_frames(data: bytes) -> list[pa.Table]:
         part = data[at : at + length]
         if not part or len(part) != length or crc32(part) != checksum:
             raise _damage_error()
-        found.append(pa.ipc.open_stream(part).read_all())
+        tables.append(pa.ipc.open_stream(part).read_all())
         at += length
-    return found
+    return tables
 
 
 def _damage_error() -> StateError:

@@ -35,7 +35,7 @@ from headgate.stateful.runtime.windows import LastRows
 
 
 class WindowedQuery(RunningQuery):
-    """A run in which the rows of some streams count only as long as few have come after them."""
+    """A running query in which rows of some streams count only while few have come after them."""
 
     def _begin(self) -> None:
         super()._begin()
@@ -81,16 +81,16 @@ class WindowedQuery(RunningQuery):
 
     @property
     def _reports_each_row(self) -> bool:
-        """Of an aggregate, what all rows give together is told."""
+        """Of an aggregate, what all rows give together is reported."""
         return self.query.kind != "aggregate"
 
     def _sides(self, joining: StoreJoin) -> dict[int, WeightedRows]:
-        found = super()._sides(joining)
+        sides = super()._sides(joining)
         summed = self._program.answer_states[joining.part].summed
         for source, window in self._program.windows.items():
             own = [c for c in summed if c in window.columns]
-            found[source] = window.as_join_side(self._last[source].rows, joining.branches, own)
-        return found
+            sides[source] = window.as_join_side(self._last[source].rows, joining.branches, own)
+        return sides
 
     def _report(self, changes: list[WeightedRows]) -> pa.Table:
         program = self._program
@@ -108,7 +108,7 @@ class WindowedQuery(RunningQuery):
         return every.take(np.array(new, np.int64)).select(range(len(self.query.outputs)))
 
     def _groups(self, parts: list[WeightedRows]) -> pa.Table:
-        """All groups, with what they are grouped by behind what is put out."""
+        """Return all groups, with what they are grouped by behind the outputs."""
         by = self._program.answer_states[0].by
         outputs = [Output(f"by {number}", column) for number, column in enumerate(by)]
         query = self._program.query
@@ -119,7 +119,7 @@ class WindowedQuery(RunningQuery):
 
     @property
     def stored(self) -> MemoryUse:
-        """What is stored now, the last rows included."""
+        """The memory in use now, that of the last rows included."""
         return super().stored + sum(self._measure_windows(), MemoryUse(0, 0))
 
     def _measure_windows(self) -> Iterator[MemoryUse]:
@@ -161,12 +161,12 @@ class WindowedQuery(RunningQuery):
         self._last = last
 
     def take(self, reduced: Mapping[str, Iterable[bytes]]) -> pa.Table:
-        """There are no reductions of windowed streams, since the order of their rows counts."""
+        """Refuse: windowed streams have no reductions, since the order of their rows counts."""
         raise UsageError(f"{', '.join(reduced)}: rows of windowed streams are pushed, not reduced")
 
 
 def _row_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A row that can be looked up; NaN is equal to itself."""
+    """Return a row as a key that can be looked up; NaN is equal to itself."""
     return tuple(
         "NaN" if isinstance(value, float) and isnan(value) else value for value in row.values()
     )

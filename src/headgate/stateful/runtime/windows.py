@@ -35,10 +35,11 @@ class Window:
         self._own = [branch.own(source) for branch in plan.branches]
 
     def empty(self) -> LastRows:
+        """Return the window before any row has come."""
         return LastRows(empty_rows(self.columns, len(self._own), ()))
 
     def take_rows(self, rows: StreamRows) -> WeightedRows:
-        """The rows of a batch that can be in some branch."""
+        """Return the rows of a batch with the branches in which each can be."""
         member = np.ones((rows.rows, len(self._own)), np.bool_)
         for number, own in enumerate(self._own):
             for atom in own:
@@ -50,14 +51,14 @@ class Window:
         )
 
     def evict(self, before: LastRows, rows: int) -> LastRows:
-        """Without the rows that leave the window when so many more come."""
+        """Remove the rows that leave the window when so many more come."""
         stay = np.flatnonzero(before.numbers >= before.seen + rows - self._max_rows)
         return LastRows(before.rows.at(stay), before.numbers[stay], before.seen)
 
     def advance(
         self, before: LastRows, arrived: WeightedRows, places: Numbers, rows: int
     ) -> LastRows:
-        """The window after a batch of so many rows, of which these arrived at these places."""
+        """Return the window after a batch of `rows` rows, of which those at `places` passed."""
         every = concatenate([before.rows, arrived])
         numbers = np.concatenate([before.numbers, before.seen + places])
         seen = before.seen + rows
@@ -67,15 +68,15 @@ class Window:
     def as_join_side(
         self, rows: WeightedRows, branches: Sequence[int], summed: Sequence[Column]
     ) -> WeightedRows:
-        """Rows as one side of a join in some branches; each is summed up by itself."""
-        alone = np.arange(len(rows))
+        """Return rows as one side of a join in some branches, each summed up by itself."""
+        each_row = np.arange(len(rows))
         return WeightedRows(
             rows.values,
             rows.member[:, list(branches)],
             rows.count,
-            {c: sum_by_bucket(rows.values[c], c.type, alone, len(rows)) for c in summed},
+            {c: sum_by_bucket(rows.values[c], c.type, each_row, len(rows)) for c in summed},
         )
 
     def count_rows(self, last: LastRows) -> int:
-        """How many rows the window holds, those that passed no condition included."""
+        """Count the rows in the window, those that passed no condition included."""
         return min(last.seen, self._max_rows)

@@ -83,17 +83,17 @@ def split_coarsely(where: Predicate) -> Alternatives:
 def split_finely(where: Predicate) -> Alternatives:
     """All alternatives; raises ExpansionTooLarge past the cap."""
     held = _split_inequalities(to_monotone(where))
-    found: list[Alternative] = []
+    alternatives: list[Alternative] = []
     exact = True
     for atoms in to_conjunctions(held, MAX_FINE_ALTERNATIVES):
         choices = [tuple(_split_intervals(atom)) for atom in atoms]
-        if len(found) + prod(map(len, choices)) > MAX_FINE_ALTERNATIVES:
+        if len(alternatives) + prod(map(len, choices)) > MAX_FINE_ALTERNATIVES:
             raise ExpansionTooLarge(
                 f"its condition has over {MAX_FINE_ALTERNATIVES:,} alternatives"
             )
         exact &= not any(_is_split(atom) for choice in choices for atom in choice)
-        found.extend(product(*choices))
-    return Alternatives(tuple(found), exact)
+        alternatives.extend(product(*choices))
+    return Alternatives(tuple(alternatives), exact)
 
 
 _ORDERS: dict[Operator, str] = {

@@ -23,15 +23,15 @@ def list_intervals(values: ValueSet, type_: Type) -> list[Interval]:
     `a = 2147483647` is written as an interval without an upper end, yet pins an INT.
     """
     first, last = type_.minimum, type_.maximum
-    found = []
+    intervals = []
     for interval in values.intervals:
         low, high = interval.low, interval.high
         if high is None and last is not None and (low == last or isinstance(type_, Boolean)):
             high = successor(last)
         if low is None and (high == successor(first) or isinstance(type_, Boolean)):
             low = first
-        found.append(Interval(low, high))
-    return found
+        intervals.append(Interval(low, high))
+    return intervals
 
 
 def is_finite(values: ValueSet, type_: Type) -> bool:
@@ -72,14 +72,14 @@ def find_ends(values: ValueSet, type_: Type) -> list[End]:
 
 def find_all_ends(query: Query, columns: Iterable[Column]) -> dict[Column, list[End]]:
     """The ends of all intervals that the query, or a CHECK, has for a column."""
-    found: dict[Column, list[End]] = {column: [] for column in columns}
+    ends: dict[Column, list[End]] = {column: [] for column in columns}
     written = [(a.column, a.values) for a in every_atom(query.where) if isinstance(a, Within)]
-    declared = [(column, find_attribute(query, column).domain) for column in found]
+    declared = [(column, find_attribute(query, column).domain) for column in ends]
     for column, values in (*written, *declared):
         for interval in values.intervals[:MAX_MARKING_INTERVALS]:
-            if column in found:
-                found[column] += find_ends(ValueSet.of(interval), column.type)
-    return found
+            if column in ends:
+                ends[column] += find_ends(ValueSet.of(interval), column.type)
+    return ends
 
 
 def _before(cut: Any, type_: Type) -> Any:

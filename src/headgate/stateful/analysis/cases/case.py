@@ -173,11 +173,11 @@ def list_output_columns(query: Query) -> tuple[Column, ...]:
     if query.kind == "aggregate":
         return query.group_by
     if query.outputs:
-        found = (o.expression for o in query.outputs)
-        return tuple(dict.fromkeys(c for c in found if isinstance(c, Column)))
-    several = len(query.sources) > 1
+        expressions = (o.expression for o in query.outputs)
+        return tuple(dict.fromkeys(c for c in expressions if isinstance(c, Column)))
+    is_join = len(query.sources) > 1
     return tuple(
-        Column(attribute.name, attribute.type, source.alias if several else "")
+        Column(attribute.name, attribute.type, source.alias if is_join else "")
         for source in query.sources
         for attribute in source.stream
     )
@@ -185,8 +185,8 @@ def list_output_columns(query: Query) -> tuple[Column, ...]:
 
 def list_aggregates(query: Query) -> tuple[Aggregate, ...]:
     """The aggregates that a query puts out, each once."""
-    found = (o.expression for o in query.outputs)
-    return tuple(dict.fromkeys(a for a in found if isinstance(a, Aggregate)))
+    expressions = (o.expression for o in query.outputs)
+    return tuple(dict.fromkeys(a for a in expressions if isinstance(a, Aggregate)))
 
 
 @dataclass(frozen=True, slots=True)

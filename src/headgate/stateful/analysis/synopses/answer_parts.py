@@ -68,12 +68,12 @@ class AnswerPart:
 def list_answer_parts(plan: SynopsisPlan) -> tuple[AnswerPart, ...]:
     """What is remembered for each part of a plan."""
     by = list_output_columns(plan.query)
-    found = []
+    parts = []
     for part, stores in plan.stores or ((QueryPart((), distinct=False), ()),):
         given = [(a, a.argument) for a in part.aggregates if a.argument is not None]
         listed = [c for a, c in given if needs_values(plan.query, a) and c not in by]
         totals = [] if part.distinct else [c for a, c in given if not needs_values(plan.query, a)]
-        found.append(
+        parts.append(
             AnswerPart(
                 part,
                 by,
@@ -83,4 +83,4 @@ def list_answer_parts(plan: SynopsisPlan) -> tuple[AnswerPart, ...]:
                 stores,
             )
         )
-    return tuple(found)
+    return tuple(parts)

@@ -168,12 +168,12 @@ def _cut(case: Case, number: int, constant: int) -> tuple[Ordinal, Ordinal]:
 def _coarsest(case: Case, known: Closure, number: int) -> Type | None:
     """The coarsest type that a column is equal to, if it is coarser than its own."""
     own = digits(case.columns[number].type)
-    found: Type | None = None
+    coarsest: Type | None = None
     for other in known.equal[number].nonzero()[0].tolist():
         fineness = digits(case.columns[other].type)
         if fineness is not None and (own is None or fineness < own):
-            own, found = fineness, case.columns[other].type
-    return found
+            own, coarsest = fineness, case.columns[other].type
+    return coarsest
 
 
 def _gap(
@@ -187,8 +187,8 @@ def _gap(
     """A gap in which a column roams, cut by what others take finitely many values of in it."""
     layers = [[Piece(span, "gap")]]
     for other in known.pinned[:, gap].nonzero()[0].tolist():
-        beside = known.at_most[number, other] or known.at_most[other, number]
-        if beside and _line(case, other) == _line(case, number):
+        is_comparable = known.at_most[number, other] or known.at_most[other, number]
+        if is_comparable and _line(case, other) == _line(case, number):
             column = case.columns[other]
             values = _spelt(reach.get(column, case.sets[other]), column.type)
             layers.append(
@@ -214,10 +214,10 @@ def _find_cutting_columns(
 
 def _around(points: list[Interval], span: Interval) -> list[Piece]:
     """Ascending points, and what lies between them; a point that the type lacks only cuts."""
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     low = span.low
     for point in points:
-        found += [Piece(Interval(low, point.low), "gap"), Piece(point, "values")]
+        pieces += [Piece(Interval(low, point.low), "gap"), Piece(point, "values")]
         low = point.high
-    found.append(Piece(Interval(low, span.high), "gap"))
-    return [piece for piece in found if not piece.span.is_empty]
+    pieces.append(Piece(Interval(low, span.high), "gap"))
+    return [piece for piece in pieces if not piece.span.is_empty]

@@ -95,9 +95,9 @@ class Cells:
     @property
     def gaps(self) -> int:
         """How many cells are gaps."""
-        found = list(self._inside())
-        marks = {piece.mark for piece, _ in found if piece.mark is not None}
-        return len(marks) + sum(self._counts(*each)[1] for each in found if each[0].mark is None)
+        pieces = list(self._inside())
+        marks = {piece.mark for piece, _ in pieces if piece.mark is not None}
+        return len(marks) + sum(self._counts(*each)[1] for each in pieces if each[0].mark is None)
 
     def longest(self) -> int | None:
         """The bytes of the longest text; None where texts are not finitely many."""
@@ -156,13 +156,13 @@ def _is_before(one: Interval, other: Interval) -> bool:
 
 def count_values(intervals: Iterable[Interval]) -> int:
     """How many values there are in intervals that hold finitely many."""
-    found = 0
+    total = 0
     for interval in intervals:
         if isinstance(interval.low, int) and isinstance(interval.high, int):
-            found += interval.high - interval.low
+            total += interval.high - interval.low
         else:
-            found += len(ValueSet.of(interval).finite_ordinals(MAX_LISTED_TEXTS) or ())
-    return found
+            total += len(ValueSet.of(interval).finite_ordinals(MAX_LISTED_TEXTS) or ())
+    return total
 
 
 def make_single_cell(type_: Type) -> Cells:
@@ -185,14 +185,14 @@ def overlay(layers: Sequence[Sequence[Piece]]) -> list[Piece]:
     """
     spans = [piece.span for layer in layers for piece in layer]
     ends: set[Any] = {end for span in spans for end in (span.low, span.high) if end is not None}
-    found: list[Piece] = []
+    overlaid: list[Piece] = []
     for low, high in pairwise([None, *sorted(ends), None]):
         span = Interval(low, high)
         nearest = (_piece_at(layer, low) for layer in layers)
         over = [piece for piece in nearest if piece is not None and piece.span.covers(span)]
         if over:
-            found.append(_finest(span, over))
-    return found
+            overlaid.append(_finest(span, over))
+    return overlaid
 
 
 def _piece_at(pieces: Sequence[Piece], low: Ordinal | None) -> Piece | None:

@@ -121,8 +121,8 @@ class SynopsisPlan:
     def zone(self) -> Timestamp:
         """The type of a moment, whose zone decides when a date begins."""
         every = (*collect_columns(self.query.where), *list_output_columns(self.query))
-        found = (c.type for c in every if isinstance(c.type, Timestamp))
-        return next(found, Timestamp())
+        zones = (c.type for c in every if isinstance(c.type, Timestamp))
+        return next(zones, Timestamp())
 
     @property
     def needs_reduction(self) -> bool:
@@ -145,9 +145,9 @@ class SynopsisPlan:
         return _select_source(self.query, source, every)
 
 
-def merge_cells(found: Sequence[Branch], column: Column) -> Cells:
+def merge_cells(branches: Sequence[Branch], column: Column) -> Cells:
     """The cells of a column in several branches at once."""
-    layers = [branch.cells(column) for branch in found if branch.accepts_values(column)]
+    layers = [branch.cells(column) for branch in branches if branch.accepts_values(column)]
     if len(layers) == 1:
         return layers[0]
     return overlay_cells(column.type, layers) if layers else Cells(column.type, NOTHING, ())
@@ -155,10 +155,10 @@ def merge_cells(found: Sequence[Branch], column: Column) -> Cells:
 
 def build_plan(query: Query, cases: Sequence[Case]) -> SynopsisPlan:
     """The plan of a query that an analysis found bounded, with the cases that it gave."""
-    found = build_branches(query, cases) if query.kind != "filter" else ()
+    branches = build_branches(query, cases) if query.kind != "filter" else ()
     parts = split_into_parts(query) if query.kind not in ("filter", "window") else ()
-    stores = tuple((part, tuple(_build_stores(query, found, part))) for part in parts)
-    return SynopsisPlan(query, found, stores)
+    stores = tuple((part, tuple(_build_stores(query, branches, part))) for part in parts)
+    return SynopsisPlan(query, branches, stores)
 
 
 def split_into_parts(query: Query) -> tuple[QueryPart, ...]:
@@ -187,19 +187,19 @@ def needs_values(query: Query, aggregate: Aggregate) -> bool:
     return aggregate.category == "holistic"
 
 
-def _build_stores(query: Query, found: tuple[Branch, ...], part: QueryPart) -> Iterator[Store]:
+def _build_stores(query: Query, branches: tuple[Branch, ...], part: QueryPart) -> Iterator[Store]:
     arguments = [a.argument for a in part.aggregates if needs_values(query, a) and a.argument]
     outputs = (*list_output_columns(query), *arguments)
     for source, at in enumerate(query.sources):
         if at.rows is not None:
             continue
         if not part.distinct:
-            columns = _select_source(query, source, (*_list_tied_columns(found), *outputs))
+            columns = _select_source(query, source, (*_list_tied_columns(branches), *outputs))
             others = (a.argument for a in part.aggregates if not needs_values(query, a))
             aggregated = _select_source(query, source, (c for c in others if c is not None))
-            yield Store(part, source, found, columns, aggregated)
+            yield Store(part, source, branches, columns, aggregated)
             continue
-        for branch in found:
+        for branch in branches:
             yield _build_branch_store(part, source, branch, outputs)
 
 
@@ -224,8 +224,8 @@ def _is_live(branch: Branch, source: int) -> bool:
     return bool(live[own].any() or live[:, own].any())
 
 
-def _list_tied_columns(found: Iterable[Branch]) -> tuple[Column, ...]:
-    compared = (tie for branch in found for tie in branch.ties)
+def _list_tied_columns(branches: Iterable[Branch]) -> tuple[Column, ...]:
+    compared = (tie for branch in branches for tie in branch.ties)
     return tuple(column for tie in compared for column in (tie.left, tie.right))
 
 

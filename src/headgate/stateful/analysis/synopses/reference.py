@@ -109,12 +109,12 @@ class ExtremeRows:
         for frontier in self.buckets[key] or ():
             frontier.offer(kept)
 
-    def _frontiers(self, found: Ends | None) -> list[Frontier] | None:
-        if found is None:
+    def _frontiers(self, ends: Ends | None) -> list[Frontier] | None:
+        if ends is None:
             return None
-        sides = [(found.highs, True), (found.lows, False)]
+        sides = [(ends.highs, True), (ends.lows, False)]
         used = [Frontier(side, highs, self.zone) for side, highs in sides if side.columns]
-        return used or [Frontier(found.highs, True, self.zone)]
+        return used or [Frontier(ends.highs, True, self.zone)]
 
     def kept(self) -> Iterable[RepresentativeRow]:
         for frontiers in self.buckets.values():
@@ -166,11 +166,11 @@ class ReferenceQuery:
     def answer(self) -> AnswerRows:
         """The relational answer over all rows so far, as `answer.answer` gives it."""
         if self.query.kind != "aggregate":
-            found: Counter[Hashable] = Counter()
+            rows: Counter[Hashable] = Counter()
             outputs = list_output_columns(self.query)
             for row, times in self._iter_joined(0):
-                found[_ordinals(outputs, _row(row))] += times
-            return dict.fromkeys(found, 1) if self.query.distinct else found
+                rows[_ordinals(outputs, _row(row))] += times
+            return dict.fromkeys(rows, 1) if self.query.distinct else rows
         return self._groups()
 
     def count_stored(self) -> int:
@@ -254,11 +254,11 @@ class ReferenceQuery:
             for choice, times in self._iter_joined(number):
                 members.setdefault(_ordinals(by, _row(choice)), []).append((choice, times))
             for group, joined in members.items():
-                found = groups.setdefault(group, {})
+                results = groups.setdefault(group, {})
                 for aggregate in part.aggregates:
-                    found[aggregate] = self._aggregate(part, aggregate, joined)
+                    results[aggregate] = self._aggregate(part, aggregate, joined)
         listed = [o.expression for o in self.query.outputs if isinstance(o.expression, Aggregate)]
-        return {group: tuple(found[a] for a in listed) for group, found in groups.items()}
+        return {group: tuple(results[a] for a in listed) for group, results in groups.items()}
 
     def _aggregate(
         self,

@@ -85,7 +85,7 @@ class TextLengths:
         attribute = find_attribute(self.plan.query, column)
         cells = [b.cells(column) for b in of] or [Cells(column.type, attribute.domain, ())]
         longest = [each.longest() for each in cells]
-        found = [length for length in longest if length is not None]
-        if len(found) == len(longest):
-            return max(found)
+        known = [length for length in longest if length is not None]
+        if len(known) == len(longest):
+            return max(known)
         return self.observed.get(f"{stream}.{column.name}")

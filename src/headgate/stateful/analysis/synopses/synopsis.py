@@ -40,15 +40,15 @@ def describe_store(store: Store, *, is_known: bool) -> str:
     """
     if not store.part.distinct:
         return _describe_counts(store, is_known=is_known)
-    found = find_extreme_columns(store)
-    if found is None:
+    ends = find_extreme_columns(store)
+    if ends is None:
         return "nothing"
     sides = [
-        _describe_extreme(found.highs, "greatest", "least"),
-        _describe_extreme(found.lows, "least", "greatest"),
+        _describe_extreme(ends.highs, "greatest", "least"),
+        _describe_extreme(ends.lows, "least", "greatest"),
     ]
     if store.extremum_column is not None:
-        end = "greatest" if found.highs.columns else "least"
+        end = "greatest" if ends.highs.columns else "least"
         return f"the {end} {store.extremum_column.name}"
     said = " and ".join(side for side in sides if side)
     return said or ("whether there is a row" if is_known else "the first row")
@@ -235,8 +235,8 @@ def _describe_buckets(store: Store, lengths: TextLengths) -> BucketSet:
     attributes = tuple(_describe_attribute(store.branches, column) for column in store.columns)
     kept = lengths.bytes(store.kept)
     if store.part.distinct:
-        found = find_extreme_columns(store)
-        most = 1 if found is None else found.max_rows
+        ends = find_extreme_columns(store)
+        most = 1 if ends is None else ends.max_rows
         values, size = max(len(store.kept), 1) * most, max(kept, 1) * most
     else:
         masked = store.masks > 1

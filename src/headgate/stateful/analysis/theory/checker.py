@@ -125,12 +125,12 @@ def find_live_joins(query: Conjunctive, closure: Closure) -> Booleans:
 
 def _find_pinned_between(closure: Closure) -> Booleans:
     """`[x, y, g]`: something between x and y takes only finitely many values in gap g."""
-    found = np.zeros((*closure.at_most.shape, closure.roams.shape[1]), np.bool_)
-    beside = closure.pinned & closure.roams.any(axis=0)
-    for middle in np.flatnonzero(beside.any(axis=1)):
+    separated = np.zeros((*closure.at_most.shape, closure.roams.shape[1]), np.bool_)
+    separating = closure.pinned & closure.roams.any(axis=0)
+    for middle in np.flatnonzero(separating.any(axis=1)):
         low, high = closure.at_most[:, middle], closure.at_most[middle, :]
-        found |= low[:, None, None] & high[None, :, None] & closure.pinned[middle]
-    return found
+        separated |= low[:, None, None] & high[None, :, None] & closure.pinned[middle]
+    return separated
 
 
 def _outputs(query: Conjunctive, closure: Closure) -> Iterator[Violation]:

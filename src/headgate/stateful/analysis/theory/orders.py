@@ -123,7 +123,7 @@ def _among_pinned(order: Order, pairs: list[tuple[int, int]]) -> Iterator[Order]
 def _find_pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, int]]:
     """Variables with a pinned one of another stream that lies in the same gap between constants."""
     attributes = order.elements.query.variables
-    found = []
+    pairs = []
     for line, constants in enumerate(order.elements.of_line):
         held = [v for v in _sparse(order.elements, line) if v in variables]
         for pinned in held:
@@ -131,10 +131,10 @@ def _find_pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, in
             over = [k for k in constants if order.below[pinned] >> k & 1]
             inside = order.below[under[-1]] & order.at_least[over[0]] if under and over else 0
             source = attributes[pinned].source
-            found += [
+            pairs += [
                 (v, pinned) for v in variables if inside >> v & 1 and attributes[v].source != source
             ]
-    return found
+    return pairs
 
 
 def _sparse(elements: Elements, line: int) -> list[int]:
@@ -184,8 +184,8 @@ def _fits(order: Order, variable: int) -> bool:
     candidates = order.below[bottom] & order.at_least[top]
     if candidates.bit_count() < high - low:
         return True
-    beside = union(1 << e for e in bits(candidates) if order.below[e] >> top & 1)
-    return _height(order, beside) < high - low
+    between = union(1 << e for e in bits(candidates) if order.below[e] >> top & 1)
+    return _height(order, between) < high - low
 
 
 def _height(order: Order, elements: int) -> int:

@@ -66,11 +66,11 @@ def _covers(order: Order, kept: Occurrences, covered: int, pairs: dict[int, int]
     left = kept.elements(order)
     relations = (order.at_most, order.at_least, order.below, _reverse_rows(order.below))
     for variable in bits(own):
-        alone = 1 << variable
+        itself = 1 << variable
         related = (order.at_most[variable] | order.at_least[variable]) & left
         twin = pairs.get(variable)
         if twin is None:
-            if related != alone or variable in kept.outputs:
+            if related != itself or variable in kept.outputs:
                 return False
             continue
         for rows in relations:

@@ -62,20 +62,20 @@ def _values(case: Case, fault: Fault, positions: Sequence[Position], number: int
     moving |= {int(twin) for v in moving for twin in np.flatnonzero(equal[v])}
     argument = fault.aggregate.argument if fault.aggregate else None
     tied = {v for c in case.query.comparisons for v in (c.left, c.right)}
-    found: _Values = []
+    values: _Values = []
     for variable, column in enumerate(case.columns):
         is_free = variable not in tied and variable not in moving
         patterned = [v for v in np.flatnonzero(equal[variable]) if _patterns(case, case.columns[v])]
         if is_free and column == argument and column.type.numeric:
-            found.append(_different(case.sets[variable], column.type, number))
+            values.append(_different(case.sets[variable], column.type, number))
         elif patterned:
-            found.append(_example(case, int(patterned[0]), number * (variable in moving)))
+            values.append(_example(case, int(patterned[0]), number * (variable in moving)))
         elif is_free:
-            found.append(_example(case, variable, 0))
+            values.append(_example(case, variable, 0))
         else:
             axis = case.axes[case.query.variables[variable].line]
-            found.append(value_at(axis, positions[variable], column.type))
-    return found
+            values.append(value_at(axis, positions[variable], column.type))
+    return values
 
 
 def _different(values: ValueSet, type_: Type, number: int) -> Value:

@@ -115,9 +115,9 @@ def _extremum(query: Conjunctive, violation: Violation, at_most: Booleans) -> It
     variable, gap = violation.variable, violation.gap
     if rising and gap == join.gap and _together(query, variable, join.left):
         yield [Track(_order((variable, join.left, join.right), at_most), gap)]
-    alone = Track((variable,), gap, rising)
-    yield [alone, _track(join, rising=True)]
-    yield [_track(join, rising=True), alone]
+    track = Track((variable,), gap, rising)
+    yield [track, _track(join, rising=True)]
+    yield [_track(join, rising=True), track]
 
 
 def _together(query: Conjunctive, one: int, two: int) -> bool:

@@ -128,9 +128,9 @@ def build_witness(query: Query, case: Case, fault: Fault, size: int) -> Witness 
     """
     ends = 2 if _is_moved(fault) else 0
     wanted = size + ends
-    for asked in (wanted + 1, 2 * wanted + 10, 8 * wanted + 100):
+    for size_tried in (wanted + 1, 2 * wanted + 10, 8 * wanted + 100):
         try:
-            rows = build_rows(query, case, fault, asked)
+            rows = build_rows(query, case, fault, size_tried)
         except (NoSuchValue, ValueError):
             return None
         if len(rows) >= wanted:
@@ -160,12 +160,12 @@ def is_verified(query: Query, case: Case, fault: Fault) -> bool:
     if long is None:
         return False
     far = (0, LONG_WITNESS_ROWS // 2, LONG_WITNESS_ROWS - 1)
-    found = replace(
+    extended = replace(
         long, rows=tuple(long.rows[at] for at in far), others=tuple(long.others[at] for at in far)
     )
     subsets = [frozenset(s) for n in range(len(far) + 1) for s in combinations(range(len(far)), n)]
     try:
-        return all(found.tells_apart(a, b) is not None for a, b in combinations(subsets, 2))
+        return all(extended.tells_apart(a, b) is not None for a, b in combinations(subsets, 2))
     except NotComputable:
         return False
 
