@@ -181,7 +181,7 @@ def test_more_cells_than_64_bits_number() -> None:
 
 def test_few_values_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """For ever new texts, memory does not grow; the codes of cells stay."""
-    monkeypatch.setattr(cell_codes, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(cell_codes, "MAX_REMEMBERED_VALUES", 3)
     pieces = (Piece(Interval(None, "b"), "gap"), Piece(Interval("b", None), "gap"))
     coder = ColumnCoder(Cells(STRING, EVERYTHING, pieces), null=True)
     for number in range(20):

@@ -120,7 +120,7 @@ def test_random_columns(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also over several chunks."""
     numbers = random.Random(seed(5))
     for _ in range(case_count(200)):
-        monkeypatch.setattr(exact_sums, "CHUNK", numbers.choice((1, 3, 1 << 18)))
+        monkeypatch.setattr(exact_sums, "CHUNK_ROWS", numbers.choice((1, 3, 1 << 18)))
         values = random_values(numbers, type_, numbers.choice((0, 1, 2, 7, 60)))
         size = numbers.choice((1, 2, 9, 40))
         buckets = [numbers.randrange(size) for _ in values]

@@ -71,7 +71,7 @@ def test_combinations_are_those_of_the_product() -> None:
 
 
 def test_too_many_at_once_are_taken_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(join, "AT_ONCE", 10)
+    monkeypatch.setattr(join, "MAX_COMBINATIONS_AT_ONCE", 10)
     left, right = Column("a", INT, "s"), Column("b", INT, "t")
     values = {left: list(range(20)), right: list(range(20))}
     ties = [Tie(0, left, "<=", 1, right)]

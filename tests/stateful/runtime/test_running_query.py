@@ -120,14 +120,14 @@ def test_reductions_travel() -> None:
     assert reduction.streams == ("s", "t")
     assert (reduction.attributes("s"), reduction.can_shard) == (("a",), True)
     parts = [
-        reduction.reduced("s", from_rows(rows("a", n, 3), query.schema.stream("s")))
+        reduction.reduce("s", from_rows(rows("a", n, 3), query.schema.stream("s")))
         for n in range(5)
     ]
     run = hg.continuous(query)
-    merged = reduction.merged("s", parts[:3])
+    merged = reduction.merge("s", parts[:3])
     assert run.take({"s": [merged, *parts[3:]]}).num_rows == 0
     given = run.take(
-        {"t": [reduction.reduced("t", from_rows(rows("d", 3, 4), query.schema.stream("t")))]}
+        {"t": [reduction.reduce("t", from_rows(rows("d", 3, 4), query.schema.stream("t")))]}
     )
     assert given.sort_by("a").to_pylist() == [
         {"a": 3, "multiplicity": 6},

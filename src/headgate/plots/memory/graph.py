@@ -238,9 +238,9 @@ def list_limits(values: ValueSet, type_: Type, written: str = "") -> Iterator[Co
     """The ends of a set, if it has any; as they are written, where a text is given.
 
     >>> from headgate.schema import INT
-    >>> [*map(tuple, limits(ValueSet.of(Interval(13, 20)), INT))]
+    >>> [*map(tuple, list_limits(ValueSet.of(Interval(13, 20)), INT))]
     [('>=', '13'), ('<', '20')]
-    >>> [*map(tuple, limits(ValueSet.of(Interval(13, 20)), INT, "12 < a AND a <= 19"))]
+    >>> [*map(tuple, list_limits(ValueSet.of(Interval(13, 20)), INT, "12 < a AND a <= 19"))]
     [('>', '12'), ('<=', '19')]
     """
     intervals = values.intervals

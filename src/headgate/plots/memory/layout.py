@@ -352,7 +352,7 @@ def _wanted_heights(slot: Slot, middle: Mapping[Slot, float], pulls: Pulls) -> f
 def _raise_in_order(values: Sequence[float]) -> list[float]:
     """The sequence without a descent that is nearest to the values: neighbours are pooled.
 
-    >>> _rising([1, 4, 2, 5])
+    >>> _raise_in_order([1, 4, 2, 5])
     [1.0, 3.0, 3.0, 5.0]
     """
     pools: list[tuple[float, int]] = []

@@ -50,8 +50,8 @@ class Verdict:
     ...     CREATE STREAM s (a INT, b INT);
     ...     CREATE QUERY q AS SELECT DISTINCT a FROM s''')
     >>> verdict = check_memory(query)
-    >>> verdict.bounded, verdict.diagnosis.attributes
-    (Answer.NO, ('a',))
+    >>> str(verdict.bounded), verdict.diagnosis.attributes
+    ('no', ('a',))
     >>> verdict.find_suggestions()[0].additions
     ('bound `a`, such as a BETWEEN 0 AND 1000',)
     """

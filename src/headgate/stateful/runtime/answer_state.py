@@ -87,7 +87,7 @@ class AnswerState:
         return first
 
     def _best(self, every: WeightedRows, groups: Grouping) -> Numbers:
-        """Return of each group the first row with the best value; NULL only if there is no other."""
+        """Return the first row with the best value of each group; NULL if there is no other."""
         assert self.best is not None
         assert self.part.extremum is not None
         coded = encode_column(every.values[self.best], self.best.type)

@@ -72,8 +72,9 @@ def sum_by_bucket(column: pa.Array[Any], type_: Type, buckets: Codes, size: int)
     Of what is not a number there is only a count.
 
     >>> from headgate.schema import BIGINT
-    >>> found = sums(pa.array([2**62, None, 2**62, 2**62]), BIGINT, np.array([0, 0, 1, 1]), 2)
-    >>> found.finite.tolist(), found.count.tolist()
+    >>> column = pa.array([2**62, None, 2**62, 2**62])
+    >>> totals = sum_by_bucket(column, BIGINT, np.array([0, 0, 1, 1]), 2)
+    >>> totals.finite.tolist(), totals.count.tolist()
     ([4611686018427387904, 9223372036854775808], [1, 2])
     """
     totals = Sums.none(size)
@@ -98,10 +99,10 @@ def sum_by_bucket(column: pa.Array[Any], type_: Type, buckets: Codes, size: int)
 def regroup(sums: Sums, buckets: Codes, size: int, times: Codes | Objects | None = None) -> Sums:
     """Add sums up into other buckets: those at i into `buckets[i]`, taken `times[i]` times.
 
-    >>> three = Sums.concatenated([Sums.none(1), Sums.none(2)])
+    >>> three = Sums.concatenate([Sums.none(1), Sums.none(2)])
     >>> three.finite[:], three.count[:] = [5, 7, 1], 1
-    >>> found = regrouped(three, np.array([0, 1, 1]), 2, times=np.array([1, 10, 2]))
-    >>> found.finite.tolist(), found.count.tolist()
+    >>> totals = regroup(three, np.array([0, 1, 1]), 2, times=np.array([1, 10, 2]))
+    >>> totals.finite.tolist(), totals.count.tolist()
     ([5, 72], [1, 12])
     """
     totals = Sums.none(size)

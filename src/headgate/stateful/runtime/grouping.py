@@ -31,8 +31,8 @@ class Grouping:
 def group_rows(parts: Sequence[Numbers], sizes: Sequence[int | None], rows: int) -> Grouping:
     """Group rows by several arrays of numbers from 0 on; a size of None is looked up.
 
-    >>> found = grouped([np.array([5, 0, 5, 0]), np.array([0, 1, 0, 0])], [6, 2], 4)
-    >>> found.of.tolist(), found.first.tolist()
+    >>> groups = group_rows([np.array([5, 0, 5, 0]), np.array([0, 1, 0, 0])], [6, 2], 4)
+    >>> groups.of.tolist(), groups.first.tolist()
     ([2, 1, 2, 0], [3, 1, 0])
     """
     key, limit = np.zeros(rows, np.int64), 1

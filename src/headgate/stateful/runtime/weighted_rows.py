@@ -121,7 +121,7 @@ def concatenate(parts: Sequence[WeightedRows]) -> WeightedRows:
 def multiply_counts(counts: Sequence[Numbers]) -> Numbers:
     """Multiply counts; an Overflow where a product does not fit into 64 bits.
 
-    >>> multiplied([np.array([2, 3]), np.array([5, 7])]).tolist()
+    >>> multiply_counts([np.array([2, 3]), np.array([5, 7])]).tolist()
     [10, 21]
     """
     product = counts[0]

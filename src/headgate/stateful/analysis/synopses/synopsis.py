@@ -65,7 +65,7 @@ def _describe_extreme(references: References, end: str, other: str) -> str:
     """
     >>> from headgate.predicate import Column
     >>> from headgate.schema import INT
-    >>> _extreme(References({Column(n, INT): (True,) for n in "bcd"}), "greatest", "least")
+    >>> _describe_extreme(References({Column(n, INT): (True,) for n in "bcd"}), "greatest", "least")
     'the row with the greatest of the least of b, c and d'
     """
     if not references.columns:
@@ -78,7 +78,7 @@ def _describe_extreme(references: References, end: str, other: str) -> str:
 
 def join_words(words: Sequence[str]) -> str:
     """
-    >>> listed(["a"]), listed(["a", "b", "c"])
+    >>> join_words(["a"]), join_words(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

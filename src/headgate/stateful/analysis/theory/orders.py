@@ -32,7 +32,7 @@ def iter_total_orders(
     Only the given sources are ordered, or all. Raises ExpansionTooLarge, before any work, when
     there could be more than `most` orders.
     """
-    estimate = iter_maximum_orders(query, sources)
+    estimate = estimate_orders(query, sources)
     if estimate > most:
         raise ExpansionTooLarge(
             f"the variables of this query may be ordered in {estimate:,} ways, more than {most:,}"
@@ -41,11 +41,11 @@ def iter_total_orders(
     return iter(()) if start.contradictory else _orders(start, _to_order(start, sources))
 
 
-def iter_maximum_orders(query: Conjunctive, sources: frozenset[int] | None = None) -> int:
+def estimate_orders(query: Conjunctive, sources: frozenset[int] | None = None) -> int:
     """An upper bound on the number of orders: of each stream, and line, on its own.
 
     >>> from headgate.stateful.analysis.theory.conjunctive import Bound, Conjunctive, Variable
-    >>> maximum_orders(Conjunctive(("s",), (Variable(0, "a"),), bounds=(Bound(0, "<", 3),)))
+    >>> estimate_orders(Conjunctive(("s",), (Variable(0, "a"),), bounds=(Bound(0, "<", 3),)))
     3
     """
     order = compute_order(query)

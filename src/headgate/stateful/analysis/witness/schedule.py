@@ -42,11 +42,11 @@ def build_schedule(query: Conjunctive, violation: Violation, size: int) -> list[
     The last two are said of i != j. All of this is verified before it is returned: on all pairs of
     up to a dozen rows, and on neighbours beyond. Raises ValueError if there are no such rows.
 
-    >>> from headgate.stateful.analysis.theory.checker import violations
+    >>> from headgate.stateful.analysis.theory.checker import find_violations
     >>> from headgate.stateful.analysis.theory.conjunctive import Comparison, Variable
     >>> below = (Comparison(0, "<", 1),)
     >>> query = Conjunctive(("s", "t"), (Variable(0, "a"), Variable(1, "b")), below)
-    >>> schedule(query, next(violations(query)), 3)
+    >>> build_schedule(query, next(find_violations(query)), 3)
     [(4, 5), (2, 3), (0, 1)]
     """
     if size < 1:
