@@ -68,6 +68,7 @@ def bench(
 
         python -m benchmarks asc
     """
+    # without a name there is nothing to run, but something to choose from
     if show or name is None:
         list_experiments()
     elif name in FAMILIES:

@@ -17,8 +17,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from benchmarks.asc.contestants import EVALUATED, adaptive, evaluated, fixed_orders, in_order
-from benchmarks.asc.workloads import TUPLES, Draw, Selections, d1, d2, skewed_to, synthetic
+from benchmarks.asc.contestants import (
+    EVALUATED,
+    adaptive,
+    count_evaluated,
+    find_fixed_orders,
+    in_order,
+)
+from benchmarks.asc.workloads import TUPLES, Draw, Selections, d1, d2, make_skewed_draw, synthetic
 from benchmarks.harness.experiment import Contestant, Experiment, Fact, Look, Round
 from benchmarks.harness.result import Result
 from benchmarks.workloads import SELECTION_SETS
@@ -45,7 +51,7 @@ class SettlesWithin:
     def verdict(self, result: Result) -> str:
         above = [self._above(result, number) for number in range(len(result.sizes))]
         parts = [above[n : n + self.slices] for n in range(self.slices, len(above), self.slices)]
-        settled = list(map(self._settled, parts))
+        settled = list(map(self._find_settling, parts))
         held = all(periods is not None and periods <= PERIODS for periods in settled)
         took = ", ".join("never" if one is None else f"{one:g}" for one in settled)
         worst = ", ".join(f"{max(part):+.1f}" for part in parts)
@@ -57,15 +63,15 @@ class SettlesWithin:
         )
 
     def _above(self, result: Result, number: int) -> float:
-        """By how many percent a slice costs more than the best."""
+        """Return by how many percent a slice costs more than the best."""
         size = result.sizes[number]
-        own, best = (result.measured(name, size) for name in (self.name, self.best))
+        own, best = (result.find(name, size) for name in (self.name, self.best))
         assert own is not None
         assert best is not None
         return 100 * own.seconds[0] / best.seconds[0] - 100
 
-    def _settled(self, above: list[float]) -> float | None:
-        """How long it took until all slices are near, in periods; None if they are not."""
+    def _find_settling(self, above: list[float]) -> float | None:
+        """Return how long it took until all slices are near, in periods; None if they are not."""
         far = list(self._far(above))
         if not far:
             return 0.0
@@ -107,7 +113,7 @@ def part_size(scale: float) -> int:
 
 @cache
 def traces(draws: tuple[Draw, Draw], scale: float, seed: int) -> dict[str, Trace]:
-    """All contestants over the whole stream; found once, and then asked for slice by slice."""
+    """Return all contestants over the whole stream, found once and cached for its slices."""
     size = part_size(scale)
     parts = [synthetic(SELECTION_SETS["Q1"], draw, size)(1.0, seed) for draw in draws]
     whole = pa.concat_tables([part.events for part in parts] * (PARTS // 2)).combine_chunks()
@@ -120,8 +126,10 @@ def traces(draws: tuple[Draw, Draw], scale: float, seed: int) -> dict[str, Trace
         for mu in THRESHOLDS
     }
     built[OURS] = adaptive(work, sequence="hybrid", period=period, threshold=0.1)
-    traced = {name: _traced(build(), whole) for name, build in built.items()}
-    first, second = (_traced(in_order(work, fixed_orders(part).best)(), whole) for part in parts)
+    traced = {name: _trace(build(), whole) for name, build in built.items()}
+    first, second = (
+        _trace(in_order(work, find_fixed_orders(part).best)(), whole) for part in parts
+    )
     of_each = [
         (second if number // SLICES % 2 else first).evaluated[number]
         for number in range(SLICES * PARTS)
@@ -129,13 +137,13 @@ def traces(draws: tuple[Draw, Draw], scale: float, seed: int) -> dict[str, Trace
     return {**traced, FIRST: first, BEST: Trace(of_each, first.matches, 0)}
 
 
-def _traced(index: Any, events: pa.Table) -> Trace:
+def _trace(index: Any, events: pa.Table) -> Trace:
     evaluations, matches, before = [], [], 0
     step = events.num_rows // (SLICES * PARTS)
     for start, stop in pairwise(range(0, events.num_rows + 1, step)):
         rows = events.slice(start, stop - start)
         matches.append(sum(chunk.total for chunk in index.match_chunks(rows)))
-        evaluations.append(evaluated(index) - before)
+        evaluations.append(count_evaluated(index) - before)
         before += evaluations[-1]
     return Trace(evaluations, matches, index.monitor.rearranged)
 
@@ -179,5 +187,9 @@ def in_turns(name: str, what: str, draws: tuple[Draw, Draw]) -> Experiment:
 
 ADAPTATION = (
     in_turns("", "D1 and D2", (d1, d2)),
-    in_turns("-apart", "tuples skewed to two places", (skewed_to(APART[0]), skewed_to(APART[1]))),
+    in_turns(
+        "-apart",
+        "tuples skewed to two places",
+        (make_skewed_draw(APART[0]), make_skewed_draw(APART[1])),
+    ),
 )

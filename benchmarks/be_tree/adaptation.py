@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from benchmarks.be_tree.contestants import AUTO, Kind, be_tree
 from benchmarks.be_tree.macro import order
-from benchmarks.be_tree.sweep import COMPARED, PER_EVENT, event_count, scaled
+from benchmarks.be_tree.sweep import COMPARED, PER_EVENT, event_count, scale_count
 from benchmarks.be_tree.workloads import ZIPF, synthetic
 from benchmarks.harness.claims import Growth
 from benchmarks.harness.experiment import Answer, Contestant, Experiment, Fact, Round
@@ -34,12 +34,12 @@ BATCHES = 5
 FARTHEST = 3  # steps that a value is moved
 
 
-def changing_queries(name: str, what: str, *, back: bool) -> Experiment:
-    """From uniform queries to such by Zipf's law and back, or the other way round."""
+def change_queries(name: str, what: str, *, back: bool) -> Experiment:
+    """Return queries that go from uniform to Zipf's law and back, or the other way round."""
 
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-        count = scaled(QUERIES, scale)
+        count = scale_count(QUERIES, scale)
         sets = [synthetic(zipf=z, matching=0.001)(0, count, seed) for z in (0.0, ZIPF)]
         number = event_count(scale)
         halves = [one.events(number // 2, seed=seed + 1).table() for one in sets]
@@ -52,7 +52,7 @@ def changing_queries(name: str, what: str, *, back: bool) -> Experiment:
         indexes: dict[str, Index] = {}
         facts: dict[str, Fact] = {}
         for kind in (ADAPTING, FIXED, AUTO):
-            indexes[kind.name], seconds = run.replayed(kind, size)
+            indexes[kind.name], seconds = run.replay(kind, size)
             facts[f"{kind.name} at stage {size}, µs a change"] = round(1e6 * seconds, 1)
         indexes[ANEW.name] = run.build(ANEW, run.live(size))
         contestants = (by_id(name, index, events) for name, index in indexes.items())
@@ -88,14 +88,14 @@ class Transition:
         return index
 
     def live(self, stage: int) -> list[Query]:
-        """The queries that are there at a stage."""
+        """Return the queries that are there at a stage."""
         there = {1: 0, 2: self.half, 3: len(self.first), 4: self.half, 5: 0}[stage]
         if stage == 4:
             return [*self.first[:there], *self.second[there:]]
         return [*self.second[:there], *self.first[there:]]
 
-    def replayed(self, kind: Kind, stage: int) -> tuple[Index, float]:
-        """An index that has seen all stages up to one, and the seconds of a change.
+    def replay(self, kind: Kind, stage: int) -> tuple[Index, float]:
+        """Return an index that has seen all stages up to one, and the seconds of a change.
 
         The events are matched at every stage, so that an index can learn from them.
         """
@@ -117,11 +117,11 @@ class Transition:
 
 
 def false_candidates(percent: int) -> Experiment:
-    """More and more queries, and events of which so many values just miss."""
+    """Return more and more queries, and events of which so many values just miss."""
 
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-        count = scaled(size, scale)
+        count = scale_count(size, scale)
         queries = synthetic(matching=0.001)(0, count, seed)
         drawn = queries.events(event_count(scale), seed=seed + 1)
         events = just_missing(drawn, percent / 100, queries.cardinality, seed + 2).table()
@@ -145,9 +145,9 @@ def false_candidates(percent: int) -> Experiment:
 
 
 def _in_batches(kind: Kind, queries: Conjunctions, events: pa.Table) -> Index:
-    """An index that got its queries in batches, and the events after each of them."""
+    """Return an index that got its queries in batches, and the events after each of them."""
     ends = [len(queries) * batch // BATCHES for batch in range(1, BATCHES + 1)]
-    index = kind.build(queries.stream, queries.part(0, ends[0]).encoded())
+    index = kind.build(queries.stream, queries.part(0, ends[0]).encode())
     index.threads = 1
     for start, stop in pairwise(ends):
         index.match(events)
@@ -157,7 +157,7 @@ def _in_batches(kind: Kind, queries: Conjunctions, events: pa.Table) -> Index:
 
 
 def just_missing(events: IntegerEvents, share: float, cardinality: int, seed: int) -> IntegerEvents:
-    """A share of the values moved by up to three, within the domain."""
+    """Return a share of the values moved by up to three, within the domain."""
     random = np.random.default_rng([seed, 3])
     steps = random.integers(1, FARTHEST, len(events.value), np.int32, endpoint=True)
     steps[random.random(len(steps)) < 0.5] *= -1
@@ -167,7 +167,7 @@ def just_missing(events: IntegerEvents, share: float, cardinality: int, seed: in
 
 
 def by_id(name: str, index: Index, events: pa.Table) -> Contestant:
-    """Compared by ids, because positions depend on what came before."""
+    """Return matches by ids, because positions depend on what came before."""
 
     def answer() -> Answer:
         matches = index.match(events.slice(0, COMPARED))
@@ -180,8 +180,8 @@ def by_id(name: str, index: Index, events: pa.Table) -> Contestant:
 
 
 ADAPTATION = (
-    changing_queries("changing", "uniform to Zipf and back", back=False),
-    changing_queries("changing-zipf", "Zipf to uniform and back", back=True),
+    change_queries("changing", "uniform to Zipf and back", back=False),
+    change_queries("changing-zipf", "Zipf to uniform and back", back=True),
     false_candidates(20),
     false_candidates(80),
 )

@@ -18,17 +18,16 @@ import numpy as np
 from benchmarks.harness.experiment import Contestant, Unit
 from benchmarks.implication.pairs import Pairs
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.paper.complex_relaxation import match_hcr
-from headgate.implication.paper.exact_matching import (
+from headgate.implication.paper.heuristics import match_hcr, match_hsr
+from headgate.implication.paper.matching import Method
+from headgate.implication.paper.splitting import (
     match_em,
     split_breadth_first,
     split_depth_first,
     split_mixed,
 )
-from headgate.implication.paper.matching import Method
-from headgate.implication.paper.part import ComparisonCounter, to_parts
-from headgate.implication.paper.simple_relaxation import match_hsr
 from headgate.implication.paper.stream_predicate import StreamPredicate
+from headgate.implication.parts import ComparisonCounter, to_parts
 from headgate.implication.space import Boxes, Space
 
 # A pair of predicates made ready for one of the paper's methods, to be matched once.
@@ -70,7 +69,7 @@ class Ready:
         self._query = to_parts(space.sort_by_volume(query))
 
     def match(self) -> bool:
-        """Does the stream cover the query? Relaxes it, where it does not."""
+        """Return whether the stream covers the query; relax it where it does not."""
         run = MATCHERS[self._way.method]
         return run(self.stream, self._query, self.tally, check_first=self._way.quick_check)
 
@@ -94,9 +93,9 @@ class Turns:
 
     def __init__(self, pairs: Pairs, way: Way) -> None:
         self._pairs, self.way = pairs, way
-        self.ready = self._prepared()
+        self.ready = self._prepare_all()
 
-    def _prepared(self) -> list[Ready]:
+    def _prepare_all(self) -> list[Ready]:
         space = self._pairs.space
         return [Ready(space, query, stream, self.way) for query, stream in self._pairs]
 
@@ -104,7 +103,7 @@ class Turns:
         return tuple(one.match() for one in self.ready)
 
     def reset(self) -> None:
-        self.ready = self._prepared()
+        self.ready = self._prepare_all()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +140,13 @@ class Tried:
         return Contestant(turns.way.name, len(truth), lambda: answer, turns.run, turns.reset)
 
 
-def counted(name: str, count: float, answer: tuple[object, ...] = ()) -> Contestant:
-    """What was counted before."""
+def make_counted(name: str, count: float, answer: tuple[object, ...] = ()) -> Contestant:
+    """Return what was counted before."""
     return Contestant(name, 1, answer=lambda: answer, run=lambda: count)
 
 
 def holds_of(answers: Iterable[bool], truth: Verdicts) -> Verdicts:
-    """The truth, unless something was found that is not true."""
+    """Return the truth, unless something was found that is not true."""
     return tuple(one or true for one, true in zip(answers, truth, strict=True))
 
 
@@ -158,8 +157,8 @@ def exact_verdicts(pairs: Pairs) -> Verdicts:
 
 
 def hcr_verdicts(pairs: Pairs) -> Verdicts:
-    """By the kernel itself: `match_hcr` brings query boxes into order first, which they are."""
-    from headgate.implication.exact.growth import grow_boxes
+    """Return the kernel's answer; its query boxes are in the order of `match_hcr_compiled`."""
+    from benchmarks.implication.kernels import grow_boxes
 
     starts, stops = pairs.space.positions
     counts = pairs.space.counts
@@ -173,8 +172,8 @@ def hcr_verdicts(pairs: Pairs) -> Verdicts:
     return tuple(covered(query, stream) for query, stream in pairs)
 
 
-def compiled(pairs: Pairs, truth: Verdicts, times: int) -> tuple[Contestant, Contestant]:
-    """Ours and HCR as kernels, given all pairs several times over: they are soon done."""
+def make_compiled(pairs: Pairs, truth: Verdicts, times: int) -> tuple[Contestant, Contestant]:
+    """Return ours and HCR as kernels, which get all pairs repeatedly: they are soon done."""
 
     def exact() -> None:
         for _ in range(times):

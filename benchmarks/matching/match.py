@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from benchmarks.harness.experiment import Contestant, Experiment, Fact, Round, Unit
-from benchmarks.harness.machine import traced_megabytes
+from benchmarks.harness.machine import trace_megabytes
 from benchmarks.workloads import (
     Conjunctions,
     IntegerEvents,
-    begen,
-    box_events,
-    covering_boxes,
-    pattern_rules,
-    range_queries,
+    generate_begen,
+    generate_box_events,
+    generate_covering_boxes,
+    generate_pattern_rules,
+    generate_range_queries,
 )
+from benchmarks.workloads.begen import BegenSpec
 from headgate.matching import ScanIndex
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
@@ -34,6 +35,12 @@ from headgate.snapshot.arrays import EncodedQueries, decode_queries, encode_quer
 
 if TYPE_CHECKING:
     from benchmarks.matching.matchers import Matcher
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headgate.matching.keyed.index import KeyedIndex
+
 
 EVENTS = 10_000  # what Spark hands to Python at a time
 FEWEST = 800  # what the scan takes at a time of a million queries; fewer would be unfair to it
@@ -63,7 +70,7 @@ Make = Callable[[int, int, int], Workload]  # from the number of queries, of eve
 
 def of_conjunctions(queries: Conjunctions, events: int, seed: int) -> Workload:
     drawn = queries.events(events, seed=seed)
-    return Workload(queries.stream, queries.encoded, drawn.table(), (queries, drawn))
+    return Workload(queries.stream, queries.encode, drawn.table(), (queries, drawn))
 
 
 def of_queries(stream: Stream, queries: list[Query], events: pa.Table) -> Workload:
@@ -71,26 +78,28 @@ def of_queries(stream: Stream, queries: list[Query], events: pa.Table) -> Worklo
 
 
 def paper(**options: Any) -> Make:
-    """The BE-Tree paper's workload."""
+    """Return the BE-Tree paper's workload."""
 
     def make(count: int, events: int, seed: int) -> Workload:
-        return of_conjunctions(begen(count, extra=3, seed=seed, **options), events, seed + 1)
+        return of_conjunctions(
+            generate_begen(count, BegenSpec(extra=3, **options), seed=seed), events, seed + 1
+        )
 
     return make
 
 
 def ranges(count: int, events: int, seed: int) -> Workload:
-    return of_conjunctions(range_queries(count, seed=seed), events, seed + 1)
+    return of_conjunctions(generate_range_queries(count, seed=seed), events, seed + 1)
 
 
 def boxes(count: int, events: int, seed: int) -> Workload:
-    rules = covering_boxes(count, seed=seed)
-    table = box_events(events, attributes=len(rules.stream.attributes), seed=seed + 1)
+    rules = generate_covering_boxes(count, seed=seed)
+    table = generate_box_events(events, attributes=len(rules.stream.attributes), seed=seed + 1)
     return of_queries(rules.stream, rules.queries(), table)
 
 
 def patterns(count: int, events: int, seed: int) -> Workload:
-    rules = pattern_rules(count, seed=seed)
+    rules = generate_pattern_rules(count, seed=seed)
     return of_queries(rules.stream, rules.queries(), rules.events(events, seed=seed + 1))
 
 
@@ -112,7 +121,7 @@ def experiment(
     *,
     events: int = EVENTS,
 ) -> Experiment:
-    """All who can match what `make` makes; the scale shrinks the queries, and the rivals' pairs.
+    """Return all who can match what `make` makes; the scale shrinks queries and pairs.
 
     It does not shrink the events of a batch, because what a batch costs is shared by them.
     """
@@ -140,8 +149,8 @@ def experiment(
 
 
 def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
-    """The index that users get, and what it took to build it from arrays."""
-    from benchmarks.matching.matchers import indexed
+    """Return the index that users get, and what it took to build it from arrays."""
+    from benchmarks.matching.matchers import match_by_index
     from headgate.matching.keyed.index import KeyedIndex
 
     encoded = workload.encoded()
@@ -156,25 +165,25 @@ def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
     }
     if workload.integers is not None and count <= MOST_SCANNED:
         events = workload.integers[0].events(MANY, seed=1).table()
-        megabytes = traced_megabytes(lambda: sum(m.total for m in index.match_chunks(events)))
+        megabytes = trace_megabytes(lambda: sum(m.total for m in index.match_chunks(events)))
         facts[f"{AUTO} at {count:,}, MB beside it for {MANY:,} events"] = megabytes
-    return Entrant(AUTO, EVERYTHING, indexed(index, workload.events)), facts
+    return Entrant(AUTO, EVERYTHING, match_by_index(index, workload.events)), facts
 
 
 def _rivals(workload: Workload, count: int, scale: float) -> Iterator[Entrant]:
-    from benchmarks.matching.matchers import indexed, numpy_columns
+    from benchmarks.matching.matchers import match_by_index, match_by_numpy
     from benchmarks.rivals.counting import SiftByStepsIndex, SiftIndex
 
     if workload.integers is not None:
         queries, events = workload.integers
         for name, kind in ((COUNTING, SiftIndex), (BY_STEPS, SiftByStepsIndex)):
             counting = kind.from_encoded(workload.stream, workload.encoded())
-            yield Entrant(name, round(COUNTED * scale), indexed(counting, workload.events))
-        yield Entrant(NUMPY, round(COMPARED * scale), numpy_columns(queries, events.dense()))
+            yield Entrant(name, round(COUNTED * scale), match_by_index(counting, workload.events))
+        yield Entrant(NUMPY, round(COMPARED * scale), match_by_numpy(queries, events.dense()))
     if count <= MOST_SCANNED:
         objects = list(decode_queries(workload.encoded(), Schema((workload.stream,))))
         index = ScanIndex.build(workload.stream, objects)
-        yield Entrant(SCAN, round(COMPARED * scale), indexed(index, workload.events))
+        yield Entrant(SCAN, round(COMPARED * scale), match_by_index(index, workload.events))
 
 
 def _contestants(entrants: list[Entrant], queries: int, events: int) -> tuple[Contestant, ...]:
@@ -183,13 +192,13 @@ def _contestants(entrants: list[Entrant], queries: int, events: int) -> tuple[Co
 
 
 def contestant(entrant: Entrant, events: int) -> Contestant:
-    from benchmarks.matching.matchers import answers, total
+    from benchmarks.matching.matchers import count_matches, summarise_matches
 
     return Contestant(
         entrant.name,
         events,
-        answer=lambda: answers(entrant.match(min(events, FEWEST))),
-        run=lambda: total(entrant.match(events)),
+        answer=lambda: summarise_matches(entrant.match(min(events, FEWEST))),
+        run=lambda: count_matches(entrant.match(events)),
         note=f"{events:,} events",
     )
 
@@ -213,4 +222,69 @@ MATCH = (
         (SCAN,),
         events=500,
     ),
+)
+
+
+# What changes cost: an index after as many inserts and deletes as a hundredth of its queries.
+#
+# It is compared with one that was built anew from the queries that are left, and must match the
+# same.
+
+SHARE = 100  # queries for each that is inserted and each that is removed
+
+
+@contextmanager
+def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
+    """Prepare `size` queries of the paper's workload; the scale shrinks their number."""
+    from benchmarks.matching.matchers import match_by_index
+
+    count = max(SHARE, round(size * scale))
+    changes = count // SHARE
+    queries = generate_begen(count + changes, BegenSpec(extra=3), seed=seed)
+    events = queries.events(EVENTS, seed=seed + 1).table()
+    small, one = queries.part(0, SHARE), queries.part(SHARE, SHARE + 1)
+    _update(_built(small, events), one, 1, events)  # compiles
+    anew = _built(queries.part(changes, count + changes), events)
+    updated = _built(queries.part(0, count), events)
+    seconds = _update(updated, queries.part(count, count + changes), changes, events)
+    entrants = (
+        Entrant("updated", EVERYTHING, match_by_index(updated, events)),
+        Entrant("built anew", EVERYTHING, match_by_index(anew, events, shift=changes)),
+    )
+    fact = f"seconds for {changes:,} inserts and {changes:,} deletes, at {count:,}"
+    contestants = tuple(contestant(entrant, EVENTS) for entrant in entrants)
+    yield Round(count, contestants, lambda: {fact: round(seconds, 3)})
+
+
+def _built(queries: Conjunctions, events: pa.Table) -> KeyedIndex:
+    """Return an index that has matched already, so that nothing is left to be done at first use."""
+    from headgate.matching.keyed.index import KeyedIndex
+
+    index = KeyedIndex.from_encoded(queries.stream, queries.encode())
+    index.threads = 1
+    index.match(events.slice(0, 1))
+    return index
+
+
+def _update(index: KeyedIndex, added: Conjunctions, removed: int, events: pa.Table) -> float:
+    """Add these, and remove the first; until the next event is matched."""
+    objects = added.queries()
+    started = time.perf_counter()
+    for query in objects:
+        index.insert(query)
+    for number in range(removed):
+        index.remove(f"q{number}")
+    index.match(events.slice(0, 1))
+    return time.perf_counter() - started
+
+
+UPDATES = Experiment(
+    name="match-updates",
+    title="Matching after 1 % of the queries changed, one thread",
+    sizes=(1_000_000,),
+    size_label="queries",
+    unit=PER_EVENT,
+    baseline="built anew",
+    prepare=prepare,
+    repeats=3,
 )

@@ -26,8 +26,8 @@ FoundRows = tuple[Offsets, npt.NDArray[Any]]  # as in `Matches`; valid until the
 Matcher = Callable[[int], Iterator[FoundRows]]
 
 
-def indexed(index: Index, events: pa.Table, shift: int = 0) -> Matcher:
-    """An index under the protocol; the query at position p has the number p + shift."""
+def match_by_index(index: Index, events: pa.Table, shift: int = 0) -> Matcher:
+    """Match by an index under the protocol; the query at position p has the number p + shift."""
 
     def match(count: int) -> Iterator[FoundRows]:
         for chunk in index.match_chunks(events.slice(0, count)):
@@ -36,8 +36,8 @@ def indexed(index: Index, events: pa.Table, shift: int = 0) -> Matcher:
     return match
 
 
-def numpy_columns(queries: Conjunctions, events: Numbers) -> Matcher:
-    """By hand: the conditions on each attribute as columns, compared with the value of an event.
+def match_by_numpy(queries: Conjunctions, events: Numbers) -> Matcher:
+    """Match by hand: conditions on each attribute as columns, compared with an event's value.
 
     A loop over the queries, and columns of events, took half as long again.
     """
@@ -61,8 +61,8 @@ def numpy_columns(queries: Conjunctions, events: Numbers) -> Matcher:
     return match
 
 
-def answers(chunks: Iterable[FoundRows]) -> Answer:
-    """How many queries each event satisfies, and a sum over which."""
+def summarise_matches(chunks: Iterable[FoundRows]) -> Answer:
+    """Return how many queries each event satisfies, and a sum over which."""
     sums: list[object] = []
     for offsets, positions in chunks:
         for start, stop in pairwise(offsets.tolist()):
@@ -71,6 +71,6 @@ def answers(chunks: Iterable[FoundRows]) -> Answer:
     return tuple(sums)
 
 
-def total(chunks: Iterable[FoundRows]) -> int:
-    """The number of matches."""
+def count_matches(chunks: Iterable[FoundRows]) -> int:
+    """Return the number of matches."""
     return sum(len(positions) for _, positions in chunks)

@@ -31,9 +31,9 @@ class KIndex(StaticIndex):
 
     Memory: four bytes for each value that each predicate accepts.
 
-    >>> from benchmarks.workloads import range_queries
-    >>> queries = range_queries(1, seed=2)
-    >>> index = KIndex.from_encoded(queries.stream, queries.encoded())
+    >>> from benchmarks.workloads import generate_range_queries
+    >>> queries = generate_range_queries(1, seed=2)
+    >>> index = KIndex.from_encoded(queries.stream, queries.encode())
     >>> index.match([{"a6": 64, "a7": 21, "a10": 0, "a18": 30}]).ids().to_pylist()
     [['q0']]
     """
@@ -66,7 +66,7 @@ class KIndex(StaticIndex):
 
 
 def _all_but_some(values: ValueSet) -> bool:
-    """Has the set no least and no greatest value, and yet a gap?"""
+    """Return whether the set has no least and no greatest value, and yet a gap."""
     return values.starts_inside and len(values.cuts) > 0 and len(values.cuts) % 2 == 0
 
 

@@ -42,16 +42,16 @@ class Boxes:
         return len(self.sides)
 
     def ranges(self) -> Iterator[list[tuple[int, Number, Number]]]:
-        """For each box its sides: the attribute's number, the least and the greatest value."""
+        """Yield the sides of each box: attribute's number, least and greatest value."""
         number: list[Callable[[float], Number]] = [_NUMBERS[a.type] for a in self.stream]
         rows = zip(self.sides.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
         for sides in (zip(*row, strict=True) for row in rows):
             yield [(side, number[side](low), number[side](high)) for side, low, high in sides]
 
     def where_clauses(self) -> Iterator[str]:
-        """Each box as a WHERE clause.
+        """Yield each box as a WHERE clause.
 
-        >>> next(boxes(1, constrained=2, matching=0.1, seed=1).where_clauses())
+        >>> next(generate_boxes(1, constrained=2, matching=0.1, seed=1).where_clauses())
         'a4 BETWEEN 506.814 AND 921.299 AND a8 BETWEEN 571.719 AND 812.981'
         """
         names = self.stream.names
@@ -59,7 +59,7 @@ class Boxes:
             yield " AND ".join(f"{names[i]} BETWEEN {low} AND {high}" for i, low, high in sides)
 
     def queries(self) -> list[Query]:
-        """Each box as a query, with the ids box0, box1, …"""
+        """Return each box as a query, with the ids box0, box1, …"""
         read = WhereReader(self.stream).read
         source = (Source(self.stream, self.stream.name),)
         clauses = enumerate(self.where_clauses())
@@ -67,13 +67,13 @@ class Boxes:
 
 
 def box_stream(attributes: int = 10) -> Stream:
-    """The stream `events` with attributes a0, a1, …, in turns DOUBLE and INT."""
+    """Return the stream `events` with attributes a0, a1, …, in turns DOUBLE and INT."""
     return Stream(
         "events", tuple(Attribute(f"a{i}", INT if i % 2 else DOUBLE) for i in range(attributes))
     )
 
 
-def boxes(
+def generate_boxes(
     count: int,
     *,
     attributes: int = 10,
@@ -81,10 +81,10 @@ def boxes(
     matching: float = 0.001,
     seed: int,
 ) -> Boxes:
-    """Boxes that each match an event of `box_events` with the probability `matching`."""
+    """Return boxes that each match an event with the probability `matching`."""
     random = np.random.default_rng(seed)
     stream = box_stream(attributes)
-    sides = np.sort(random.permuted(_numbered(count, attributes), axis=1)[:, :constrained])
+    sides = np.sort(random.permuted(_number_attributes(count, attributes), axis=1)[:, :constrained])
     shares = random.dirichlet([EVENNESS] * constrained, count)
     widths = np.maximum(1, np.rint(DOMAIN * matching**shares)).astype(np.int64)
     low = random.integers(0, DOMAIN - widths, endpoint=True)
@@ -92,8 +92,8 @@ def boxes(
     return Boxes(stream, sides, low / steps, (low + widths - 1) / steps)
 
 
-def box_events(count: int, *, attributes: int = 10, seed: int) -> pa.Table:
-    """Events uniform over the domain of every attribute."""
+def generate_box_events(count: int, *, attributes: int = 10, seed: int) -> pa.Table:
+    """Return events uniform over the domain of every attribute."""
     random = np.random.default_rng(seed)
     stream = box_stream(attributes)
     steps = random.integers(0, DOMAIN, (attributes, count))
@@ -104,13 +104,13 @@ def box_events(count: int, *, attributes: int = 10, seed: int) -> pa.Table:
     return pa.Table.from_arrays(columns, names=list(stream.names))
 
 
-def _numbered(count: int, attributes: int) -> Steps:
-    """The numbers of all attributes, once for each box."""
+def _number_attributes(count: int, attributes: int) -> Steps:
+    """Return the numbers of all attributes, once for each box."""
     return np.tile(np.arange(attributes), (count, 1))
 
 
 def steps_per_unit(stream: Stream) -> Steps:
-    """How finely the values of each attribute are divided."""
+    """Return how finely the values of each attribute are divided."""
     return np.array([THOUSANDTHS if a.type == DOUBLE else 1 for a in stream])
 
 
@@ -133,7 +133,7 @@ DEVIATIONS = 3.0  # from the middle to the side of the part that is covered
 Random = np.random.Generator
 
 
-def covering_boxes(
+def generate_covering_boxes(
     count: int,
     *,
     attributes: int = 3,
@@ -141,11 +141,11 @@ def covering_boxes(
     overlap: float = 0.5,
     seed: int,
 ) -> Boxes:
-    """Boxes of which some match a share `selectivity` of `box_events`, the others none besides.
+    """Return boxes of which some match a share `selectivity` of events, the others none besides.
 
     The share `overlap` of the boxes lies over those that tile the part.
 
-    >>> found = covering_boxes(4, attributes=1, selectivity=0.5, seed=1)
+    >>> found = generate_covering_boxes(4, attributes=1, selectivity=0.5, seed=1)
     >>> print("\\n".join(sorted(found.where_clauses())))
     a0 BETWEEN 236.594 AND 509.116
     a0 BETWEEN 241.736 AND 514.258
@@ -165,7 +165,7 @@ def covering_boxes(
 
 
 def _tiles(count: int, size: Steps, random: Random) -> Steps:
-    """Boxes from start to end that tile one of this size: halved again and again, about."""
+    """Return boxes from start to end that tile one of this size: halved again and again, about."""
     finished: list[Steps] = []
     pending = [(np.stack((np.zeros_like(size), size)), count)]
     while pending:
@@ -184,7 +184,7 @@ def _tiles(count: int, size: Steps, random: Random) -> Steps:
 
 
 def _inside(count: int, tiles: Steps, side: int, random: Random) -> Steps:
-    """Boxes as large as tiles, about the middle of a cube and not beyond it."""
+    """Return boxes as large as tiles, about the middle of a cube and not beyond it."""
     like = tiles[random.integers(0, len(tiles), count)]
     size = like[:, 1] - like[:, 0]
     middle = random.normal(side / 2, side / 2 / DEVIATIONS, size.shape)

@@ -25,7 +25,7 @@ class Dice:
         self.fraction = blocks.__next__
 
     def whole(self, low: int, high: int) -> int:
-        """A whole number from `low` to `high`, both included."""
+        """Return a whole number from `low` to `high`, both included."""
         return low + int(self.fraction() * (high - low + 1))
 
     def chance(self, probability: float) -> bool:
@@ -35,10 +35,10 @@ class Dice:
         return choices[int(self.fraction() * len(choices))]
 
 
-def weighted(shares: dict[Choice, int]) -> tuple[Choice, ...]:
-    """Each choice as often as its share says, so that `one_of` draws it that often.
+def repeat_by_weight(shares: dict[Choice, int]) -> tuple[Choice, ...]:
+    """Return each choice as often as its share says, so that `one_of` draws it that often.
 
-    >>> weighted({"=": 2, "<": 1})
+    >>> repeat_by_weight({"=": 2, "<": 1})
     ('=', '=', '<')
     """
     return tuple(chain.from_iterable(repeat(choice, share) for choice, share in shares.items()))

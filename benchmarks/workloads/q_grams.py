@@ -17,13 +17,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.workloads.conjunctions import Conjunctions, Listed
 from benchmarks.workloads.integer_events import EQUAL, IN, IntegerEvents, Numbers
-from examples.city_names.find import GRAM_ATTRIBUTES, GRAM_LENGTH, LETTERS, normalise
+from examples.city_names.find import (
+    GRAM_ATTRIBUTES,
+    GRAM_LENGTH,
+    LETTERS,
+    MIN_POPULATION,
+    normalise,
+    pick_distinct,
+    read_cities,
+)
 from headgate.errors import UsageError
 from headgate.schema import INT, Attribute, Stream
 
@@ -36,21 +45,21 @@ _CODES = np.full(128, -1, np.int64)
 _CODES[[ord(letter) for letter in LETTERS]] = np.arange(len(LETTERS))
 
 
-def gram_stream() -> Stream:
-    """The stream `names`, with an attribute for each pair of letters: g_aa, g_ab, …, g__a, …"""
+def make_gram_stream() -> Stream:
+    """Return the stream `names`, with an attribute for each pair of letters."""
     return Stream("names", tuple(Attribute(name, INT) for name in GRAM_ATTRIBUTES))
 
 
-def q_grams(
+def generate_gram_queries(
     names: Sequence[str], *, kept: float = 1.0, misspelt: float = 0.0, seed: int
 ) -> Conjunctions:
-    """A query for each name, which keeps a share of its predicates, but one at least.
+    """Return a query for each name, which keeps a share of its predicates, but one at least.
 
     Events are any of these names, a share of them misspelt in one letter.
 
-    >>> next(q_grams(["String"], seed=1).where_clauses())
+    >>> next(generate_gram_queries(["String"], seed=1).where_clauses())
     'g_in = 6 AND g_ri = 13 AND g_st = 17 AND g_tr = 8'
-    >>> next(q_grams(["Manhattan East"], kept=0.4, seed=2).where_clauses())
+    >>> next(generate_gram_queries(["Manhattan East"], kept=0.4, seed=2).where_clauses())
     'g_an IN (7, 26) AND g_as = 19 AND g_ea = 18 AND g_nh = 0 AND g_n_ = 4 AND g_ta = 13'
     """
     if not (0 <= kept <= 1 and 0 <= misspelt <= 1):
@@ -64,13 +73,13 @@ def q_grams(
         chosen = [texts[i] for i in random.integers(0, len(texts), count).tolist()]
         wrong = random.random(count) < misspelt
         pairs = zip(chosen, wrong.tolist(), strict=True)
-        return gram_events([_misspelt(text, random) if bad else text for text, bad in pairs])
+        return make_gram_events([_misspelt(text, random) if bad else text for text, bad in pairs])
 
     lists = np.flatnonzero(predicates.counts > 1)
     first = np.cumsum(predicates.counts) - predicates.counts
     listed = np.repeat(predicates.counts > 1, predicates.counts)
     return Conjunctions(
-        stream=gram_stream(),
+        stream=make_gram_stream(),
         cardinality=len(LETTERS),
         offsets=_offsets(np.bincount(predicates.name, minlength=len(texts))),
         attribute=predicates.pair.astype(np.int32),
@@ -82,10 +91,10 @@ def q_grams(
     )
 
 
-def gram_events(names: Sequence[str]) -> IntegerEvents:
-    """An event for each name: for each pair of letters the one that follows it first.
+def make_gram_events(names: Sequence[str]) -> IntegerEvents:
+    """Return an event for each name: for each pair of letters the one that follows it first.
 
-    >>> events = gram_events(["Rome", "of"])
+    >>> events = make_gram_events(["Rome", "of"])
     >>> events.offsets.tolist(), [events.stream.names[i] for i in events.attribute]
     ([0, 2, 2], ['g_om', 'g_ro'])
     """
@@ -93,7 +102,7 @@ def gram_events(names: Sequence[str]) -> IntegerEvents:
     places, first = np.unique(grams.name * PAIRS + grams.pair, return_index=True)
     counts = np.bincount(places // PAIRS, minlength=len(names))
     attribute = (places % PAIRS).astype(np.int32)
-    return IntegerEvents(gram_stream(), _offsets(counts), attribute, grams.letter[first])
+    return IntegerEvents(make_gram_stream(), _offsets(counts), attribute, grams.letter[first])
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +132,7 @@ def _long_enough(name: str) -> str:
 
 
 def _grams_of(texts: Sequence[str]) -> _Grams:
-    """The grams of all texts, in order."""
+    """Return the grams of all texts, in order."""
     codes = _CODES[np.frombuffer("".join(texts).encode(), np.uint8)]
     lengths = np.array([len(text) for text in texts], np.int64)
     name = np.repeat(np.arange(len(texts)), lengths)
@@ -141,7 +150,7 @@ def _predicates(grams: _Grams) -> _Predicates:
 
 
 def _kept(predicates: _Predicates, share: float, random: Random) -> _Predicates:
-    """A share of the predicates, and of each name the likeliest one in any case."""
+    """Return a share of the predicates, and of each name the likeliest one in any case."""
     chance = random.random(len(predicates.name))
     firsts = np.flatnonzero(np.diff(predicates.name, prepend=-1))
     likeliest = np.minimum.reduceat(chance, firsts)[predicates.name]
@@ -156,7 +165,7 @@ def _kept(predicates: _Predicates, share: float, random: Random) -> _Predicates:
 
 
 def _misspelt(text: str, random: Random) -> str:
-    """The text with another letter, any but the filler, in the place of one of them."""
+    """Return the text with another letter, any but the filler, in the place of one of them."""
     at = int(random.integers(len(text)))
     others = LETTERS[:-1].replace(text[at], "")
     return text[:at] + others[random.integers(len(others))] + text[at + 1 :]
@@ -164,3 +173,19 @@ def _misspelt(text: str, random: Random) -> str:
 
 def _offsets(counts: Indices) -> Indices:
     return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+
+
+# Texts from the names of real cities, which stand in for the titles of publications.
+
+TEXT_LENGTH = 64  # letters, about as long as the titles in the BE-Tree paper
+
+
+def list_city_texts(population: int = MIN_POPULATION) -> list[str]:
+    """Return the first 64 letters of a city's name and its other names, where there are so many."""
+    texts = (_join_names(city)[:TEXT_LENGTH] for city in read_cities(population))
+    return pick_distinct(text for text in texts if len(text) == TEXT_LENGTH)
+
+
+def _join_names(city: dict[str, Any]) -> str:
+    others = (normalise(name) for name in city["alternatenames"] if name.isascii())
+    return " ".join(dict.fromkeys((normalise(city["name"]), *others)))

@@ -1,7 +1,8 @@
 """The query sets of the ASC paper (section 6, Table 1): conjunctions on some of 20 integers.
 
-What the table says is met exactly, and the standard deviation to 0.005 (`region_deviation` says of
-what). The paper says nothing of the ranges themselves; `selection_ranges` says how they are made.
+What the table says is met exactly, and the standard deviation to 0.005
+(`measure_region_deviation` says of what). The paper says nothing of the ranges themselves;
+`selection_ranges` says how they are made.
 One that reaches an end of the domain is a <, <=, > or >=, a single value a =, all others a BETWEEN.
 
 The share of tuples that match no query is ruled by `matching`, roughly as (1 − matching)^queries:
@@ -24,7 +25,7 @@ from benchmarks.workloads.integer_events import IntegerEvents, Numbers, integer_
 from benchmarks.workloads.selection_ranges import (
     Ranges,
     SelectionSpec,
-    region_deviation,
+    measure_region_deviation,
     spread_ranges,
 )
 from headgate.errors import UsageError
@@ -43,15 +44,15 @@ NARROWEST, BROADEST = 0.08, 0.4  # deviations, as a part of the domain
 Chances = npt.NDArray[np.float64]
 
 
-def uniform_tuples(
+def draw_uniform_tuples(
     count: int, *, attributes: int = ATTRIBUTES, cardinality: int = CARDINALITY, seed: int
 ) -> pa.Table:
-    """D1: every value is as likely as any other."""
+    """Draw D1: every value is as likely as any other."""
     random = np.random.default_rng([seed, 1])
     return _table(random.integers(0, cardinality, (attributes, count), np.int32))
 
 
-def skewed_tuples(
+def draw_skewed_tuples(
     count: int,
     *,
     attributes: int = ATTRIBUTES,
@@ -59,7 +60,7 @@ def skewed_tuples(
     places: int = 0,
     seed: int,
 ) -> pa.Table:
-    """D2: the values of each attribute gather around a place.
+    """Draw D2: the values of each attribute gather around a place.
 
     Law: tuples with the same `places` have the same distribution, whatever their seed.
     """
@@ -71,7 +72,7 @@ def skewed_tuples(
 
 
 def _chances(attributes: int, cardinality: int, places: int) -> Chances:
-    """How likely each value is, a row for each attribute."""
+    """Return how likely each value is, a row for each attribute."""
     random = np.random.default_rng(places)
     centre = random.random((attributes, 1)) * cardinality
     share = random.permutation(np.geomspace(NARROWEST, BROADEST, attributes))
@@ -105,14 +106,14 @@ HALVINGS = 24
 Random = np.random.Generator
 
 
-def selection_queries(
+def generate_selections(
     spec: SelectionSpec, *, attributes: int = ATTRIBUTES, cardinality: int = CARDINALITY, seed: int
 ) -> Conjunctions:
-    """Queries as specified, on some of the attributes a0, a1, … with values below `cardinality`.
+    """Return queries as specified, on some of the attributes a0, a1, … below `cardinality`.
 
     Where no deviation is asked for, the ranges lie evenly. Their own `events` are uniform.
 
-    >>> queries = selection_queries(SELECTION_SETS["Q1"], seed=1)
+    >>> queries = generate_selections(SELECTION_SETS["Q1"], seed=1)
     >>> len(queries), len(queries.attribute), len(set(queries.attribute.tolist()))
     (50, 204, 10)
     >>> next(queries.where_clauses())
@@ -124,7 +125,7 @@ def selection_queries(
     space = _Space(attributes, cardinality, numbers)
     if spec.deviation is None:
         return space.conjunctions(spread_ranges(spec, cardinality, 1, random), 0)
-    return _deviating(spec, spec.deviation, space, random)
+    return _find_deviating(spec, spec.deviation, space, random)
 
 
 @dataclass(frozen=True)
@@ -155,13 +156,15 @@ class _Space:
         return IntegerEvents.from_dense(random.integers(0, self.cardinality, shape, np.int32))
 
 
-def _deviating(spec: SelectionSpec, target: float, space: _Space, random: Random) -> Conjunctions:
-    """The first attempt that comes near enough to the deviation asked for."""
+def _find_deviating(
+    spec: SelectionSpec, target: float, space: _Space, random: Random
+) -> Conjunctions:
+    """Return the first attempt that comes near enough to the deviation asked for."""
     reached = []
     for _ in range(ATTEMPTS):
         ranges = spread_ranges(spec, space.cardinality, LAYOUTS, random)
-        queries = space.conjunctions(ranges, _gathered(target, ranges, space))
-        reached.append(region_deviation(queries))
+        queries = space.conjunctions(ranges, _find_gathering(target, ranges, space))
+        reached.append(measure_region_deviation(queries))
         if abs(reached[-1] - target) <= TOLERANCE:
             return queries
     nearest = min(reached, key=lambda deviation: abs(deviation - target))
@@ -171,11 +174,11 @@ def _deviating(spec: SelectionSpec, target: float, space: _Space, random: Random
     )
 
 
-def _gathered(target: float, ranges: Ranges, space: _Space) -> float:
-    """How far the ranges must move for a deviation next to what was asked for, by halving."""
+def _find_gathering(target: float, ranges: Ranges, space: _Space) -> float:
+    """Return how far the ranges must move for the deviation wanted, by halving."""
 
     def deviation(gathered: float) -> float:
-        return region_deviation(space.conjunctions(ranges, gathered))
+        return measure_region_deviation(space.conjunctions(ranges, gathered))
 
     low, high = 0.0, 2.0
     deviations = {end: deviation(end) for end in (low, high)}
@@ -187,7 +190,7 @@ def _gathered(target: float, ranges: Ranges, space: _Space) -> float:
 
 
 def _check(spec: SelectionSpec, attributes: int, cardinality: int) -> None:
-    """Refuses what cannot be."""
+    """Refuse what cannot be."""
     if spec.attributes > attributes:
         raise UsageError(f"{spec.attributes} p-attributes, where there are {attributes} attributes")
     if not 0 < spec.matching < 1:

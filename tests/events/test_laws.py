@@ -47,7 +47,7 @@ from headgate.schema import (
     Timestamp,
     Type,
 )
-from headgate.schema.clock import parse_date, parse_timestamp
+from headgate.schema.datetimes import parse_date, parse_timestamp
 from tests.events.helpers import exact
 from tests.events.oracle import DeadError, read_line
 from tests.scale import case_count

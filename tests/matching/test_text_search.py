@@ -11,7 +11,7 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.workloads import pattern_rules
+from benchmarks.workloads import generate_pattern_rules
 from headgate.matching.encoding import regex_search
 from headgate.matching.encoding.text_search import TextSearch
 from headgate.predicate import Matches, Pattern, iter_atoms
@@ -118,7 +118,7 @@ def test_oracle_thousands(alphabet: str) -> None:
 
 def test_agree_on_rules() -> None:
     """On the workload of log rules, whose patterns are of every kind."""
-    rules = pattern_rules(100, seed=1)
+    rules = generate_pattern_rules(100, seed=1)
     found = {
         a.pattern for q in rules.queries() for a in iter_atoms(q.where) if isinstance(a, Matches)
     }

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.workloads import begen, mixed, mixed_events
+from benchmarks.workloads import generate_begen, generate_mixed, generate_mixed_events
+from benchmarks.workloads.begen import BegenSpec
 from headgate.matching import Matches, ScanIndex
 from headgate.matching.keyed import parts as parts_module
 from headgate.matching.keyed.index import KeyedIndex
@@ -23,9 +24,11 @@ LATE = 150  # queries that come after the others were filed
 @lru_cache(maxsize=2)
 def workload(name: str) -> tuple[Stream, list[Query], pa.Table]:
     if name == "mixed":
-        shapes = mixed(900, matching=0.05, long_lists=0.0, seed=5)
-        return shapes.stream, shapes.queries(), mixed_events(2_500, seed=6)
-    drawn = begen(1_500, seed=5, matching=0.2, dimensions=20, cardinality=8, attributes=10)
+        shapes = generate_mixed(900, matching=0.05, long_lists=0.0, seed=5)
+        return shapes.stream, shapes.queries(), generate_mixed_events(2_500, seed=6)
+    drawn = generate_begen(
+        1_500, BegenSpec(matching=0.2, dimensions=20, cardinality=8, attributes=10), seed=5
+    )
     return drawn.stream, drawn.queries(), drawn.events(2_500, seed=6).table()
 
 

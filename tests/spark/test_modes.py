@@ -23,7 +23,7 @@ import headgate as hg
 from headgate.matching.auto import MIN_INDEXED_QUERIES
 from headgate.queries import QuerySet
 from headgate.snapshot import publish
-from headgate.spark.session.java import java_home
+from headgate.spark.session.java import find_java_home
 from tests.spark import own_job
 
 PACKAGE = Path(hg.__file__).parent
@@ -51,9 +51,9 @@ CREATE QUERY nowhere AS SELECT * FROM sales WHERE shop.city IS NULL AND price < 
 @pytest.fixture
 def queries(tmp_path: Path) -> QuerySet:
     (tmp_path / "queries.sql").write_text(QUERIES)
-    found = hg.read_queries(tmp_path / "queries.sql", strict=True)
-    publish(found, tmp_path / "published")
-    return found
+    actual = hg.read_queries(tmp_path / "queries.sql", strict=True)
+    publish(actual, tmp_path / "published")
+    return actual
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")},
         "SPARK_HOME": str(home),
-        "JAVA_HOME": str(java_home()),
+        "JAVA_HOME": str(find_java_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
     }

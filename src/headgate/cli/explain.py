@@ -209,7 +209,7 @@ def _outline_tree(held: Index) -> list[tuple[int, str]]:
     from headgate.matching.be_tree.index import BeTreeIndex
 
     assert isinstance(held, BeTreeIndex)
-    return held.drawing(deepest=MAX_TREE_DEPTH, widest=MAX_TREE_WIDTH)
+    return held.draw(deepest=MAX_TREE_DEPTH, widest=MAX_TREE_WIDTH)
 
 
 def _tree_to_json(held: Index) -> dict[str, Any]:

@@ -7,12 +7,15 @@ import pytest
 
 from benchmarks.be_tree.adaptation import FARTHEST, Transition, just_missing
 from benchmarks.be_tree.contestants import AUTO
-from benchmarks.workloads import begen
+from benchmarks.workloads import generate_begen
+from benchmarks.workloads.begen import BegenSpec
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def transition() -> Transition:
-    queries = begen(200, matching=0.1, seed=1)
+    queries = generate_begen(200, BegenSpec(matching=0.1), seed=1)
     first, second = queries.part(0, 100), queries.part(100, 200)
     events = queries.events(100, seed=1).table()
     return Transition(queries.stream, first.queries(), second.queries(), events)
@@ -31,11 +34,11 @@ def test_stages(transition: Transition) -> None:
 @pytest.mark.parametrize("stage", [1, 2, 3, 4, 5])
 def test_replayed(transition: Transition, stage: int) -> None:
     """An index that has seen all changes matches as one that was built at the end of them."""
-    replayed, seconds = transition.replayed(AUTO, stage)
+    replay, seconds = transition.replay(AUTO, stage)
     anew = transition.build(AUTO, transition.live(stage))
     found, expected = (
         [set(ids) for ids in (matches[i] for i in range(len(matches)))]
-        for matches in (index.match(transition.events) for index in (replayed, anew))
+        for matches in (index.match(transition.events) for index in (replay, anew))
     )
     assert found == expected
     assert any(found)
@@ -44,7 +47,7 @@ def test_replayed(transition: Transition, stage: int) -> None:
 
 def test_just_missing() -> None:
     """A share of the values moves by a few steps and stays in the domain."""
-    events = begen(100, seed=1).events(2_000, seed=1)
+    events = generate_begen(100, seed=1).events(2_000, seed=1)
     moved = just_missing(events, 0.2, 48, seed=1)
     steps = np.abs(moved.value - events.value)
     assert float(np.mean(steps > 0)) == pytest.approx(0.2, rel=0.05)

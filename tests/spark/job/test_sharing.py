@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 
 from headgate.cli.summary import describe_links
 from headgate.cli.watch import open_view
-from headgate.spark.job.base import Life
+from headgate.spark.job.base import BaseJob
 from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.config_file import read_pipeline
-from headgate.spark.job.routing_job import Batch, Tally
+from headgate.spark.job.progress import BatchResult, RunStats
 from headgate.spark.job.runner import run
 from tests.spark.job.jobs import rows_in
 from tests.spark.job.sharing_jobs import HOSTILE, STRATEGIES, Workshop, as_rows
@@ -36,8 +36,8 @@ def test_every_query_gets_the_rows_it_would_get_alone(
     shop.write_events(300, "a.jsonl", "b.jsonl")
     shop.write_network(HOSTILE, gone=GONE, strategy=strategy, method=method)
     result = run(shop.pipeline(), spark=spark)
-    assert shop.given("out-job") == shop.alone("a.jsonl", "b.jsonl")
-    counts = result.tally.counts
+    assert shop.given("out-job") == shop.match_unshared("a.jsonl", "b.jsonl")
+    counts = result.stats.counts
     assert counts.total == 1_200
     assert counts.dead == len(rows_in(tmp_path / "out-job", "dead")) > 5
     assert counts.answers == sum(sum(rows.values()) for rows in shop.given("out-job").values())
@@ -68,15 +68,15 @@ def test_what_goes_over_links_is_what_the_plan_expected(
     off = [row for share, row in shares if not row["share_low"] <= share <= row["share_high"]]
     assert len(off) <= len(rows) // 20, off
     progress, *_, summary = map(json.loads, capsys.readouterr().out.splitlines())
-    assert progress["answers"] == result.tally.counts.answers
+    assert progress["answers"] == result.stats.counts.answers
     links = summary["summary"]["links"]
     assert links == progress["links"]
-    told = {frozenset(name.split("–")): one for name, one in links.items()}
+    report = {frozenset(name.split("–")): one for name, one in links.items()}
     for ends, (moved, planned) in _by_link(rows).items():
-        assert told[ends]["bytes"] == moved
-        expected = told[ends]["expected_bytes"]
+        assert report[ends]["bytes"] == moved
+        expected = report[ends]["expected_bytes"]
         assert expected["low"] - 1 <= planned <= expected["high"] + 1
-    assert " expected" in next(describe_links(result.tally.links))
+    assert " expected" in next(describe_links(result.stats.links))
 
 
 def _by_link(rows: list[dict[str, Any]]) -> dict[frozenset[str], tuple[int, float]]:
@@ -97,23 +97,23 @@ def test_a_replay_into_memory(tmp_path: Path, spark: SparkSession) -> None:
     shop.write_network(HOSTILE, gone=["spread", "quoted"])
     network = (tmp_path / "network.toml").read_text()
     without = network.index("[streams.quotes]"), network.index("[[queries]]")
-    asked = network[: without[0]] + network[without[1] :]
+    requested = network[: without[0]] + network[without[1] :]
     for name in ("spread", "quoted"):
-        asked = _without(asked, name)
-    (tmp_path / "network.toml").write_text(asked)
+        requested = _without(requested, name)
+    (tmp_path / "network.toml").write_text(requested)
     path = tmp_path / "replay.toml"
     path.write_text(
         '[sharing]\nnetwork = "network.toml"\n[source]\nkind = "replay"\n'
         'path = "orders/a.jsonl"\n[sink]\nkind = "memory"\n'
     )
     result = run(path, spark=spark)
-    alone = shop.alone("a.jsonl")
+    unshared = shop.match_unshared("a.jsonl")
     assert result.silent_ids == ["never"]
-    assert sorted(result.answers) == sorted(name for name in alone if name != "never")
+    assert sorted(result.answers) == sorted(name for name in unshared if name != "never")
     for name, table in result.answers.items():
-        labels, asked_for = table.column_names[:3], table.column_names[3:]
+        labels, requested_rows = table.column_names[:3], table.column_names[3:]
         assert labels == ["batch_id", "query_id", "query_version"]
-        assert as_rows(table.select(asked_for).to_pylist()) == alone[name]
+        assert as_rows(table.select(requested_rows).to_pylist()) == unshared[name]
     assert result.answers["twice"].column_names[3:] == ["a", "b", "side"]
 
 
@@ -148,9 +148,9 @@ def test_a_rate(tmp_path: Path, spark: SparkSession) -> None:
         '[sharing]\nnetwork = "network.toml"\n[source]\nkind = "rate"\n'
         '[sink]\nkind = "memory"\n[run]\nstop_after = "2 minutes"\n'
     )
-    jobs: list[Life] = []
+    jobs: list[BaseJob] = []
 
-    def on_batch(_: Batch, tally: Tally) -> None:
+    def on_batch(_: BatchResult, tally: RunStats) -> None:
         if tally.counts.answers:
             jobs[0].stop("enough")
 
@@ -172,9 +172,9 @@ def test_two_applications_and_a_kill(tmp_path: Path, spark: SparkSession, point:
     west, east = shop.pipeline("west", ["orders"], per_batch=1), shop.pipeline("east", ["quotes"])
     _die(west, point, 1)
     log = BatchLog(tmp_path / "out-west" / "state" / "log.jsonl")
-    assert log.last == (1 if point == "logged" else 0)
+    assert log.last_batch == (1 if point == "logged" else 0)
     run(east, spark=spark)
-    before = shop.alone("a.jsonl", "b.jsonl")
+    before = shop.match_unshared("a.jsonl", "b.jsonl")
     fewer = {name: select for name, select in HOSTILE.items() if name != "all"}
     changed = {**fewer, "cheap": "SELECT * FROM orders WHERE price < 7", "new": HOSTILE["all"]}
     shop.write_network(changed, gone=GONE[1:], applications=("west", "east"))
@@ -184,7 +184,7 @@ def test_two_applications_and_a_kill(tmp_path: Path, spark: SparkSession, point:
     while _run(west, spark, versions) + _run(east, spark, []):
         pass
     assert versions == ([] if point == "logged" else [1]) + [2] * versions.count(2)
-    after = shop.alone("c.jsonl")
+    after = shop.match_unshared("c.jsonl")
     for name in before | after:
         wanted = before.get(name, Counter()) + after.get(name, Counter())
         assert shop.rows_of(name, "out-west", "out-east") == wanted, name
@@ -205,7 +205,7 @@ def _die(pipeline: Path, point: str, batch: int) -> None:
 def _run(pipeline: Path, spark: SparkSession, versions: list[int]) -> int:
     """How many events there were; the plans of the batches that had some are added."""
 
-    def on_batch(batch: Batch, _: Tally) -> None:
+    def on_batch(batch: BatchResult, _: RunStats) -> None:
         versions.extend([batch.version] if batch.counts.total else [])
 
-    return run(pipeline, spark=spark, on_batch=on_batch).tally.counts.total
+    return run(pipeline, spark=spark, on_batch=on_batch).stats.counts.total

@@ -1,4 +1,4 @@
-"""Arrays that came from a file are looked over before anything follows an index in them.
+"""Validate arrays that came from a file, before anything follows an index in them.
 
 Kernels do not check bounds. A checksum finds what was damaged on the way; this finds what was
 wrong when it was written.
@@ -19,12 +19,12 @@ from headgate.snapshot.arrays.atoms import (
     CONSTANT,
     MATCHES,
     OPERATORS,
+    PATTERN_KINDS,
     WITHIN,
     EncodedAtoms,
 )
 from headgate.snapshot.arrays.cuts import pool_of
-from headgate.snapshot.arrays.frames import frames_from
-from headgate.snapshot.arrays.patterns import PATTERN_KINDS
+from headgate.snapshot.arrays.frames import decode_frames
 from headgate.snapshot.arrays.queries import EncodedQueries
 from headgate.snapshot.arrays.texts import LENIENT, Texts
 from headgate.snapshot.arrays.trees import AND, NOT, TRUTH, TRUTH_VALUES, Trees
@@ -32,11 +32,11 @@ from headgate.snapshot.arrays.trees import AND, NOT, TRUTH, TRUTH_VALUES, Trees
 _Numbers = npt.NDArray[Any]
 
 
-def flaw(encoded: EncodedQueries, schema: Schema) -> str | None:
-    """What is wrong with the arrays, or None where they can be followed without fear.
+def find_flaw(encoded: EncodedQueries, schema: Schema) -> str | None:
+    """Return what is wrong with the arrays; None if every index in them can be followed.
 
     >>> from headgate.snapshot.arrays.queries import encode_queries
-    >>> flaw(encode_queries([], Schema()), Schema()) is None
+    >>> find_flaw(encode_queries([], Schema()), Schema()) is None
     True
     """
     # each check relies on those before it, and the first problem ends the search
@@ -44,6 +44,7 @@ def flaw(encoded: EncodedQueries, schema: Schema) -> str | None:
 
 
 def _problems(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
+    # from what is read first to what relies on it: offsets, lengths, numbers, then meanings
     for name, texts in _texts(encoded):
         yield from _texts_problems(name, texts)
     yield from _lengths(encoded)
@@ -67,8 +68,8 @@ def _texts(encoded: EncodedQueries) -> Iterator[tuple[str, Texts]]:
     yield "escapes", encoded.atoms.patterns.escape
 
 
-def texts_flaw(name: str, texts: Texts) -> str | None:
-    """What is wrong with strings, or None."""
+def find_text_flaw(name: str, texts: Texts) -> str | None:
+    """Return what is wrong with strings; None if nothing is."""
     return next(_texts_problems(name, texts), None)
 
 
@@ -78,6 +79,7 @@ def _texts_problems(name: str, texts: Texts) -> Iterator[str]:
         texts.data.tobytes().decode("utf-8", LENIENT)
     except UnicodeDecodeError:
         yield f"{name} are not UTF-8"
+    # a byte 10xxxxxx continues a character, so no string may begin there
     inner = texts.offsets[texts.offsets < len(texts.data)]
     if np.any((texts.data[inner] & 0xC0) == 0x80):
         yield f"{name} are cut inside a character"
@@ -106,9 +108,9 @@ def _lengths(encoded: EncodedQueries) -> Iterator[str]:
     }
     for name in ("column", "second", "code", "negated", "starts_inside", "start", "end"):
         wanted[name] = len(getattr(atoms, name)), len(atoms)
-    for name, (found, expected) in wanted.items():
-        if found != expected:
-            yield f"{name} has {found:,} entries where {expected:,} are needed"
+    for name, (actual, expected) in wanted.items():
+        if actual != expected:
+            yield f"{name} has {actual:,} entries where {expected:,} are needed"
 
 
 def _columns_problems(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
@@ -130,6 +132,7 @@ def _atoms_problems(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
     yield from _outside("second column", atoms.second[compare], len(atoms.columns))
     if np.any(atoms.column[constant] != -1) or np.any(atoms.second[~compare] != -1):
         yield "an atom has more columns than its kind"
+    # ranges: of a WITHIN in the pool of its column's type, of a MATCHES in the patterns
     limits = np.full(len(atoms), len(atoms.patterns), np.int64)
     within = atoms.kind == WITHIN
     limits[within] = _pool_sizes(atoms, schema)[atoms.column[within]]
@@ -142,7 +145,7 @@ def _atoms_problems(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
 
 
 def _pool_sizes(atoms: EncodedAtoms, schema: Schema) -> _Numbers:
-    """For each column, how many cuts its pool holds."""
+    """Return for each column how many cuts its pool holds."""
     columns, sizes = atoms.columns, atoms.cuts.sizes
     pairs = zip(columns.stream.tolist(), columns.attribute.tolist(), strict=True)
     types = (schema.streams[stream].attributes[attribute].type for stream, attribute in pairs)
@@ -150,7 +153,7 @@ def _pool_sizes(atoms: EncodedAtoms, schema: Schema) -> _Numbers:
 
 
 def _trees_problems(trees: Trees, atoms: int) -> Iterator[str]:
-    """Every program must leave exactly one value, and never take more than there are."""
+    """Check that every program leaves exactly one value, and never takes more than there are."""
     offsets, program = trees.offsets, trees.program
     yield from _offsets_problems("trees", offsets, len(program))
     if np.any(program >= atoms):
@@ -159,6 +162,7 @@ def _trees_problems(trees: Trees, atoms: int) -> Iterator[str]:
         yield "a program has an unknown entry"
     if np.any(offsets[1:] == offsets[:-1]):
         yield "a program is empty"
+    # how many values each entry takes from the stack; it always leaves one
     taken = np.where(program <= AND, (AND - program.astype(np.int64)) // 2, program < 0)
     # the height of one stack for all programs together; it grows by one with each
     height = np.concatenate(([0], np.cumsum(1 - taken)))
@@ -169,7 +173,7 @@ def _trees_problems(trees: Trees, atoms: int) -> Iterator[str]:
 
 def _frames_problems(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
     try:
-        frames = frames_from(encoded.frames, schema)
+        frames = decode_frames(encoded.frames, schema)
     except SqlError as error:
         yield f"a frame is not a query of the schema ({error})"
         return
@@ -180,16 +184,17 @@ def _frames_problems(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
 
 
 def _foreign_columns(encoded: EncodedQueries) -> Iterator[str]:
-    """A column without an alias belongs to the stream of the query that mentions it."""
+    """Check that a column without an alias belongs to the stream of the query that mentions it."""
     atoms, trees = encoded.atoms, encoded.trees
     if not len(atoms.columns):
         return
+    # the stream that each column must belong to, −1 for any
     owner = np.where(np.diff(atoms.columns.alias.offsets) == 0, atoms.columns.stream, -1)
     owners = np.where(atoms.kind == CONSTANT, -1, owner[atoms.column])
     streams = np.repeat(encoded.stream, np.diff(trees.offsets))
     pushed = trees.program >= 0
-    found = owners[trees.program[pushed]]
-    if np.any((found >= 0) & (found != streams[pushed])):
+    column_streams = owners[trees.program[pushed]]
+    if np.any((column_streams >= 0) & (column_streams != streams[pushed])):
         yield "a query mentions a column of another stream"
 
 

@@ -30,7 +30,7 @@ from headgate.predicate import (
     to_monotone,
 )
 from headgate.predicate.atoms import MIRROR
-from headgate.predicate.conjunctions import to_conjunctions
+from headgate.predicate.normal_form import to_conjunctions
 from headgate.schema import EVERYTHING, ValueSet, union
 from headgate.stateful.analysis.cases.bounds import is_finite
 

@@ -15,7 +15,7 @@ from math import prod
 from typing import Any
 
 from headgate.predicate import Column, Row, evaluate
-from headgate.predicate.evaluate import evaluate_atom
+from headgate.predicate.evaluation import evaluate_atom
 from headgate.queries import Aggregate, Query
 from headgate.schema import Timestamp
 from headgate.stateful.analysis.cases.case import find_source, list_filters, list_output_columns

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from headgate.predicate import Column, Matches, Row, collect_columns, evaluate
-from headgate.predicate.candidates import list_pattern_examples
-from headgate.predicate.solve import pick_example
+from headgate.predicate.narrowing import list_pattern_examples
+from headgate.predicate.satisfiability import pick_example
 from headgate.queries import Query
 from headgate.schema import Ordinal, Stream, Type, Value, ValueSet
 from headgate.stateful.analysis.cases.case import Case, list_argument_columns, list_output_columns

@@ -1,0 +1,163 @@
+"""Publish query sets: each gets the next number, and a pointer file names the current one.
+
+    root/
+        1/ 2/ 3/ …      snapshots, by number
+        CURRENT         the number of the current one, replaced at once
+        .lock           held while the pointer moves
+        .stage-…        what a publisher prepares; those of dead publishers are removed
+
+A publisher that dies leaves the pointer where it was. Of two at once each gets a number of its own,
+the greater number becomes current, and the pointer never moves back.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from headgate.errors import SnapshotError
+from headgate.portable import lock_descriptor, lock_file
+from headgate.queries import QuerySet
+from headgate.snapshot.files import sync
+from headgate.snapshot.snapshot import Snapshot, open_snapshot
+from headgate.snapshot.write import make_stage, rename_stage, write_manifest, write_segments
+
+POINTER = "CURRENT"
+_NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
+_STAGE = ".stage-"
+
+
+def publish(queries: QuerySet, root: str | Path) -> Snapshot:
+    """Write the queries as the next version, and make it the current one.
+
+    The current one is the parent: a small change is a small file, and if nothing changed it stays
+    current. If it is damaged, all queries are written anew.
+    """
+    path = Path(root)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        number = _publish(queries, path)
+        _advance(path, number)
+    except OSError as error:
+        raise SnapshotError(f"{path}: cannot be published to ({error})") from None
+    return open_snapshot(path / str(number), verify=False)
+
+
+def open_current(root: str | Path, *, verify: bool = True) -> Snapshot:
+    """Open the current snapshot."""
+    path = Path(root)
+    number = read_pointer(path)
+    if number is None:
+        raise SnapshotError(f"{path / POINTER}: is missing; nothing has been published there")
+    snapshot = open_snapshot(path / str(number), verify=verify)
+    if snapshot.version != number:
+        actual = f"{snapshot.directory}: is version {snapshot.version}"
+        raise SnapshotError(f"{actual}, and not the one that its name says")
+    return snapshot
+
+
+def _publish(queries: QuerySet, root: Path) -> int:
+    with _stage(root) as stage:
+        parent = _parent(root)
+        manifest = write_segments(queries, stage, parent)
+        # the same segments, schema and count: nothing changed since
+        if parent is not None and manifest == replace(parent.manifest, version=""):
+            return int(parent.version)
+        # another publisher may take the number first: then the rename fails, and the next is tried
+        while True:
+            number = _greatest_number(root) + 1
+            write_manifest(stage, replace(manifest, version=number))
+            if rename_stage(stage, root / str(number)):
+                return number
+
+
+def _parent(root: Path) -> Snapshot | None:
+    try:
+        return open_current(root)
+    except SnapshotError:
+        return None
+
+
+def _greatest_number(root: Path) -> int:
+    """Return the greatest number given so far, also of a deleted version in the pointer."""
+    numbers = [int(entry) for entry in os.listdir(root) if _NUMBER.fullmatch(entry)]
+    return max([*numbers, _pointer_number(root)])
+
+
+def _pointer_number(root: Path) -> int:
+    """Return the number in the pointer file; 0 if there is none."""
+    try:
+        return read_pointer(root) or 0
+    except SnapshotError:
+        return 0
+
+
+def read_pointer(root: Path) -> int | None:
+    """Return the number in the pointer file; None if there is no such file."""
+    pointer = root / POINTER
+    try:
+        text = pointer.read_bytes()[:40].decode("ascii").removesuffix("\n")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SnapshotError(f"{pointer}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        text = ""
+    if not _NUMBER.fullmatch(text):
+        raise SnapshotError(f"{pointer}: does not hold the number of a snapshot")
+    return int(text)
+
+
+def _advance(root: Path, number: int) -> None:
+    """Move the pointer to a number, unless a greater one is current."""
+    with _lock(root):
+        if number > _pointer_number(root):
+            # a reader sees the old number or the new one, also after a power failure
+            prepared = root / f".{POINTER}"
+            prepared.write_text(f"{number}\n", encoding="ascii")
+            sync(prepared)
+            os.replace(prepared, root / POINTER)
+            sync(root)
+
+
+@contextmanager
+def _lock(root: Path) -> Iterator[None]:
+    """Keep other publishers out; a lock ends with the process that holds it."""
+    with lock_file(root / ".lock"):
+        yield
+
+
+@contextmanager
+def _stage(root: Path) -> Iterator[Path]:
+    """Make a directory to prepare a snapshot in, locked for as long as its publisher lives."""
+    with ExitStack() as held:
+        # under the lock of the root, so that nobody sweeps a stage before it is locked
+        with _lock(root):
+            _sweep(root)
+            stage = held.enter_context(make_stage(root / "stage"))
+            lock_descriptor(held.enter_context(_open_directory(stage)), wait=False)
+        yield stage
+
+
+def _sweep(root: Path) -> None:
+    """Remove what dead publishers left behind: the stages that nobody holds a lock on."""
+    for entry in os.listdir(root):
+        if not entry.startswith(_STAGE):
+            continue
+        with suppress(FileNotFoundError), _open_directory(root / entry) as stage:
+            if lock_descriptor(stage, wait=False):
+                shutil.rmtree(root / entry, ignore_errors=True)
+
+
+@contextmanager
+def _open_directory(directory: Path) -> Iterator[int]:
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
