@@ -25,7 +25,7 @@ from headgate.errors import UsageError, shorten
 from headgate.events.json_text import as_json
 from headgate.findings.checks import list_ids
 from headgate.predicate.answer import Answer
-from headgate.queries import satisfiable_query
+from headgate.queries import decide_query_satisfiability
 from headgate.sharing.advice import IMPROVE_ROUNDS, Advice
 from headgate.sharing.advice import advise as advised
 from headgate.sharing.samples import read_sample
@@ -67,7 +67,7 @@ def advise(
         raise UsageError(f"{files} declares no stream; give its schema: -s schema.sql")
     declared = found.schema.stream(stream)
     every = found.filters(declared.name)
-    filters = [one for one in every if satisfiable_query(one).answer is not Answer.NO]
+    filters = [one for one in every if decide_query_satisfiability(one).answer is not Answer.NO]
     if not filters:
         raise UsageError(f"{files}: no filter of stream {declared.name} to advise on")
     _note_left_out(len(found) - len(every), "joins, aggregates, or of another stream")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from headgate.implication.order.signature import order_free_key
 from headgate.predicate import Predicate, Satisfiability, simplify, to_monotone
 from headgate.predicate.answer import Answer
-from headgate.queries import Query, QuerySet, satisfiable_query
+from headgate.queries import Query, QuerySet, decide_query_satisfiability
 from headgate.schema import Stream
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _check_all(every: Sequence[Query], advance: Callable[[int], None]) -> list[F
 
 def _check_one(query: Query) -> tuple[Satisfiability, Verdict | None]:
     """Can it ever be TRUE, and what does it remember? A filter remembers nothing."""
-    answer = satisfiable_query(query)
+    answer = decide_query_satisfiability(query)
     if query.kind == "filter":
         return answer, None
     from headgate.stateful.analysis.verdict import verdict

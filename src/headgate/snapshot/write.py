@@ -20,7 +20,7 @@ import numpy as np
 
 from headgate.errors import SnapshotError
 from headgate.queries import QuerySet
-from headgate.queries.read import collector_at_rest
+from headgate.queries.loading import pause_garbage_collection
 from headgate.snapshot.arrays import encode_queries
 from headgate.snapshot.arrays.arrays import named_arrays
 from headgate.snapshot.arrays.texts import pack
@@ -94,7 +94,7 @@ def write_manifest(stage: Path, manifest: Manifest) -> None:
 
 def write_segments(queries: QuerySet, stage: Path, parent: Snapshot | None) -> Manifest:
     """Write or link all segments into a directory; the manifest has no version yet."""
-    with collector_at_rest():
+    with pause_garbage_collection():
         kept, new = _plan(queries, parent)
     if parent is not None:
         for entry in kept:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from headgate.events import EventBatch, Piece, read_piece
 from headgate.matching import Index, build_index_from_snapshot
 from headgate.matching.asc.options import AscOptions
-from headgate.queries import Query, query_version
+from headgate.queries import Query, compute_query_version
 from headgate.schema import Stream
 from headgate.snapshot import fingerprint, open_snapshot
 
@@ -66,7 +66,7 @@ class Versions:
         new = np.array([p for p in distinct.tolist() if p not in self._known], np.int64)
         if len(new):
             for position, query in zip(new.tolist(), self._queries_at(new), strict=True):
-                self._known[position] = query_version(query)
+                self._known[position] = compute_query_version(query)
         found: Any = pa.array([self._known[p] for p in distinct.tolist()], pa.string())
         taken: pa.Array[Any] = found.take(pa.array(places))
         return taken

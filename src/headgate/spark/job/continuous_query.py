@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 from headgate.errors import JobError
 from headgate.events import EventBatch
-from headgate.queries import Query, query_version
+from headgate.queries import Query, compute_query_version
 from headgate.schema import Schema
 from headgate.spark.job.commit.output import ANSWERS
 from headgate.sql import render_schema, render_select
@@ -43,7 +43,7 @@ class Standing:
         own = Schema(streams, schema.aggregates)
         text = f"{render_select(query)}\0{render_schema(own)}"
         definition = blake2b(text.encode(), digest_size=16).hexdigest()
-        return Standing(query.id, definition, query_version(query), query, own)
+        return Standing(query.id, definition, compute_query_version(query), query, own)
 
     @property
     def folder(self) -> str:

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from headgate.errors import JobError
-from headgate.queries import query_version
+from headgate.queries import compute_query_version
 from headgate.sharing.plan import Plan
 from headgate.sharing.plan_json import plan_from_json, plan_to_json
 from headgate.snapshot.files import sync
@@ -64,7 +64,7 @@ def loaded(path: str) -> Loaded:
     if digest(text) != expected:
         raise JobError(f"{path}: was changed or damaged; bring it back")
     plan = plan_from_json(text)
-    versions = {one.query.id: query_version(one.query) for one in plan.deliveries}
+    versions = {one.query.id: compute_query_version(one.query) for one in plan.deliveries}
     return Loaded(expected, plan, versions)
 
 
