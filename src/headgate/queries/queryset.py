@@ -127,7 +127,7 @@ class QuerySet:
         )
 
     def filters(self, stream: str) -> list[Query]:
-        """Return the filters on a stream, which decide on each event by itself: what an index holds."""
+        """Return the filters on a stream, which decide on each event by itself; indexes hold them."""
         return [query for query in self if query.kind == "filter" and query.stream_name == stream]
 
     def __getitem__(self, query_id: str) -> Query:
@@ -152,7 +152,6 @@ class QuerySet:
 
 
 def _are_different(old: Query, new: Query) -> bool:
-    return old != new and (compute_query_version(old), old.metadata) != (
-        compute_query_version(new),
-        new.metadata,
-    )
+    if old == new:
+        return False
+    return old.metadata != new.metadata or compute_query_version(old) != compute_query_version(new)
