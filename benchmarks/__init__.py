@@ -25,7 +25,7 @@ from benchmarks.harness.experiment import Contestant, Experiment, MissingData, R
 from benchmarks.harness.plot import require_matplotlib
 from benchmarks.harness.report import Family, render_page, write_result
 from benchmarks.harness.result import Result
-from benchmarks.harness.run import Disagreement, Progress, run
+from benchmarks.harness.run import Disagreement, Progress, run_rounds
 from benchmarks.implication import IMPLICATION
 from benchmarks.matching import MATCHING
 from benchmarks.sharing import SHARING
@@ -55,9 +55,9 @@ __all__ = [
     "Result",
     "Round",
     "Unit",
-    "run",
     "run_experiment",
     "run_family",
+    "run_rounds",
 ]
 
 
@@ -81,7 +81,7 @@ def run_experiment(
         raise UsageError(f"no experiment `{name}`; {did_you_mean(name, known)}")
     if out is not None:
         require_matplotlib()  # now, rather than after minutes of work
-    result = run(experiment, repeats=repeats, scale=scale, seed=seed, progress=progress)
+    result = run_rounds(experiment, repeats=repeats, scale=scale, seed=seed, progress=progress)
     if out is not None:
         write_result(result, Path(out))
     return result

@@ -23,7 +23,7 @@ from headgate.cli.output import (
     print_error,
 )
 from headgate.errors import HeadgateError
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 
 
 def report_progress(line: str) -> None:
@@ -68,6 +68,7 @@ def bench(
 
         python -m benchmarks asc
     """
+    # without a name there is nothing to run, but something to choose from
     if show or name is None:
         list_experiments()
     elif name in FAMILIES:
@@ -79,7 +80,7 @@ def bench(
             name, repeats=repeats, scale=size, seed=seed, out=out, progress=report_progress
         )
         if format is Format.json:
-            typer.echo(as_json(result.as_json()))
+            typer.echo(format_json(result.as_json()))
         else:
             open_console().print(make_table(result))
 

@@ -17,8 +17,14 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from benchmarks.asc.contestants import EVALUATED, adaptive, evaluated, fixed_orders, in_order
-from benchmarks.asc.workloads import TUPLES, Draw, Selections, d1, d2, skewed_to, synthetic
+from benchmarks.asc.contestants import (
+    EVALUATED,
+    adaptive,
+    count_evaluated,
+    find_fixed_orders,
+    in_order,
+)
+from benchmarks.asc.workloads import TUPLES, Draw, Selections, d1, d2, make_skewed_draw, synthetic
 from benchmarks.harness.experiment import Contestant, Experiment, Fact, Look, Round
 from benchmarks.harness.result import Result
 from benchmarks.workloads import SELECTION_SETS
@@ -59,7 +65,7 @@ class SettlesWithin:
     def _above(self, result: Result, number: int) -> float:
         """By how many percent a slice costs more than the best."""
         size = result.sizes[number]
-        own, best = (result.measured(name, size) for name in (self.name, self.best))
+        own, best = (result.find(name, size) for name in (self.name, self.best))
         assert own is not None
         assert best is not None
         return 100 * own.seconds[0] / best.seconds[0] - 100
@@ -120,8 +126,10 @@ def traces(draws: tuple[Draw, Draw], scale: float, seed: int) -> dict[str, Trace
         for mu in THRESHOLDS
     }
     built[OURS] = adaptive(work, sequence="hybrid", period=period, threshold=0.1)
-    traced = {name: _traced(build(), whole) for name, build in built.items()}
-    first, second = (_traced(in_order(work, fixed_orders(part).best)(), whole) for part in parts)
+    traced = {name: _trace(build(), whole) for name, build in built.items()}
+    first, second = (
+        _trace(in_order(work, find_fixed_orders(part).best)(), whole) for part in parts
+    )
     of_each = [
         (second if number // SLICES % 2 else first).evaluated[number]
         for number in range(SLICES * PARTS)
@@ -129,13 +137,13 @@ def traces(draws: tuple[Draw, Draw], scale: float, seed: int) -> dict[str, Trace
     return {**traced, FIRST: first, BEST: Trace(of_each, first.matches, 0)}
 
 
-def _traced(index: Any, events: pa.Table) -> Trace:
+def _trace(index: Any, events: pa.Table) -> Trace:
     evaluations, matches, before = [], [], 0
     step = events.num_rows // (SLICES * PARTS)
     for start, stop in pairwise(range(0, events.num_rows + 1, step)):
         rows = events.slice(start, stop - start)
         matches.append(sum(chunk.total for chunk in index.match_chunks(rows)))
-        evaluations.append(evaluated(index) - before)
+        evaluations.append(count_evaluated(index) - before)
         before += evaluations[-1]
     return Trace(evaluations, matches, index.monitor.rearranged)
 
@@ -179,5 +187,9 @@ def in_turns(name: str, what: str, draws: tuple[Draw, Draw]) -> Experiment:
 
 ADAPTATION = (
     in_turns("", "D1 and D2", (d1, d2)),
-    in_turns("-apart", "tuples skewed to two places", (skewed_to(APART[0]), skewed_to(APART[1]))),
+    in_turns(
+        "-apart",
+        "tuples skewed to two places",
+        (make_skewed_draw(APART[0]), make_skewed_draw(APART[1])),
+    ),
 )

@@ -52,7 +52,7 @@ class Fixed:
     events: int
 
 
-def fixed_orders(work: Selections, scale: float = 1.0) -> Fixed:
+def find_fixed_orders(work: Selections, scale: float = 1.0) -> Fixed:
     """From all events, or from as many as there is time for, spread over them."""
     from benchmarks.rivals.fixed_orders import find_extremes
     from benchmarks.rivals.routing import Regions
@@ -71,7 +71,7 @@ def adaptive(work: Selections, **options: Any) -> Build:
         from headgate.matching.asc.index import AscIndex
         from headgate.matching.asc.options import AscOptions
 
-        index = AscIndex.of(work.stream, work.queries, AscOptions(**options))
+        index = AscIndex.build(work.stream, work.queries, AscOptions(**options))
         index.threads = 1
         return index
 
@@ -84,17 +84,17 @@ def in_order(work: Selections, sequence: tuple[int, ...], **options: Any) -> Bui
     def build() -> Matching:
         from headgate.matching.asc.index import AscIndex
         from headgate.matching.asc.options import AscOptions
-        from headgate.matching.asc.order import Order
+        from headgate.matching.asc.order import EvaluationOrder
 
         fixed = AscOptions(sequence="fixed", **options)
-        index = AscIndex.of(work.stream, work.queries, fixed)
-        index.threads, index.order = 1, Order(sequence)
+        index = AscIndex.build(work.stream, work.queries, fixed)
+        index.threads, index.order = 1, EvaluationOrder(sequence)
         return index
 
     return build
 
 
-def routed(work: Selections, make_router: Callable[[], Any]) -> Build:
+def route_by(work: Selections, make_router: Callable[[], Any]) -> Build:
     def build() -> Matching:
         from benchmarks.rivals.routing import RoutedIndex
 
@@ -109,10 +109,10 @@ def orders(work: Selections, fixed: Fixed, period: int) -> dict[str, Build]:
 
     return {
         WORST: in_order(work, fixed.worst),
-        TICKETS: routed(work, Lottery),
-        RANDOM: routed(work, lambda: Lottery(window=0)),
-        TICKETS_BY_QUERIES: routed(work, lambda: Lottery(by_queries=True)),
-        A_GREEDY: routed(work, AGreedy),
+        TICKETS: route_by(work, Lottery),
+        RANDOM: route_by(work, lambda: Lottery(window=0)),
+        TICKETS_BY_QUERIES: route_by(work, lambda: Lottery(by_queries=True)),
+        A_GREEDY: route_by(work, AGreedy),
         MACRO: adaptive(work, sequence="macro", period=period, threshold=0.0, lookahead=False),
         HYBRID: adaptive(work, sequence="hybrid", period=period, threshold=0.0, lookahead=False),
         AHEAD_MACRO: adaptive(work, sequence="macro", period=period, threshold=0.0),
@@ -131,13 +131,13 @@ class Passed:
     micro: float  # share of micro-arrows among those followed
 
 
-def passed(index: Matching, events: pa.Table) -> Passed:
+def pass_events(index: Matching, events: pa.Table) -> Passed:
     """Evaluate events, the first that an index sees."""
     dropped = sum(int((np.diff(chunk.offsets) == 0).sum()) for chunk in index.match_chunks(events))
-    return Passed(events.num_rows, dropped, evaluated(index), micro_ratio(index))
+    return Passed(events.num_rows, dropped, count_evaluated(index), micro_ratio(index))
 
 
-def evaluated(index: Any) -> int:
+def count_evaluated(index: Any) -> int:
     """Constructs evaluated so far."""
     if hasattr(index, "monitor"):
         from headgate.matching.asc.kernels.evaluate import EVALUATED as AT
@@ -154,29 +154,29 @@ def micro_ratio(index: Any) -> float:
     return float(sum(period.micro * period.events for period in periods) / max(1, events))
 
 
-def agreed(build: Build, events: pa.Table) -> Callable[[], tuple[object, ...]]:
+def summarise_agreement(build: Build, events: pa.Table) -> Callable[[], tuple[object, ...]]:
     """What all contestants must agree on."""
 
     def answer() -> tuple[object, ...]:
-        from benchmarks.matching.matchers import answers
+        from benchmarks.matching.matchers import summarise_matches
 
         chunks = build().match_chunks(events.slice(0, COMPARED))
-        return answers((chunk.offsets, chunk.positions) for chunk in chunks)
+        return summarise_matches((chunk.offsets, chunk.positions) for chunk in chunks)
 
     return answer
 
 
-def counted(name: str, build: Build, events: pa.Table, heard: dict[str, Passed]) -> Contestant:
+def make_counted(name: str, build: Build, events: pa.Table, heard: dict[str, Passed]) -> Contestant:
     """Counts what an index of its own evaluates, and leaves what is known of it in `heard`."""
 
     def run() -> int:
-        heard[name] = passed(build(), events)
+        heard[name] = pass_events(build(), events)
         return heard[name].evaluated
 
-    return Contestant(name, events.num_rows, answer=agreed(build, events), run=run)
+    return Contestant(name, events.num_rows, answer=summarise_agreement(build, events), run=run)
 
 
-def timed(
+def make_timed(
     name: str, build: Build, events: pa.Table, note: str = "", times_before: int = 1
 ) -> Contestant:
     """The time of an index that has seen all events before, once or several times."""
@@ -187,4 +187,6 @@ def timed(
 
     for _ in range(times_before):
         match()
-    return Contestant(name, events.num_rows, answer=agreed(build, events), run=match, note=note)
+    return Contestant(
+        name, events.num_rows, answer=summarise_agreement(build, events), run=match, note=note
+    )

@@ -18,10 +18,10 @@ from benchmarks.asc.contestants import (
     MACRO,
     Build,
     Passed,
-    agreed,
-    fixed_orders,
+    find_fixed_orders,
     orders,
-    passed,
+    pass_events,
+    summarise_agreement,
 )
 from benchmarks.asc.sequences import period
 from benchmarks.asc.workloads import Selections, d1, synthetic
@@ -41,9 +41,9 @@ COMPARED = (MACRO, HYBRID, AHEAD_MACRO, AHEAD_HYBRID, BEST)
 def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     spec = replace(SELECTION_SETS["Q4"], deviation=size / 100)
     works = [synthetic(spec, d1, TUPLES)(scale, seed + number) for number in range(SETS)]
-    built = [orders(work, fixed_orders(work, scale), period(scale)) for work in works]
+    built = [orders(work, find_fixed_orders(work, scale), period(scale)) for work in works]
     passed = {name: _together(name, works, built) for name in COMPARED}
-    answers = {name: agreed(built[0][name], works[0].events) for name in COMPARED}
+    answers = {name: summarise_agreement(built[0][name], works[0].events) for name in COMPARED}
 
     def contestants(prefix: str, macro: str, hybrid: str) -> Iterator[Contestant]:
         ours, base = passed[hybrid], passed[macro]
@@ -66,7 +66,7 @@ def _together(
     name: str, works: Sequence[Selections], built: Sequence[Mapping[str, Build]]
 ) -> Passed:
     """What became of the events of all sets."""
-    each = [passed(one[name](), work.events) for work, one in zip(works, built, strict=True)]
+    each = [pass_events(one[name](), work.events) for work, one in zip(works, built, strict=True)]
     return Passed(
         sum(one.events for one in each),
         sum(one.dropped for one in each),

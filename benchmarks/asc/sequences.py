@@ -21,10 +21,10 @@ from benchmarks.asc.contestants import (
     Fixed,
     Passed,
     adaptive,
-    counted,
-    fixed_orders,
+    find_fixed_orders,
+    make_counted,
+    make_timed,
     orders,
-    timed,
 )
 from benchmarks.asc.workloads import (
     Q1_ON_D1,
@@ -53,12 +53,12 @@ def period(scale: float) -> int:
     return max(FEWEST, round(PERIOD * min(1.0, scale)))
 
 
-def counting(work: Selections, size: int, shown: str, scale: float) -> Round:
+def make_counting_round(work: Selections, size: int, shown: str, scale: float) -> Round:
     """All orders, counted."""
-    fixed = fixed_orders(work, scale)
+    fixed = find_fixed_orders(work, scale)
     heard: dict[str, Passed] = {}
     contestants = tuple(
-        counted(name, build, work.events, heard)
+        make_counted(name, build, work.events, heard)
         for name, build in orders(work, fixed, period(scale)).items()
     )
     return Round(size, contestants, lambda: report_facts(shown, fixed, heard))
@@ -94,16 +94,17 @@ def of_data(name: str, what: str, make: Make, *claims: Claim) -> Iterator[Experi
     @contextmanager
     def prepare(_: int, scale: float, seed: int) -> Iterator[Round]:
         work = make(scale, seed)
-        yield counting(work, work.events.num_rows, "", scale)
+        yield make_counting_round(work, work.events.num_rows, "", scale)
 
     @contextmanager
     def prepare_timed(_: int, scale: float, seed: int) -> Iterator[Round]:
         work = make(scale, seed)
-        built = orders(work, fixed_orders(work, scale), period(scale))
+        built = orders(work, find_fixed_orders(work, scale), period(scale))
         built[AS_IT_COMES] = adaptive(work)
-        contestants = tuple(timed(name, build, work.events) for name, build in built.items())
+        contestants = tuple(make_timed(name, build, work.events) for name, build in built.items())
         yield Round(work.events.num_rows, contestants)
 
+    # what is evaluated is counted, exactly and once; by time, all take turns
     yield Experiment(
         name=f"asc-sequences-{name}",
         title=f"ASC paper: orders of evaluation, {what}",
@@ -134,7 +135,7 @@ def of_data(name: str, what: str, make: Make, *claims: Claim) -> Iterator[Experi
 @contextmanager
 def _attributes(size: int, scale: float, seed: int) -> Iterator[Round]:
     work = synthetic(SELECTION_SETS[f"Q3-{size}"], d2)(scale, seed)
-    yield counting(work, size, f"at {size}, ", scale)
+    yield make_counting_round(work, size, f"at {size}, ", scale)
 
 
 ATTRIBUTES = Experiment(

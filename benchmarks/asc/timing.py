@@ -16,9 +16,9 @@ from benchmarks.asc.contestants import (
     Fixed,
     Matching,
     adaptive,
-    fixed_orders,
+    find_fixed_orders,
     in_order,
-    timed,
+    make_timed,
 )
 from benchmarks.asc.workloads import Draw, Make, Selections, d1, d2, large
 from benchmarks.harness.claims import Alike, Faster
@@ -54,7 +54,7 @@ def time_of_an_event(name: str, what: str, draw: Draw) -> Experiment:
     @contextmanager
     def prepare(_: int, scale: float, seed: int) -> Iterator[Round]:
         work = of_size(large(draw), scale, seed)
-        fixed = fixed_orders(work, scale)
+        fixed = find_fixed_orders(work, scale)
         built = {
             KEYED: plain(work, KEYED),
             BE_TREE: plain(work, BE_TREE),
@@ -67,8 +67,8 @@ def time_of_an_event(name: str, what: str, draw: Draw) -> Experiment:
         }
         scanned = work.events.slice(0, SCANNED)
         contestants = (
-            timed(SCAN, plain(work, SCAN), scanned, f"{scanned.num_rows:,} events"),
-            *(timed(name, build, work.events, "", SETTLED) for name, build in built.items()),
+            make_timed(SCAN, plain(work, SCAN), scanned, f"{scanned.num_rows:,} events"),
+            *(make_timed(name, build, work.events, "", SETTLED) for name, build in built.items()),
         )
         yield Round(len(work.queries), contestants, lambda: _report_facts(work, fixed))
 
@@ -101,7 +101,7 @@ def _report_facts(work: Selections, fixed: Fixed) -> dict[str, Fact]:
 
 
 @contextmanager
-def _monitoring(_: int, scale: float, seed: int) -> Iterator[Round]:
+def _prepare_monitoring(_: int, scale: float, seed: int) -> Iterator[Round]:
     work = of_size(large(d1), scale, seed)
     learned: Any = adaptive(work)()
     for _ in range(SETTLED):
@@ -117,10 +117,10 @@ def _monitoring(_: int, scale: float, seed: int) -> Iterator[Round]:
         return build
 
     contestants: tuple[Contestant, ...] = (
-        timed(ADAPTING, lambda: learned, work.events),
-        timed(FROZEN, frozen(), work.events),
-        timed(UNWATCHED, frozen(sample=1), work.events),
-        timed(EVERY_PERIOD, adaptive(work, period=10_000, threshold=0.0), work.events),
+        make_timed(ADAPTING, lambda: learned, work.events),
+        make_timed(FROZEN, frozen(), work.events),
+        make_timed(UNWATCHED, frozen(sample=1), work.events),
+        make_timed(EVERY_PERIOD, adaptive(work, period=10_000, threshold=0.0), work.events),
     )
     yield Round(len(work.queries), contestants)
 
@@ -132,7 +132,7 @@ MONITORING = Experiment(
     size_label="queries",
     unit=PER_EVENT,
     baseline=FROZEN,
-    prepare=_monitoring,
+    prepare=_prepare_monitoring,
     clock=time.process_time,
     repeats=MANY_REPEATS,
     claims=(

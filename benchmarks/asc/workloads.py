@@ -21,11 +21,11 @@ from benchmarks.workloads import (
     SELECTION_SETS,
     RealSelections,
     SelectionSpec,
-    connection_selections,
-    flight_selections,
-    selection_queries,
-    skewed_tuples,
-    uniform_tuples,
+    draw_skewed_tuples,
+    draw_uniform_tuples,
+    generate_selections,
+    select_connections,
+    select_flights,
 )
 from headgate.queries import Query
 from headgate.schema import Stream
@@ -52,30 +52,30 @@ Make = Callable[[float, int], Selections]  # from a scale and a seed
 
 
 def d1(count: int, seed: int) -> pa.Table:
-    return uniform_tuples(count, seed=seed + 1)
+    return draw_uniform_tuples(count, seed=seed + 1)
 
 
 def d2(count: int, seed: int) -> pa.Table:
-    return skewed_tuples(count, seed=seed + 1)
+    return draw_skewed_tuples(count, seed=seed + 1)
 
 
-def skewed_to(places: int) -> Draw:
+def make_skewed_draw(places: int) -> Draw:
     """Like D2, with values that gather elsewhere."""
 
     def draw(count: int, seed: int) -> pa.Table:
-        return skewed_tuples(count, places=places, seed=seed + 1)
+        return draw_skewed_tuples(count, places=places, seed=seed + 1)
 
     return draw
 
 
-def scaled(number: int, scale: float) -> int:
+def scale_count(number: int, scale: float) -> int:
     return max(FEWEST, round(number * scale))
 
 
 def synthetic(spec: SelectionSpec, draw: Draw, tuples: int = TUPLES) -> Make:
     def make(scale: float, seed: int) -> Selections:
-        queries = selection_queries(spec, seed=seed)
-        return Selections(queries.stream, queries.queries(), draw(scaled(tuples, scale), seed))
+        queries = generate_selections(spec, seed=seed)
+        return Selections(queries.stream, queries.queries(), draw(scale_count(tuples, scale), seed))
 
     return make
 
@@ -90,17 +90,17 @@ def large(draw: Draw) -> Make:
 
 
 def connections(scale: float, seed: int) -> Selections:
-    real = connection_selections(nsl_kdd_directory(), seed=seed)
+    real = select_connections(nsl_kdd_directory(), seed=seed)
     return _real(real, pa.concat_tables([real.table] * TIMES_OVER), scale)
 
 
 def flights_of_a_year(scale: float, seed: int) -> Selections:
-    real = flight_selections(seed=seed)
+    real = select_flights(seed=seed)
     return _real(real, real.table, scale)
 
 
 def _real(real: RealSelections, rows: pa.Table, scale: float) -> Selections:
-    some = rows.slice(0, scaled(rows.num_rows, min(1.0, scale)))
+    some = rows.slice(0, scale_count(rows.num_rows, min(1.0, scale)))
     return Selections(real.stream, real.queries, some.combine_chunks())
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from benchmarks.be_tree.contestants import AUTO, Kind, be_tree
 from benchmarks.be_tree.macro import order
-from benchmarks.be_tree.sweep import COMPARED, PER_EVENT, event_count, scaled
+from benchmarks.be_tree.sweep import COMPARED, PER_EVENT, event_count, scale_count
 from benchmarks.be_tree.workloads import ZIPF, synthetic
 from benchmarks.harness.claims import Growth
 from benchmarks.harness.experiment import Answer, Contestant, Experiment, Fact, Round
@@ -34,12 +34,12 @@ BATCHES = 5
 FARTHEST = 3  # steps that a value is moved
 
 
-def changing_queries(name: str, what: str, *, back: bool) -> Experiment:
+def change_queries(name: str, what: str, *, back: bool) -> Experiment:
     """From uniform queries to such by Zipf's law and back, or the other way round."""
 
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-        count = scaled(QUERIES, scale)
+        count = scale_count(QUERIES, scale)
         sets = [synthetic(zipf=z, matching=0.001)(0, count, seed) for z in (0.0, ZIPF)]
         number = event_count(scale)
         halves = [one.events(number // 2, seed=seed + 1).table() for one in sets]
@@ -121,7 +121,7 @@ def false_candidates(percent: int) -> Experiment:
 
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-        count = scaled(size, scale)
+        count = scale_count(size, scale)
         queries = synthetic(matching=0.001)(0, count, seed)
         drawn = queries.events(event_count(scale), seed=seed + 1)
         events = just_missing(drawn, percent / 100, queries.cardinality, seed + 2).table()
@@ -147,7 +147,7 @@ def false_candidates(percent: int) -> Experiment:
 def _in_batches(kind: Kind, queries: Conjunctions, events: pa.Table) -> Index:
     """An index that got its queries in batches, and the events after each of them."""
     ends = [len(queries) * batch // BATCHES for batch in range(1, BATCHES + 1)]
-    index = kind.build(queries.stream, queries.part(0, ends[0]).encoded())
+    index = kind.build(queries.stream, queries.part(0, ends[0]).encode())
     index.threads = 1
     for start, stop in pairwise(ends):
         index.match(events)
@@ -180,8 +180,8 @@ def by_id(name: str, index: Index, events: pa.Table) -> Contestant:
 
 
 ADAPTATION = (
-    changing_queries("changing", "uniform to Zipf and back", back=False),
-    changing_queries("changing-zipf", "Zipf to uniform and back", back=True),
+    change_queries("changing", "uniform to Zipf and back", back=False),
+    change_queries("changing-zipf", "Zipf to uniform and back", back=True),
     false_candidates(20),
     false_candidates(80),
 )

@@ -9,7 +9,7 @@ from itertools import islice
 
 from benchmarks.be_tree.contestants import AUTO, BE_TREE, Kind, be_tree
 from benchmarks.be_tree.macro import order
-from benchmarks.be_tree.sweep import Make, scaled
+from benchmarks.be_tree.sweep import Make, scale_count
 from benchmarks.be_tree.workloads import ZIPF, names, synthetic, texts
 from benchmarks.harness.experiment import Answer, Contestant, Experiment, Fact, Round, Unit
 from benchmarks.workloads import Conjunctions
@@ -33,9 +33,9 @@ def experiment(suffix: str, what: str, sizes: tuple[int, ...], make: Make) -> Ex
 
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-        count = scaled(size, scale)
+        count = scale_count(size, scale)
         queries = make(size, count, seed)
-        contestants = tuple(_building(kind, queries) for kind in KINDS)
+        contestants = tuple(_make_building(kind, queries) for kind in KINDS)
         yield Round(count, contestants, lambda: dict(_sizes(queries, count)))
 
     return Experiment(
@@ -51,8 +51,8 @@ def experiment(suffix: str, what: str, sizes: tuple[int, ...], make: Make) -> Ex
     )
 
 
-def _building(kind: Kind, queries: Conjunctions) -> Contestant:
-    encoded = queries.encoded()
+def _make_building(kind: Kind, queries: Conjunctions) -> Contestant:
+    encoded = queries.encode()
     event = queries.events(1, seed=1).table()
 
     def run() -> int:
@@ -62,7 +62,7 @@ def _building(kind: Kind, queries: Conjunctions) -> Contestant:
 
 
 def _sizes(queries: Conjunctions, count: int) -> Iterator[tuple[str, Fact]]:
-    encoded = queries.encoded()
+    encoded = queries.encode()
     for kind in KINDS:
         size = kind.build(queries.stream, encoded).describe()["bytes"]
         yield f"{kind.name} at {count:,}, bytes a query", round(size / count)
@@ -83,9 +83,9 @@ BURSTS, REPEATED = (1, 100, 1_000), 10
 @contextmanager
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     """As many queries as `size` says, scaled, and some that come and go."""
-    count, changes = scaled(size, scale), REPEATED * sum(BURSTS)
+    count, changes = scale_count(size, scale), REPEATED * sum(BURSTS)
     queries = synthetic()(0, count + 2 * changes, seed)
-    index = BE_TREE.build(queries.stream, queries.part(0, count + changes).encoded())
+    index = BE_TREE.build(queries.stream, queries.part(0, count + changes).encode())
     going = iter(queries.part(count, count + changes).queries())
     coming = iter(queries.part(count + changes, count + 2 * changes).queries())
     contestants: list[Contestant] = []
@@ -105,11 +105,17 @@ def _pair(
         delete = partial(run, [partial(index.remove, one.id) for one in some])
         there, back = (insert, delete) if what == "insert" else (delete, insert)
         yield Contestant(
-            name.format(what), len(some), partial(_agreed, index, there, back), there, back
+            name.format(what),
+            len(some),
+            partial(_summarise_agreement, index, there, back),
+            there,
+            back,
         )
 
 
-def _agreed(index: Index, there: Callable[[], None], back: Callable[[], None]) -> Answer:
+def _summarise_agreement(
+    index: Index, there: Callable[[], None], back: Callable[[], None]
+) -> Answer:
     """As many queries as before, when all is undone."""
     before = len(index)
     there()

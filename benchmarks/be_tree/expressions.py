@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from benchmarks.be_tree.contestants import BE_TREE, PROPAGATION, SCAN, be_tree
 from benchmarks.be_tree.macro import less, order
-from benchmarks.be_tree.sweep import PER_EVENT, QUICK, Make, scaled
+from benchmarks.be_tree.sweep import PER_EVENT, QUICK, Make, scale_count
 from benchmarks.be_tree.workloads import ZIPF, names, synthetic, texts
 from benchmarks.harness.experiment import Contestant, Experiment, Round
 from benchmarks.workloads import Conjunctions
-from benchmarks.workloads.begen import event_expressions
+from benchmarks.workloads.begen import derive_event_expressions
 
 if TYPE_CHECKING:
     from benchmarks.matching.matchers import FoundRows
@@ -39,8 +39,8 @@ Masks = npt.NDArray[np.uint64]
 class OverlapScan:
     """Queries on attributes of few values, as sets of bits; none is without a predicate.
 
-    >>> from benchmarks.workloads import begen
-    >>> queries = begen(200, seed=1)
+    >>> from benchmarks.workloads import generate_begen
+    >>> queries = generate_begen(200, seed=1)
     >>> offsets, positions = OverlapScan(queries).match(queries)
     >>> all(i in positions[offsets[i] : offsets[i + 1]] for i in range(200))
     True
@@ -101,9 +101,11 @@ def experiment(
 ) -> Experiment:
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-        count = scaled(size, scale)
+        count = scale_count(size, scale)
         queries = make(size, count, seed)
-        events = event_expressions(queries, EVENTS if scale >= QUICK else FEWEST, seed=seed + 1)
+        events = derive_event_expressions(
+            queries, EVENTS if scale >= QUICK else FEWEST, seed=seed + 1
+        )
         runs = {
             BE_TREE.name: by_be_tree(queries, events),
             PROPAGATION.name: propagation(queries, events),
@@ -130,13 +132,13 @@ def experiment(
 
 
 def _contestant(name: str, work: int, run: Callable[[], FoundRows]) -> Contestant:
-    from benchmarks.matching.matchers import answers
+    from benchmarks.matching.matchers import summarise_matches
 
-    return Contestant(name, work, answer=lambda: answers([run()]), run=run)
+    return Contestant(name, work, answer=lambda: summarise_matches([run()]), run=run)
 
 
 def by_be_tree(queries: Conjunctions, events: Conjunctions) -> Callable[[], FoundRows]:
-    index = GENERIC.build(queries.stream, queries.encoded())
+    index = GENERIC.build(queries.stream, queries.encode())
     predicates = [query.where for query in events.queries()]
 
     def run() -> FoundRows:
@@ -147,7 +149,7 @@ def by_be_tree(queries: Conjunctions, events: Conjunctions) -> Callable[[], Foun
 
 
 def propagation(queries: Conjunctions, events: Conjunctions) -> Callable[[], FoundRows]:
-    index = PROPAGATION.build(queries.stream, queries.encoded())
+    index = PROPAGATION.build(queries.stream, queries.encode())
     predicates = [query.where for query in events.queries()]
 
     def run() -> FoundRows:

@@ -24,13 +24,13 @@ from benchmarks.be_tree.sweep import QUERIES, Sweep
 from benchmarks.be_tree.workloads import (
     ZIPF,
     Options,
-    derived_names,
-    derived_texts,
-    matching,
+    derive_from_names,
+    derive_from_texts,
+    make_unvaried,
     names,
     synthetic,
     texts,
-    unvaried,
+    vary_matching,
 )
 from benchmarks.harness.claims import Growth, Order, Reduction
 from benchmarks.harness.experiment import Claim
@@ -126,7 +126,7 @@ MACRO = (
         "number of queries",
         "queries",
         SIZES,
-        unvaried,
+        make_unvaried,
         queries=None,
         claims={
             False: (FASTER_THAN_SIFT, less("section 8.6.2", K_INDEX, 80)),
@@ -233,7 +233,7 @@ MACRO = (
             f"matching probability, {level} expressiveness",
             "of 10,000 queries match",
             PROBABILITIES,
-            matching,
+            vary_matching,
             operators=level,
             claims={
                 False: (order("section 8.6.9, below 1 %", (K_INDEX, PROPAGATION, SIFT), (1, 10)),)
@@ -283,11 +283,11 @@ REAL = (
             title=f"BE-Tree paper: matching probability of {source}, {level} expressiveness",
             label="of 10,000 queries match",
             values=PROBABILITIES[1:],
-            make=make(matching, operators=level),
+            make=make(vary_matching, operators=level),
             kinds=EVERYBODY,
             claims=(order("section 8.8, as for synthetic data", IN_ORDER[False]),),
         )
-        for source, make in (("names", derived_names), ("texts", derived_texts))
+        for source, make in (("names", derive_from_names), ("texts", derive_from_texts))
         for level in ("low", "medium", "high")
     ),
 )

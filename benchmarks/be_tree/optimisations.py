@@ -11,11 +11,11 @@ from benchmarks.be_tree.sweep import Sweep
 from benchmarks.be_tree.workloads import (
     ZIPF,
     Options,
-    derived_names,
-    derived_texts,
-    matching,
+    derive_from_names,
+    derive_from_texts,
+    make_unvaried,
     synthetic,
-    unvaried,
+    vary_matching,
 )
 from benchmarks.harness.claims import Reduction
 
@@ -58,7 +58,9 @@ def _bloom(evaluation: str, zipf: float) -> Sweep:
         title=f"BE-Tree paper: Bloom filters and {evaluation} evaluation, {where}",
         label="queries",
         values=SIZES,
-        make=synthetic(unvaried, zipf=zipf, predicates=5, attributes=7, extra=1, matching=0.0005),
+        make=synthetic(
+            make_unvaried, zipf=zipf, predicates=5, attributes=7, extra=1, matching=0.0005
+        ),
         kinds=(*kinds.values(), AUTO),
         claims=(
             *(
@@ -95,7 +97,7 @@ def _real(name: str, make: Any) -> Sweep:
         title=f"BE-Tree paper: how leaves are evaluated, {name} of cities",
         label="of 10,000 queries match",
         values=(10, 100, 1_000),
-        make=make(matching),
+        make=make(vary_matching),
         kinds=EVALUATIONS,
         claims=(order("section 8.7.1", (BITMAP, LAZY, DIRECT)),),
     )
@@ -117,10 +119,14 @@ OPTIMISATIONS = (
         lambda value: {"cardinality": value},
     ),
     *_evaluations(
-        "matching", "matching probability", "of 10,000 queries match", (10, 100, 1_000), matching
+        "matching",
+        "matching probability",
+        "of 10,000 queries match",
+        (10, 100, 1_000),
+        vary_matching,
     ),
-    _real("names", derived_names),
-    _real("texts", derived_texts),
+    _real("names", derive_from_names),
+    _real("texts", derive_from_texts),
     *_evaluations(
         "size",
         "predicates of a query, and about eight attributes more of an event",
@@ -145,11 +151,11 @@ RANKED = be_tree("hybrid, equality first (Hy-R)", directory="ranked")
 HYBRID = be_tree("hybrid (Hy)", directory="hybrid")
 GENERIC = be_tree("generic (Gen)", directory="generic")
 
-UNIFORM = {"": ("uniform", synthetic(matching))}
-ZIPFS = {"-zipf": ("by Zipf’s law", synthetic(matching, zipf=ZIPF))}
+UNIFORM = {"": ("uniform", synthetic(vary_matching))}
+ZIPFS = {"-zipf": ("by Zipf’s law", synthetic(vary_matching, zipf=ZIPF))}
 REAL = {
-    "-names": ("city names", derived_names(matching)),
-    "-texts": ("long texts", derived_texts(matching)),
+    "-names": ("city names", derive_from_names(vary_matching)),
+    "-texts": ("long texts", derive_from_texts(vary_matching)),
 }
 
 MICRO = (

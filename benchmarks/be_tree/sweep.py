@@ -15,7 +15,7 @@ import pyarrow as pa
 from benchmarks.be_tree.contestants import AUTO, Kind
 from benchmarks.harness.experiment import Claim, Contestant, Experiment, Fact, Round, Unit
 from benchmarks.workloads import Conjunctions
-from benchmarks.workloads.conjunctions import bound_queries
+from benchmarks.workloads.conjunctions import bind_queries
 from benchmarks.workloads.integer_events import refuses
 from headgate.errors import HeadgateError, shorten
 from headgate.matching import Index
@@ -25,13 +25,14 @@ from headgate.snapshot.arrays import encode_queries
 # How long the lists get of those who list a query under every value that it accepts.
 
 
-def enumerated(queries: Conjunctions) -> int:
+def count_enumerated(queries: Conjunctions) -> int:
     """The entries in all lists, where values that no query tells apart are one.
 
     Values that are listed count one by one, also where they are refused, which is too few.
 
-    >>> from benchmarks.workloads import begen
-    >>> [enumerated(begen(1_000, cardinality=n, seed=1)) // 1_000 for n in (10, 100, 10_000)]
+    >>> from benchmarks.workloads import generate_begen
+    >>> sets = [generate_begen(1_000, BegenSpec(cardinality=n), seed=1) for n in (10, 100, 10_000)]
+    >>> [count_enumerated(queries) // 1_000 for queries in sets]
     [28, 72, 88]
     """
     entries = int(np.diff(queries.listed.offsets).sum())
@@ -94,20 +95,20 @@ class Sweep:
 
     @contextmanager
     def prepare(self, size: int, scale: float, seed: int) -> Iterator[Round]:
-        count = scaled(size if self.queries is None else self.queries, scale)
+        count = scale_count(size if self.queries is None else self.queries, scale)
         queries = self.make(size, count, seed)
         events = queries.events(event_count(scale), seed=seed + 1).table()
         shown = count if self.queries is None else size
-        indexes, build_facts = built(self.kinds, queries)
-        contestants = tuple(matching(kind, index, events) for kind, index in indexes)
+        indexes, build_facts = build_indexes(self.kinds, queries)
+        contestants = tuple(make_contestant(kind, index, events) for kind, index in indexes)
         facts = {f"{name} at {shown:,}, {what}": fact for (name, what), fact in build_facts.items()}
-        facts[f"µs at {shown:,} to read and encode an event, in all figures"] = reading(
+        facts[f"µs at {shown:,} to read and encode an event, in all figures"] = time_reading(
             queries.stream, events
         )
         yield Round(shown, contestants, lambda: facts)
 
 
-def scaled(number: int, scale: float) -> int:
+def scale_count(number: int, scale: float) -> int:
     return max(FEWEST, round(number * scale))
 
 
@@ -116,15 +117,15 @@ def event_count(scale: float) -> int:
     return EVENTS if scale >= QUICK else COMPARED
 
 
-def built(
+def build_indexes(
     kinds: Sequence[Kind], queries: Conjunctions
 ) -> tuple[list[tuple[Kind, Index]], dict[tuple[str, str], Fact]]:
     """The indexes; and how long they took to build, or why they were left out: they cannot express
     a query, or would not fit."""
     indexes: list[tuple[Kind, Index]] = []
     facts: dict[tuple[str, str], Fact] = {}
-    encoded = queries.encoded()
-    entries = enumerated(queries)
+    encoded = queries.encode()
+    entries = count_enumerated(queries)
     for kind in kinds:
         if kind.enumerates and entries > MOST_ENTRIES:
             facts[kind.name, "left out"] = f"its lists would have {entries:,} entries"
@@ -142,25 +143,25 @@ def built(
     return indexes, facts
 
 
-def matching(kind: Kind, index: Index, events: pa.Table) -> Contestant:
+def make_contestant(kind: Kind, index: Index, events: pa.Table) -> Contestant:
     """An index that matches these events, or as many of them as are enough for it."""
-    from benchmarks.matching.matchers import answers, indexed, total
+    from benchmarks.matching.matchers import count_matches, match_by_index, summarise_matches
 
-    match = indexed(index, events)
+    match = match_by_index(index, events)
     count = min(kind.events or EVENTS, events.num_rows)
     return Contestant(
         kind.name,
         count,
-        answer=lambda: answers(match(min(count, COMPARED))),
-        run=lambda: total(match(count)),
+        answer=lambda: summarise_matches(match(min(count, COMPARED))),
+        run=lambda: count_matches(match(count)),
         note=f"{count:,} events",
     )
 
 
-def reading(stream: Stream, events: pa.Table) -> float:
+def time_reading(stream: Stream, events: pa.Table) -> float:
     """Microseconds an event, for queries on all attributes that no event leads to."""
     clauses = (f"{name} = -1" for name in stream.names)
-    queries = encode_queries(bound_queries(stream, clauses, "q"), Schema((stream,)))
+    queries = encode_queries(bind_queries(stream, clauses, "q"), Schema((stream,)))
     index = AUTO.build(stream, queries)
     index.threads = 1
     index.match(events.slice(0, 1))

@@ -10,17 +10,19 @@ in the place of DBLP's authors and titles.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from benchmarks.be_tree.sweep import Make
 from benchmarks.workloads import (
     Conjunctions,
-    begen,
-    begen_of_names,
+    generate_begen,
+    generate_begen_of_names,
+    generate_gram_queries,
     list_city_texts,
-    q_grams,
 )
+from benchmarks.workloads.begen import OF_NAMES, BegenSpec
 from examples.city_names.find import list_city_names
 
 ZIPF = 1.0
@@ -29,50 +31,54 @@ PER_QUERY = 10_000  # a matching probability of 1 % is 100 in so many queries
 Options = Callable[[int], dict[str, Any]]
 
 
-def unvaried(_: int) -> dict[str, Any]:
+def make_unvaried(_: int) -> dict[str, Any]:
     return {}
 
 
-def matching(value: int) -> dict[str, Any]:
+def vary_matching(value: int) -> dict[str, Any]:
     """So many of 10,000 queries match."""
     return {"matching": value / PER_QUERY}
 
 
-def synthetic(options: Options = unvaried, *, zipf: float = 0.0, **fixed: Any) -> Make:
+def synthetic(options: Options = make_unvaried, *, zipf: float = 0.0, **fixed: Any) -> Make:
     """BEGen's queries; `options` says what a value means, and `fixed` what does not vary."""
 
     def make(value: int, count: int, seed: int) -> Conjunctions:
         chosen: dict[str, Any] = {"extra": 3, "fewest": 3, "operators": "medium", "zipf": zipf}
-        return begen(count, **chosen | fixed | options(value), seed=seed)
+        return generate_begen(count, BegenSpec(**chosen | fixed | options(value)), seed=seed)
 
     return make
 
 
 def names(_: int, count: int, seed: int) -> Conjunctions:
     """A city each, all of its grams; events are cities too."""
-    return q_grams(every_name()[:count], seed=seed)
+    return generate_gram_queries(every_name()[:count], seed=seed)
 
 
 def texts(_: int, count: int, seed: int) -> Conjunctions:
     """A city and its other names each, all of its grams; events are such, too."""
-    return q_grams(every_text()[:count], seed=seed)
+    return generate_gram_queries(every_text()[:count], seed=seed)
 
 
-def derived_names(options: Options = unvaried, **fixed: Any) -> Make:
+def derive_from_names(options: Options = make_unvaried, **fixed: Any) -> Make:
     """Queries derived from the names of cities, with a matching probability."""
 
     def make(value: int, count: int, seed: int) -> Conjunctions:
-        return begen_of_names(every_name(), count, **fixed | options(value), seed=seed)
+        return generate_begen_of_names(
+            every_name(), count, replace(OF_NAMES, **fixed | options(value)), seed=seed
+        )
 
     return make
 
 
-def derived_texts(options: Options = unvaried, **fixed: Any) -> Make:
+def derive_from_texts(options: Options = make_unvaried, **fixed: Any) -> Make:
     """The same from texts, with more predicates."""
 
     def make(value: int, count: int, seed: int) -> Conjunctions:
         chosen: dict[str, Any] = {"predicates": 15, "attributes": 22}
-        return begen_of_names(every_text(), count, **chosen | fixed | options(value), seed=seed)
+        return generate_begen_of_names(
+            every_text(), count, replace(OF_NAMES, **chosen | fixed | options(value)), seed=seed
+        )
 
     return make
 

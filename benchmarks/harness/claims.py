@@ -54,7 +54,7 @@ class PairClaim(BaseClaim):
     def compare(self, result: Result) -> str:
         judged = []
         for size in result.sizes:
-            first, second = (result.measured(name, size) for name in (self.name, self.other))
+            first, second = (result.find(name, size) for name in (self.name, self.other))
             outcome = first and second and self.judge(first, second)
             if outcome:
                 is_held, details = outcome
@@ -101,7 +101,7 @@ class Order(BaseClaim):
     def compare(self, result: Result) -> str:
         outcomes: dict[str, list[str]] = {"held": [], "undecided": [], "not held": []}
         for size in self.sizes or result.sizes:
-            measured = [m for name in self.names if (m := result.measured(name, size))]
+            measured = [m for name in self.names if (m := result.find(name, size))]
             if len(measured) > 1:
                 outcome = _judge_order(measured)
                 order = "" if outcome == "held" else f" ({_describe_order(measured)})"
@@ -119,7 +119,7 @@ class Reduction(BaseClaim):
     percent: float
 
     def compare(self, result: Result) -> str:
-        measured = [m for size in result.sizes if (m := result.measured(self.name, size))]
+        measured = [m for size in result.sizes if (m := result.find(self.name, size))]
         ratios = [ratio for m in measured if (ratio := result.ratio(m, self.other))]
         return _describe_percents(100 - 100 / ratio.median for ratio in ratios)
 
@@ -365,7 +365,7 @@ class PaysFrom(BaseClaim):
     def compare(self, result: Result) -> str:
         first = None
         for size in reversed(result.sizes):
-            measured = result.measured(self.name, size)
+            measured = result.find(self.name, size)
             ratio = measured and result.ratio(measured, self.other)
             if not ratio or ratio.median <= 1:
                 break
@@ -458,7 +458,7 @@ def _held(is_held: bool) -> str:
 
 def _figures(result: Result, name: str) -> dict[int, float]:
     """Return the medians of a contestant by size, without the sizes at which it was left out."""
-    measured = (result.measured(name, size) for size in result.sizes)
+    measured = (result.find(name, size) for size in result.sizes)
     return {m.size: m.figure(result.unit).median for m in measured if m}
 
 

@@ -38,7 +38,7 @@ def _version(package: str) -> str | None:
 STATUS = Path("/proc/self/status")
 
 
-def traced_megabytes(action: Callable[[], object]) -> int:
+def trace_megabytes(action: Callable[[], object]) -> int:
     """Return the most that Python and NumPy hold at once during an action, above what they had.
 
     Arrays count in full as soon as they are made, though memory is taken only as they are filled.

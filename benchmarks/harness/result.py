@@ -92,7 +92,7 @@ class Result:
     def contestants(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(m.contestant for m in self.measurements))
 
-    def measured(self, contestant: str, size: int) -> Measurement | None:
+    def find(self, contestant: str, size: int) -> Measurement | None:
         """Return the measurement of a contestant at a size; None where it was left out."""
         matching = (m for m in self.measurements if (m.contestant, m.size) == (contestant, size))
         return next(matching, None)
@@ -103,7 +103,7 @@ class Result:
         Each turn is divided by the baseline's turn of the same repeat, so that what slows the whole
         machine for a while slows both.
         """
-        base = self.measured(baseline or self.baseline, measurement.size)
+        base = self.find(baseline or self.baseline, measurement.size)
         if base is None:
             return None
         pairs = zip(base.seconds, measurement.seconds, strict=True)

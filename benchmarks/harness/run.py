@@ -23,7 +23,7 @@ class Disagreement(HeadgateError):
     """Two contestants gave different answers, so their times mean nothing."""
 
 
-def run(
+def run_rounds(
     experiment: Experiment,
     *,
     repeats: int | None = None,

@@ -25,12 +25,12 @@ from benchmarks.implication.contestants import (
     Ready,
     Turns,
     Way,
-    counted,
     exact_verdicts,
     holds_of,
+    make_counted,
 )
 from benchmarks.implication.pairs import ALL_PAIRS, Setting
-from benchmarks.workloads import DisjunctionSpec, disjunctions, in_one_space
+from benchmarks.workloads import DisjunctionSpec, generate_disjunctions, place_in_one_space
 from headgate.implication.space import Boxes, Space
 from headgate.schema import DOUBLE, Ordinal
 
@@ -48,8 +48,8 @@ Rows = npt.NDArray[np.float64]
 @contextmanager
 def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     count = max(FEWEST, round(ROWS * scale))
-    shares = selected(seed, count)
-    contestants = tuple(counted(name, share[size - 1]) for name, share in shares.items())
+    shares = select_shares(seed, count)
+    contestants = tuple(make_counted(name, share[size - 1]) for name, share in shares.items())
     yield Round(size, contestants, lambda: _report_facts(size, scale, seed))
 
 
@@ -59,22 +59,22 @@ def _report_facts(size: int, scale: float, seed: int) -> dict[str, Fact]:
         return {}
     excess = []
     for other in range(max(1, round(OTHER_DRAWS * min(scale, 1)))):
-        shares = selected(1_000 * seed + other, FEWEST)
+        shares = select_shares(1_000 * seed + other, FEWEST)
         excess.append(100 * (shares[BY_HCR][-1] - shares[BY_EM][-1]))
     shown = ", ".join(f"{one:.1f}" for one in sorted(excess))
     return {f"points that HCR selects more after four queries, {len(excess)} other draws": shown}
 
 
 @cache
-def selected(seed: int, count: int) -> dict[str, list[float]]:
+def select_shares(seed: int, count: int) -> dict[str, list[float]]:
     """The share of rows that each way's predicate selects after each of the queries."""
     from headgate.implication.exact.matching import match_exact
 
     ours = DisjunctionSpec(2, values=6, ends="normal")
     theirs = DisjunctionSpec(20, values=4)
-    queries = disjunctions(len(STEPS), ours, seed=2 * seed)
-    stream = disjunctions(1, theirs, seed=2 * seed + 1)
-    space, (query_boxes, (stream_boxes,)) = in_one_space(ours.stream, queries, stream)
+    queries = generate_disjunctions(len(STEPS), ours, seed=2 * seed)
+    stream = generate_disjunctions(1, theirs, seed=2 * seed + 1)
+    space, (query_boxes, (stream_boxes,)) = place_in_one_space(ours.stream, queries, stream)
     rows = np.random.default_rng(seed).uniform(0, 100, (count, ours.dimensions))
     shares: dict[str, list[float]] = {}
     for way in WAYS:
@@ -146,7 +146,9 @@ def _prepare_pairs(size: int, scale: float, seed: int) -> Iterator[Round]:
     answers = {way.name: Turns(pairs, way).run() for way in (DFS, HCR, HSR)}
     answers[EXACT] = truth
     contestants = tuple(
-        counted(name, sum(verdicts), verdicts if name == DFS.name else holds_of(verdicts, truth))
+        make_counted(
+            name, sum(verdicts), verdicts if name == DFS.name else holds_of(verdicts, truth)
+        )
         for name, verdicts in answers.items()
     )
     yield Round(size, contestants)

@@ -18,17 +18,16 @@ import numpy as np
 from benchmarks.harness.experiment import Contestant, Unit
 from benchmarks.implication.pairs import Pairs
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.paper.complex_relaxation import match_hcr
-from headgate.implication.paper.exact_matching import (
+from headgate.implication.paper.heuristics import match_hcr, match_hsr
+from headgate.implication.paper.matching import Method
+from headgate.implication.paper.splitting import (
     match_em,
     split_breadth_first,
     split_depth_first,
     split_mixed,
 )
-from headgate.implication.paper.matching import Method
-from headgate.implication.paper.part import ComparisonCounter, to_parts
-from headgate.implication.paper.simple_relaxation import match_hsr
 from headgate.implication.paper.stream_predicate import StreamPredicate
+from headgate.implication.parts import ComparisonCounter, to_parts
 from headgate.implication.space import Boxes, Space
 
 # A pair of predicates made ready for one of the paper's methods, to be matched once.
@@ -141,7 +140,7 @@ class Tried:
         return Contestant(turns.way.name, len(truth), lambda: answer, turns.run, turns.reset)
 
 
-def counted(name: str, count: float, answer: tuple[object, ...] = ()) -> Contestant:
+def make_counted(name: str, count: float, answer: tuple[object, ...] = ()) -> Contestant:
     """What was counted before."""
     return Contestant(name, 1, answer=lambda: answer, run=lambda: count)
 
@@ -158,8 +157,8 @@ def exact_verdicts(pairs: Pairs) -> Verdicts:
 
 
 def hcr_verdicts(pairs: Pairs) -> Verdicts:
-    """By the kernel itself: `match_hcr` brings query boxes into order first, which they are."""
-    from headgate.implication.exact.growth import grow_boxes
+    """By the kernel itself: the query boxes are in the order that `match_hcr_compiled` makes."""
+    from benchmarks.implication.kernels import grow_boxes
 
     starts, stops = pairs.space.positions
     counts = pairs.space.counts
@@ -173,7 +172,7 @@ def hcr_verdicts(pairs: Pairs) -> Verdicts:
     return tuple(covered(query, stream) for query, stream in pairs)
 
 
-def compiled(pairs: Pairs, truth: Verdicts, times: int) -> tuple[Contestant, Contestant]:
+def make_compiled(pairs: Pairs, truth: Verdicts, times: int) -> tuple[Contestant, Contestant]:
     """Ours and HCR as kernels, given all pairs several times over: they are soon done."""
 
     def exact() -> None:

@@ -1,8 +1,8 @@
 """Throughput of evaluating one disjunctive predicate (Figures 16 to 18, Table 8).
 
-Boxes are those of `covering_boxes`: by default 100 in 3 dimensions, half of which overlap the
-others, and 1 % of the rows are inside. Everybody starts from an Arrow table and ends with a mask,
-on one thread; what is called "kernels" starts from the cells of the rows. The trees of
+Boxes are those of `generate_covering_boxes`: by default 100 in 3 dimensions, half of which overlap
+the others, and 1 % of the rows are inside. Everybody starts from an Arrow table and ends with a
+mask, on one thread; what is called "kernels" starts from the cells of the rows. The trees of
 libspatialindex get fewer rows, since they are slower; they find all hits, and have no short
 circuit.
 """
@@ -32,8 +32,8 @@ from benchmarks.harness.claims import (
     Trend,
 )
 from benchmarks.harness.experiment import Claim, Contestant, Experiment, Look, Round, Unit
-from benchmarks.implication.contestants import counted
-from benchmarks.workloads import box_events, covering_boxes
+from benchmarks.implication.contestants import make_counted
+from benchmarks.workloads import generate_box_events, generate_covering_boxes
 from headgate.predicate import Predicate, disjunction
 from headgate.schema import Stream
 
@@ -69,7 +69,7 @@ class Boxed:
     overlap: int = 50
 
     def predicate(self, seed: int) -> tuple[Stream, Predicate]:
-        boxes = covering_boxes(
+        boxes = generate_covering_boxes(
             self.boxes,
             attributes=self.dimensions,
             selectivity=self.selectivity / 100,
@@ -79,10 +79,10 @@ class Boxed:
         return boxes.stream, disjunction(query.where for query in boxes.queries())
 
     def rows(self, count: int, seed: int) -> pa.Table:
-        return box_events(count, attributes=self.dimensions, seed=seed + 1)
+        return generate_box_events(count, attributes=self.dimensions, seed=seed + 1)
 
 
-def masking(name: str, stream: Stream, predicate: Predicate) -> Callable[[pa.Table], Mask]:
+def make_masking(name: str, stream: Stream, predicate: Predicate) -> Callable[[pa.Table], Mask]:
     from headgate.implication.evaluation import Evaluator
 
     return Evaluator.of(predicate, stream, **METHODS[name]).mask
@@ -90,7 +90,7 @@ def masking(name: str, stream: Stream, predicate: Predicate) -> Callable[[pa.Tab
 
 def from_table(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) -> Contestant:
     """The whole way."""
-    mask = masking(name, stream, predicate)
+    mask = make_masking(name, stream, predicate)
     return Contestant(
         name,
         rows.num_rows,
@@ -102,14 +102,14 @@ def from_table(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) 
 
 def from_cells(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) -> Contestant:
     """Only what comes after the values have got their cells."""
-    from headgate.events import from_rows
+    from headgate.events import batch_from_rows
     from headgate.implication.evaluation import Evaluator
-    from headgate.implication.evaluation.by_boxes import BoxFilter
+    from headgate.implication.evaluation.evaluator import BoxFilter
 
     evaluator = Evaluator.of(predicate, stream, **METHODS[name])
     assert isinstance(evaluator.row_filter, BoxFilter)
     cut, judge = evaluator.row_filter.grid, evaluator.row_filter.cell_filter
-    batch = from_rows(rows, stream, columns=evaluator.columns)
+    batch = batch_from_rows(rows, stream, columns=evaluator.columns)
     chunks = [(cells.copy(), stop - start) for cells, start, stop in cut.iter_cells(batch)]
     mask = np.empty(rows.num_rows, np.bool_)
 
@@ -126,11 +126,13 @@ def from_cells(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) 
     return Contestant(name, rows.num_rows, answer, run, note=f"{rows.num_rows:,} rows")
 
 
-def evaluation(
+SIZE_LABELS = {"overlap": "percent of overlap", "selectivity": "percent of rows inside"}
+
+
+def make_evaluation(
     name: str,
     title: str,
     varied: str,
-    label: str,
     values: tuple[int, ...],
     claims: tuple[Claim, ...],
     *,
@@ -139,6 +141,7 @@ def evaluation(
     linear: bool = False,
 ) -> Experiment:
     """One number of the setting takes several values."""
+    # the kernels start from the cells of rows, everybody else from an Arrow table
     start = from_cells if kernels else from_table
 
     @contextmanager
@@ -158,7 +161,7 @@ def evaluation(
         name=f"evaluation-{name}",
         title=f"Stream sharing: {title}",
         sizes=values,
-        size_label=label,
+        size_label=SIZE_LABELS.get(varied, varied),
         unit=PER_MILLISECOND,
         baseline=STANDARD,
         prepare=prepare,
@@ -195,11 +198,10 @@ BY_SELECTIVITY = (
 def table_8(
     selectivity: int, with_index: float, with_short: float, goal: float, *, kernels: bool = False
 ) -> Experiment:
-    return evaluation(
+    return make_evaluation(
         f"overlap-{selectivity}{'-kernels' if kernels else ''}",
         f"evaluation by overlap, {selectivity} % of the rows{', kernels alone' if kernels else ''}",
         "overlap",
-        "percent of overlap",
         (0, 15, 25, 30, 50),
         (
             faster(f"Table 8, index-based, {selectivity} %", TREE, with_index),
@@ -213,10 +215,9 @@ def table_8(
 
 
 EVALUATION = (
-    evaluation(
+    make_evaluation(
         "dimensions",
         "evaluation by dimensions, 100 boxes, 1 % of the rows",
-        "dimensions",
         "dimensions",
         (2, 3, 4, 6, 8, 10),
         (
@@ -227,10 +228,9 @@ EVALUATION = (
             Trend("Figure 16, short circuit", TREE_SHORT, "falls"),
         ),
     ),
-    evaluation(
+    make_evaluation(
         "boxes",
         "evaluation by boxes, 3 dimensions, 1 % of the rows",
-        "boxes",
         "boxes",
         (4, 10, 16, 32, 100, 300, 1_000, 5_000),
         (
@@ -250,19 +250,17 @@ EVALUATION = (
             PaysFrom("from where on the R-tree pays", R_TREE, STANDARD),
         ),
     ),
-    evaluation(
+    make_evaluation(
         "selectivity",
         "evaluation by selectivity, 100 boxes, 3 dimensions",
         "selectivity",
-        "percent of rows inside",
         SELECTIVITIES,
         BY_SELECTIVITY,
     ),
-    evaluation(
+    make_evaluation(
         "selectivity-kernels",
         "evaluation by selectivity, kernels alone",
         "selectivity",
-        "percent of rows inside",
         SELECTIVITIES,
         BY_SELECTIVITY,
         kernels=True,
@@ -313,7 +311,7 @@ def worst(count: int) -> list[list[Side]]:
 
 
 def random_mean(count: int, rows: int, seed: int) -> float:
-    boxes = list(covering_boxes(count, attributes=DIMENSIONS, seed=seed).ranges())
+    boxes = list(generate_covering_boxes(count, attributes=DIMENSIONS, seed=seed).ranges())
     table = Boxed(dimensions=DIMENSIONS).rows(rows, seed)
     columns = [np.asarray(column).tolist() for column in table.columns]
     return mean(comparisons(boxes, row) for row in zip(*columns, strict=True))
@@ -331,7 +329,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     }
     least, most = (sum(map(len, boxes)) + DIMENSIONS for boxes in (best, worst(size)))
     stored = f"{least:,} in the best case, {most:,} in the worst"
-    contestants = tuple(counted(name, count) for name, count in counts.items())
+    contestants = tuple(make_counted(name, count) for name, count in counts.items())
     yield Round(size, contestants, lambda: {f"at {size:,}, sides and values stored": stored})
 
 

@@ -18,7 +18,7 @@ from statistics import mean
 
 from benchmarks.harness.claims import NeverAbove, Power, SameCounts
 from benchmarks.harness.experiment import Claim, Experiment, Round, Unit
-from benchmarks.implication.contestants import Ready, Way, counted
+from benchmarks.implication.contestants import Ready, Way, make_counted
 from benchmarks.implication.pairs import Setting
 from headgate.implication.space import Boxes, Space
 from headgate.predicate import Box, Column
@@ -166,7 +166,7 @@ def make_growth(
             for way, bound in bounds.items()
             if (limit := bound(sizes)) <= MOST
         }
-        yield Round(size, tuple(counted(name, number) for name, number in counts.items()))
+        yield Round(size, tuple(make_counted(name, number) for name, number in counts.items()))
 
     within = (NeverAbove(f"{table}, {way.name}", way.name, bound_of(way, unit)) for way in bounds)
     return Experiment(

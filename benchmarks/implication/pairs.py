@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmarks.workloads import DisjunctionSpec, disjunctions, in_one_space
+from benchmarks.workloads import DisjunctionSpec, generate_disjunctions, place_in_one_space
 from headgate.implication.space import Boxes, Space
 from headgate.predicate import Predicate
 from headgate.schema import Stream
@@ -58,9 +58,9 @@ class Setting:
             self.stream_boxes, self.dimensions, unbounded=self.unbounded, nulls=self.nulls
         )
         ours = replace(theirs, boxes=self.query_boxes, ends="normal")
-        queries = disjunctions(QUERIES, ours, seed=2 * seed)
-        streams = disjunctions(STREAMS, theirs, seed=2 * seed + 1)
-        space, (query_boxes, stream_boxes) = in_one_space(ours.stream, queries, streams)
+        queries = generate_disjunctions(QUERIES, ours, seed=2 * seed)
+        streams = generate_disjunctions(STREAMS, theirs, seed=2 * seed + 1)
+        space, (query_boxes, stream_boxes) = place_in_one_space(ours.stream, queries, streams)
         order = np.random.default_rng(seed).permutation(ALL_PAIRS)[:count].tolist()
         chosen = tuple(divmod(number, STREAMS) for number in order)
         return Pairs(ours.stream, space, (queries, streams), query_boxes, stream_boxes, chosen)

@@ -99,7 +99,7 @@ AGREED = "pairs on which all agree"
 
 
 def implies_verdicts(pairs: Pairs) -> Verdicts:
-    from headgate.implication.implies import implies
+    from headgate.implication.decision import implies
 
     return tuple(bool(implies(one, two, pairs.stream)) for one, two in pairs.as_predicates())
 

@@ -31,8 +31,8 @@ from benchmarks.implication.contestants import (
     PER_PAIR,
     Tried,
     Way,
-    compiled,
     exact_verdicts,
+    make_compiled,
 )
 from benchmarks.implication.pairs import Setting
 
@@ -72,7 +72,7 @@ class Sweep:
             self.varied,
             Setting(unbounded=True),
             HEURISTICS_AND_R_TREE,
-            unbounded_claims(f"{first}, unbounded"),
+            make_unbounded_claims(f"{first}, unbounded"),
         )
         yield experiment(
             f"{name}-strategies",
@@ -116,7 +116,7 @@ SWEEPS = (
 )
 
 
-def unbounded_claims(figure: str) -> tuple[Claim, ...]:
+def make_unbounded_claims(figure: str) -> tuple[Claim, ...]:
     return (Faster(f"{figure}, gain by the index", BFS_R.name, BFS.name, 10), *goals())
 
 
@@ -154,7 +154,7 @@ def experiment(
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         given: dict[str, Any] = {varied.number: size}
         chosen = replace(setting, **given)
-        yield matching_round(size, chosen, ways, max(FEWEST, round(pairs * scale)), seed)
+        yield make_round(size, chosen, ways, max(FEWEST, round(pairs * scale)), seed)
 
     return Experiment(
         name=name,
@@ -170,9 +170,7 @@ def experiment(
     )
 
 
-def matching_round(
-    size: int, setting: Setting, ways: tuple[Way, ...], count: int, seed: int
-) -> Round:
+def make_round(size: int, setting: Setting, ways: tuple[Way, ...], count: int, seed: int) -> Round:
     """All ways, and both kernels, on the same pairs."""
     pairs = setting.pairs(count, seed=seed)
     truth = exact_verdicts(pairs)
@@ -188,7 +186,7 @@ def matching_round(
         if way.is_exact and way.index is None:
             stored.append(f"{way.name} {tried.most_parts:,}")
     facts[f"at {size}, most parts stored at once"] = ", ".join(stored)
-    return Round(size, (*contestants, *compiled(pairs, truth, TIMES)), lambda: facts)
+    return Round(size, (*contestants, *make_compiled(pairs, truth, TIMES)), lambda: facts)
 
 
 MATCHING = tuple(one for sweep in SWEEPS for one in sweep.experiments())

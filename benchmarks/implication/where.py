@@ -53,13 +53,15 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         OR_FEW: (some.where(render_predicate(small)), small, fewer),
     }
     try:
-        yield Round(count, tuple(_filtered(name, stream, *one) for name, one in filters.items()))
+        yield Round(
+            count, tuple(_make_contestant(name, stream, *one) for name, one in filters.items())
+        )
     finally:
         every.unpersist()
         some.unpersist()
 
 
-def _filtered(
+def _make_contestant(
     name: str, stream: Stream, frame: Any, predicate: Predicate, rows: pa.Table
 ) -> Contestant:
     """Writes what is left to nowhere; answers by how much that differs from what is found here."""

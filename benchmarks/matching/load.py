@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.harness.experiment import Contestant, Experiment, Fact, Round, Unit
 from benchmarks.harness.process import Process
-from benchmarks.workloads import rule_stream, where_clauses
+from benchmarks.workloads import generate_where_clauses, make_rule_stream
 from headgate.errors import UsageError
 from headgate.schema import Schema
 from headgate.sql import render_schema
@@ -53,10 +53,10 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
 def write_rules(directory: Path, count: int, sampled: int, seed: int) -> tuple[Path, Path, Path]:
     """The schema, all rules, and the first of them as the sample."""
     schema = directory / "schema.sql"
-    schema.write_text(render_schema(Schema((rule_stream(),))), encoding="utf-8")
+    schema.write_text(render_schema(Schema((make_rule_stream(),))), encoding="utf-8")
     rules, sample = directory / "rules.jsonl", directory / "sample.jsonl"
     with rules.open("w", encoding="utf-8") as all_rules, sample.open("w", encoding="utf-8") as few:
-        for number, where in enumerate(where_clauses(count, seed=seed)):
+        for number, where in enumerate(generate_where_clauses(count, seed=seed)):
             line = json.dumps({"id": f"r{number}", "stream": "events", "where": where}) + "\n"
             all_rules.write(line)
             if number < sampled:

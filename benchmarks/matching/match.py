@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from benchmarks.harness.experiment import Contestant, Experiment, Fact, Round, Unit
-from benchmarks.harness.machine import traced_megabytes
+from benchmarks.harness.machine import trace_megabytes
 from benchmarks.workloads import (
     Conjunctions,
     IntegerEvents,
-    begen,
-    box_events,
-    covering_boxes,
-    pattern_rules,
-    range_queries,
+    generate_begen,
+    generate_box_events,
+    generate_covering_boxes,
+    generate_pattern_rules,
+    generate_range_queries,
 )
+from benchmarks.workloads.begen import BegenSpec
 from headgate.matching import ScanIndex
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
@@ -63,7 +64,7 @@ Make = Callable[[int, int, int], Workload]  # from the number of queries, of eve
 
 def of_conjunctions(queries: Conjunctions, events: int, seed: int) -> Workload:
     drawn = queries.events(events, seed=seed)
-    return Workload(queries.stream, queries.encoded, drawn.table(), (queries, drawn))
+    return Workload(queries.stream, queries.encode, drawn.table(), (queries, drawn))
 
 
 def of_queries(stream: Stream, queries: list[Query], events: pa.Table) -> Workload:
@@ -74,23 +75,25 @@ def paper(**options: Any) -> Make:
     """The BE-Tree paper's workload."""
 
     def make(count: int, events: int, seed: int) -> Workload:
-        return of_conjunctions(begen(count, extra=3, seed=seed, **options), events, seed + 1)
+        return of_conjunctions(
+            generate_begen(count, BegenSpec(extra=3, **options), seed=seed), events, seed + 1
+        )
 
     return make
 
 
 def ranges(count: int, events: int, seed: int) -> Workload:
-    return of_conjunctions(range_queries(count, seed=seed), events, seed + 1)
+    return of_conjunctions(generate_range_queries(count, seed=seed), events, seed + 1)
 
 
 def boxes(count: int, events: int, seed: int) -> Workload:
-    rules = covering_boxes(count, seed=seed)
-    table = box_events(events, attributes=len(rules.stream.attributes), seed=seed + 1)
+    rules = generate_covering_boxes(count, seed=seed)
+    table = generate_box_events(events, attributes=len(rules.stream.attributes), seed=seed + 1)
     return of_queries(rules.stream, rules.queries(), table)
 
 
 def patterns(count: int, events: int, seed: int) -> Workload:
-    rules = pattern_rules(count, seed=seed)
+    rules = generate_pattern_rules(count, seed=seed)
     return of_queries(rules.stream, rules.queries(), rules.events(events, seed=seed + 1))
 
 
@@ -141,7 +144,7 @@ def experiment(
 
 def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
     """The index that users get, and what it took to build it from arrays."""
-    from benchmarks.matching.matchers import indexed
+    from benchmarks.matching.matchers import match_by_index
     from headgate.matching.keyed.index import KeyedIndex
 
     encoded = workload.encoded()
@@ -156,25 +159,25 @@ def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
     }
     if workload.integers is not None and count <= MOST_SCANNED:
         events = workload.integers[0].events(MANY, seed=1).table()
-        megabytes = traced_megabytes(lambda: sum(m.total for m in index.match_chunks(events)))
+        megabytes = trace_megabytes(lambda: sum(m.total for m in index.match_chunks(events)))
         facts[f"{AUTO} at {count:,}, MB beside it for {MANY:,} events"] = megabytes
-    return Entrant(AUTO, EVERYTHING, indexed(index, workload.events)), facts
+    return Entrant(AUTO, EVERYTHING, match_by_index(index, workload.events)), facts
 
 
 def _rivals(workload: Workload, count: int, scale: float) -> Iterator[Entrant]:
-    from benchmarks.matching.matchers import indexed, numpy_columns
+    from benchmarks.matching.matchers import match_by_index, match_by_numpy
     from benchmarks.rivals.counting import SiftByStepsIndex, SiftIndex
 
     if workload.integers is not None:
         queries, events = workload.integers
         for name, kind in ((COUNTING, SiftIndex), (BY_STEPS, SiftByStepsIndex)):
             counting = kind.from_encoded(workload.stream, workload.encoded())
-            yield Entrant(name, round(COUNTED * scale), indexed(counting, workload.events))
-        yield Entrant(NUMPY, round(COMPARED * scale), numpy_columns(queries, events.dense()))
+            yield Entrant(name, round(COUNTED * scale), match_by_index(counting, workload.events))
+        yield Entrant(NUMPY, round(COMPARED * scale), match_by_numpy(queries, events.dense()))
     if count <= MOST_SCANNED:
         objects = list(decode_queries(workload.encoded(), Schema((workload.stream,))))
         index = ScanIndex.build(workload.stream, objects)
-        yield Entrant(SCAN, round(COMPARED * scale), indexed(index, workload.events))
+        yield Entrant(SCAN, round(COMPARED * scale), match_by_index(index, workload.events))
 
 
 def _contestants(entrants: list[Entrant], queries: int, events: int) -> tuple[Contestant, ...]:
@@ -183,13 +186,13 @@ def _contestants(entrants: list[Entrant], queries: int, events: int) -> tuple[Co
 
 
 def contestant(entrant: Entrant, events: int) -> Contestant:
-    from benchmarks.matching.matchers import answers, total
+    from benchmarks.matching.matchers import count_matches, summarise_matches
 
     return Contestant(
         entrant.name,
         events,
-        answer=lambda: answers(entrant.match(min(events, FEWEST))),
-        run=lambda: total(entrant.match(events)),
+        answer=lambda: summarise_matches(entrant.match(min(events, FEWEST))),
+        run=lambda: count_matches(entrant.match(events)),
         note=f"{events:,} events",
     )
 

@@ -26,7 +26,7 @@ FoundRows = tuple[Offsets, npt.NDArray[Any]]  # as in `Matches`; valid until the
 Matcher = Callable[[int], Iterator[FoundRows]]
 
 
-def indexed(index: Index, events: pa.Table, shift: int = 0) -> Matcher:
+def match_by_index(index: Index, events: pa.Table, shift: int = 0) -> Matcher:
     """An index under the protocol; the query at position p has the number p + shift."""
 
     def match(count: int) -> Iterator[FoundRows]:
@@ -36,7 +36,7 @@ def indexed(index: Index, events: pa.Table, shift: int = 0) -> Matcher:
     return match
 
 
-def numpy_columns(queries: Conjunctions, events: Numbers) -> Matcher:
+def match_by_numpy(queries: Conjunctions, events: Numbers) -> Matcher:
     """By hand: the conditions on each attribute as columns, compared with the value of an event.
 
     A loop over the queries, and columns of events, took half as long again.
@@ -61,7 +61,7 @@ def numpy_columns(queries: Conjunctions, events: Numbers) -> Matcher:
     return match
 
 
-def answers(chunks: Iterable[FoundRows]) -> Answer:
+def summarise_matches(chunks: Iterable[FoundRows]) -> Answer:
     """How many queries each event satisfies, and a sum over which."""
     sums: list[object] = []
     for offsets, positions in chunks:
@@ -71,6 +71,6 @@ def answers(chunks: Iterable[FoundRows]) -> Answer:
     return tuple(sums)
 
 
-def total(chunks: Iterable[FoundRows]) -> int:
+def count_matches(chunks: Iterable[FoundRows]) -> int:
     """The number of matches."""
     return sum(len(positions) for _, positions in chunks)

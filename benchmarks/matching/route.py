@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from benchmarks.harness.experiment import Answer, Contestant, Experiment, Fact, Round, Unit
 from benchmarks.matching.scan import MATCHING, Pairs, numpy_loop, range_join, table_of, with_numbers
-from benchmarks.workloads import Boxes, box_events, boxes
+from benchmarks.workloads import Boxes, generate_box_events, generate_boxes
 from headgate.errors import UsageError
 from headgate.queries import QuerySet
 from headgate.schema import Schema
@@ -36,15 +36,17 @@ CROSSINGS = 3
 @contextmanager
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     """`size` rules; the scale shrinks the number of events."""
-    rules = boxes(size, matching=MATCHING, seed=seed)
-    events = with_numbers(box_events(max(FEWEST, round(EVENTS[size] * scale)), seed=seed + 1))
+    rules = generate_boxes(size, matching=MATCHING, seed=seed)
+    events = with_numbers(
+        generate_box_events(max(FEWEST, round(EVENTS[size] * scale)), seed=seed + 1)
+    )
     pairs = size * events.num_rows
     with _session() as spark, range_join(rules, events.drop_columns("number")) as joined:
         frame = spark.createDataFrame(events).repartition(1).cache()
         frame.count()
         on_spark = {
-            "Headgate on Spark": routed(frame, rules),
-            "nested-loop join": nested_loop(spark, frame, rules),
+            "Headgate on Spark": route_events(frame, rules),
+            "nested-loop join": join_by_nested_loop(spark, frame, rules),
         }
         in_process = {"NumPy": numpy_loop(rules, events), "DuckDB": joined}
         contestants = [
@@ -52,7 +54,7 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
             *(_in_process(name, pairs, run) for name, run in in_process.items()),
         ]
         try:
-            yield Round(size, tuple(contestants), facts=lambda: _crossing(frame, size))
+            yield Round(size, tuple(contestants), facts=lambda: _time_crossing(frame, size))
         finally:
             frame.unpersist()
 
@@ -63,10 +65,10 @@ def _on_spark(name: str, work: int, pairs: Any) -> Contestant:
     def run() -> None:
         pairs.write.format("noop").mode("overwrite").save()
 
-    return Contestant(name, work, answer=lambda: _summed(pairs), run=run)
+    return Contestant(name, work, answer=lambda: _sum_pairs(pairs), run=run)
 
 
-def _summed(pairs: Any) -> Answer:
+def _sum_pairs(pairs: Any) -> Answer:
     row = pairs.selectExpr("count(*)", "sum(event)", "sum(rule)", "sum(event * rule)").first()
     return tuple(value or 0 for value in row)
 
@@ -79,7 +81,7 @@ def _in_process(name: str, work: int, run: Callable[[], Pairs]) -> Contestant:
     return Contestant(name, work, answer=answer, run=run)
 
 
-def routed(frame: Any, rules: Boxes) -> Any:
+def route_events(frame: Any, rules: Boxes) -> Any:
     """The events through `route`."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -91,7 +93,7 @@ def routed(frame: Any, rules: Boxes) -> Any:
     return pairs.select(F.col("number").alias("event"), rule)
 
 
-def nested_loop(spark: Any, frame: Any, rules: Boxes) -> Any:
+def join_by_nested_loop(spark: Any, frame: Any, rules: Boxes) -> Any:
     """What Spark makes of a join on ranges: every event with every rule, which is broadcast."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -103,7 +105,7 @@ def nested_loop(spark: Any, frame: Any, rules: Boxes) -> Any:
     return joined.select(F.col("number").alias("event"), F.col("rule"))
 
 
-def _crossing(frame: Any, size: int) -> Mapping[str, Fact]:
+def _time_crossing(frame: Any, size: int) -> Mapping[str, Fact]:
     """The seconds that it takes to bring the ten columns to Python and one number back."""
     from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not in its stubs
 

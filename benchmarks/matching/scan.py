@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.harness.experiment import Answer, Contestant, Experiment, Round, Unit
-from benchmarks.workloads import Boxes, box_events, boxes
+from benchmarks.workloads import Boxes, generate_box_events, generate_boxes
 from headgate.errors import UsageError
 from headgate.matching import ScanIndex
 
@@ -30,8 +30,8 @@ Pairs = tuple[Numbers, Numbers]  # the number of the event and of the rule
 @contextmanager
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     """`size` rules; the scale shrinks the number of events."""
-    rules = boxes(size, matching=MATCHING, seed=seed)
-    events = box_events(max(FEWEST, round(EVENTS * scale)), seed=seed + 1)
+    rules = generate_boxes(size, matching=MATCHING, seed=seed)
+    events = generate_box_events(max(FEWEST, round(EVENTS * scale)), seed=seed + 1)
     with range_join(rules, events) as joined:
         runs = {
             "Headgate scan": scan_index(rules, events),

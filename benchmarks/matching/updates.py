@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from benchmarks.harness.experiment import Experiment, Round
 from benchmarks.matching.match import EVENTS, EVERYTHING, PER_EVENT, Entrant, contestant
-from benchmarks.workloads import Conjunctions, begen
+from benchmarks.workloads import Conjunctions, generate_begen
+from benchmarks.workloads.begen import BegenSpec
 
 if TYPE_CHECKING:
     from headgate.matching.keyed.index import KeyedIndex
@@ -25,11 +26,11 @@ SHARE = 100  # queries for each that is inserted and each that is removed
 @contextmanager
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     """`size` queries, in the paper's workload; the scale shrinks their number."""
-    from benchmarks.matching.matchers import indexed
+    from benchmarks.matching.matchers import match_by_index
 
     count = max(SHARE, round(size * scale))
     changes = count // SHARE
-    queries = begen(count + changes, extra=3, seed=seed)
+    queries = generate_begen(count + changes, BegenSpec(extra=3), seed=seed)
     events = queries.events(EVENTS, seed=seed + 1).table()
     small, one = queries.part(0, SHARE), queries.part(SHARE, SHARE + 1)
     _update(_built(small, events), one, 1, events)  # compiles
@@ -37,8 +38,8 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     updated = _built(queries.part(0, count), events)
     seconds = _update(updated, queries.part(count, count + changes), changes, events)
     entrants = (
-        Entrant("updated", EVERYTHING, indexed(updated, events)),
-        Entrant("built anew", EVERYTHING, indexed(anew, events, shift=changes)),
+        Entrant("updated", EVERYTHING, match_by_index(updated, events)),
+        Entrant("built anew", EVERYTHING, match_by_index(anew, events, shift=changes)),
     )
     fact = f"seconds for {changes:,} inserts and {changes:,} deletes, at {count:,}"
     contestants = tuple(contestant(entrant, EVENTS) for entrant in entrants)
@@ -49,7 +50,7 @@ def _built(queries: Conjunctions, events: pa.Table) -> KeyedIndex:
     """An index that has matched already, so that nothing is left to be done at first use."""
     from headgate.matching.keyed.index import KeyedIndex
 
-    index = KeyedIndex.from_encoded(queries.stream, queries.encoded())
+    index = KeyedIndex.from_encoded(queries.stream, queries.encode())
     index.threads = 1
     index.match(events.slice(0, 1))
     return index

@@ -75,11 +75,11 @@ class SiftIndex(StaticIndex):
 
     Memory: four bytes for each value that each predicate accepts.
 
-    >>> from benchmarks.workloads import range_queries
-    >>> queries = range_queries(1, seed=2)
+    >>> from benchmarks.workloads import generate_range_queries
+    >>> queries = generate_range_queries(1, seed=2)
     >>> next(queries.where_clauses())
     'a6 >= 64 AND a7 <= 21 AND a10 <= 31 AND a18 BETWEEN 20 AND 57'
-    >>> index = SiftIndex.from_encoded(queries.stream, queries.encoded())
+    >>> index = SiftIndex.from_encoded(queries.stream, queries.encode())
     >>> index.match([{"a6": 64, "a7": 21, "a10": 0, "a18": 30}]).ids().to_pylist()
     [['q0']]
     """
@@ -135,9 +135,9 @@ class AppIndex(StaticIndex):
 
     Memory: four bytes for each value that each predicate accepts.
 
-    >>> from benchmarks.workloads import range_queries
-    >>> queries = range_queries(1, seed=2)
-    >>> index = AppIndex.from_encoded(queries.stream, queries.encoded())
+    >>> from benchmarks.workloads import generate_range_queries
+    >>> queries = generate_range_queries(1, seed=2)
+    >>> index = AppIndex.from_encoded(queries.stream, queries.encode())
     >>> index.match([{"a6": 64, "a7": 21, "a10": 0, "a18": 30}]).ids().to_pylist()
     [['q0']]
     """

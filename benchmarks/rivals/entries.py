@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.rivals.kernels.entries import has_repeated_column
-from headgate.matching.encoding.code_book import CodeBook, Codes, code_book
+from headgate.matching.encoding.code_book import CodeBook, Codes, build_code_book
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries
 from headgate.snapshot.arrays.atoms import WITHIN
@@ -112,7 +112,7 @@ def are_conjunctions(encoded: EncodedQueries) -> bool:
 
 def make_entries(encoded: EncodedQueries, schema: Schema) -> tuple[CodeBook, Entries]:
     """An entry for each of the queries, which `are_conjunctions`."""
-    book, intervals = code_book(encoded.atoms, schema)
+    book, intervals = build_code_book(encoded.atoms, schema)
     greatest = np.array([regions.greatest for regions in book.regions], np.int64)
     return book, Entries(
         *_predicates(encoded),

@@ -22,9 +22,9 @@ from benchmarks.rivals.tree import Packed, build_tree, make_empty_codes
 class GryphonIndex(StaticIndex):
     """Walks a tree that tests one attribute after the other.
 
-    >>> from benchmarks.workloads import range_queries
-    >>> queries = range_queries(1, seed=2)
-    >>> index = GryphonIndex.from_encoded(queries.stream, queries.encoded())
+    >>> from benchmarks.workloads import generate_range_queries
+    >>> queries = generate_range_queries(1, seed=2)
+    >>> index = GryphonIndex.from_encoded(queries.stream, queries.encode())
     >>> index.match([{"a6": 64, "a7": 21, "a10": 0, "a18": 30}]).ids().to_pylist()
     [['q0']]
     """
@@ -67,9 +67,9 @@ class GryphonIndex(StaticIndex):
 class AdvancedGryphonIndex(StaticIndex):
     """Walks a tree of intervals, one attribute after the other.
 
-    >>> from benchmarks.workloads import range_queries
-    >>> queries = range_queries(1, seed=2)
-    >>> index = AdvancedGryphonIndex.from_encoded(queries.stream, queries.encoded())
+    >>> from benchmarks.workloads import generate_range_queries
+    >>> queries = generate_range_queries(1, seed=2)
+    >>> index = AdvancedGryphonIndex.from_encoded(queries.stream, queries.encode())
     >>> index.match([{"a6": 64, "a7": 21, "a10": 0, "a18": 30}]).ids().to_pylist()
     [['q0']]
     """

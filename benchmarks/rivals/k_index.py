@@ -31,9 +31,9 @@ class KIndex(StaticIndex):
 
     Memory: four bytes for each value that each predicate accepts.
 
-    >>> from benchmarks.workloads import range_queries
-    >>> queries = range_queries(1, seed=2)
-    >>> index = KIndex.from_encoded(queries.stream, queries.encoded())
+    >>> from benchmarks.workloads import generate_range_queries
+    >>> queries = generate_range_queries(1, seed=2)
+    >>> index = KIndex.from_encoded(queries.stream, queries.encode())
     >>> index.match([{"a6": 64, "a7": 21, "a10": 0, "a18": 30}]).ids().to_pylist()
     [['q0']]
     """

@@ -29,7 +29,7 @@ from headgate.errors import UsageError
 from headgate.matching.encoding.code_book import CodeBook, Regions
 from headgate.matching.matches import Matches, concatenate_matches
 from headgate.predicate import Predicate, Within
-from headgate.predicate.conjunctions import Conjunction, to_conjunctions
+from headgate.predicate.normal_form import Conjunction, to_conjunctions
 from headgate.schema import ValueSet
 
 
@@ -48,9 +48,9 @@ class Keys(NamedTuple):
 class PropagationIndex(StaticIndex):
     """Looks queries up by one or two of their equality predicates.
 
-    >>> from benchmarks.workloads import range_queries
-    >>> queries = range_queries(1, seed=2)
-    >>> index = PropagationIndex.from_encoded(queries.stream, queries.encoded())
+    >>> from benchmarks.workloads import generate_range_queries
+    >>> queries = generate_range_queries(1, seed=2)
+    >>> index = PropagationIndex.from_encoded(queries.stream, queries.encode())
     >>> index.match([{"a6": 64, "a7": 21, "a10": 0, "a18": 30}]).ids().to_pylist()
     [['q0']]
     """

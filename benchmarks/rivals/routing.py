@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from benchmarks.rivals.kernels.routing import collect_matches
 from headgate.errors import QuerySetError
-from headgate.events import EventBatch, from_rows
+from headgate.events import EventBatch, batch_from_rows
 from headgate.matching.asc.bitmaps import Bitmaps
-from headgate.matching.asc.order import used_constructs
+from headgate.matching.asc.order import find_used_constructs
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.matches import Matches, RowMatches, concatenate_matches, to_events
 from headgate.matching.scan_fallback import try_conjunctions
@@ -59,19 +59,19 @@ class Regions:
             self.bitmaps.add(position, parts)
             self.columns |= {column.name for column in collect_columns(query.where)}
         self.bitmaps.settle()
-        self.constructs, of_texts = used_constructs(self.bitmaps)
+        self.constructs, of_texts = find_used_constructs(self.bitmaps)
         if len(of_texts):
             raise QuerySetError("a rival order takes no LIKE and no RLIKE")
 
     def batch(self, events: Any) -> EventBatch:
         if isinstance(events, EventBatch):
             return events
-        return from_rows(events, self.stream, columns=self.columns)
+        return batch_from_rows(events, self.stream, columns=self.columns)
 
     def rows(self, batch: EventBatch, start: int, size: int) -> Rows:
         """By construct in use, in the order of their numbers, and event: the row it is in."""
         values = EventColumns(batch.table.slice(start, size), size)
-        every: Rows = self.bitmaps.rows_of(values, self.constructs.tolist())
+        every: Rows = self.bitmaps.read_rows(values, self.constructs.tolist())
         return every[self.constructs]
 
 

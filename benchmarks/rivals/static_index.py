@@ -24,7 +24,7 @@ from headgate.matching.matches import Matches, RowMatches, to_events
 from headgate.matching.protocol import Placement
 from headgate.predicate import Atom, Compare, IsNull, Within
 from headgate.predicate import Matches as TextMatches
-from headgate.predicate.conjunctions import Conjunction, to_conjunctions
+from headgate.predicate.normal_form import Conjunction, to_conjunctions
 from headgate.predicate.tree import conjunction
 from headgate.queries import Query, Source
 from headgate.schema import Schema, Stream

@@ -25,7 +25,7 @@ from benchmarks.sharing.traffic import (
     SHIP,
     WIDEN,
     by_interests,
-    planned,
+    plan_queries,
     workload,
 )
 from headgate.queries import Query
@@ -54,13 +54,15 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         return Contestant(name, 1, answer=lambda: (len(work.queries),), run=run)
 
     def by(name: str) -> Plan:
-        return lambda queries: planned(work, name, queries)
+        return lambda queries: plan_queries(work, name, queries)
 
     yield Round(
         size,
         (
             *(contestant(name, by(name)) for name in (SHARE, WIDEN)),
-            contestant(REARRANGED, lambda queries: rearrange_plan(planned(work, WIDEN, queries))),
+            contestant(
+                REARRANGED, lambda queries: rearrange_plan(plan_queries(work, WIDEN, queries))
+            ),
         ),
     )
     workload.cache_clear()
@@ -94,17 +96,17 @@ TIMES = Unit("times the least cost", "cost", 1.0, counted=True)
 @cache
 def least(queries: int, seed: int) -> float:
     work = workload(SMALL, queries, seed=seed)
-    planner = planned(work, WIDEN)
+    planner = plan_queries(work, WIDEN)
     best = compute_optimum(work.network, list(planner.published.values()), work.queries)
-    return best - _fixed(planner)
+    return best - _fix_orders(planner)
 
 
 def above_fixed(planner: Planner) -> float:
     traffic, read = compute_costs(planner)
-    return traffic + planner.load_cost * read - _fixed(planner)
+    return traffic + planner.load_cost * read - _fix_orders(planner)
 
 
-def _fixed(planner: Planner) -> float:
+def _fix_orders(planner: Planner) -> float:
     """What the links of thin peers carry, whatever the plan."""
     links = zip(planner.network.links, planner.routes.used, strict=True)
     nodes = planner.network.nodes
@@ -119,7 +121,7 @@ def _prepare_distance(size: int, scale: float, seed: int) -> Iterator[Round]:  #
         def run() -> float:
             number = next(seeds)
             work = workload(SMALL, size, seed=number)
-            planner = planned(work, WIDEN if name == REARRANGED else name)
+            planner = plan_queries(work, WIDEN if name == REARRANGED else name)
             reached = above_fixed(rearrange_plan(planner) if name == REARRANGED else planner)
             return reached / least(size, number)
 

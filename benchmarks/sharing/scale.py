@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from benchmarks.harness.claims import AtMost
 from benchmarks.harness.experiment import Contestant, Experiment, Fact, Round, Unit
-from benchmarks.sharing.traffic import WIDEN, empty
-from benchmarks.workloads import NetworkedQueries, networked_queries
+from benchmarks.sharing.traffic import WIDEN, make_planner
+from benchmarks.workloads import NetworkedQueries, generate_networked_queries
 from headgate.sharing.planner import Planner
 
 NODES = 1_000
@@ -29,17 +29,17 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
     facts: dict[str, Fact] = {}
     for per, name in REGISTER.items():
         interests = 1 if per == 1 else max(1, queries // per)
-        work = networked_queries(nodes, queries, interests=interests, seed=seed)
-        planner = empty(work, WIDEN)
+        work = generate_networked_queries(nodes, queries, interests=interests, seed=seed)
+        planner = make_planner(work, WIDEN)
         _register(planner, work, 0, queries - last)
-        contestants.append(_registering(name, planner, work, last))
-        contestants.append(_leaving(LEAVE[per], planner, work, last))
+        contestants.append(_make_registering(name, planner, work, last))
+        contestants.append(_make_leaving(LEAVE[per], planner, work, last))
         hops = sum(1 for tree in planner.trees.values() for _ in tree)
         facts[f"hops at {queries - last:,}, {name.split(', ')[1]}"] = hops
     yield Round(queries, tuple(contestants), lambda: facts)
 
 
-def _registering(name: str, planner: Planner, work: NetworkedQueries, last: int) -> Contestant:
+def _make_registering(name: str, planner: Planner, work: NetworkedQueries, last: int) -> Contestant:
     first = len(work.queries) - last
     return Contestant(
         name,
@@ -50,7 +50,7 @@ def _registering(name: str, planner: Planner, work: NetworkedQueries, last: int)
     )
 
 
-def _leaving(name: str, planner: Planner, work: NetworkedQueries, last: int) -> Contestant:
+def _make_leaving(name: str, planner: Planner, work: NetworkedQueries, last: int) -> Contestant:
     """As many of the first ones leave, and come back after the clock has stopped."""
     return Contestant(
         name,

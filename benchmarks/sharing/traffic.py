@@ -13,7 +13,7 @@ from itertools import count
 
 from benchmarks.harness.claims import AtSizes, PartOf
 from benchmarks.harness.experiment import Contestant, Experiment, Look, Prepare, Round, Unit
-from benchmarks.workloads import READINGS, SOURCE, NetworkedQueries, networked_queries
+from benchmarks.workloads import READINGS, SOURCE, NetworkedQueries, generate_networked_queries
 from headgate.queries import Query
 from headgate.sharing.decisions import Method, Strategy
 from headgate.sharing.planner import Planner, compute_costs
@@ -35,21 +35,21 @@ RATE = 1_000.0  # rows a second
 NODES = 50
 KEPT = 8  # workloads
 
-workload = lru_cache(KEPT)(networked_queries)
+workload = lru_cache(KEPT)(generate_networked_queries)
 
 
-def empty(work: NetworkedQueries, name: str) -> Planner:
+def make_planner(work: NetworkedQueries, name: str) -> Planner:
     """A planner by one of the strategies, before any query."""
     strategy, method = BY_NAME[name]
     streams = [PublishedStream(SampledStream(READINGS, RATE, work.sample), SOURCE)]
     return Planner(work.network, streams, strategy=strategy, method=method)
 
 
-def planned(
+def plan_queries(
     work: NetworkedQueries, name: str, queries: Sequence[tuple[Query, str]] | None = None
 ) -> Planner:
     """With all queries registered, in the order of the workload or in another."""
-    planner = empty(work, name)
+    planner = make_planner(work, name)
     for query, target in work.queries if queries is None else queries:
         planner.register(query, target)
     return planner
@@ -65,14 +65,14 @@ MOST_BY_HCR = 200  # queries, as relaxing by HCR is slow
 Make = Callable[[int, float, int], NetworkedQueries]  # by size, scale and seed
 
 
-def prepared(make: Make) -> Prepare:
+def prepare_round(make: Make) -> Prepare:
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
         def contestant(name: str) -> Contestant:
             seeds = count(seed)
 
             def run() -> float:
-                return compute_costs(planned(make(size, scale, next(seeds)), name))[0]
+                return compute_costs(plan_queries(make(size, scale, next(seeds)), name))[0]
 
             queries = len(make(size, scale, seed).queries)
             return Contestant(name, 1, answer=lambda: (queries,), run=run)
@@ -105,7 +105,7 @@ TRAFFIC = (
         size_label="queries",
         unit=MOVED,
         baseline=FILTER,
-        prepare=prepared(by_queries),
+        prepare=prepare_round(by_queries),
         repeats=SEEDS,
         claims=(AtSizes(HALF, (QUERIES,)),),
     ),
@@ -116,7 +116,7 @@ TRAFFIC = (
         size_label="% overlap",
         unit=MOVED,
         baseline=FILTER,
-        prepare=prepared(by_overlap),
+        prepare=prepare_round(by_overlap),
         repeats=SEEDS,
         claims=(HALF,),
         look=Look(linear=True),
@@ -128,7 +128,7 @@ TRAFFIC = (
         size_label="interests",
         unit=MOVED,
         baseline=FILTER,
-        prepare=prepared(by_interests),
+        prepare=prepare_round(by_interests),
         repeats=SEEDS,
         claims=(HALF,),
     ),

@@ -73,7 +73,7 @@ def _contestant(
 
 
 def _run() -> Push:
-    from headgate.stateful.runtime.run import Run
+    from headgate.stateful.runtime.running_query import Run
 
     run = Run(CASES[0].query())
 
@@ -99,7 +99,7 @@ def _by_hand() -> Push:
 
 
 def _row_by_row() -> Push:
-    from headgate.stateful.analysis.synopses.plain import PlainRun
+    from headgate.stateful.analysis.synopses.reference import PlainRun
 
     run = PlainRun(CASES[0].query())
     given: dict[int, int] = {}

@@ -62,7 +62,7 @@ def trace(spark: Any, case: Case, side: str, at: tuple[int, ...], seed: int) -> 
 
 def _ours(spark: Any, case: Case, live: Paced) -> State:
     """The parts of the state as the store has them, and what a run makes of these."""
-    from headgate.stateful.runtime.run import Run
+    from headgate.stateful.runtime.running_query import Run
 
     reader = spark.read.format("statestore").option("stateVarName", "parts")
     stored = reader.option("batchId", live.batches - 1).load(str(live.checkpoint))

@@ -78,7 +78,7 @@ def late(live: Paced, batches: int, events: int) -> str:
     return ""
 
 
-def throughput(case: Case) -> Experiment:
+def make_throughput(case: Case) -> Experiment:
     plan = {size: (batch, size // batch) for size, batch in batches_of(case).items()}
     how = "an equality" if case.has_equality else "no equality"
     return Experiment(
@@ -97,7 +97,7 @@ def throughput(case: Case) -> Experiment:
     )
 
 
-THROUGHPUT = tuple(map(throughput, CASES))
+THROUGHPUT = tuple(map(make_throughput, CASES))
 BY_BATCH = Experiment(
     name="synopsis-batches",
     title="q3 on Spark after a million events, by the size of micro-batches",

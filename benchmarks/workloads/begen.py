@@ -58,7 +58,7 @@ from benchmarks.workloads.integer_events import (
     integer_stream,
     refuses,
 )
-from benchmarks.workloads.q_grams import PAIRS, Indices, gram_events, gram_stream
+from benchmarks.workloads.q_grams import PAIRS, Indices, make_gram_events, make_gram_stream
 from examples.city_names.find import LETTERS
 from headgate.errors import UsageError
 
@@ -93,41 +93,64 @@ class Shape:
         return self.attributes - self.extra
 
 
-def begen(
-    count: int,
-    *,
-    dimensions: int = 400,
-    cardinality: int = 48,
-    predicates: float = 7,
-    fewest: int = 1,
-    attributes: int = 15,
-    operators: Level = "ranges",
-    equality: float = 0.3,
-    range_size: float = 0.12,
-    zipf: float = 0.0,
-    matching: float = 0.01,
-    extra: int = 0,
-    seed: int,
-) -> Conjunctions:
-    """`count` queries, each of which one of their events satisfies with probability `matching`.
+@dataclass(frozen=True, slots=True)
+class BegenSpec:
+    """What queries and their events are like, with the paper's defaults.
 
     `predicates` is their average number in a query and `fewest` the least, `attributes` the number
     that an event has and `extra` how many of those are its own. `equality` is the share of
     predicates that stay `=`, and `range_size` the average part of the domain that BETWEEN accepts.
-    Attributes are uniform, or by Zipf's law with the exponent `zipf`.
+    Attributes are uniform, or by Zipf's law with the exponent `zipf`. An event satisfies a query
+    with probability `matching`.
+    """
 
-    >>> queries = begen(1_000, predicates=3, attributes=9, seed=1)
+    dimensions: int = 400
+    cardinality: int = 48
+    predicates: float = 7
+    fewest: int = 1
+    attributes: int = 15
+    operators: Level = "ranges"
+    equality: float = 0.3
+    range_size: float = 0.12
+    zipf: float = 0.0
+    matching: float = 0.01
+    extra: int = 0
+
+    @property
+    def parts(self) -> tuple[Shape, Space, Rules]:
+        """The specification as the parts of a generator take it."""
+        rules = EXPRESSIVENESS[self.operators]
+        return (
+            Shape(self.predicates, self.fewest, self.attributes, self.extra),
+            Space(self.dimensions, self.cardinality, self.zipf),
+            Rules(self.cardinality, self.equality, self.range_size, rules),
+        )
+
+
+PAPER = BegenSpec()
+OF_NAMES = BegenSpec(
+    dimensions=PAIRS,
+    cardinality=len(LETTERS),
+    predicates=6,
+    fewest=3,
+    attributes=10,
+    operators="medium",
+)
+
+
+def generate_begen(count: int, spec: BegenSpec = PAPER, *, seed: int) -> Conjunctions:
+    """Return `count` queries, with the events that they match as often as specified.
+
+    >>> queries = generate_begen(1_000, BegenSpec(predicates=3, attributes=9), seed=1)
     >>> next(queries.where_clauses())
     'a112 BETWEEN 16 AND 18 AND a229 BETWEEN 17 AND 25 AND a276 > 0 AND a355 < 33'
     >>> queries.events(2, seed=1).value.shape
     (18,)
     """
-    shape = Shape(predicates, fewest, attributes, extra)
-    space = Space(dimensions, cardinality, zipf)
-    rules = Rules(cardinality, equality, range_size, EXPRESSIVENESS[operators])
-    check(shape, space, matching)
+    shape, space, rules = spec.parts
+    check(shape, space, spec.matching)
     random = np.random.default_rng([seed, 0])
-    return Generator(shape, space, rules, random).run(count, matching)
+    return Generator(shape, space, rules, random).run(count, spec.matching)
 
 
 def check(shape: Shape, space: Space, matching: float) -> None:
@@ -229,7 +252,7 @@ def _offsets(sizes: npt.NDArray[np.int64] | npt.NDArray[np.uint8]) -> npt.NDArra
 # Events that are expressions themselves (section 8.6.11 of the BE-Tree paper).
 
 
-def event_expressions(
+def derive_event_expressions(
     queries: Conjunctions,
     count: int,
     *,
@@ -242,9 +265,9 @@ def event_expressions(
     Every range holds the value that the event had, so that it meets every query that the event
     satisfied; and it meets more than those.
 
-    >>> from benchmarks.workloads import begen
-    >>> queries = begen(10, attributes=3, predicates=2, seed=1)
-    >>> next(event_expressions(queries, 1, seed=1).where_clauses())
+    >>> from benchmarks.workloads import generate_begen
+    >>> queries = generate_begen(10, attributes=3, predicates=2, seed=1)
+    >>> next(derive_event_expressions(queries, 1, seed=1).where_clauses())
     'a13 BETWEEN 43 AND 47 AND a193 BETWEEN 1 AND 1 AND a309 BETWEEN 20 AND 24'
     """
     events = queries.events(count, seed=seed)
@@ -268,48 +291,36 @@ def event_expressions(
 # BEGen on real names: queries derived from the q-grams of names (section 8.2.2, Table V).
 #
 # A base expression is a name: `pair = letter` for some of its pairs of letters. All else is as in
-# `begen`: queries keep some of these predicates and turn part of those into ranges or sets,
-# events are base expressions themselves, and their number makes the matching probability.
+# `generate_begen`: queries keep some of these predicates and turn part of those into ranges or
+# sets, events are base expressions themselves, and their number makes the matching probability.
 #
 # Base expressions have as many attributes as each other, so only names with so many are taken,
 # and of these as many pairs, at random.
 
 
-def begen_of_names(
-    names: Sequence[str],
-    count: int,
-    *,
-    predicates: float = 6,
-    fewest: int = 3,
-    attributes: int = 10,
-    operators: Level = "medium",
-    equality: float = 0.3,
-    range_size: float = 0.12,
-    matching: float = 0.01,
-    seed: int,
+def generate_begen_of_names(
+    names: Sequence[str], count: int, spec: BegenSpec = OF_NAMES, *, seed: int
 ) -> Conjunctions:
-    """`count` queries, each of which one of their events satisfies with probability `matching`.
+    """Return `count` queries that are derived from names, with events that are names.
 
     >>> names = "Ouagadougou", "Tegucigalpa"
-    >>> queries = begen_of_names(names, 10, predicates=4, attributes=7, matching=0.5, seed=1)
-    >>> next(queries.where_clauses())
+    >>> spec = replace(OF_NAMES, predicates=4, attributes=7, matching=0.5)
+    >>> next(generate_begen_of_names(names, 10, spec, seed=1).where_clauses())
     'g_ig > -1 AND g_lp <= 6 AND g_te < 8'
     """
-    shape = Shape(predicates, fewest, attributes, extra=0)
-    space = Space(PAIRS, len(LETTERS), zipf=0.0)
-    rules = Rules(len(LETTERS), equality, range_size, EXPRESSIVENESS[operators])
-    check(shape, space, matching)
-    events = gram_events(names)
-    enough = np.flatnonzero(np.diff(events.offsets) >= attributes)
+    shape, space, rules = spec.parts
+    check(shape, space, spec.matching)
+    events = make_gram_events(names)
+    enough = np.flatnonzero(np.diff(events.offsets) >= spec.attributes)
     if len(enough) == 0:
-        raise UsageError(f"no name has {attributes} different pairs of letters; ask for fewer")
+        raise UsageError(f"no name has {spec.attributes} different pairs of letters; ask for fewer")
     random = np.random.default_rng([seed, 0])
-    queries = _OfNames(shape, space, rules, random, events, enough).run(count, matching)
+    queries = _OfNames(shape, space, rules, random, events, enough).run(count, spec.matching)
 
     def draw(count: int, random: Random) -> IntegerEvents:
-        return replace(queries.draw_events(count, random), stream=gram_stream())
+        return replace(queries.draw_events(count, random), stream=make_gram_stream())
 
-    return replace(queries, stream=gram_stream(), draw_events=draw)
+    return replace(queries, stream=make_gram_stream(), draw_events=draw)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Boxes:
     def where_clauses(self) -> Iterator[str]:
         """Each box as a WHERE clause.
 
-        >>> next(boxes(1, constrained=2, matching=0.1, seed=1).where_clauses())
+        >>> next(generate_boxes(1, constrained=2, matching=0.1, seed=1).where_clauses())
         'a4 BETWEEN 506.814 AND 921.299 AND a8 BETWEEN 571.719 AND 812.981'
         """
         names = self.stream.names
@@ -73,7 +73,7 @@ def box_stream(attributes: int = 10) -> Stream:
     )
 
 
-def boxes(
+def generate_boxes(
     count: int,
     *,
     attributes: int = 10,
@@ -81,7 +81,7 @@ def boxes(
     matching: float = 0.001,
     seed: int,
 ) -> Boxes:
-    """Boxes that each match an event of `box_events` with the probability `matching`."""
+    """Boxes that each match an event of `generate_box_events` with the probability `matching`."""
     random = np.random.default_rng(seed)
     stream = box_stream(attributes)
     sides = np.sort(random.permuted(_numbered(count, attributes), axis=1)[:, :constrained])
@@ -92,7 +92,7 @@ def boxes(
     return Boxes(stream, sides, low / steps, (low + widths - 1) / steps)
 
 
-def box_events(count: int, *, attributes: int = 10, seed: int) -> pa.Table:
+def generate_box_events(count: int, *, attributes: int = 10, seed: int) -> pa.Table:
     """Events uniform over the domain of every attribute."""
     random = np.random.default_rng(seed)
     stream = box_stream(attributes)
@@ -133,7 +133,7 @@ DEVIATIONS = 3.0  # from the middle to the side of the part that is covered
 Random = np.random.Generator
 
 
-def covering_boxes(
+def generate_covering_boxes(
     count: int,
     *,
     attributes: int = 3,
@@ -141,11 +141,11 @@ def covering_boxes(
     overlap: float = 0.5,
     seed: int,
 ) -> Boxes:
-    """Boxes of which some match a share `selectivity` of `box_events`, the others none besides.
+    """Return boxes of which some match a share `selectivity` of events, the others none besides.
 
     The share `overlap` of the boxes lies over those that tile the part.
 
-    >>> found = covering_boxes(4, attributes=1, selectivity=0.5, seed=1)
+    >>> found = generate_covering_boxes(4, attributes=1, selectivity=0.5, seed=1)
     >>> print("\\n".join(sorted(found.where_clauses())))
     a0 BETWEEN 236.594 AND 509.116
     a0 BETWEEN 241.736 AND 514.258

@@ -109,9 +109,9 @@ class Conjunctions:
 
     def queries(self) -> list[Query]:
         """The queries as objects; equal predicates are one object."""
-        return list(decode_queries(self.encoded(), self.schema))
+        return list(decode_queries(self.encode(), self.schema))
 
-    def encoded(self) -> EncodedQueries:
+    def encode(self) -> EncodedQueries:
         """What `encode_queries` makes of the queries, without an object for each of them."""
         return encode(self)
 
@@ -138,7 +138,7 @@ class Conjunctions:
 # WHERE clauses on one stream as queries.
 
 
-def bound_queries(stream: Stream, clauses: Iterable[str], prefix: str) -> list[Query]:
+def bind_queries(stream: Stream, clauses: Iterable[str], prefix: str) -> list[Query]:
     """The clauses as queries, with the ids prefix0, prefix1, …"""
     read = WhereReader(stream).read
     source = (Source(stream, stream.name),)

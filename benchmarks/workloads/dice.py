@@ -35,10 +35,10 @@ class Dice:
         return choices[int(self.fraction() * len(choices))]
 
 
-def weighted(shares: dict[Choice, int]) -> tuple[Choice, ...]:
+def repeat_by_weight(shares: dict[Choice, int]) -> tuple[Choice, ...]:
     """Each choice as often as its share says, so that `one_of` draws it that often.
 
-    >>> weighted({"=": 2, "<": 1})
+    >>> repeat_by_weight({"=": 2, "<": 1})
     ('=', '=', '<')
     """
     return tuple(chain.from_iterable(repeat(choice, share) for choice, share in shares.items()))

@@ -63,11 +63,11 @@ class DisjunctionSpec:
         )
 
 
-def disjunctions(count: int, spec: DisjunctionSpec, *, seed: int) -> tuple[Predicate, ...]:
+def generate_disjunctions(count: int, spec: DisjunctionSpec, *, seed: int) -> tuple[Predicate, ...]:
     """Predicates, each an OR of as many boxes.
 
     >>> from headgate.sql import render_predicate
-    >>> (found,) = disjunctions(1, DisjunctionSpec(2, 2, unbounded=True), seed=0)
+    >>> (found,) = generate_disjunctions(1, DisjunctionSpec(2, 2, unbounded=True), seed=0)
     >>> print(render_predicate(found))
     d0 BETWEEN 40.0 AND 50.0 OR (d0 BETWEEN 0.0 AND 45.0 AND d1 BETWEEN 0.0 AND 20.0)
     """
@@ -120,7 +120,7 @@ def _drawn(predicate: Predicate) -> list[Box]:
     return [conjunct.box for part in parts for conjunct in to_dnf(part)]
 
 
-def in_one_space(
+def place_in_one_space(
     stream: Stream, *workloads: tuple[Predicate, ...]
 ) -> tuple[Space, list[list[Boxes]]]:
     """One space for all predicates of several workloads, and in it the boxes of each.

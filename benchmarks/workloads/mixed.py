@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from benchmarks.workloads.conjunctions import bound_queries
-from benchmarks.workloads.dice import Dice, weighted
+from benchmarks.workloads.conjunctions import bind_queries
+from benchmarks.workloads.dice import Dice, repeat_by_weight
 from benchmarks.workloads.rules import WORDS
 from headgate.queries import Query
 from headgate.schema import (
@@ -159,7 +159,7 @@ class MixedAttribute:
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """Clauses on the stream of `mixed_events`."""
+    """Clauses on the stream of `generate_mixed_events`."""
 
     stream: Stream
     clauses: tuple[str, ...]
@@ -172,7 +172,7 @@ class Mixed:
 
     def queries(self) -> list[Query]:
         """Each clause as a query, with the ids mixed0, mixed1, …"""
-        return bound_queries(self.stream, self.clauses, "mixed")
+        return bind_queries(self.stream, self.clauses, "mixed")
 
 
 def mixed_attributes() -> list[MixedAttribute]:
@@ -188,16 +188,16 @@ def mixed_stream() -> Stream:
     return Stream("records", tuple(Attribute(a.name, a.values.type) for a in mixed_attributes()))
 
 
-def mixed(
+def generate_mixed(
     count: int, *, matching: float = 0.005, long_lists: float = LONG_LISTS, seed: int
 ) -> Mixed:
-    """Clauses that each match an event of `mixed_events` with the probability `matching`.
+    """Clauses that each match an event of `generate_mixed_events` with the probability `matching`.
 
     The share `long_lists` of them has an IN with 1,000 to 5,000 values.
 
     Law: the first n clauses of a seed are the same whatever the count.
 
-    >>> print(mixed(5, seed=1).clauses[3])
+    >>> print(generate_mixed(5, seed=1).clauses[3])
     day2 > DATE '2027-05-01' OR price1 < 839.19 OR code1 < '00b07-mesa'
     """
     dice = Dice(seed)
@@ -206,7 +206,7 @@ def mixed(
     return Mixed(mixed_stream(), tuple(clauses))
 
 
-def mixed_events(count: int, *, seed: int) -> pa.Table:
+def generate_mixed_events(count: int, *, seed: int) -> pa.Table:
     """Events with independent, uniform values and NULLs."""
     random = np.random.default_rng(seed)
     columns = {}
@@ -402,4 +402,4 @@ def _comparison(clause: _Clause) -> tuple[Leaf, float]:
 
 
 _GIVEN: tuple[Draw, ...] = (_null, _few, _like, _comparison)
-_SHAPES = weighted({_all: 3, _any: 1, _two_levels(True): 3, _two_levels(False): 3})
+_SHAPES = repeat_by_weight({_all: 3, _any: 1, _two_levels(True): 3, _two_levels(False): 3})

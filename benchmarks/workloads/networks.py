@@ -64,7 +64,7 @@ class NetworkedQueries:
     queries: tuple[tuple[Query, str], ...]
 
 
-def networked_queries(
+def generate_networked_queries(
     nodes: int,
     queries: int,
     *,
@@ -75,7 +75,7 @@ def networked_queries(
 ) -> NetworkedQueries:
     """So many super-peers, and queries at their thin peers.
 
-    >>> found = networked_queries(50, 500, seed=1)
+    >>> found = generate_networked_queries(50, 500, seed=1)
     >>> len(found.network.super_peers), len(found.queries)
     (50, 500)
     """

@@ -21,8 +21,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.workloads.conjunctions import bound_queries
-from benchmarks.workloads.dice import Dice, weighted
+from benchmarks.workloads.conjunctions import bind_queries
+from benchmarks.workloads.dice import Dice, repeat_by_weight
 from headgate.queries import Query
 from headgate.schema import STRING, Attribute, Stream
 from headgate.sql import render_literal
@@ -136,10 +136,10 @@ def escaped(text: str) -> str:
 
 
 _Kind = Callable[[str, str, Dice], Condition]
-_FLOATING: tuple[_Kind, ...] = weighted(
+_FLOATING: tuple[_Kind, ...] = repeat_by_weight(
     {_contains: 14, _ignores_case: 3, _two_pieces: 1, _regex: 1}
 )
-_ANCHORED: tuple[_Kind, ...] = (*_FLOATING, *weighted({_starts: 2, _ends: 4}))
+_ANCHORED: tuple[_Kind, ...] = (*_FLOATING, *repeat_by_weight({_starts: 2, _ends: 4}))
 
 
 TEXTS = ("process", "parent", "command_line", "path")
@@ -150,7 +150,7 @@ MISSING = 0.05  # of the usual events have no parent
 STEADY = 0.5  # of the rules name a channel
 EXCLUDING = 0.3  # of the rules have an AND NOT
 COMMONPLACE = 0.3  # of the groups but the first may have common needles
-GROUPS = weighted({2: 3, 3: 2, 4: 1})
+GROUPS = repeat_by_weight({2: 3, 3: 2, 4: 1})
 
 Planted = dict[str, tuple[Condition, ...]]
 
@@ -179,7 +179,7 @@ class PatternRules:
 
     def queries(self) -> list[Query]:
         """Each rule as a query, with the ids rule0, rule1, …"""
-        return bound_queries(self.stream, self.where_clauses(), "rule")
+        return bind_queries(self.stream, self.where_clauses(), "rule")
 
     def events(
         self, count: int, *, matching: float = 0.1, length: int = 200, seed: int
@@ -208,14 +208,14 @@ class PatternRules:
         return row
 
 
-def pattern_rules(
+def generate_pattern_rules(
     count: int, *, atoms: int = 20, needles: int | None = None, seed: int
 ) -> PatternRules:
     """`count` rules of about `atoms` conditions each, over so many rare needles.
 
     There are five needles to a rule unless told otherwise, so each occurs about four times.
 
-    >>> print(next(pattern_rules(1, atoms=4, seed=5).where_clauses()))
+    >>> print(next(generate_pattern_rules(1, atoms=4, seed=5).where_clauses()))
     (process LIKE '%haxodasa2%' OR process LIKE 'bozoro4%') AND
     (path LIKE '%bozoro4%' OR path LIKE '%vipahubo4.dll' OR path LIKE '%xabataba4.dll')
     """

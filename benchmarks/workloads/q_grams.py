@@ -36,21 +36,21 @@ _CODES = np.full(128, -1, np.int64)
 _CODES[[ord(letter) for letter in LETTERS]] = np.arange(len(LETTERS))
 
 
-def gram_stream() -> Stream:
+def make_gram_stream() -> Stream:
     """The stream `names`, with an attribute for each pair of letters: g_aa, g_ab, …, g__a, …"""
     return Stream("names", tuple(Attribute(name, INT) for name in GRAM_ATTRIBUTES))
 
 
-def q_grams(
+def generate_gram_queries(
     names: Sequence[str], *, kept: float = 1.0, misspelt: float = 0.0, seed: int
 ) -> Conjunctions:
     """A query for each name, which keeps a share of its predicates, but one at least.
 
     Events are any of these names, a share of them misspelt in one letter.
 
-    >>> next(q_grams(["String"], seed=1).where_clauses())
+    >>> next(generate_gram_queries(["String"], seed=1).where_clauses())
     'g_in = 6 AND g_ri = 13 AND g_st = 17 AND g_tr = 8'
-    >>> next(q_grams(["Manhattan East"], kept=0.4, seed=2).where_clauses())
+    >>> next(generate_gram_queries(["Manhattan East"], kept=0.4, seed=2).where_clauses())
     'g_an IN (7, 26) AND g_as = 19 AND g_ea = 18 AND g_nh = 0 AND g_n_ = 4 AND g_ta = 13'
     """
     if not (0 <= kept <= 1 and 0 <= misspelt <= 1):
@@ -64,13 +64,13 @@ def q_grams(
         chosen = [texts[i] for i in random.integers(0, len(texts), count).tolist()]
         wrong = random.random(count) < misspelt
         pairs = zip(chosen, wrong.tolist(), strict=True)
-        return gram_events([_misspelt(text, random) if bad else text for text, bad in pairs])
+        return make_gram_events([_misspelt(text, random) if bad else text for text, bad in pairs])
 
     lists = np.flatnonzero(predicates.counts > 1)
     first = np.cumsum(predicates.counts) - predicates.counts
     listed = np.repeat(predicates.counts > 1, predicates.counts)
     return Conjunctions(
-        stream=gram_stream(),
+        stream=make_gram_stream(),
         cardinality=len(LETTERS),
         offsets=_offsets(np.bincount(predicates.name, minlength=len(texts))),
         attribute=predicates.pair.astype(np.int32),
@@ -82,10 +82,10 @@ def q_grams(
     )
 
 
-def gram_events(names: Sequence[str]) -> IntegerEvents:
+def make_gram_events(names: Sequence[str]) -> IntegerEvents:
     """An event for each name: for each pair of letters the one that follows it first.
 
-    >>> events = gram_events(["Rome", "of"])
+    >>> events = make_gram_events(["Rome", "of"])
     >>> events.offsets.tolist(), [events.stream.names[i] for i in events.attribute]
     ([0, 2, 2], ['g_om', 'g_ro'])
     """
@@ -93,7 +93,7 @@ def gram_events(names: Sequence[str]) -> IntegerEvents:
     places, first = np.unique(grams.name * PAIRS + grams.pair, return_index=True)
     counts = np.bincount(places // PAIRS, minlength=len(names))
     attribute = (places % PAIRS).astype(np.int32)
-    return IntegerEvents(gram_stream(), _offsets(counts), attribute, grams.letter[first])
+    return IntegerEvents(make_gram_stream(), _offsets(counts), attribute, grams.letter[first])
 
 
 @dataclass(frozen=True, eq=False)

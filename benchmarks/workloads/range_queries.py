@@ -29,7 +29,7 @@ EVENNESS = 4.0  # of the widths in a query; the larger, the more alike
 Random = np.random.Generator
 
 
-def range_queries(
+def generate_range_queries(
     count: int,
     *,
     attributes: int = 20,
@@ -41,7 +41,7 @@ def range_queries(
 ) -> Conjunctions:
     """Queries that one of their events satisfies with the probability `matching`.
 
-    >>> next(range_queries(1, seed=2).where_clauses())
+    >>> next(generate_range_queries(1, seed=2).where_clauses())
     'a6 >= 64 AND a7 <= 21 AND a10 <= 31 AND a18 BETWEEN 20 AND 57'
     """
     random = np.random.default_rng([seed, 0])

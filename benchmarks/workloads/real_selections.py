@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from benchmarks.workloads.conjunctions import bound_queries
+from benchmarks.workloads.conjunctions import bind_queries
 from benchmarks.workloads.selection_ranges import SelectionSpec, selection_usage
 from benchmarks.workloads.selections import SELECTION_SETS
 from examples.flights.prepare import read_flights
@@ -42,14 +42,14 @@ Ranks = npt.NDArray[np.int64]
 Random = np.random.Generator
 
 
-def describing_clauses(table: pa.Table, spec: SelectionSpec, *, seed: int) -> list[str]:
+def describe_rows(table: pa.Table, spec: SelectionSpec, *, seed: int) -> list[str]:
     """WHERE clauses as specified, on a table of texts and numbers with as many columns.
 
     How much the regions of an attribute differ is left to the data. Where attributes have so few
     values that no draw is rare enough, a query is the rarest that was drawn.
 
     >>> table = pa.table({"port": [80, 443, 8080] * 50, "peer": ["a", "b"] * 75})
-    >>> describing_clauses(table, SelectionSpec(2, 3, 2), seed=1)
+    >>> describe_rows(table, SelectionSpec(2, 3, 2), seed=1)
     ["port = 80 AND peer = 'a'", "peer = 'a'"]
     """
     sample = _sample(table, spec)
@@ -166,7 +166,7 @@ LABEL, DIFFICULTY = "label", "difficulty"
 SYMBOLIC, CONTINUOUS = "symbolic", "continuous"
 
 
-def nsl_kdd(directory: str | PathLike[str]) -> tuple[Stream, pa.Table]:
+def read_nsl_kdd(directory: str | PathLike[str]) -> tuple[Stream, pa.Table]:
     """The stream `connections`, and the connections in their order.
 
     What is symbolic is STRING. What is continuous is INT where all values are whole (where
@@ -242,13 +242,13 @@ class RealSelections:
     table: pa.Table
 
 
-def connection_selections(directory: str | PathLike[str], *, seed: int) -> RealSelections:
+def select_connections(directory: str | PathLike[str], *, seed: int) -> RealSelections:
     """50 queries on 15 features of the network connections in a directory of NSL-KDD."""
-    stream, table = nsl_kdd(directory)
+    stream, table = read_nsl_kdd(directory)
     return _selections(stream, table, CONNECTION_ATTRIBUTES, seed)
 
 
-def flight_selections(count: int | None = None, *, seed: int) -> RealSelections:
+def select_flights(count: int | None = None, *, seed: int) -> RealSelections:
     """50 queries on 15 attributes of all flights, or of `count` that are spread over the year."""
     table = read_flights(count).select(FLIGHT_ATTRIBUTES)
     types = (STRING if pa.types.is_string(field.type) else INT for field in table.schema)
@@ -257,5 +257,5 @@ def flight_selections(count: int | None = None, *, seed: int) -> RealSelections:
 
 
 def _selections(stream: Stream, table: pa.Table, names: list[str], seed: int) -> RealSelections:
-    clauses = describing_clauses(table.select(names), SPEC, seed=seed)
-    return RealSelections(stream, bound_queries(stream, clauses, "q"), table)
+    clauses = describe_rows(table.select(names), SPEC, seed=seed)
+    return RealSelections(stream, bind_queries(stream, clauses, "q"), table)

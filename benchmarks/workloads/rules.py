@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 
-from benchmarks.workloads.dice import Dice, weighted
+from benchmarks.workloads.dice import Dice, repeat_by_weight
 from headgate.schema import (
     BIGINT,
     BOOLEAN,
@@ -37,34 +37,34 @@ DAYS = 5 * 365
 
 GROUPED = 0.25  # of the clauses have an OR in parentheses
 NEGATED = 0.12  # of the clauses have a NOT before a predicate or before their OR
-ORDERED = weighted(
+ORDERED = repeat_by_weight(
     {"=": 5, "<>": 1, "<": 2, "<=": 2, ">": 2, ">=": 2, "BETWEEN": 3, "IN": 2, "IS NULL": 1}
 )
-TEXTUAL = weighted({"=": 8, "<>": 2, "IN": 4, "NOT IN": 1, "LIKE": 4, "IS NULL": 1})
-LOGICAL = weighted({"=": 9, "IS NULL": 1})
+TEXTUAL = repeat_by_weight({"=": 8, "<>": 2, "IN": 4, "NOT IN": 1, "LIKE": 4, "IS NULL": 1})
+LOGICAL = repeat_by_weight({"=": 9, "IS NULL": 1})
 
 Writer = Callable[[str, Dice], str]
 Constant = Callable[[float], str]  # a fraction of the way through the type's usual values
 
 
-def rule_stream(attributes: int = 400) -> Stream:
+def make_rule_stream(attributes: int = 400) -> Stream:
     """The stream `events` with attributes a0, a1, …, whose types repeat every ten.
 
-    >>> [attribute.type.sql for attribute in rule_stream(4)]
+    >>> [attribute.type.sql for attribute in make_rule_stream(4)]
     ['INT', 'STRING', 'DOUBLE', 'DECIMAL(10, 2)']
     """
     named = (Attribute(f"a{i}", TYPES[i % len(TYPES)]) for i in range(attributes))
     return Stream("events", tuple(named))
 
 
-def where_clauses(
+def generate_where_clauses(
     count: int, attributes: int = 400, predicates: tuple[int, int] = (3, 7), *, seed: int
 ) -> Iterator[str]:
     """`count` WHERE clauses on `rule_stream(attributes)`, of so many predicates from–to.
 
     Law: the first n clauses of a seed are the same whatever the count.
 
-    >>> next(where_clauses(1, seed=3))
+    >>> next(generate_where_clauses(1, seed=3))
     "a94 LIKE 'mesa%' AND a173 <= 1597.39 AND a293 = 3912.28"
     """
     dice = Dice(seed)

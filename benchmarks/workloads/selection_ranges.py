@@ -123,7 +123,7 @@ class Intervals(NamedTuple):
     high: Numbers
 
 
-def region_deviation(queries: Conjunctions) -> float:
+def measure_region_deviation(queries: Conjunctions) -> float:
     """The standard deviation of the shares of an attribute's regions, averaged over attributes.
 
     Each query has at most one predicate on an attribute, and that is an interval.

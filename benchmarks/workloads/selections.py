@@ -1,7 +1,8 @@
 """The query sets of the ASC paper (section 6, Table 1): conjunctions on some of 20 integers.
 
-What the table says is met exactly, and the standard deviation to 0.005 (`region_deviation` says of
-what). The paper says nothing of the ranges themselves; `selection_ranges` says how they are made.
+What the table says is met exactly, and the standard deviation to 0.005
+(`measure_region_deviation` says of what). The paper says nothing of the ranges themselves;
+`selection_ranges` says how they are made.
 One that reaches an end of the domain is a <, <=, > or >=, a single value a =, all others a BETWEEN.
 
 The share of tuples that match no query is ruled by `matching`, roughly as (1 − matching)^queries:
@@ -24,7 +25,7 @@ from benchmarks.workloads.integer_events import IntegerEvents, Numbers, integer_
 from benchmarks.workloads.selection_ranges import (
     Ranges,
     SelectionSpec,
-    region_deviation,
+    measure_region_deviation,
     spread_ranges,
 )
 from headgate.errors import UsageError
@@ -43,7 +44,7 @@ NARROWEST, BROADEST = 0.08, 0.4  # deviations, as a part of the domain
 Chances = npt.NDArray[np.float64]
 
 
-def uniform_tuples(
+def draw_uniform_tuples(
     count: int, *, attributes: int = ATTRIBUTES, cardinality: int = CARDINALITY, seed: int
 ) -> pa.Table:
     """D1: every value is as likely as any other."""
@@ -51,7 +52,7 @@ def uniform_tuples(
     return _table(random.integers(0, cardinality, (attributes, count), np.int32))
 
 
-def skewed_tuples(
+def draw_skewed_tuples(
     count: int,
     *,
     attributes: int = ATTRIBUTES,
@@ -105,14 +106,14 @@ HALVINGS = 24
 Random = np.random.Generator
 
 
-def selection_queries(
+def generate_selections(
     spec: SelectionSpec, *, attributes: int = ATTRIBUTES, cardinality: int = CARDINALITY, seed: int
 ) -> Conjunctions:
     """Queries as specified, on some of the attributes a0, a1, … with values below `cardinality`.
 
     Where no deviation is asked for, the ranges lie evenly. Their own `events` are uniform.
 
-    >>> queries = selection_queries(SELECTION_SETS["Q1"], seed=1)
+    >>> queries = generate_selections(SELECTION_SETS["Q1"], seed=1)
     >>> len(queries), len(queries.attribute), len(set(queries.attribute.tolist()))
     (50, 204, 10)
     >>> next(queries.where_clauses())
@@ -161,7 +162,7 @@ def _deviating(spec: SelectionSpec, target: float, space: _Space, random: Random
     for _ in range(ATTEMPTS):
         ranges = spread_ranges(spec, space.cardinality, LAYOUTS, random)
         queries = space.conjunctions(ranges, _gathered(target, ranges, space))
-        reached.append(region_deviation(queries))
+        reached.append(measure_region_deviation(queries))
         if abs(reached[-1] - target) <= TOLERANCE:
             return queries
     nearest = min(reached, key=lambda deviation: abs(deviation - target))
@@ -175,7 +176,7 @@ def _gathered(target: float, ranges: Ranges, space: _Space) -> float:
     """How far the ranges must move for a deviation next to what was asked for, by halving."""
 
     def deviation(gathered: float) -> float:
-        return region_deviation(space.conjunctions(ranges, gathered))
+        return measure_region_deviation(space.conjunctions(ranges, gathered))
 
     low, high = 0.0, 2.0
     deviations = {end: deviation(end) for end in (low, high)}

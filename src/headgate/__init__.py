@@ -56,14 +56,14 @@ __all__ = [
 if typing.TYPE_CHECKING:
     from headgate import sharing as sharing
     from headgate import spark as spark
-    from headgate.stateful.runtime.opening import continuous as continuous
+    from headgate.stateful.runtime.launch import continuous as continuous
 else:
 
     def __getattr__(name: str) -> object:
         if name in ("sharing", "spark"):
             return importlib.import_module(f"headgate.{name}")
         if name == "continuous":
-            from headgate.stateful.runtime.opening import continuous
+            from headgate.stateful.runtime.launch import continuous
 
             return continuous
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

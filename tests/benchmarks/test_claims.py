@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmarks import Result, run
+from benchmarks import Result, run_rounds
 from benchmarks.harness.claims import Growth, Order, Reduction
 from benchmarks.harness.result import Measurement
 from tests.benchmarks.fakes import COST, Track, experiment
@@ -74,7 +74,7 @@ def test_verdicts_are_facts() -> None:
     track = Track()
     duo = [track.contestant("A", [1.0]), track.contestant("B", [2.0])]
     claimed = replace(experiment(*duo), claims=(Order("section 9", ("B", "A")),))
-    found = run(claimed, repeats=1, clock=track.clock)
+    found = run_rounds(claimed, repeats=1, clock=track.clock)
     assert found.facts == {
         "a fact": 1_000,
         "section 9": "paper: B < A; here: not held at 1,001 (A < B)",

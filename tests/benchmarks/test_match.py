@@ -7,16 +7,16 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks import EXPERIMENTS, Disagreement, Result, run
+from benchmarks import EXPERIMENTS, Disagreement, Result, run_rounds
 from benchmarks.matching import match, matchers
-from benchmarks.matching.matchers import Matcher, indexed, numpy_columns
+from benchmarks.matching.matchers import Matcher, match_by_index, match_by_numpy
 from benchmarks.rivals.counting import SiftByStepsIndex, SiftIndex
-from benchmarks.workloads import Conjunctions, range_queries
+from benchmarks.workloads import Conjunctions, generate_range_queries
 from benchmarks.workloads.integer_events import ABSENT, IntegerEvents, Numbers
 
 
 def tiny(name: str, *sizes: int) -> Result:
-    return run(replace(EXPERIMENTS[name], sizes=sizes), repeats=1)
+    return run_rounds(replace(EXPERIMENTS[name], sizes=sizes), repeats=1)
 
 
 @pytest.mark.parametrize("name", ["match", "match-zipf", "match-rare", "match-ranges"])
@@ -51,7 +51,7 @@ def test_updates() -> None:
 
 def test_scale() -> None:
     """The scale shrinks the queries; what a batch costs is still shared by as many events."""
-    found = run(replace(EXPERIMENTS["match"], sizes=(100_000,)), repeats=1, scale=0.001)
+    found = run_rounds(replace(EXPERIMENTS["match"], sizes=(100_000,)), repeats=1, scale=0.001)
     assert found.sizes == (100,)
     assert found.measurements[0].work == match.EVENTS
 
@@ -72,7 +72,7 @@ def test_wrong_contestant(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that knows nothing of the last query is found out."""
 
     def wrong(queries: Conjunctions, events: Numbers) -> Matcher:
-        return numpy_columns(queries.part(0, len(queries) - 1), events)
+        return match_by_numpy(queries.part(0, len(queries) - 1), events)
 
     monkeypatch.setattr(matchers, "numpy_columns", wrong)
     with pytest.raises(Disagreement, match=r"answer \d+ of Headgate auto .* of NumPy"):
@@ -108,15 +108,15 @@ def listed(match: Matcher, count: int) -> list[list[int]]:
 @pytest.mark.parametrize("count", [1, 511, 512, 513])
 def test_naive(count: int) -> None:
     """Counting and NumPy give what the definition gives, also for absent values."""
-    queries = range_queries(count, attributes=6, constrained=3, matching=0.2, seed=count)
+    queries = generate_range_queries(count, attributes=6, constrained=3, matching=0.2, seed=count)
     events = queries.events(40, seed=1).dense()
     events[::3, 2] = ABSENT
     events[5] = ABSENT
     expected = naive(queries, events)
     assert sum(map(len, expected)) > 2 * count
     assert expected[5] == []
-    assert listed(numpy_columns(queries, events), 40) == expected
+    assert listed(match_by_numpy(queries, events), 40) == expected
     table = IntegerEvents.from_dense(events).table()
     for kind in (SiftIndex, SiftByStepsIndex):
-        index = kind.from_encoded(queries.stream, queries.encoded())
-        assert listed(indexed(index, table), 40) == expected
+        index = kind.from_encoded(queries.stream, queries.encode())
+        assert listed(match_by_index(index, table), 40) == expected

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmarks import Result, Unit, run
+from benchmarks import Result, Unit, run_rounds
 from benchmarks.harness.plot import plot_result
 from benchmarks.harness.report import make_table
 from benchmarks.harness.result import Spread
@@ -21,7 +21,7 @@ def measured(unit: Unit = COST) -> Result:
     track = Track()
     baseline = track.contestant("A", [1.0, 2.0, 4.0], work=100)
     faster = track.contestant("B[x]", [0.25, 0.25, 0.25], work=50)
-    return run(experiment(baseline, faster, unit=unit), repeats=3, clock=track.clock)
+    return run_rounds(experiment(baseline, faster, unit=unit), repeats=3, clock=track.clock)
 
 
 def test_cost() -> None:
@@ -51,7 +51,7 @@ def left_out() -> Result:
     """B alone at a second size, and compared with C, too."""
     track = Track()
     trio = [track.contestant(name, [float(n)] * 2) for n, name in enumerate("ABC", 1)]
-    result = run(replace(experiment(*trio), against=("C",)), clock=track.clock)
+    result = run_rounds(replace(experiment(*trio), against=("C",)), clock=track.clock)
     alone = replace(result.measurements[1], size=10_000)
     return replace(result, measurements=(*result.measurements, alone))
 
@@ -73,7 +73,7 @@ def test_drift() -> None:
     track = Track()
     slow = track.contestant("A", [2.0, 4.0, 8.0])
     fast = track.contestant("B", [1.0, 2.0, 4.0])
-    result = run(experiment(slow, fast), repeats=3, clock=track.clock)
+    result = run_rounds(experiment(slow, fast), repeats=3, clock=track.clock)
     assert result.ratio(result.measurements[1]) == Spread(2.0, 2.0, 2.0)
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from headgate.cli.order import plot_batches
 from headgate.cli.watch import open_view
-from headgate.matching.asc.adapt import Period
+from headgate.matching.asc.monitor import Period
 from headgate.plots.evaluation_order import plot_periods
 from headgate.spark.job.commit.log import Counts
 from headgate.spark.job.order import Evaluation

@@ -110,7 +110,7 @@ def read_all(pieces: Iterable[Piece], **options: Any) -> dict[str, Any]:
 
 def stretches(index: LineIndex, cuts: list[int]) -> list[Piece]:
     edges = [0, *sorted(min(cut, index.total) for cut in cuts), index.total]
-    return [index.between(first, last) for first, last in pairwise(edges)]
+    return [index.make_piece(first, last) for first, last in pairwise(edges)]
 
 
 @settings(max_examples=case_count(200))
@@ -213,8 +213,8 @@ def test_lines_of_rows(tmp_path: Path) -> None:
     path.write_bytes(b'id,name\n1,"a\nb"\n\nx,y\n2,c\n')
     (batch,) = read_events(path, DECLARED)
     assert batch.lines.tolist() == [2, 6]
-    assert batch.up_to(1).lines.tolist() == [2]
-    (late,) = read_piece(LineIndex(path).between(2, 4), DECLARED)
+    assert batch.take_before(1).lines.tolist() == [2]
+    (late,) = read_piece(LineIndex(path).make_piece(2, 4), DECLARED)
     assert (late.lines.tolist(), late.events.tolist()) == ([6], [1])
     assert (late.dead[0].line, late.dead[0].event) == (5, 0)
 
@@ -224,8 +224,8 @@ def test_stretches_beyond_the_end(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
     path.write_bytes(b"{}\n{}\n")
     index = LineIndex(path)
-    assert index.between(1, 99) == Piece(str(path), 3, 6, 2)
-    assert list(read_piece(index.between(7, 9), DECLARED)) == []
+    assert index.make_piece(1, 99) == Piece(str(path), 3, 6, 2)
+    assert list(read_piece(index.make_piece(7, 9), DECLARED)) == []
 
 
 def test_packed_files(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_a_cut_file_keeps_what_it_has(tmp_path: Path, name: str, batch_rows: int
 
 def bury_one(path: Path) -> tuple[int, str, str]:
     """The only dead letter of a file of which nothing else can be read."""
-    (batch,) = read_piece(split_file(path)[0], DECLARED, bury=True)
+    (batch,) = read_piece(split_file(path)[0], DECLARED, dead_letter_errors=True)
     (letter,) = batch.dead
     assert batch.total == 1
     assert batch.table.schema.names == ["id", "name"]
@@ -360,7 +360,7 @@ def test_columns_that_contradict_the_stream_bury_all_rows(tmp_path: Path) -> Non
     }
     nested = stream(a__b=INT)
     pq.write_table(pa.table({"a": [1, 2, 3]}), path)
-    letters = [x for b in read_piece(Piece(str(path)), nested, bury=True) for x in b.dead]
+    letters = [x for b in read_piece(Piece(str(path)), nested, dead_letter_errors=True) for x in b.dead]
     assert len(letters) == 3
     assert "and the stream declares `a.b` in it" in letters[0].reason
 
@@ -377,7 +377,7 @@ def test_files_that_change_are_noticed(tmp_path: Path) -> None:
     assert said[0] == (7, "ends at byte 60, before 80; was it changed while it was read?")
     table = tmp_path / "e.parquet"
     pq.write_table(pa.table({"id": [1, 2, 3]}), table)
-    piece = LineIndex(table).between(0, 3)
+    piece = LineIndex(table).make_piece(0, 3)
     pq.write_table(pa.table({"id": [1]}), table)
     with pytest.raises(EventError, match="has 1 rows, not 3; was it changed"):
         read_all([piece])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from headgate.implication.paper.part import Part
+from headgate.implication.parts import Part
 from headgate.implication.space import Boxes, Space
 from headgate.predicate import NULL, Box, Column
 from headgate.predicate.box import Side

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.exact.leftover import MAX_PLAIN_PAIRS, _by_kernel, find_uncovered
-from headgate.implication.exact.matching import match_exact, match_hcr_compiled
-from headgate.implication.paper import match_predicates
-from headgate.implication.paper.part import ComparisonCounter, to_parts
+from headgate.implication.exact.leftover import MAX_PLAIN_PAIRS, _search_by_kernel, find_uncovered
+from headgate.implication.exact.matching import match_exact
+from headgate.implication.parts import ComparisonCounter, to_parts
 from headgate.implication.space import Boxes, Space
-from tests.implication.boxes import as_set, grid, random_box
+from tests.implication.boxes import grid, random_box
 from tests.scale import case_count, seed
 from tests.strategies import Dice, Seeded
 
@@ -38,26 +37,13 @@ def test_agree_with_the_cells() -> None:
         covered += matched.covered
         for parts in (
             list(find_uncovered(query, stream)),
-            list(_by_kernel(query, stream, 10**9, ComparisonCounter())),
+            list(_search_by_kernel(query, stream, 10**9, ComparisonCounter())),
         ):
             left = grid(parts, space)
             assert (left == needed & ~had).all()
             volumes = [np.prod([high - low for low, high in part]) for part in parts]
             assert sum(volumes) == left.sum(), "parts overlap"
     assert covered > case_count(200)
-
-
-def test_agree_hcr_compiled_and_plain() -> None:
-    """The compiled HCR gives the boxes that the plain one gives."""
-    dice = Seeded(seed(2))
-    for _ in range(case_count(500)):
-        space, query, stream = drawn(dice, 9)
-        plain, compiled = (
-            match_predicates(space, query, stream, "hcr"),
-            match_hcr_compiled(space, query, stream),
-        )
-        assert plain.covered == compiled.covered
-        assert as_set(plain.boxes) == as_set(compiled.boxes)
 
 
 def tiles(count: int, dimensions: int, side: int, seed: int) -> Boxes:

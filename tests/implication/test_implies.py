@@ -10,7 +10,7 @@ import pytest
 import z3
 
 import headgate as hg
-from headgate.implication.implies import decide_by_search
+from headgate.implication.decision import decide_by_search
 from headgate.implication.pair import Constraints
 from headgate.predicate import evaluate
 from headgate.queries import Query

@@ -9,10 +9,9 @@ import headgate as hg
 from headgate.implication.index import BOX_INDEX_KINDS
 from headgate.implication.pair import Constraints, PredicatePair
 from headgate.implication.paper import METHODS, StreamPredicate, match_predicates
-from headgate.implication.paper.compare import subtract_box
-from headgate.implication.paper.part import ComparisonCounter, Part, to_parts
-from headgate.implication.paper.quick_check import Overlap, run_quick_check
-from headgate.implication.relax import RELAX_METHODS
+from headgate.implication.paper.stream_predicate import Overlap, run_quick_check, subtract_box
+from headgate.implication.parts import ComparisonCounter, Part, to_parts
+from headgate.implication.relaxation import RELAX_METHODS
 from headgate.implication.space import Boxes, Space
 from headgate.predicate import Predicate
 from headgate.schema import DOUBLE, Attribute, Stream
@@ -192,7 +191,7 @@ def test_agree_all_methods_with_the_cells() -> None:
 
 def test_breadth_first_declines_too_many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is exponential ends in an error that says what does better."""
-    monkeypatch.setattr("headgate.implication.paper.exact_matching.MAX_STORED_SIDES", 10)
+    monkeypatch.setattr("headgate.implication.paper.splitting.MAX_STORED_SIDES", 10)
     dice = Seeded(1)
     boxes = [random_box(dice, 4, 30) for _ in range(60)]
     whole = Space.of(boxes)

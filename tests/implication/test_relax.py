@@ -11,7 +11,7 @@ import pytest
 
 import headgate as hg
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.relax import RELAX_METHODS
+from headgate.implication.relaxation import RELAX_METHODS
 from headgate.predicate import evaluate
 from headgate.schema import INT, NOTHING, Attribute, Stream
 from headgate.sql import parse_where, render_predicate

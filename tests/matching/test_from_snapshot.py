@@ -10,7 +10,8 @@ import pytest
 from headgate.matching.keyed import from_snapshot
 from headgate.matching.keyed.from_snapshot import build_from_snapshot
 from headgate.matching.keyed.index import KeyedIndex
-from headgate.matching.keyed.segment import Numbers, Segment, segment_of
+from headgate.matching.keyed.segment import Segment, build_segment
+from headgate.matching.matches import Numbers
 from headgate.queries import Query, QuerySet
 from headgate.schema import INT, Attribute, Schema, Stream
 from headgate.snapshot import current, publish
@@ -43,9 +44,9 @@ def test_a_base_is_filed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     def counted(encoded: EncodedQueries, positions: Numbers, schema: Schema) -> Segment:
         filed.append(len(encoded))
-        return segment_of(encoded, positions, schema)
+        return build_segment(encoded, positions, schema)
 
-    monkeypatch.setattr(from_snapshot, "segment_of", counted)
+    monkeypatch.setattr(from_snapshot, "build_segment", counted)
     for step in range(4):
         snapshot = publish(QuerySet(schema, queries), tmp_path)
         index = build_from_snapshot(snapshot, stream)

@@ -23,7 +23,7 @@ from headgate.queries import Query
 from headgate.schema import INT, Attribute, Stream
 from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN
 from headgate.testing.contract import query
-from tests.matching.ways import found_by
+from tests.matching.ways import forced_way
 from tests.scale import at_least, case_count, seed
 
 FALSE, TRUE, NULL = 0, 1, 2
@@ -305,8 +305,8 @@ def test_oracle_rows(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(400)
     ]
     if way == "coarse grid":
-        monkeypatch.setattr(build, "GRID_BITS", 1)
-    with found_by("clusters" if way == "clusters" else "grid"):
+        monkeypatch.setattr(build, "MAX_GRID_BITS", 1)
+    with forced_way("clusters" if way == "clusters" else "grid"):
         index = KeyedIndex.build(RANGES, [one for one, _ in boxes])
         found = index.match(events)
         described = index.describe()

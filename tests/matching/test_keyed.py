@@ -9,10 +9,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.workloads import begen, box_events, boxes, mixed, mixed_events, pattern_rules
-from headgate.events import from_rows
+from benchmarks.workloads import (
+    generate_begen,
+    generate_box_events,
+    generate_boxes,
+    generate_mixed,
+    generate_mixed_events,
+    generate_pattern_rules,
+)
+from benchmarks.workloads.begen import BegenSpec
+from headgate.events import batch_from_rows
 from headgate.matching import ScanIndex, get_index_class
-from headgate.matching.encoding.code_book import code_book
+from headgate.matching.encoding.code_book import build_code_book
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.predicate import IsNull, Within, evaluate
 from headgate.queries import Query
@@ -21,7 +29,7 @@ from headgate.snapshot.arrays import encode_queries
 from headgate.snapshot.arrays.atoms import atoms_from
 from headgate.testing.contract import query
 from headgate.testing.generate import every_type, random_rows, random_where
-from tests.scale import case_count, seed
+from tests.scale import at_least, case_count, seed
 
 
 def test_oracle_codes() -> None:
@@ -31,9 +39,9 @@ def test_oracle_codes() -> None:
     queries = [query(stream, f"q{n}", random_where(random, stream)) for n in range(case_count(300))]
     encoded = encode_queries(queries, schema)
     rows: list[dict[str, Any]] = [dict(row) for row in random_rows(random, stream, 150)]
-    book, intervals = code_book(encoded.atoms, schema)
+    book, intervals = build_code_book(encoded.atoms, schema)
     codes = np.zeros((len(rows), len(book.regions)), np.int32)
-    start, column_of, code = book.codes(EventColumns(from_rows(rows, stream).table, len(rows)))
+    start, column_of, code = book.codes(EventColumns(batch_from_rows(rows, stream).table, len(rows)))
     codes[np.repeat(np.arange(len(rows)), np.diff(start)), column_of] = code
     checked = 0
     for number, atom in enumerate(atoms_from(encoded.atoms, schema)):
@@ -45,18 +53,18 @@ def test_oracle_codes() -> None:
             inside |= (intervals.low[i] <= column) & (column <= intervals.high[i])
         assert inside.tolist() == [evaluate(atom, row) is True for row in rows], atom
         checked += len(rows)
-    assert checked > 50_000
+    assert checked > at_least(50_000)
 
 
 def workload(name: str) -> tuple[Stream, list[Query], pa.Table]:
     if name == "boxes":
-        found = boxes(2_000, attributes=3, constrained=3, matching=0.01, seed=1)
-        return found.stream, found.queries(), box_events(400, attributes=3, seed=2)
+        found = generate_boxes(2_000, attributes=3, constrained=3, matching=0.01, seed=1)
+        return found.stream, found.queries(), generate_box_events(400, attributes=3, seed=2)
     if name == "mixed":
-        shapes = mixed(600, seed=1)
-        return shapes.stream, shapes.queries(), mixed_events(400, seed=2)
+        shapes = generate_mixed(600, seed=1)
+        return shapes.stream, shapes.queries(), generate_mixed_events(400, seed=2)
     if name == "patterns":
-        rules = pattern_rules(60, seed=1)
+        rules = generate_pattern_rules(60, seed=1)
         return rules.stream, rules.queries(), rules.events(300, matching=0.5, seed=2)
     settings: dict[str, dict[str, Any]] = {
         "uniform": {"matching": 0.01, "extra": 3},
@@ -64,7 +72,7 @@ def workload(name: str) -> tuple[Stream, list[Query], pa.Table]:
         "high": {"matching": 0.1, "operators": "high"},
         "dense": {"matching": 0.4, "dimensions": 20, "cardinality": 8, "attributes": 10},
     }
-    drawn = begen(4_000, seed=1, **settings[name])
+    drawn = generate_begen(4_000, BegenSpec(**settings[name]), seed=1)
     return drawn.schema.streams[0], drawn.queries(), drawn.events(250, seed=2).table()
 
 

@@ -57,26 +57,26 @@ class Gate:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.open, self.reached, self.passed = Event(), Event(), 0
         self.open.set()
-        put_together: Callable[..., Any] = parts.put_together
+        merge: Callable[..., Any] = parts.merge_parts
 
         def waits(*arguments: Any) -> Any:
             self.reached.set()
             assert self.open.wait(60), "a rebuild was never let through"
             self.passed += 1
             self.reached.clear()
-            return put_together(*arguments)
+            return merge(*arguments)
 
-        patch.setattr(keyed_index, "put_together", waits)
+        patch.setattr(keyed_index, "merge_parts", waits)
 
 
 @contextmanager
 def small_parts() -> Iterator[Gate]:
     """Parts are merged, and put together in the background, after very few changes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "LARGE", LARGE)
-        patch.setattr(parts, "SWALLOWED", SWALLOWED)
-        patch.setattr(parts, "STALE", STALE)
-        patch.setattr(parts, "FEWEST_STALE", STALE * LARGE)
+        patch.setattr(parts, "MAX_MERGED_AT_ONCE", LARGE)
+        patch.setattr(parts, "MAX_MERGE_RATIO", SWALLOWED)
+        patch.setattr(parts, "STALE_SHARE", STALE)
+        patch.setattr(parts, "MIN_STALE", STALE * LARGE)
         gate = Gate(patch)
         try:
             yield gate

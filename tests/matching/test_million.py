@@ -22,7 +22,7 @@ from headgate.queries import Query, Source
 from headgate.schema import Attribute
 from headgate.sql import WhereReader
 from tests.boundaries import NUMERIC, STREAM, Row
-from tests.matching.ways import found_by
+from tests.matching.ways import forced_way
 from tests.oracles.duck import TEXTS, Pair, both, table_of, text_pair
 from tests.scale import case_count, seed
 from tests.strategies import Seeded, pick
@@ -219,7 +219,7 @@ def test_agree_boxes(way: str, place: str) -> None:
     """Ranges have the answers of DuckDB by whichever bitmaps they are found."""
     drawn = Drawn(WidePairs(Seeded(seed(10))))
     pairs = [boxes(drawn) for _ in range(3 * QUERIES)]
-    with found_by(way):
+    with forced_way(way):
         index = KeyedIndex.build(STREAM, queries(pairs))
         assert index.describe()[place] >= 64
     same(grid(index.match(list(events())), len(pairs)), by_duckdb(pairs), pairs)

@@ -11,7 +11,7 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.workloads import pattern_rules
+from benchmarks.workloads import generate_pattern_rules
 from headgate.matching.encoding import regex_search
 from headgate.matching.encoding.text_search import TextSearch
 from headgate.predicate import Matches, Pattern, iter_atoms
@@ -74,7 +74,7 @@ def one_by_one(patterns: Sequence[Pattern], texts: Sequence[str]) -> list[list[i
 
 
 def searched(patterns: Sequence[Pattern], texts: Sequence[str]) -> list[list[int]]:
-    starts, numbers = TextSearch(patterns).matched(texts)
+    starts, numbers = TextSearch(patterns).match(texts)
     assert starts.dtype == numbers.dtype == np.int64
     assert (len(starts), starts[0], starts[-1]) == (len(texts) + 1, 0, len(numbers))
     return [found.tolist() for found in np.split(numbers, starts[1:-1])] if len(texts) else []
@@ -118,7 +118,7 @@ def test_oracle_thousands(alphabet: str) -> None:
 
 def test_agree_on_rules() -> None:
     """On the workload of log rules, whose patterns are of every kind."""
-    rules = pattern_rules(100, seed=1)
+    rules = generate_pattern_rules(100, seed=1)
     found = {
         a.pattern for q in rules.queries() for a in iter_atoms(q.where) if isinstance(a, Matches)
     }
@@ -197,7 +197,7 @@ def test_one_literal_needs_no_try(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = of_kind("LIKE", "%a%", "a%", "%a", "a", "%b%", "c%")
     search = TextSearch(listed)
     monkeypatch.setattr(LikePattern, "matches", None)
-    assert search.matched(["a", "xa", "bac"])[1].tolist() == [0, 1, 2, 3, 0, 2, 0, 4]
+    assert search.match(["a", "xa", "bac"])[1].tolist() == [0, 1, 2, 3, 0, 2, 0, 4]
 
 
 def test_pieces_are_tried_where_the_rarest_occurs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +206,7 @@ def test_pieces_are_tried_where_the_rarest_occurs(monkeypatch: pytest.MonkeyPatc
     tried: list[LikePattern] = []
     search = TextSearch(listed)
     monkeypatch.setattr(LikePattern, "matches", lambda self, _: tried.append(self))
-    search.matched(["a powershell without a number", "1234-", "a", "needle"])
+    search.match(["a powershell without a number", "1234-", "a", "needle"])
     assert [pattern.substrings for pattern in tried] == [("1234-", "powershell"), ("a", "needle")]
 
 
@@ -238,8 +238,8 @@ def test_long_texts() -> None:
 def test_no_regex_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no regular expression matches, the automaton alone says so."""
     search = TextSearch(of_kind("RLIKE", "a", "b$", "c+"))
-    monkeypatch.setattr(Pattern, "compiled", None)
-    assert search.matched(["x", "", "bx", "c"])[0].tolist() == [0, 0, 0, 0, 1]
+    monkeypatch.setattr(Pattern, "matcher", None)
+    assert search.match(["x", "", "bx", "c"])[0].tolist() == [0, 0, 0, 0, 1]
 
 
 BROKEN = {
@@ -262,19 +262,19 @@ def test_regexes_are_tried_where_their_automaton_fails(
 def test_regexes_with_little_room_for_states(monkeypatch: pytest.MonkeyPatch) -> None:
     """Texts that need more states than fit are searched all the same, and nothing is tried."""
     random = Random(seed(3))
-    monkeypatch.setattr(regex_search, "_MEMORY", 4 << 20)
+    monkeypatch.setattr(regex_search, "_MAX_BYTES", 4 << 20)
     listed = of_kind("RLIKE", *(f"a.{{{n}}}b.*(ab|ba){{{n % 7}}}" for n in range(20, 60)))
     texts = ["".join(random.choices("abc", k=400)) for _ in range(20)]
     expected = one_by_one(listed, texts)
     search = TextSearch(listed)
-    monkeypatch.setattr(Pattern, "compiled", None)
-    assert search.matched(texts)[1].tolist() == [n for numbers in expected for n in numbers]
+    monkeypatch.setattr(Pattern, "matcher", None)
+    assert search.match(texts)[1].tolist() == [n for numbers in expected for n in numbers]
 
 
 @pytest.mark.parametrize("largest", [1, 40, 1_000])
 def test_regexes_in_parts(largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However the patterns are divided among automata, all of them are found, in order."""
-    monkeypatch.setattr(regex_search, "_LARGEST", largest)
+    monkeypatch.setattr(regex_search, "_MAX_INSTRUCTIONS", largest)
     listed = of_kind("RLIKE", *(f"x{n}|{n}$" for n in range(60)))
     texts = ["x1", "7", "x59 and 23", "", "x"]
     assert searched(listed, texts) == one_by_one(listed, texts)

@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.workloads import begen, mixed, mixed_events
+from benchmarks.workloads import generate_begen, generate_mixed, generate_mixed_events
+from benchmarks.workloads.begen import BegenSpec
 from headgate.matching import Matches, ScanIndex
-from headgate.matching.keyed import segment
+from headgate.matching.keyed import parts as parts_module
 from headgate.matching.keyed.index import KeyedIndex
 from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.testing.contract import SMALL, lists, query
-from tests.matching.ways import found_by
+from tests.matching.ways import forced_way
 
 LATE = 150  # queries that come after the others were filed
 
@@ -23,9 +24,11 @@ LATE = 150  # queries that come after the others were filed
 @lru_cache(maxsize=2)
 def workload(name: str) -> tuple[Stream, list[Query], pa.Table]:
     if name == "mixed":
-        shapes = mixed(900, matching=0.05, long_lists=0.0, seed=5)
-        return shapes.stream, shapes.queries(), mixed_events(2_500, seed=6)
-    drawn = begen(1_500, seed=5, matching=0.2, dimensions=20, cardinality=8, attributes=10)
+        shapes = generate_mixed(900, matching=0.05, long_lists=0.0, seed=5)
+        return shapes.stream, shapes.queries(), generate_mixed_events(2_500, seed=6)
+    drawn = generate_begen(
+        1_500, BegenSpec(matching=0.2, dimensions=20, cardinality=8, attributes=10), seed=5
+    )
     return drawn.stream, drawn.queries(), drawn.events(2_500, seed=6).table()
 
 
@@ -53,7 +56,7 @@ def in_parts(name: str) -> KeyedIndex:
     return index
 
 
-@pytest.mark.parametrize("output", [1, 4_000, segment.OUTPUT])
+@pytest.mark.parametrize("output", [1, 4_000, parts_module.OUTPUT_SIZE])
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize(
     ("name", "way"), [("mixed", "chosen"), ("dense", "grid"), ("dense", "clusters")]
@@ -62,16 +65,16 @@ def test_agree_threads(
     name: str, way: str, threads: int, output: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many threads match, and however little room they have, the answer is that of scan."""
-    monkeypatch.setattr(segment, "OUTPUT", output)
+    monkeypatch.setattr(parts_module, "OUTPUT_SIZE", output)
     events = workload(name)[2]
-    with found_by(way):
+    with forced_way(way):
         index = in_parts(name)
     index.threads = threads
     chunks = list(index.match_chunks(events))
     firsts = np.cumsum([0, *map(len, chunks)]).tolist()
     assert [chunk.first for chunk in chunks] == firsts[:-1]
     assert firsts[-1] == events.num_rows
-    assert len(chunks) > (1 if output < segment.OUTPUT or threads > 1 else 0)
+    assert len(chunks) > (1 if output < parts_module.OUTPUT_SIZE or threads > 1 else 0)
     found = index.match(events).in_order()
     assert found.total > 10_000
     assert np.array_equal(found.offsets, expected(name).offsets)
@@ -83,7 +86,7 @@ def test_agree_threads(
 def test_room_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """No chunk is larger than the room, unless a single event has more matches than that."""
     output = 5_000
-    monkeypatch.setattr(segment, "OUTPUT", output)
+    monkeypatch.setattr(parts_module, "OUTPUT_SIZE", output)
     index = in_parts("dense")
     index.threads = 1
     sizes = [(chunk.total, len(chunk)) for chunk in index.match_chunks(workload("dense")[2])]
@@ -94,7 +97,7 @@ def test_room_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_later_part_has_less_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a later part gets less far, the first sees events again, and finds the same in them."""
-    monkeypatch.setattr(segment, "OUTPUT", 50)
+    monkeypatch.setattr(parts_module, "OUTPUT_SIZE", 50)
     queries = [query(SMALL, f"q{n}", f"a = {n} OR b = 'v{n}'") for n in range(10)]
     late = [query(SMALL, f"late{n}", "a >= 0") for n in range(4)]
     events = [{"a": n % 10, "b": "v3"} for n in range(40)]

@@ -25,7 +25,7 @@ from typing import Any
 
 from headgate.errors import UsageError
 from headgate.predicate import IsNull, Within
-from headgate.predicate.conjunctions import Conjunction
+from headgate.predicate.normal_form import Conjunction
 from headgate.schema import Attribute, Ordinal, Stream, Type, Value, successor
 from headgate.sql import render_predicate
 
@@ -69,7 +69,7 @@ def constructs(conjunctions: Sequence[Conjunction], stream: Stream) -> tuple[Con
 
     Raises UsageError at a condition that is neither a set of values nor IS NULL.
 
-    >>> from headgate.predicate.conjunctions import conjunctions
+    >>> from headgate.predicate.normal_form import conjunctions
     >>> from headgate.schema import INT
     >>> from headgate.sql import parse_where
     >>> s = Stream("s", (Attribute("a", INT), Attribute("b", INT)))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate.predicate.pattern.errors import PatternRefused
 from headgate.predicate.pattern.like import ANY_MANY, ANY_ONE, LikePattern, parse_like
-from headgate.predicate.pattern.refused import PatternRefused
 from tests.oracles.operands import NotUnderstoodError
 from tests.oracles.patterns import like, like_pieces
 

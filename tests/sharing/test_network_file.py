@@ -10,13 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from headgate._toml import read_toml
 from headgate.errors import NetworkError, PipelineError
 from headgate.sharing.network import Link
 from headgate.sharing.network_file import NetworkFile, read_network
 from headgate.sharing.network_queries import Arrival, Departure
 from headgate.sharing.planning import plan_network
 from headgate.sharing.samples import MAX_SAMPLE_ROWS, draw_sample
-from headgate.toml_file import read_toml
 
 WHOLE = """\
 files = ["schema.sql"]
@@ -103,7 +103,12 @@ def described(folder: Path, text: str) -> NetworkFile:
 def drawn(folder: Path, text: str, stream: str) -> pa.Table:
     """The sample that statistics give."""
     found = {one.sampled.stream.name: one for one in described(folder, text).published}
-    table = read_toml(folder / "network.toml").table("streams").table(stream).table("statistics")
+    table = (
+        read_toml(folder / "network.toml")
+        .get_table("streams")
+        .get_table(stream)
+        .get_table("statistics")
+    )
     return draw_sample(found[stream].sampled.stream, table)
 
 
@@ -197,7 +202,7 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
     ("old", "new", "said"),
     [
         ('ends = ["A", "p"]', 'ends = ["A", "pp"]', "16: no node `pp`; did you mean `p`?"),
-        ('ends = ["q", "B"]', 'ends = ["q"]', "18: `ends` has 1 names; name two peers, as in"),
+        ('ends = ["q", "B"]', 'ends = ["q"]', "18: `ends` lists 1; name two peers, as in"),
         ('ends = ["q", "B"]', 'ends = ["q", "p"]', "18: thin peer `p` is linked with `A` and `q`"),
         ('[[links]]\nends = ["q", "B"]', "", "8: thin peer `q` has no link; give it one, to its"),
         (
@@ -227,7 +232,7 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
         (
             "rate = 100\n",
             "",
-            "19: [streams.S] has no `rate`; docs/how-to/share-streams.md tells its meaning",
+            "19: [streams.S] has no `rate`; docs/how-to/share-streams.md explains it",
         ),
         ("row_bytes = 40", "row_bytes = 0", "22: `row_bytes` is 0.0; give the bytes of a row"),
         ('peer = "p"', 'peer = "P"', "20: no node `P`; did you mean `p`?"),
@@ -270,7 +275,7 @@ at = {{ min = 2026-01-01T00:00:00Z, max = 2026-01-01T00:00:00.000001Z }}
         (
             'target = "A"\n',
             "",
-            "41: [[queries]] has no `target`; docs/how-to/share-streams.md tells its",
+            "41: [[queries]] has no `target`; docs/how-to/share-streams.md explains it",
         ),
         (
             'leave = "inline"',

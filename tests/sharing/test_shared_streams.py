@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.workloads.networks import READINGS, networked_queries
+from benchmarks.workloads.networks import READINGS, generate_networked_queries
 from benchmarks.workloads.networks import SOURCE as PEER
 from headgate.plots.network.lanes import (
     FAINT_COLOURS,
@@ -25,7 +25,7 @@ from headgate.sharing.shared_streams import list_shared_streams
 
 
 def planned(strategy: Strategy, queries: int = 40) -> Plan:
-    drawn = networked_queries(8, queries, seed=3, rows=512)
+    drawn = generate_networked_queries(8, queries, seed=3, rows=512)
     published = PublishedStream(SampledStream(READINGS, 100.0, drawn.sample), PEER)
     planner = Planner(drawn.network, [published], strategy=strategy)
     for query, target in drawn.queries:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks import EXPERIMENTS, run
+from benchmarks import EXPERIMENTS, run_rounds
 from benchmarks.synopsis.cases import CASES
 from benchmarks.synopsis.sides import OURS, THEIRS, differences
 from benchmarks.synopsis.state import trace
@@ -37,7 +37,7 @@ def test_aggregate_agrees(spark: SparkSession, side: str) -> None:
 def test_throughput() -> None:
     """A join takes turns with ours, after both have taken the same batches."""
     experiment = replace(EXPERIMENTS["synopsis-q3"], sizes=(2_000_000,))
-    found = run(experiment, repeats=1, scale=0.00015)
+    found = run_rounds(experiment, repeats=1, scale=0.00015)
     assert found.contestants == (OURS, THEIRS)
     assert found.sizes == (300,)
     assert "here: " in str(found.facts["three times as fast"])

@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import headgate as hg
-from benchmarks.workloads.boxes import box_events, covering_boxes
+from benchmarks.workloads.boxes import generate_box_events, generate_covering_boxes
 from headgate.errors import HeadgateError, UsageError
-from headgate.events import from_rows
+from headgate.events import batch_from_rows
 from headgate.predicate import Or, evaluate
 from headgate.spark import HeadgateWarning
 from headgate.sql import parse_where
@@ -41,7 +41,7 @@ def sales(spark: SparkSession) -> DataFrame:
 def trades(spark: SparkSession) -> tuple[list[Row], DataFrame]:
     """Rows of all types, and a DataFrame of them with the number of each."""
     rows = [row(Seeded(number)) for number in range(EVENTS)]
-    table = from_rows(rows, STREAM).table
+    table = batch_from_rows(rows, STREAM).table
     numbered: Any = pa.Table.from_batches([table]).append_column("event", pa.array(range(EVENTS)))
     frame = spark.createDataFrame(numbered).repartition(3)
     nested = F.struct(F.col("`client.name`").alias("name"))
@@ -64,9 +64,11 @@ def test_agree_definition(trades: tuple[list[Row], DataFrame]) -> None:
 
 def test_thousands_of_boxes(spark: SparkSession) -> None:
     """An OR that Spark itself could not compile, as text, as Predicate and as Query."""
-    boxes = covering_boxes(2_000, selectivity=0.2, seed=1)
+    boxes = generate_covering_boxes(2_000, selectivity=0.2, seed=1)
     text = " OR ".join(f"({clause})" for clause in boxes.where_clauses())
-    table = box_events(3_000, attributes=3, seed=2).append_column("event", pa.array(range(3_000)))
+    table = generate_box_events(3_000, attributes=3, seed=2).append_column(
+        "event", pa.array(range(3_000))
+    )
     frame = spark.createDataFrame(table)
     union = Or(tuple(parse_where(clause, boxes.stream) for clause in boxes.where_clauses()))
     query = hg.Query("q", next(iter(boxes.queries())).sources, union)

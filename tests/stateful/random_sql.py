@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from headgate.predicate import Row
-from headgate.predicate.solve import pick_example
+from headgate.predicate.satisfiability import pick_example
 from headgate.queries import Query
 from headgate.schema import (
     Attribute,

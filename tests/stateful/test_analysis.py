@@ -7,9 +7,9 @@ import time
 import pytest
 
 from headgate.schema import Schema
-from headgate.stateful.analysis.analysis import analyse
+from headgate.stateful.analysis.boundedness import analyse
 from headgate.stateful.analysis.witness.witness import holds, witness
-from headgate.stateful.runtime.opening import read_query
+from headgate.stateful.runtime.launch import read_query
 from tests.stateful.sql import PAPER, TABLE_1, TYPED, bound, distinct
 
 

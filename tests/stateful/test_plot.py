@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import UsageError
-from headgate.plots.memory.columns import Columns
-from headgate.plots.memory.curves import edge_line, limit_line
+from headgate.plots.memory.geometry import Columns, edge_line, limit_line
 from headgate.plots.memory.graph import PredicateGraph, predicate_graph
-from headgate.plots.memory.layout import Slot, Slots, cost, ordered
-from headgate.plots.memory.places import places
+from headgate.plots.memory.layout import Slot, Slots, cost, ordered, places
 from headgate.plots.memory.plot import drawn, plot_comparisons
 from headgate.schema import Schema
 from headgate.sql import Script

@@ -12,16 +12,16 @@ from headgate.predicate import Row
 from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.sql import Script
-from headgate.stateful.analysis.analysis import analyse, is_proven
-from headgate.stateful.analysis.answer import answer
+from headgate.stateful.analysis.boundedness import analyse, is_proven
+from headgate.stateful.analysis.relational_answer import answer
 from headgate.stateful.analysis.synopses.memory import Memory, memory
-from headgate.stateful.analysis.synopses.plain import PlainRun
+from headgate.stateful.analysis.synopses.reference import PlainRun
 from headgate.stateful.analysis.synopses.synopsis import Synopsis, synopses
 from headgate.stateful.analysis.verdict import verdict
 from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES, Family
 from tests.stateful.random_sql import Statement, statements, statements_of_cores
-from tests.stateful.running.events import events_of
+from tests.stateful.runtime.events import events_of
 
 STREAMS = """
 CREATE STREAM S (A INT, B INT, C INT, D INT);

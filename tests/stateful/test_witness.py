@@ -15,7 +15,7 @@ import pytest
 from headgate.queries import Aggregate, Source
 from headgate.schema import DecimalType, Stream, Timestamp
 from headgate.sql import render_select
-from headgate.stateful.analysis.analysis import analyse
+from headgate.stateful.analysis.boundedness import analyse
 from headgate.stateful.analysis.witness.witness import Event, Witness, witness
 from tests.scale import at_least, case_count, seed
 from tests.stateful.random_sql import Statement, statements

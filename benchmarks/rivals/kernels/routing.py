@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from headgate.jit import kernel, lowest_bit, popcount
-from headgate.matching.asc.kernels.sequences import and_row, left_in
+from headgate.matching.asc.kernels.sequences import and_row, count_common_bits
 
 
 @kernel
@@ -55,7 +55,7 @@ def _add(matrix, bits, alive, order, event, times):
         for w in range(len(grb)):
             before += popcount(grb[w])
         for j in range(i, len(order)):
-            matrix[i, j] += times * (before - left_in(grb, bits, event[order[j]]))
+            matrix[i, j] += times * (before - count_common_bits(grb, bits, event[order[j]]))
         if not and_row(grb, bits, event[order[i]]):
             break
 

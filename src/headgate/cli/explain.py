@@ -26,7 +26,7 @@ from headgate.cli.output import (
 )
 from headgate.errors import EventError, UsageError, did_you_mean
 from headgate.events import parse_json_lines
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings import Explanation
 from headgate.findings import explain as explained
 from headgate.matching import Index, Placement, build_index, get_index_class
@@ -94,7 +94,7 @@ def explain(
     if format is Format.json:
         told = explanation.as_json() if explanation else {}
         told |= {"order": order} if order else {}
-        typer.echo(as_json(told | (_tree_to_json(held) if tree and held else {})))
+        typer.echo(format_json(told | (_tree_to_json(held) if tree and held else {})))
     else:
         if explanation:
             _print_explanation(explanation, order)
@@ -209,7 +209,7 @@ def _outline_tree(held: Index) -> list[tuple[int, str]]:
     from headgate.matching.be_tree.index import BeTreeIndex
 
     assert isinstance(held, BeTreeIndex)
-    return held.drawing(deepest=MAX_TREE_DEPTH, widest=MAX_TREE_WIDTH)
+    return held.draw(deepest=MAX_TREE_DEPTH, widest=MAX_TREE_WIDTH)
 
 
 def _tree_to_json(held: Index) -> dict[str, Any]:
@@ -264,4 +264,4 @@ def _describe_flip(explanation: Explanation) -> str:
 
 
 def _format_value(value: Any) -> str:
-    return "NULL" if value is None else as_json(value)
+    return "NULL" if value is None else format_json(value)

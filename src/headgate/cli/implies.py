@@ -20,7 +20,7 @@ from headgate.cli.output import (
     open_console,
     read_condition,
 )
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.implication import implies as implied
 from headgate.predicate.answer import Answer
 
@@ -49,7 +49,7 @@ def implies(
     found = implied(read_condition("P", p, chosen), read_condition("Q", q, chosen), chosen)
     if format is Format.json:
         told = {"implies": found.answer, "witness": found.witness, "reason": found.reason}
-        typer.echo(as_json(told))
+        typer.echo(format_json(told))
     elif found.witness is not None:
         open_console().print(f"no: {escape(format_row(found.witness))} is a row of P and none of Q")
     else:

@@ -16,8 +16,8 @@ from headgate.matching import Index
 from headgate.matching.auto import AutoIndex
 
 if TYPE_CHECKING:
-    from headgate.matching.asc.adapt import Period
     from headgate.matching.asc.index import AscIndex
+    from headgate.matching.asc.monitor import Period
     from headgate.spark.job.routing_job import Batch
 
 MAX_SHOWN_CONSTRUCTS = 8
@@ -107,7 +107,7 @@ def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[Batch], No
 
 def _make_period(batch: Batch, before: int) -> Period:
     """A batch, after so many events, as the period of an index."""
-    from headgate.matching.asc.adapt import Period
+    from headgate.matching.asc.monitor import Period
 
     rows, order = batch.counts.rows, batch.order
     assert order is not None

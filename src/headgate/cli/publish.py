@@ -24,7 +24,7 @@ from headgate.cli.output import (
     show_progress,
 )
 from headgate.errors import QuerySetError, SnapshotError
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.queries import Change, QuerySet
 from headgate.snapshot import current
 from headgate.snapshot import publish as publish_set
@@ -64,7 +64,7 @@ def publish(
     if format is Format.json:
         changes = {kind: len(getattr(change, kind)) for kind in ("added", "removed", "updated")}
         told = {"version": version, "queries": len(found), "seconds": round(seconds, 3)}
-        typer.echo(as_json({**told, **changes, "refused": len(found.report.errors)}))
+        typer.echo(format_json({**told, **changes, "refused": len(found.report.errors)}))
     elif version == before:
         open_console().print(f"{escape(str(to))}: nothing changed; version {version} stays")
     else:

@@ -22,7 +22,7 @@ from headgate.cli.output import (
     show_progress,
 )
 from headgate.errors import UsageError, shorten
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings.checks import list_ids
 from headgate.predicate.answer import Answer
 from headgate.queries import decide_query_satisfiability
@@ -77,7 +77,7 @@ def advise(
         advice = advised(filters, declared, table, progress=advance)
     if format is Format.json:
         errors = [row.as_json() for row in found.report.errors]
-        typer.echo(as_json({**_advice_to_json(advice, table.num_rows), "errors": errors}))
+        typer.echo(format_json({**_advice_to_json(advice, table.num_rows), "errors": errors}))
         return
     print_load_errors(found.report)
     _print_advice(advice, table.num_rows)

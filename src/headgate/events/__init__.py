@@ -14,7 +14,7 @@ from headgate.events.infer import Inferred, infer_stream
 from headgate.events.json_lines import parse_json_lines
 from headgate.events.line_index import LineIndex
 from headgate.events.pieces import Piece, split_file
-from headgate.events.tables import from_rows
+from headgate.events.tables import batch_from_rows
 
 __all__ = [
     "CsvRecord",
@@ -23,7 +23,7 @@ __all__ = [
     "Inferred",
     "LineIndex",
     "Piece",
-    "from_rows",
+    "batch_from_rows",
     "infer_stream",
     "parse_csv_records",
     "parse_json_lines",

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.events.batch import DeadLetter, EventBatch, Numbers
-from headgate.events.check import violations
+from headgate.events.check import find_violations
 from headgate.events.convert import Rule
-from headgate.events.reasons import Unfit
+from headgate.events.reasons import UnfitValue
 from headgate.schema import Attribute, Stream
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ConvertedColumn:
     """The values of one attribute; NULL in the rows that `unfit` gives a reason for."""
 
     attribute: Attribute
@@ -26,7 +26,7 @@ class Column:
     unfit: Mapping[int, str]
 
 
-def fill(attribute: Attribute, rule: Rule, values: Sequence[Any]) -> Column:
+def convert_column(attribute: Attribute, rule: Rule, values: Sequence[Any]) -> ConvertedColumn:
     """Convert a column of raw values.
 
     >>> from headgate.events.convert import json_rule
@@ -38,7 +38,7 @@ def fill(attribute: Attribute, rule: Rule, values: Sequence[Any]) -> Column:
     arrow = attribute.type.arrow
     if set(map(type, values)) <= {rule.ready, NoneType}:
         try:
-            return Column(attribute, pa.array(values, arrow), {})
+            return ConvertedColumn(attribute, pa.array(values, arrow), {})
         except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
             pass  # one of them is out of range or has no UTF-8 form: the loop below finds it
     convert = rule.convert
@@ -47,15 +47,15 @@ def fill(attribute: Attribute, rule: Rule, values: Sequence[Any]) -> Column:
     for row, value in enumerate(values):
         try:
             converted.append(None if value is None else convert(value))
-        except Unfit as reason:
+        except UnfitValue as reason:
             converted.append(None)
             unfit[row] = str(reason)
-    return Column(attribute, pa.array(converted, arrow), unfit)
+    return ConvertedColumn(attribute, pa.array(converted, arrow), unfit)
 
 
-def assemble(
+def assemble_batch(
     stream: Stream,
-    columns: Iterable[Column],
+    columns: Iterable[ConvertedColumn],
     events: Numbers,
     lines: Numbers,
     letter: Callable[[int, str], DeadLetter],
@@ -71,20 +71,20 @@ def assemble(
     column was read, and `dead` the letters of events that never became rows. A row's first reason,
     in the order of the attributes, is the one reported.
     """
-    found = dict(reasons or {})
+    row_reasons = dict(reasons or {})
     arrays: list[pa.Array[Any]] = []
     names: list[str] = []
     for column in columns:
-        for row, reason in (*column.unfit.items(), *violations(column.array, column.attribute)):
-            found.setdefault(row, reason)
+        for row, reason in (*column.unfit.items(), *find_violations(column.array, column.attribute)):
+            row_reasons.setdefault(row, reason)
         arrays.append(column.array)
         names.append(column.attribute.name)
-    if found:
+    if row_reasons:
         keep = np.ones(len(events), dtype=bool)
-        keep[list(found)] = False
+        keep[list(row_reasons)] = False
         arrays = [array.filter(pa.array(keep)) for array in arrays]
         events, lines = events[keep], lines[keep]
-    letters = [*dead, *(letter(row, reason) for row, reason in found.items())]
+    letters = [*dead, *(letter(row, reason) for row, reason in row_reasons.items())]
     letters.sort(key=lambda one: one.event)
     table = pa.RecordBatch.from_arrays(arrays, names=names)
     return EventBatch(stream, table, events, lines, tuple(letters), blank, unknown or {})

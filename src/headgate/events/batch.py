@@ -56,7 +56,7 @@ class EventBatch:
         """Everything that came in: rows, dead letters and blank lines."""
         return len(self.events) + len(self.dead) + self.blank
 
-    def up_to(self, limit: int) -> EventBatch:
+    def take_before(self, limit: int) -> EventBatch:
         """The events whose number is below a limit; what is counted stays that of the batch."""
         rows = int(np.searchsorted(self.events, limit))
         return replace(
@@ -68,7 +68,7 @@ class EventBatch:
         )
 
 
-def used_attributes(stream: Stream, columns: Collection[str] | None) -> tuple[Attribute, ...]:
+def select_attributes(stream: Stream, columns: Collection[str] | None) -> tuple[Attribute, ...]:
     """The named attributes in declared order; all of them for None."""
     if columns is None:
         return stream.attributes
@@ -76,7 +76,7 @@ def used_attributes(stream: Stream, columns: Collection[str] | None) -> tuple[At
     return tuple(attribute for attribute in stream if attribute.name in names)
 
 
-def cap(text: str, limit: int = MAX_RAW) -> str:
+def truncate_text(text: str, limit: int = MAX_RAW) -> str:
     """At most `limit` characters, with an ellipsis where the text was cut, fit for UTF-8.
 
     >>> cap("abcdef", 4)
@@ -86,11 +86,11 @@ def cap(text: str, limit: int = MAX_RAW) -> str:
     return kept.encode("utf-8", "backslashreplace").decode()
 
 
-def raw_text(record: bytes) -> str:
+def excerpt_record(record: bytes) -> str:
     """How a record begins, as the dead letter shows it; bytes that are not UTF-8 as `\\xff`.
 
     >>> raw_text(b"caf\\xff\\r\\n")
     'caf\\\\xff'
     """
     start = record[: 4 * (MAX_RAW + 1)].decode("utf-8", "backslashreplace")
-    return cap(start.rstrip("\r\n"))
+    return truncate_text(start.rstrip("\r\n"))

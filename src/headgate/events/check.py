@@ -10,22 +10,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.events.columns import encode_column
-from headgate.events.reasons import show
+from headgate.events.reasons import show_value
 from headgate.schema import Attribute
 
 
-def violations(array: pa.Array[Any], attribute: Attribute) -> Iterator[tuple[int, str]]:
+def find_violations(array: pa.Array[Any], attribute: Attribute) -> Iterator[tuple[int, str]]:
     """The rows that the declaration of the attribute forbids, each with the reason."""
     if not attribute.nullable and array.null_count:
         for row in np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)):
             yield int(row), f"`{attribute.name}` is NULL, against its NOT NULL"
     if not attribute.domain.is_everything:
-        for row in np.flatnonzero(outside_domain(array, attribute)):
-            value = show(array[int(row)].as_py())
+        for row in np.flatnonzero(find_outside_domain(array, attribute)):
+            value = show_value(array[int(row)].as_py())
             yield int(row), f"`{attribute.name}` is {value}, outside its CHECK"
 
 
-def outside_domain(array: pa.Array[Any], attribute: Attribute) -> npt.NDArray[np.bool_]:
+def find_outside_domain(array: pa.Array[Any], attribute: Attribute) -> npt.NDArray[np.bool_]:
     """Which values have an ordinal outside the domain; a NULL is not outside.
 
     >>> from headgate.schema import INT, Interval, ValueSet
@@ -34,5 +34,5 @@ def outside_domain(array: pa.Array[Any], attribute: Attribute) -> npt.NDArray[np
     [False, False, True]
     """
     column = encode_column(array, attribute.type)
-    outside = ~column.member(attribute.domain)
+    outside = ~column.test_membership(attribute.domain)
     return outside if column.valid is None else outside & column.valid

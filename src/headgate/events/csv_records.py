@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headgate.errors import EventError, did_you_mean
-from headgate.events.assemble import Column, assemble, fill
+from headgate.events.assemble import ConvertedColumn, assemble_batch, convert_column
 from headgate.events.batch import (
     BOM,
     MAX_RECORD,
     DeadLetter,
     EventBatch,
-    raw_text,
-    used_attributes,
+    excerpt_record,
+    select_attributes,
 )
-from headgate.events.convert import json_rule
-from headgate.events.drift import limited
-from headgate.events.raw import Quoted, field_reader
+from headgate.events.convert import make_json_rule
+from headgate.events.drift import limit_names
+from headgate.events.raw import QuotedField, make_field_reader
 from headgate.schema import Stream
 
 
@@ -66,19 +66,19 @@ def split_csv(
         line = given.removeprefix(BOM) if number == 1 else given
         if not kept:
             start, size = number, 0
-        unfinished = (kept or b'"' in line) and _ends_open(line, between, inside=bool(kept))
+        unfinished = (kept or b'"' in line) and _is_left_open(line, between, inside=bool(kept))
         if size <= MAX_RECORD:
             kept.append(line)
         size += len(line)
         if not unfinished:
-            yield _record(start, b"".join(kept), separator)
+            yield _parse_record(start, b"".join(kept), separator)
             kept = []
     if kept:
         lost = f"line {start}" if start == number else f"lines {start} to {number}"
         yield CsvRecord(start, b"".join(kept), problem=f"a quote is never closed: {lost}")
 
 
-def _ends_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
+def _is_left_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
     """Is a quoted field still open at the end of the line?"""
     at = 0
     if not inside and line.startswith(b'"'):
@@ -96,7 +96,7 @@ def _ends_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
         at += inside
 
 
-def _record(line: int, raw: bytes, separator: str) -> CsvRecord:
+def _parse_record(line: int, raw: bytes, separator: str) -> CsvRecord:
     if len(raw) > MAX_RECORD and len(raw.rstrip(b"\r\n")) > MAX_RECORD:
         return CsvRecord(line, raw, problem=f"longer than {MAX_RECORD:,} bytes")
     try:
@@ -108,16 +108,16 @@ def _record(line: int, raw: bytes, separator: str) -> CsvRecord:
         return CsvRecord(line, raw)
     if '"' not in text:
         return CsvRecord(line, raw, text.split(separator))
-    return _quoted_record(line, raw, text, separator)
+    return _parse_quoted_record(line, raw, text, separator)
 
 
-def _quoted_record(line: int, raw: bytes, text: str, separator: str) -> CsvRecord:
+def _parse_quoted_record(line: int, raw: bytes, text: str, separator: str) -> CsvRecord:
     fields: list[str] = []
     at = 0
     while True:
         quoted = _QUOTED.match(text, at)
         if quoted:
-            fields.append(Quoted(quoted[1].replace('""', '"')))
+            fields.append(QuotedField(quoted[1].replace('""', '"')))
             end = quoted.end()
             if not text.startswith(separator, end) and end != len(text):
                 return CsvRecord(line, raw, problem=f"text after the quotes of field {len(fields)}")
@@ -150,8 +150,8 @@ def parse_csv_records(
     >>> batch.table.to_pylist(), batch.dead[0].reason
     ([{'qty': 3}, {'qty': None}], "`qty` is 'x', which is not an INT")
     """
-    names = column_names(header, source)
-    where = _fields_of_attributes(names, stream, source)
+    names = read_column_names(header, source)
+    where = _locate_attributes(names, stream, source)
     rows: list[CsvRecord] = []
     numbers: list[int] = []
     dead: list[DeadLetter] = []
@@ -165,26 +165,26 @@ def parse_csv_records(
             problem = f"{len(record.fields)} fields, and the header has {len(header)}"
         number = first_event + len(rows) + len(dead)
         if problem:
-            dead.append(DeadLetter(source, record.line, problem, raw_text(record.raw), number))
+            dead.append(DeadLetter(source, record.line, problem, excerpt_record(record.raw), number))
         else:
             rows.append(record)
             numbers.append(number)
 
     def letter(row: int, reason: str) -> DeadLetter:
         at = rows[row]
-        return DeadLetter(source, at.line, reason, raw_text(at.raw), numbers[row])
+        return DeadLetter(source, at.line, reason, excerpt_record(at.raw), numbers[row])
 
     by_field: list[Sequence[str]] = list(zip(*(row.fields for row in rows), strict=True))
     absent = [None] * len(rows)
-    filled: list[Column] = []
-    for attribute in used_attributes(stream, columns):
+    filled: list[ConvertedColumn] = []
+    for attribute in select_attributes(stream, columns):
         values: Sequence[Any] = absent
         if rows and attribute.name in where:
-            read = field_reader(attribute.type)
+            read = make_field_reader(attribute.type)
             values = [read(field) for field in by_field[where[attribute.name]]]
-        filled.append(fill(attribute, json_rule(attribute), values))
+        filled.append(convert_column(attribute, make_json_rule(attribute), values))
     unknown = [name for name in names if name and stream.get(name) is None]
-    return assemble(
+    return assemble_batch(
         stream,
         filled,
         np.array(numbers, dtype=np.int64),
@@ -192,11 +192,11 @@ def parse_csv_records(
         letter,
         dead=dead,
         blank=blank,
-        unknown=limited(dict.fromkeys(unknown, len(rows))),
+        unknown=limit_names(dict.fromkeys(unknown, len(rows))),
     )
 
 
-def column_names(header: Sequence[str], source: str) -> list[str]:
+def read_column_names(header: Sequence[str], source: str) -> list[str]:
     """The names in a header, no two of which may be the same; a column may have none."""
     names = [title.strip() for title in header]
     seen: set[str] = set()
@@ -207,16 +207,16 @@ def column_names(header: Sequence[str], source: str) -> list[str]:
     return names
 
 
-def _fields_of_attributes(names: Sequence[str], stream: Stream, source: str) -> dict[str, int]:
+def _locate_attributes(names: Sequence[str], stream: Stream, source: str) -> dict[str, int]:
     """The place of each attribute in the header; other columns are skipped."""
-    found = {
+    fields = {
         attribute.name: place
         for place, name in enumerate(names)
         if (attribute := stream.get(name)) is not None
     }
-    if not found:
+    if not fields:
         raise EventError(
             f"{source}: the header names no attribute of stream {stream.name}; "
             f"the first line must name the columns, and {did_you_mean(names[0], stream.names)}"
         )
-    return found
+    return fields

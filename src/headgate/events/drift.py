@@ -8,18 +8,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from headgate.events.batch import cap
-from headgate.events.paths import Node, Repeated, paths
+from headgate.events.batch import truncate_text
+from headgate.events.paths import Node, RepeatedKeys, build_path_tree
 from headgate.schema import Stream
 
 MAX_NAMES = 100  # different names that a batch counts apart; where keys are data there is no end
 MAX_NAME = 100  # characters of a name
 OTHERS = "…"
 
-Row = Mapping[str, Any] | Repeated
+Row = Mapping[str, Any] | RepeatedKeys
 
 
-def undeclared_keys(stream: Stream, rows: Sequence[Row]) -> dict[str, int]:
+def count_undeclared_keys(stream: Stream, rows: Sequence[Row]) -> dict[str, int]:
     """How many rows have each key that is no attribute and not on the way to one.
 
     Rows with the same keys are counted together, so that the cost is one look at each row.
@@ -30,9 +30,9 @@ def undeclared_keys(stream: Stream, rows: Sequence[Row]) -> dict[str, int]:
     {'x': 1, 'bid.by': 1}
     """
     counts: Counter[str] = Counter()
-    plain = [dict(row) if isinstance(row, Repeated) else row for row in rows]
-    _count_keys(paths(stream, stream), plain, "", counts)
-    return limited(counts)
+    plain = [dict(row) if isinstance(row, RepeatedKeys) else row for row in rows]
+    _count_keys(build_path_tree(stream, stream), plain, "", counts)
+    return limit_names(counts)
 
 
 def _count_keys(
@@ -49,14 +49,14 @@ def _count_keys(
     for key, node in inside.items():
         given = (row.get(key) for row in rows)
         objects = [
-            dict(value) if isinstance(value, Repeated) else value
+            dict(value) if isinstance(value, RepeatedKeys) else value
             for value in given
-            if isinstance(value, Mapping | Repeated)
+            if isinstance(value, Mapping | RepeatedKeys)
         ]
         _count_keys(node.inside, objects, f"{node.name}.", counts)
 
 
-def undeclared_columns(stream: Stream, schema: pa.Schema) -> list[str]:
+def find_undeclared_columns(stream: Stream, schema: pa.Schema) -> list[str]:
     """The columns, and the fields of structs, that are no attribute and not on the way to one.
 
     >>> from headgate.schema import INT, Attribute
@@ -67,10 +67,10 @@ def undeclared_columns(stream: Stream, schema: pa.Schema) -> list[str]:
     """
     if all(stream.get(name) for name in schema.names):
         return []
-    return list(_fields(paths(stream, stream), list(schema), ""))
+    return list(_iter_undeclared_fields(build_path_tree(stream, stream), list(schema), ""))
 
 
-def _fields(
+def _iter_undeclared_fields(
     nodes: Mapping[str, Node], fields: Sequence[pa.Field[Any]], prefix: str
 ) -> Iterator[str]:
     for field in fields:
@@ -78,10 +78,10 @@ def _fields(
         if node is None:
             yield f"{prefix}{field.name}"
         elif node.inside and isinstance(field.type, pa.StructType):
-            yield from _fields(node.inside, list(field.type), f"{node.name}.")
+            yield from _iter_undeclared_fields(node.inside, list(field.type), f"{node.name}.")
 
 
-def limited(counts: Mapping[str, int]) -> dict[str, int]:
+def limit_names(counts: Mapping[str, int]) -> dict[str, int]:
     """The most frequent names; the others together under `…`.
 
     >>> limited({"a": 2, "b": 0})
@@ -90,5 +90,5 @@ def limited(counts: Mapping[str, int]) -> dict[str, int]:
     ranked = sorted(counts.items(), key=lambda pair: -pair[1])
     shown: Counter[str] = Counter()
     for place, (name, times) in enumerate(ranked):
-        shown[cap(name, MAX_NAME) if place < MAX_NAMES else OTHERS] += times
+        shown[truncate_text(name, MAX_NAME) if place < MAX_NAMES else OTHERS] += times
     return {name: times for name, times in shown.items() if times}

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 
-def as_json(value: Any) -> str:
+def format_json(value: Any) -> str:
     """One line of JSON whose values read back as the events that they came from.
 
     A DECIMAL is a number with all of its digits, which `json` alone cannot write; NaN and the
@@ -19,9 +19,9 @@ def as_json(value: Any) -> str:
     '{"price": 99.50, "day": "2024-02-29", "ratio": "NaN"}'
     """
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{as_json(str(k))}: {as_json(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{format_json(str(k))}: {format_json(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(as_json(item) for item in value) + "]"
+        return "[" + ", ".join(format_json(item) for item in value) + "]"
     if isinstance(value, Decimal):
         return f"{value:f}"
     if isinstance(value, float) and not math.isfinite(value):

@@ -17,14 +17,14 @@ from headgate.events.files import read_header
 from headgate.events.opening import (
     SEPARATORS,
     Lines,
-    file_kind,
-    is_packed,
+    find_file_kind,
+    is_compressed,
     open_lines,
-    reading,
+    translate_errors,
 )
 from headgate.events.pieces import Piece
 
-EVERY = 1_000  # records from one remembered place to the next
+RECORDS_PER_MARK = 1_000  # records from one remembered place to the next
 
 
 class Mark(NamedTuple):
@@ -46,20 +46,20 @@ class LineIndex:
     def __init__(self, path: str | PathLike[str], *, format: str | None = None) -> None:
         self.path = str(path)
         self.format = format
-        self._kind = file_kind(path, format)
-        if is_packed(path):
+        self._kind = find_file_kind(path, format)
+        if is_compressed(path):
             raise EventError(
                 f"{path}: replay needs a file that can be read from the middle, and a .gz cannot; "
                 "unpack it first"
             )
         self._marks: list[Mark] = []
         if self._kind == ".parquet":
-            with reading(path), pq.ParquetFile(Path(path)) as file:
+            with translate_errors(path), pq.ParquetFile(Path(path)) as file:
                 self.total = file.metadata.num_rows
         else:
             self.total = self._scan()
 
-    def between(self, first: int, last: int) -> Piece:
+    def make_piece(self, first: int, last: int) -> Piece:
         """The records numbered from `first`, counting from 0, up to but without `last`.
 
         Beyond the end there are none, as in a slice of a list.
@@ -67,8 +67,8 @@ class LineIndex:
         first, last = min(first, self.total), min(last, self.total)
         if self._kind == ".parquet":
             return Piece(self.path, first, last, first + 1, self.format)
-        end = self._place(last)
-        start = end if first >= last else Mark(0, 0, 1) if first == 0 else self._place(first)
+        end = self._find_mark(last)
+        start = end if first >= last else Mark(0, 0, 1) if first == 0 else self._find_mark(first)
         return Piece(self.path, start.offset, end.offset, start.line, self.format)
 
     def _scan(self) -> int:
@@ -77,22 +77,22 @@ class LineIndex:
                 read_header(split_csv(lines, separator=SEPARATORS[self._kind]), self.path)
             self._marks.append(Mark(0, lines.offset, lines.number))
             total = 0
-            for total, _ in enumerate(self._records(lines), 1):
-                if total % EVERY == 0:
+            for total, _ in enumerate(self._iter_records(lines), 1):
+                if total % RECORDS_PER_MARK == 0:
                     self._marks.append(Mark(total, lines.offset, lines.number))
         self._marks.append(Mark(total, lines.offset, lines.number))
         return total
 
-    def _place(self, record: int) -> Mark:
+    def _find_mark(self, record: int) -> Mark:
         mark = self._marks[bisect_right(self._marks, record, key=lambda mark: mark.record) - 1]
         if mark.record == record:
             return mark
         with open_lines(self.path, mark.offset, first_line=mark.line) as lines:
-            for _ in islice(self._records(lines), record - mark.record):
+            for _ in islice(self._iter_records(lines), record - mark.record):
                 pass
         return Mark(record, lines.offset, lines.number)
 
-    def _records(self, lines: Lines) -> Iterator[CsvRecord] | Iterator[bytes]:
+    def _iter_records(self, lines: Lines) -> Iterator[CsvRecord] | Iterator[bytes]:
         if self._kind in SEPARATORS:
             return split_csv(lines, separator=SEPARATORS[self._kind], first_line=lines.number)
         return iter(lines)

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headgate.events.reasons import Unfit, show
+from headgate.events.reasons import UnfitValue, show_value
 from headgate.schema import Attribute, Stream
 
 
-class Repeated(list[tuple[str, Any]]):
+class RepeatedKeys(list[tuple[str, Any]]):
     """The pairs of an object in which a key stands twice; a dict would have lost one of them."""
 
 
@@ -26,7 +26,7 @@ class Node:
     inside: dict[str, Node] = field(default_factory=dict)
 
 
-def paths(stream: Stream, attributes: Iterable[Attribute]) -> dict[str, Node]:
+def build_path_tree(stream: Stream, attributes: Iterable[Attribute]) -> dict[str, Node]:
     """The places of these attributes by lower-case key.
 
     >>> from headgate.schema import INT
@@ -47,8 +47,8 @@ def paths(stream: Stream, attributes: Iterable[Attribute]) -> dict[str, Node]:
     return root
 
 
-def find(
-    nodes: Mapping[str, Node], row: Mapping[str, Any] | Repeated, found: dict[str, Any]
+def collect_values(
+    nodes: Mapping[str, Node], row: Mapping[str, Any] | RepeatedKeys, values: dict[str, Any]
 ) -> bool:
     """Collect the values of a row by the declared names; is each of its keys on the way to one?
 
@@ -59,66 +59,66 @@ def find(
     (False, 3)
     """
     expected = True
-    for key, value in row if isinstance(row, Repeated) else row.items():
+    for key, value in row if isinstance(row, RepeatedKeys) else row.items():
         node = nodes.get(key.lower()) if isinstance(key, str) else None
         if node is None:
             expected = False
             continue
-        if node.name in found:
-            raise Unfit(f"attribute `{node.name}` given twice")
-        found[node.name] = None
+        if node.name in values:
+            raise UnfitValue(f"attribute `{node.name}` given twice")
+        values[node.name] = None
         if not node.inside:
-            found[node.name] = value
-        elif type(value) is dict or isinstance(value, Mapping | Repeated):
-            expected &= find(node.inside, value, found)
+            values[node.name] = value
+        elif type(value) is dict or isinstance(value, Mapping | RepeatedKeys):
+            expected &= collect_values(node.inside, value, values)
         elif value is not None:
-            raise Unfit(f"`{node.name}` is {show(value)}, not an object")
+            raise UnfitValue(f"`{node.name}` is {show_value(value)}, not an object")
     return expected
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class LocatedColumns:
     """The raw values of each attribute, and the rows where an attribute's place is in doubt.
 
     `strange` when some key might be none that the stream declares: then it is worth a closer look.
     """
 
     values: Sequence[Sequence[Any]]
-    doubtful: Mapping[int, str]
-    strange: bool
+    problems: Mapping[int, str]
+    has_unknown_keys: bool
 
 
-def columns(
-    stream: Stream, attributes: Sequence[Attribute], rows: Sequence[Mapping[str, Any] | Repeated]
-) -> Located:
+def locate_columns(
+    stream: Stream, attributes: Sequence[Attribute], rows: Sequence[Mapping[str, Any] | RepeatedKeys]
+) -> LocatedColumns:
     """Where the attributes stand in the rows.
 
     Most rows have each key as declared, and such a row is already what `find` would make of it:
     then a single test of its keys suffices.
     """
-    root = paths(stream, attributes)
+    root = build_path_tree(stream, attributes)
     nested = any(node.inside for node in root.values())
     known = set() if nested else {attribute.name for attribute in attributes}
     plain: list[Mapping[str, Any]] = []
     reasons: dict[int, str] = {}
     expected = True
     for number, row in enumerate(rows):
-        if type(row) is dict and (known.issuperset(row) or _harmless(row, known, root)):
+        if type(row) is dict and (known.issuperset(row) or _has_only_unknown_keys(row, known, root)):
             plain.append(row)
             continue
-        found: dict[str, Any] = {}
+        row_values: dict[str, Any] = {}
         try:
-            expected &= find(root, row, found)
-            plain.append(found)
-        except Unfit as reason:
+            expected &= collect_values(root, row, row_values)
+            plain.append(row_values)
+        except UnfitValue as reason:
             plain.append({})
             reasons[number] = str(reason)
     values = [[row.get(a.name) for row in plain] for a in attributes]
     strange = not expected or bool(reasons) or not known.issubset(stream.names)
-    return Located(values, reasons, strange)
+    return LocatedColumns(values, reasons, strange)
 
 
-def _harmless(row: Mapping[str, Any], known: set[str], root: Mapping[str, Node]) -> bool:
+def _has_only_unknown_keys(row: Mapping[str, Any], known: set[str], root: Mapping[str, Node]) -> bool:
     """Are the unknown keys of the row no attribute's in another case? Then remember them."""
     strange = [key for key in row if key not in known]
     if any(not isinstance(key, str) or key.lower() in root for key in strange):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from headgate.errors import EventError, EventsUnreachable, UsageError
-from headgate.events.opening import JSON_LINES, file_kind, is_packed, reading
+from headgate.events.opening import JSON_LINES, find_file_kind, is_compressed, translate_errors
 
-MAX_BYTES = 32 << 20
+MAX_PIECE_BYTES = 32 << 20
 _BLOCK = 1 << 20
 
 
@@ -32,7 +32,7 @@ class Piece:
 
 
 def split_file(
-    path: str | PathLike[str], *, format: str | None = None, max_bytes: int = MAX_BYTES
+    path: str | PathLike[str], *, format: str | None = None, max_bytes: int = MAX_PIECE_BYTES
 ) -> list[Piece]:
     """The pieces of a file, in order: what they hold together is what the file holds.
 
@@ -44,8 +44,8 @@ def split_file(
         raise UsageError(f"a piece of {max_bytes} bytes holds nothing; give at least 1")
     name = str(path)
     try:
-        kind = file_kind(path, format)
-        if kind in JSON_LINES and not is_packed(path) and Path(path).stat().st_size > max_bytes:
+        kind = find_file_kind(path, format)
+        if kind in JSON_LINES and not is_compressed(path) and Path(path).stat().st_size > max_bytes:
             return _split_lines(name, format, max_bytes)
         if kind == ".parquet":
             return _split_rows(name, format, max_bytes)
@@ -60,7 +60,7 @@ def _split_lines(path: str, format: str | None, max_bytes: int) -> list[Piece]:
     """One pass in large reads; only the line that a cut would hit is looked for."""
     pieces: list[Piece] = []
     start, line = 0, 1
-    with reading(path), open(path, "rb") as file:
+    with translate_errors(path), open(path, "rb") as file:
         while True:
             newlines, left, cut = 0, max_bytes, False
             while left > 0 and (block := file.read(min(left, _BLOCK))):
@@ -78,7 +78,7 @@ def _split_lines(path: str, format: str | None, max_bytes: int) -> list[Piece]:
 
 
 def _split_rows(path: str, format: str | None, max_bytes: int) -> list[Piece]:
-    with reading(path), pq.ParquetFile(Path(path)) as file:
+    with translate_errors(path), pq.ParquetFile(Path(path)) as file:
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         pieces: list[Piece] = []
         start = end = held = 0

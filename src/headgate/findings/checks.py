@@ -9,9 +9,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
-from headgate.implication.order.signature import order_free_key
 from headgate.predicate import Predicate, Satisfiability, simplify, to_monotone
 from headgate.predicate.answer import Answer
+from headgate.predicate.tree import order_free_key
 from headgate.queries import Query, QuerySet, decide_query_satisfiability
 from headgate.schema import Stream
 

@@ -26,7 +26,7 @@ from headgate.predicate import (
     evaluate,
     iter_atoms,
 )
-from headgate.predicate.candidates import list_pattern_examples, values_within_bound
+from headgate.predicate.narrowing import list_pattern_examples, values_within_bound
 from headgate.queries import Query, find_attribute
 from headgate.schema import Attribute, Interval, Ordinal, String, Value
 from headgate.schema.values import precedes

@@ -4,7 +4,7 @@ A predicate that stays small is a union of boxes, and in a `space` of cells ever
 of ranges of whole numbers. One predicate implies another when its boxes are covered by the other's.
 """
 
-from headgate.implication.implies import Implication, implies
-from headgate.implication.relax import Relaxation, relax
+from headgate.implication.decision import Implication, implies
+from headgate.implication.relaxation import Relaxation, relax
 
 __all__ = ["Implication", "Relaxation", "implies", "relax"]

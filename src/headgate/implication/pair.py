@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headgate.errors import UsageError
 from headgate.implication.conditions import Conditions, replace_conditions, restore_condition
-from headgate.implication.paper.part import Part
+from headgate.implication.parts import Part
 from headgate.implication.space import Boxes, Dimension, Space
 from headgate.predicate import (
     Box,
@@ -22,8 +22,8 @@ from headgate.predicate import (
     to_monotone,
 )
 from headgate.predicate.box import WHOLE
-from headgate.predicate.dnf import expand_monotone, read_plain_boxes
-from headgate.predicate.solve import pick_example
+from headgate.predicate.normal_form import expand_monotone, read_plain_boxes
+from headgate.predicate.satisfiability import pick_example
 from headgate.schema import Attribute, Double, Interval, Stream, Value, ValueSet
 
 

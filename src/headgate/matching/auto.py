@@ -112,7 +112,7 @@ class AutoIndex:
 
     def _fits_bitmaps(self, bitmaps: AscIndex, query: Query) -> bool:
         """Return whether a query, which they may hold already, belongs into these bitmaps."""
-        bytes_needed = bitmaps.bytes_with(query)
+        bytes_needed = bitmaps.estimate_bytes(query)
         self._columns |= {column.name for column in collect_columns(query.where)}
         return (
             bytes_needed is not None

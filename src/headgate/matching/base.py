@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from threading import RLock
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from headgate.errors import QuerySetError
-from headgate.events import EventBatch, from_rows
+from headgate.events import EventBatch, batch_from_rows
 from headgate.matching.matches import Matches, concatenate_matches
 from headgate.queries import Query
-from headgate.schema import Stream
+from headgate.schema import Schema, Stream
+
+if TYPE_CHECKING:
+    from headgate.snapshot.arrays import EncodedQueries
+
+Options = TypeVar("Options")
 
 
 class BaseIndex(ABC):
@@ -89,7 +94,47 @@ class BaseIndex(ABC):
         """Return events as a batch; unless they are one, with the `used` attributes only."""
         if isinstance(events, EventBatch):
             return events
-        return from_rows(events, self.stream, columns=used)
+        return batch_from_rows(events, self.stream, columns=used)
+
+
+class ConfigurableIndex(BaseIndex, Generic[Options]):
+    """An index with kernels and options, which notes changes and applies them before it matches."""
+
+    def __init__(self, stream: Stream, options: Options | None = None) -> None:
+        super().__init__(stream)
+        self.options = self._default_options() if options is None else options
+
+    @staticmethod
+    @abstractmethod
+    def _default_options() -> Options:
+        """Return the options of an index for which none were chosen."""
+
+    @abstractmethod
+    def _settle(self) -> None:
+        """Apply the changes that were noted since the last call."""
+
+    @classmethod
+    def build(
+        cls, stream: Stream, queries: Iterable[Query], options: Options | None = None
+    ) -> Self:
+        """Return an index over filters on the stream."""
+        from headgate.jit import warn_before_compiling
+
+        warn_before_compiling(cls.__module__.rpartition(".")[0])
+        index = cls(stream, options)
+        for query in queries:
+            index.insert(query)
+        index._settle()
+        return index
+
+    @classmethod
+    def from_encoded(
+        cls, stream: Stream, encoded: EncodedQueries, options: Options | None = None
+    ) -> Self:
+        """Return an index over queries that are arrays already, all filters on the stream."""
+        from headgate.snapshot.arrays import decode_queries
+
+        return cls.build(stream, decode_queries(encoded, Schema((stream,))), options)
 
 
 def check_insert(query: Query, stream: Stream, held: Container[str]) -> None:

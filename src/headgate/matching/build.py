@@ -144,7 +144,7 @@ def _build(
     if options is not None:
         from headgate.matching.asc.index import AscIndex
 
-        return AscIndex.of(stream, filters, options)
+        return AscIndex.build(stream, filters, options)
     return get_index_class(kind).build(stream, filters)
 
 

@@ -1,6 +1,6 @@
 """The reference index: every query on every event, one array at a time.
 
-Each distinct atom is evaluated once per block of events, and AND, OR, NOT combine arrays of truth
+Each distinct atom is _evaluate once per block of events, and AND, OR, NOT combine arrays of truth
 values. It is the oracle for every other index, so it is written straight from the definition of
 three-valued logic; and it is a fair baseline, because all the work is in NumPy.
 """
@@ -40,12 +40,12 @@ from headgate.predicate.comparison import OPERATOR_TESTS, compare_values, zone_o
 from headgate.queries import Query
 from headgate.schema import DecimalType, Integer, Stream, Type
 
-KEPT_BYTES = 64 << 20
-SMALLEST_BLOCK, LARGEST_BLOCK = 256, 32_768
+MAX_CACHED_BYTES = 64 << 20
+MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 256, 32_768
 
 
 class ScanIndex(BaseIndex):
-    """Evaluates every query on every event.
+    """An index that evaluates every query on every event.
 
     Guarantee: event i matches a query exactly when `evaluate(query.where, row i)` is TRUE.
     Memory: the queries, the matches of a chunk, and the truth values of atoms that queries share:
@@ -69,7 +69,7 @@ class ScanIndex(BaseIndex):
         self._columns: Counter[str] = Counter()
 
     def _add(self, query: Query, position: int) -> None:
-        where = interned(query.where, self._atoms)
+        where = intern_atoms(query.where, self._atoms)
         self._wheres[query.id] = position, where
         self._uses.update(map(id, iter_atoms(where)))
         self._columns.update(column.name for column in collect_columns(where))
@@ -84,10 +84,12 @@ class ScanIndex(BaseIndex):
         with self._lock:
             used = [one.name for one in self.stream if self._columns[one.name] > 0]
             live = list(self._wheres.values())
-            kept = {atom for atom, uses in self._uses.items() if uses > 1}
+            shared = {atom for atom, uses in self._uses.items() if uses > 1}
         batch = self._read(events, used)
-        coded = {name: _coded(batch, name, self.stream[name].type) for name in used}
-        yield from to_events(batch, _blocks(live, kept, coded, len(batch.events)), self._ids)
+        coded = {name: _encode_column(batch, name, self.stream[name].type) for name in used}
+        yield from to_events(
+            batch, _match_blocks(live, shared, coded, len(batch.events)), self._ids
+        )
 
     def locate(self, query_id: str) -> Placement:
         self._position_of(query_id)
@@ -103,57 +105,58 @@ class ScanIndex(BaseIndex):
         }
 
 
-def _blocks(
+def _match_blocks(
     live: list[tuple[int, Predicate]],
-    kept: set[int],
+    shared: set[int],
     coded: Mapping[str, CodedColumn],
     rows: int,
 ) -> Iterator[RowMatches]:
-    """The matches of one block of rows after the other."""
-    size = min(LARGEST_BLOCK, max(SMALLEST_BLOCK, KEPT_BYTES // (len(kept) + 1)))
+    """Return the matches of one block of rows after the other."""
+    # so many rows that the truths of all shared atoms fit into the cache
+    size = min(MAX_BLOCK_ROWS, max(MIN_BLOCK_ROWS, MAX_CACHED_BYTES // (len(shared) + 1)))
     positions = np.array([position for position, _ in live], np.int64)
     for start in range(0, rows, size):
         block = slice(start, min(start + size, rows))
         evaluation = Evaluation(
-            {name: column[block] for name, column in coded.items()}, block.stop - start, kept
+            {name: column[block] for name, column in coded.items()}, block.stop - start, shared
         )
-        found = [np.flatnonzero(evaluation.true(where)) for _, where in live]
+        matching_rows = [np.flatnonzero(evaluation.true(where)) for _, where in live]
         yield RowMatches.from_pairs(
             start,
             block.stop - start,
-            np.concatenate([np.empty(0, np.int64), *found]),
-            np.repeat(positions, [len(rows) for rows in found]),
+            np.concatenate([np.empty(0, np.int64), *matching_rows]),
+            np.repeat(positions, [len(rows) for rows in matching_rows]),
         )
 
 
-def _coded(batch: EventBatch, name: str, type_: Type) -> CodedColumn:
+def _encode_column(batch: EventBatch, name: str, type_: Type) -> CodedColumn:
     return encode_column(batch.table.column(name), type_)
 
 
-def interned(predicate: Predicate, known: dict[Atom, Atom]) -> Predicate:
-    """The same predicate, in which equal atoms are one object, also with those of other queries."""
+def intern_atoms(predicate: Predicate, known: dict[Atom, Atom]) -> Predicate:
+    """Return an equal predicate, in which equal atoms are one object, across queries."""
     if isinstance(predicate, And):
-        return And(tuple(interned(part, known) for part in predicate.parts))
+        return And(tuple(intern_atoms(part, known) for part in predicate.parts))
     if isinstance(predicate, Or):
-        return Or(tuple(interned(part, known) for part in predicate.parts))
+        return Or(tuple(intern_atoms(part, known) for part in predicate.parts))
     if isinstance(predicate, Not):
-        return Not(interned(predicate.part, known))
+        return Not(intern_atoms(predicate.part, known))
     if isinstance(predicate, Truth):
-        return Truth(interned(predicate.part, known), predicate.accepted)
+        return Truth(intern_atoms(predicate.part, known), predicate.accepted)
     return known.setdefault(predicate, predicate)
 
 
 class Evaluation:
     """The truth of predicates over a block of rows: where TRUE, where FALSE; NULL is neither."""
 
-    def __init__(self, columns: Mapping[str, CodedColumn], rows: int, kept: set[int]) -> None:
+    def __init__(self, columns: Mapping[str, CodedColumn], rows: int, shared: set[int]) -> None:
         self.columns = columns
         self.rows = rows
-        self.kept = kept
+        self.shared = shared
         self.known: dict[int, Mask] = {}
 
     def true(self, predicate: Predicate) -> Mask:
-        """Where the predicate is TRUE."""
+        """Return the rows in which a predicate is TRUE."""
         if isinstance(predicate, And):
             return self.all(predicate.parts)
         if isinstance(predicate, Or):
@@ -165,7 +168,7 @@ class Evaluation:
         return self.atom(predicate)
 
     def false(self, predicate: Predicate) -> Mask:
-        """Where the predicate is FALSE."""
+        """Return the rows in which a predicate is FALSE."""
         if isinstance(predicate, And):
             return reduce(np.logical_or, (self.false(part) for part in predicate.parts))
         if isinstance(predicate, Or):
@@ -177,7 +180,7 @@ class Evaluation:
         return self.known_values(predicate) & ~self.atom(predicate)
 
     def all(self, parts: tuple[Predicate, ...]) -> Mask:
-        """The AND of the parts; what no row satisfies any more is not evaluated further."""
+        """Return the AND of the parts; evaluation stops once no row satisfies it."""
         result = self.true(parts[0])
         for part in parts[1:]:
             if not result.any():
@@ -186,6 +189,7 @@ class Evaluation:
         return result
 
     def test(self, test: Truth) -> Mask:
+        """Return the rows in which `predicate IS [NOT] TRUE`, or the like, holds."""
         true, false = self.true(test.part), self.false(test.part)
         result = np.zeros(self.rows, dtype=np.bool_)
         if True in test.accepted:
@@ -197,16 +201,16 @@ class Evaluation:
         return result
 
     def atom(self, atom: Atom) -> Mask:
-        """Where the atom is TRUE; kept when another query asks for it too."""
+        """Return the rows in which an atom is TRUE; cached if other queries share it."""
         known = self.known.get(id(atom))
         if known is None:
-            known = self.evaluated(atom)
-            if id(atom) in self.kept:
+            known = self._evaluate(atom)
+            if id(atom) in self.shared:
                 self.known[id(atom)] = known
         return known
 
     def known_values(self, atom: Atom) -> Mask:
-        """Where the atom is not NULL."""
+        """Return the rows in which an atom is not NULL."""
         if isinstance(atom, Constant):
             return np.full(self.rows, atom.value is not None)
         if isinstance(atom, IsNull):
@@ -216,31 +220,33 @@ class Evaluation:
         present = [mask for mask in masks if mask is not None]
         return reduce(np.logical_and, present, np.full(self.rows, True))
 
-    def evaluated(self, atom: Atom) -> Mask:
+    def _evaluate(self, atom: Atom) -> Mask:
         if isinstance(atom, Constant):
             return np.full(self.rows, atom.value is True)
         if isinstance(atom, Compare):
-            return compared(atom, self.columns[atom.left.name], self.columns[atom.right.name])
+            return compare_columns(
+                atom, self.columns[atom.left.name], self.columns[atom.right.name]
+            )
         column = self.columns[atom.column.name]
         if isinstance(atom, IsNull):
             null = np.full(self.rows, False) if column.valid is None else ~column.valid
             return ~null if atom.negated else null
-        inside = column.member(atom.values) if isinstance(atom, Within) else _text(atom, column)
+        inside = column.test_membership(atom.values) if isinstance(atom, Within) else _text(atom, column)
         return inside if column.valid is None else inside & column.valid
 
 
 def _text(atom: TextMatches, column: CodedColumn) -> Mask:
-    """A pattern is tried once on each distinct text of the batch."""
+    """Try a pattern once on each distinct text of the batch."""
     distinct = np.unique(column.codes)
     test = atom.pattern.matcher
     answers = np.zeros(len(column.ranked or ()) + 1, dtype=np.bool_)
     if column.ranked:
-        answers[distinct] = [test.matches(text) for text in column.ranked_at(distinct)]
+        answers[distinct] = [test.matches(text) for text in column.decode_ranks(distinct)]
     return np.asarray(answers[column.codes] != atom.negated, dtype=np.bool_)
 
 
-def compared(atom: Compare, left: CodedColumn, right: CodedColumn) -> Mask:
-    """Two columns compared: by their codes where these have one order, else value by value."""
+def compare_columns(atom: Compare, left: CodedColumn, right: CodedColumn) -> Mask:
+    """Compare two columns, by their codes if these have one order, else value by value."""
     holds: Any = OPERATOR_TESTS[atom.operator]
     if _same_codes(left, right):
         result: Mask = holds(left.codes, right.codes)
@@ -261,7 +267,7 @@ def compared(atom: Compare, left: CodedColumn, right: CodedColumn) -> Mask:
 
 
 def _same_codes(left: CodedColumn, right: CodedColumn) -> bool:
-    """Do the codes of both columns have one order?"""
+    """Return whether the codes of both columns have one order."""
     if left.ranked is not None or right.ranked is not None:
         return False
     whole = isinstance(left.type, Integer) and isinstance(right.type, Integer)

@@ -10,7 +10,7 @@ from headgate.errors import ExpansionTooLarge
 from headgate.events import EventBatch
 from headgate.matching.matches import RowMatches
 from headgate.matching.scan import ScanIndex
-from headgate.predicate.conjunctions import Conjunction, to_conjunctions
+from headgate.predicate.normal_form import Conjunction, to_conjunctions
 from headgate.queries import Query
 from headgate.schema import Stream
 

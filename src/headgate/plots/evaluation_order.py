@@ -7,8 +7,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from headgate.matching.asc.adapt import Monitor, Period
 from headgate.matching.asc.kernels.evaluate import EVENTS
+from headgate.matching.asc.monitor import Monitor, Period
 from headgate.plots.figures import BLUE, GREY, ORANGE, check_plot_path, save_figure
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ LEAST_APART = 0.02  # of the width, for two numbers not to cover each other
 
 def periods_of(monitor: Monitor) -> list[Period]:
     """The periods that are remembered, and the one that is not over."""
-    now = [Period.of(monitor.tally, monitor.events)] if monitor.tally[EVENTS] else []
+    now = [Period.from_tally(monitor.tally, monitor.events)] if monitor.tally[EVENTS] else []
     return [*monitor.history, *now]
 
 

@@ -17,10 +17,11 @@ import numpy as np
 
 from headgate.errors import UsageError
 from headgate.implication.exact.leftover import find_uncovered
-from headgate.implication.paper.part import Part, Side, to_parts
-from headgate.implication.relax import Relaxation
+from headgate.implication.pair import PredicatePair
+from headgate.implication.paper.stream_predicate import StreamPredicate, subtract_box
+from headgate.implication.parts import ComparisonCounter, Part, Side, to_parts
+from headgate.implication.relaxation import Relaxation
 from headgate.implication.space import Dimension, Numbers
-from headgate.implication.splits import split_query
 from headgate.plots.figures import BLUE, GREEN, GREY, ORANGE, check_plot_path, save_figure
 from headgate.predicate.answer import Answer
 from headgate.schema import Double, Ordinal
@@ -194,3 +195,32 @@ class _Drawing:
         axes.set_ylabel(self.vertical.dimension.column.name)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
+
+
+def split_query(pair: PredicatePair, most: int) -> list[Part]:
+    """The disjoint parts of all query boxes; the largest boxes of the stream cut first.
+
+    Past `most` parts the division stops, so that some parts may be only partly held.
+    """
+    stream = StreamPredicate(pair.space, pair.stream_boxes, None)
+    held: list[Part] = []
+    pending = to_parts(pair.query_boxes)
+    for at in range(len(stream)):
+        number = stream.number_at(at)
+        rest: list[Part] = []
+        for part in pending:
+            pieces = subtract_box(stream, number, part, ComparisonCounter())
+            rest += pieces
+            if pieces != [part]:
+                held.append(_common(part, stream.parts[number]))
+        pending = rest
+        if len(held) + len(pending) > most:
+            break
+    return held + pending
+
+
+def _common(part: Part, box: Part) -> Part:
+    return tuple(
+        (max(low, first), min(high, end))
+        for (low, high), (first, end) in zip(part, box, strict=True)
+    )

@@ -20,12 +20,11 @@ from headgate.predicate.atoms import (
 )
 from headgate.predicate.box import NULL, Box, Volume
 from headgate.predicate.comparison import are_comparable, values_where
-from headgate.predicate.dnf import Conjunct, estimate_dnf_size, to_dnf
-from headgate.predicate.evaluate import Row, evaluate, evaluate_atom
-from headgate.predicate.holding import to_monotone
-from headgate.predicate.negation import push_negations
-from headgate.predicate.satisfy import Satisfiability, decide_satisfiability
-from headgate.predicate.simplify import simplify
+from headgate.predicate.evaluation import Row, evaluate, evaluate_atom
+from headgate.predicate.monotone import to_monotone
+from headgate.predicate.normal_form import Conjunct, estimate_dnf_size, to_dnf
+from headgate.predicate.satisfiability import Satisfiability, decide_satisfiability
+from headgate.predicate.simplification import push_negations, simplify
 from headgate.predicate.tree import (
     FALSE,
     TRUE,

@@ -7,8 +7,10 @@ conjunction is never TRUE.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from headgate.predicate.atoms import (
     MIRROR,
@@ -22,13 +24,13 @@ from headgate.predicate.atoms import (
     Pattern,
     Within,
 )
-from headgate.predicate.candidates import values_within_bound
-from headgate.predicate.cycles import comparisons_contradict
-from headgate.predicate.pattern.containment import like_contains
-from headgate.predicate.pattern.like import ANY_MANY, LikePattern, parse_like
+from headgate.predicate.comparison import values_where, zone_of
+from headgate.predicate.pattern import sample_regex
+from headgate.predicate.pattern.like import ANY_MANY, LikePattern, like_contains, parse_like
 from headgate.schema import (
     EVERYTHING,
     STRING,
+    Date,
     Interval,
     Ordinal,
     String,
@@ -198,3 +200,56 @@ def _after_prefix(prefix: str) -> str | None:
         return None
     last = ord(stem[-1]) + 1
     return stem[:-1] + chr(0xE000 if last == 0xD800 else last)
+
+
+def comparisons_contradict(comparisons: Sequence[Compare]) -> bool:
+    """Does `a < b <= … <= a` follow, or `a <= b <= a` beside `a <> b`?
+
+    By Warshall's closure, where a row of the relation is the bits of a whole number.
+    """
+    number: dict[Column, int] = {}
+    for comparison in comparisons:
+        for column in (comparison.left, comparison.right):
+            number.setdefault(column, len(number))
+    at_most = [0] * len(number)  # bit b of a: a <= b follows
+    below = [0] * len(number)  # bit b of a: a < b does
+    for comparison in comparisons:
+        left, op, right = comparison.left, comparison.operator, comparison.right
+        if op in (">", ">="):
+            left, op, right = right, MIRROR[op], left
+        if op in ("<", "<=", "="):
+            at_most[number[left]] |= 1 << number[right]
+            below[number[left]] |= (op == "<") << number[right]
+        if op == "=":
+            at_most[number[right]] |= 1 << number[left]
+    for middle in range(len(number)):
+        for first in range(len(number)):
+            if at_most[first] >> middle & 1:
+                below[first] |= below[middle]
+                if below[first] >> middle & 1:
+                    below[first] |= at_most[middle]
+                at_most[first] |= at_most[middle]
+    unequal = [(number[c.left], number[c.right]) for c in comparisons if c.operator == "<>"]
+    return any(below[a] >> a & 1 for a in range(len(number))) or any(
+        a == b or (at_most[a] >> b & 1 and at_most[b] >> a & 1) for a, b in unequal
+    )
+
+
+def values_within_bound(
+    column: Column, op: Operator, bound: Ordinal | None, other: Column
+) -> ValueSet:
+    """The values v of a column for which `v op bound` holds, the bound being of another column."""
+    if bound is None:
+        return EVERYTHING
+    value = other.type.value(bound)
+    if isinstance(column.type, Date) and isinstance(value, datetime):
+        value = value.astimezone(ZoneInfo(zone_of(column.type, other.type).zone))
+    return values_where(column.type, op, value)
+
+
+def list_pattern_examples(part: Matches) -> list[str]:
+    """Texts that a pattern matches, or that a negated one does not."""
+    text = part.pattern.text
+    if part.pattern.kind == "RLIKE":
+        return [sample_regex(text), "", "a", "zzz"]
+    return [parse_like(text, part.pattern.escape).example(), "", "zzz"]

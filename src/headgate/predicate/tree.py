@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from headgate.predicate.atoms import Atom, Column, Compare, Constant
@@ -89,3 +89,11 @@ def columns_of(atom: Atom) -> tuple[Column, ...]:
 def collect_columns(predicate: Predicate) -> tuple[Column, ...]:
     """The distinct columns of a predicate, in the order of their first mention."""
     return tuple(dict.fromkeys(c for atom in iter_atoms(predicate) for c in columns_of(atom)))
+
+
+def order_free_key(predicate: Predicate) -> Hashable:
+    """Equal for `a AND b` and `b AND a`."""
+    if isinstance(predicate, And | Or):
+        kind = "AND" if isinstance(predicate, And) else "OR"
+        return (kind, frozenset(order_free_key(part) for part in predicate.parts))
+    return predicate

@@ -5,8 +5,7 @@ Types order their values by *ordinals* (`types`), sets of values are unions of r
 (`stream`). A schema has the aggregates that its user declares, too (`aggregate`).
 """
 
-from headgate.schema.aggregate import Category, DeclaredAggregate
-from headgate.schema.stream import Attribute, Schema, Stream
+from headgate.schema.stream import Attribute, Category, DeclaredAggregate, Schema, Stream
 from headgate.schema.types import (
     BIGINT,
     BOOLEAN,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from headgate.errors import ExpansionTooLarge, UsageError
-from headgate.implication.implies import decide_implication
+from headgate.implication.decision import decide_implication
 from headgate.implication.pair import Constraints
-from headgate.implication.relax import relax
+from headgate.implication.relaxation import relax
 from headgate.predicate import Column, Predicate, collect_columns, disjunction
 from headgate.predicate.answer import Answer
 from headgate.queries import Query

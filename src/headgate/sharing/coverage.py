@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.implies import decide_implication
+from headgate.implication.decision import decide_implication
 from headgate.implication.pair import Constraints
-from headgate.implication.relax import relax
+from headgate.implication.relaxation import relax
 from headgate.predicate import Box, Predicate, disjunction, to_dnf
 from headgate.predicate.answer import Answer
 from headgate.schema import Interval, Ordinal, Stream

@@ -14,6 +14,7 @@ from typing import cast, get_args
 
 import pyarrow as pa
 
+from headgate._toml import TomlTable, read_toml
 from headgate.errors import EventError, NetworkError, PipelineError, did_you_mean
 from headgate.schema import Schema, Stream
 from headgate.sharing.decisions import DEFAULT_LOAD_COST, Method, Strategy
@@ -22,7 +23,6 @@ from headgate.sharing.network_queries import Change, read_changes, read_declared
 from headgate.sharing.routes import route_sources
 from headgate.sharing.sampled_stream import PublishedStream, SampledStream
 from headgate.sharing.samples import draw_sample, read_sample
-from headgate.toml_file import Table, read_toml
 
 PAGE = "docs/how-to/share-streams.md"
 
@@ -83,20 +83,20 @@ def read_network(path: str | Path) -> NetworkFile:
     """
     # Keys are taken one by one; `end` refuses those that nobody took.
     file = read_toml(Path(path), PAGE)
-    strategy = file.choice("strategy", get_args(Strategy), "widen")
-    method = file.choice("method", get_args(Method), "exact")
-    load = file.number("load", DEFAULT_LOAD_COST)
+    strategy = file.get_choice("strategy", get_args(Strategy), "widen")
+    method = file.get_choice("method", get_args(Method), "exact")
+    load = file.get_number("load", DEFAULT_LOAD_COST)
     if not (math.isfinite(load) and load >= 0):
-        raise file.error(
+        raise file.make_error(
             "load", f"`load` is {load}", "give what a row that is read costs, 0 or more"
         )
-    rearrange = file.flag("rearrange")
-    improve = file.whole("improve", 0, least=0)
+    rearrange = file.get_flag("rearrange")
+    improve = file.get_integer("improve", 0, least=0)
     queries = read_declared_queries(file)
     network = _read_peers(file)
     published = _read_streams(file, network, queries.schema)
     changes = read_changes(file, network, queries, {one.sampled.stream.name for one in published})
-    file.end()
+    file.check_all_used()
     return NetworkFile(
         Path(path),
         network,
@@ -110,12 +110,14 @@ def read_network(path: str | Path) -> NetworkFile:
     )
 
 
-def _read_peers(file: Table) -> Network:
-    table = file.table("nodes", required=True)
-    peers = {"super": table.texts("super"), "thin": table.texts("thin")}
-    table.end()
-    applications = _read_applications(file.table("applications"), [*peers["super"], *peers["thin"]])
-    tables = file.elements("links")
+def _read_peers(file: TomlTable) -> Network:
+    table = file.get_table("nodes", required=True)
+    peers = {"super": table.get_texts("super"), "thin": table.get_texts("thin")}
+    table.check_all_used()
+    applications = _read_applications(
+        file.get_table("applications"), [*peers["super"], *peers["thin"]]
+    )
+    tables = file.get_array("links")
     links = [_read_link(each) for each in tables]
     try:
         return Network.of(
@@ -132,9 +134,9 @@ def _read_peers(file: Table) -> Network:
 
 def _locate_error(
     error: NetworkError,
-    file: Table,
+    file: TomlTable,
     peers: Mapping[str, Sequence[str]],
-    tables: Sequence[Table],
+    tables: Sequence[TomlTable],
     links: Sequence[Link],
 ) -> PipelineError:
     """Return the error with the line of the link or peer that it is about."""
@@ -146,85 +148,91 @@ def _locate_error(
         if link is error.about or error.about in link.ends
     ]
     if joining and not written:
-        return joining[0].at(("ends",), error)
+        return joining[0].locate_error(("ends",), error)
     if joining and len(written) == 1 and error.about in peers["thin"]:
-        return joining[-1].at(("ends",), error)
-    return file.table("nodes").at(written[-1] if written else (), error)
+        return joining[-1].locate_error(("ends",), error)
+    return file.get_table("nodes").locate_error(written[-1] if written else (), error)
 
 
-def _read_link(table: Table) -> Link:
-    ends = table.texts("ends")
+def _read_link(table: TomlTable) -> Link:
+    ends = table.get_texts("ends")
     if len(ends) != 2:
         hint = 'name two peers, as in ends = ["SP0", "SP1"]'
-        raise table.error("ends", f"`ends` has {len(ends):,} names", hint)
-    link = Link((ends[0], ends[1]), table.number("cost", 1.0), table.number("bandwidth", math.inf))
-    table.end()
+        raise table.make_error("ends", f"`ends` lists {len(ends):,}", hint)
+    link = Link(
+        (ends[0], ends[1]), table.get_number("cost", 1.0), table.get_number("bandwidth", math.inf)
+    )
+    table.check_all_used()
     return link
 
 
-def _read_applications(table: Table, nodes: Sequence[str]) -> dict[str, str]:
+def _read_applications(table: TomlTable, nodes: Sequence[str]) -> dict[str, str]:
     """Return the application of each peer that has one."""
     application_of: dict[str, str] = {}
     for application in table.keys:
-        for number, name in enumerate(table.texts(application)):
+        for number, name in enumerate(table.get_texts(application)):
             place = application, number
             if name not in nodes:
-                raise table.error(place, f"no node `{name}`", did_you_mean(name, nodes))
+                raise table.make_error(place, f"no node `{name}`", did_you_mean(name, nodes))
             if name in application_of:
                 message = (
                     f"`{name}` is in applications `{application_of[name]}` and `{application}`"
                 )
-                raise table.error(place, message, "leave one of them out")
+                raise table.make_error(place, message, "leave one of them out")
             application_of[name] = application
     return application_of
 
 
-def _read_streams(file: Table, network: Network, schema: Schema) -> tuple[PublishedStream, ...]:
-    tables = file.table("streams", required=True).tables()
+def _read_streams(file: TomlTable, network: Network, schema: Schema) -> tuple[PublishedStream, ...]:
+    tables = file.get_table("streams", required=True).get_tables()
     if not tables:
-        raise file.error("streams", "[streams] has no stream", "name one, as in [streams.orders]")
+        raise file.make_error(
+            "streams", "[streams] has no stream", "name one, as in [streams.orders]"
+        )
     for one, other in combinations(tables, 2):
         if one.lower() == other.lower():
             hint = "the case of a name does not matter, so leave one of them out"
-            raise tables[other].error((), f"[streams.{one}] and [streams.{other}]", hint)
+            raise tables[other].make_error((), f"[streams.{one}] and [streams.{other}]", hint)
     streams = tuple(_read_stream(name, table, network, schema) for name, table in tables.items())
     try:
         route_sources(network, streams)
     except NetworkError as error:
         (table,) = (tables[name] for name in tables if name.lower() == str(error.about).lower())
-        raise table.at(("rate",), error) from None
+        raise table.locate_error(("rate",), error) from None
     return streams
 
 
-def _read_stream(name: str, table: Table, network: Network, schema: Schema) -> PublishedStream:
+def _read_stream(name: str, table: TomlTable, network: Network, schema: Schema) -> PublishedStream:
     stream = schema.get(name)
     if stream is None:
         hint = did_you_mean(name, schema.names)
-        raise table.error((), f"no stream `{name}` is declared", hint)
-    peer = table.text("peer")
+        raise table.make_error((), f"no stream `{name}` is declared", hint)
+    peer = table.get_text("peer")
     if peer not in network.nodes:
-        raise table.error("peer", f"no node `{peer}`", did_you_mean(peer, network.nodes))
-    rate = table.number("rate")
-    row_bytes = table.number("row_bytes") if "row_bytes" in table else None
+        raise table.make_error("peer", f"no node `{peer}`", did_you_mean(peer, network.nodes))
+    rate = table.get_number("rate")
+    row_bytes = table.get_number("row_bytes") if "row_bytes" in table else None
     if row_bytes is not None and not (math.isfinite(row_bytes) and row_bytes > 0):
-        raise table.error(
+        raise table.make_error(
             "row_bytes", f"`row_bytes` is {row_bytes}", "give the bytes of a row, more than 0"
         )
     sample = _read_stream_sample(stream, table)
-    table.end()
+    table.check_all_used()
     try:
         return PublishedStream(SampledStream(stream, rate, sample, row_bytes), peer)
     except NetworkError as error:
-        raise table.at(("rate",), error) from None
+        raise table.locate_error(("rate",), error) from None
 
 
-def _read_stream_sample(stream: Stream, table: Table) -> pa.Table:
+def _read_stream_sample(stream: Stream, table: TomlTable) -> pa.Table:
     if ("sample" in table) == ("statistics" in table):
         message = f"stream {stream.name} needs either a `sample` of its rows or `statistics`"
-        raise table.error("sample" if "sample" in table else (), message, "give one of the two")
+        raise table.make_error(
+            "sample" if "sample" in table else (), message, "give one of the two"
+        )
     if "statistics" in table:
-        return draw_sample(stream, table.table("statistics"))
+        return draw_sample(stream, table.get_table("statistics"))
     try:
-        return read_sample(table.place("sample"), stream)
+        return read_sample(table.get_path("sample"), stream)
     except EventError as error:
-        raise table.at(("sample",), error) from None
+        raise table.locate_error(("sample",), error) from None

@@ -16,13 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate._toml import TomlTable
 from headgate.errors import EventError, did_you_mean
-from headgate.events.assemble import fill
-from headgate.events.check import violations
-from headgate.events.convert import python_rule
+from headgate.events.assemble import convert_column
+from headgate.events.check import find_violations
+from headgate.events.convert import make_python_rule
 from headgate.events.files import read_events
 from headgate.schema import Attribute, Boolean, Double, Interval, Stream, String, successor
-from headgate.toml_file import Table
 
 MAX_SAMPLE_ROWS = 10_000
 SAMPLE_SEED = 1
@@ -91,25 +91,27 @@ def read_sample(
 
 
 def draw_sample(
-    stream: Stream, table: Table, row_count: int = MAX_SAMPLE_ROWS, seed: int = SAMPLE_SEED
+    stream: Stream, table: TomlTable, row_count: int = MAX_SAMPLE_ROWS, seed: int = SAMPLE_SEED
 ) -> pa.Table:
     """Draw rows by a table of statistics, the same ones for the same seed."""
     given = dict(_find_tables(stream, table))
     arrays = []
     for place, attribute in enumerate(stream):
         random = np.random.default_rng([seed, place])
-        statistics = given.get(attribute.name, table.table(attribute.name))
+        statistics = given.get(attribute.name, table.get_table(attribute.name))
         array = _draw_values(attribute, statistics, random, row_count)
         share = _read_null_share(attribute, statistics)
-        statistics.end()
+        statistics.check_all_used()
         nulls = pa.array(random.random(row_count) < share)
         arrays.append(pc.if_else(nulls, pa.scalar(None, array.type), array))
     return pa.Table.from_arrays(arrays, names=list(stream.names))
 
 
-def _find_tables(stream: Stream, table: Table, prefix: str = "") -> Iterator[tuple[str, Table]]:
+def _find_tables(
+    stream: Stream, table: TomlTable, prefix: str = ""
+) -> Iterator[tuple[str, TomlTable]]:
     """Yield the table of each attribute; a dotted name may be written as nested tables."""
-    for key, inner in table.tables().items():
+    for key, inner in table.get_tables().items():
         name = prefix + key
         attribute = stream.get(name)
         if attribute is not None:
@@ -118,16 +120,16 @@ def _find_tables(stream: Stream, table: Table, prefix: str = "") -> Iterator[tup
             yield from _find_tables(stream, inner, f"{name}.")
         else:
             hint = did_you_mean(name, stream.names)
-            raise table.error(key, f"no attribute `{name}` in stream {stream.name}", hint)
+            raise table.make_error(key, f"no attribute `{name}` in stream {stream.name}", hint)
 
 
 def _draw_values(
-    attribute: Attribute, statistics: Table, random: np.random.Generator, row_count: int
+    attribute: Attribute, statistics: TomlTable, random: np.random.Generator, row_count: int
 ) -> Any:
     if "values" in statistics:
         return _draw_listed(attribute, statistics, random.random(row_count))
     if "letters" in statistics and isinstance(attribute.type, String):
-        count = statistics.whole("letters", 0)
+        count = statistics.get_integer("letters", 0)
         texts = random.choice(list(ascii_lowercase), (row_count, count))
         return pa.array(["".join(text) for text in texts], attribute.type.arrow)
     if "min" in statistics or "max" in statistics:
@@ -135,54 +137,54 @@ def _draw_values(
     return _draw_from_domain(attribute, statistics, random.random(row_count))
 
 
-def _draw_listed(attribute: Attribute, statistics: Table, chances: Uniform) -> Any:
+def _draw_listed(attribute: Attribute, statistics: TomlTable, chances: Uniform) -> Any:
     """Draw values by their weights; equally often where these are left out."""
-    values = statistics.values("values")
+    values = statistics.get_values("values")
     if not values:
-        raise statistics.error("values", "`values` is empty", "give at least one")
-    weights = statistics.values("weights") if "weights" in statistics else [1] * len(values)
+        raise statistics.make_error("values", "`values` is empty", "give at least one")
+    weights = statistics.get_values("weights") if "weights" in statistics else [1] * len(values)
     if len(weights) != len(values):
         hint = f"there are {len(values)} values"
-        raise statistics.error("weights", f"`weights` has {len(weights)} numbers", hint)
+        raise statistics.make_error("weights", f"`weights` has {len(weights)} numbers", hint)
     for number, weight in enumerate(weights):
         if type(weight) not in (int, float) or not (math.isfinite(weight) and weight >= 0):
             hint = "give numbers that are 0 or more"
-            raise statistics.error(("weights", number), f"`weights` holds {weight!r}", hint)
+            raise statistics.make_error(("weights", number), f"`weights` holds {weight!r}", hint)
     if not sum(weights):
-        raise statistics.error("weights", "all weights are 0", "give one above 0")
+        raise statistics.make_error("weights", "all weights are 0", "give one above 0")
     ends = np.cumsum(np.array(weights, np.float64))
     places = np.searchsorted(ends / ends[-1], chances, side="right")
     return _convert_values(attribute, statistics, "values", values).take(places)
 
 
-def _draw_between(attribute: Attribute, statistics: Table, chances: Uniform) -> Any:
+def _draw_between(attribute: Attribute, statistics: TomlTable, chances: Uniform) -> Any:
     """Draw everything between `min` and `max` equally often."""
     if isinstance(attribute.type, String | Boolean):
         key = "min" if "min" in statistics else "max"
         hint = "give `values`" + (
             ", or how many `letters` it has" * isinstance(attribute.type, String)
         )
-        raise statistics.error(key, f"`{key}` has no meaning for a {attribute.type}", hint)
+        raise statistics.make_error(key, f"`{key}` has no meaning for a {attribute.type}", hint)
     for key in ("min", "max"):
         if key not in statistics:
-            raise statistics.lacks(key)
-    low = _convert_values(attribute, statistics, "min", [statistics.value("min")])[0].as_py()
-    high = _convert_values(attribute, statistics, "max", [statistics.value("max")])[0].as_py()
+            raise statistics.make_missing_error(key)
+    low = _convert_values(attribute, statistics, "min", [statistics.get_value("min")])[0].as_py()
+    high = _convert_values(attribute, statistics, "max", [statistics.get_value("max")])[0].as_py()
     if isinstance(attribute.type, Double):
         if not low <= high < math.inf or low == -math.inf:
-            raise statistics.error(
+            raise statistics.make_error(
                 "min", f"`min` is {low} and `max` {high}", "`min` must be the lower one"
             )
         return pa.array(low + (high - low) * chances, attribute.type.arrow)
     interval = Interval(attribute.type.ordinal(low), successor(attribute.type.ordinal(high)))
     if interval.is_empty:
-        raise statistics.error(
+        raise statistics.make_error(
             "min", f"`min` is {low} and `max` {high}", "`min` must be the lower one"
         )
     return _draw_ordinals(attribute, interval, chances)
 
 
-def _draw_from_domain(attribute: Attribute, statistics: Table, chances: Uniform) -> Any:
+def _draw_from_domain(attribute: Attribute, statistics: TomlTable, chances: Uniform) -> Any:
     """Draw all values of a CHECK equally often."""
     if isinstance(attribute.type, Boolean):
         return pa.array(chances < 0.5)
@@ -199,7 +201,7 @@ def _draw_from_domain(attribute: Attribute, statistics: Table, chances: Uniform)
     ):
         return _draw_ordinals(attribute, whole, chances)
     what = "how many `letters` it has" if isinstance(attribute.type, String) else "`min` and `max`"
-    raise statistics.error(
+    raise statistics.make_error(
         (), f"there are no statistics of `{attribute.name}`", f"give its `values`, or {what}"
     )
 
@@ -215,24 +217,26 @@ def _draw_ordinals(attribute: Attribute, interval: Interval, chances: Uniform) -
     return pa.array(values, attribute.type.arrow)
 
 
-def _convert_values(attribute: Attribute, statistics: Table, key: str, values: list[Any]) -> Any:
+def _convert_values(
+    attribute: Attribute, statistics: TomlTable, key: str, values: list[Any]
+) -> Any:
     """Convert values of the file to the attribute's type; one that does not fit is an error."""
-    column = fill(attribute, python_rule(attribute), values)
-    wrong = [*column.unfit.items(), *violations(column.array, attribute)]
+    column = convert_column(attribute, make_python_rule(attribute), values)
+    wrong = [*column.unfit.items(), *find_violations(column.array, attribute)]
     if wrong:
         row, reason = wrong[0]
-        place = (key, row) if isinstance(statistics.value(key), list) else (key,)
-        raise statistics.error(place, reason, f"it is declared {attribute.type}")
+        place = (key, row) if isinstance(statistics.get_value(key), list) else (key,)
+        raise statistics.make_error(place, reason, f"it is declared {attribute.type}")
     return column.array
 
 
-def _read_null_share(attribute: Attribute, statistics: Table) -> float:
-    share = statistics.number("nulls", 0.0)
+def _read_null_share(attribute: Attribute, statistics: TomlTable) -> float:
+    share = statistics.get_number("nulls", 0.0)
     if not 0 <= share <= 1:
-        raise statistics.error(
+        raise statistics.make_error(
             "nulls", f"`nulls` is {share}", "give a share of all rows, from 0 to 1"
         )
     if share and not attribute.nullable:
         hint = "leave `nulls` out"
-        raise statistics.error("nulls", f"`{attribute.name}` is declared NOT NULL", hint)
+        raise statistics.make_error("nulls", f"`{attribute.name}` is declared NOT NULL", hint)
     return share

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not in its stubs
 
 from headgate.errors import UsageError
-from headgate.implication.given import Condition, to_predicate
+from headgate.implication.arguments import Condition, to_predicate
 from headgate.predicate import Predicate, collect_columns
 from headgate.queries import Query, QuerySet, Source
 from headgate.schema import Attribute, Schema, Stream

@@ -18,9 +18,9 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.types import DataType, StructType
 
 from headgate.errors import did_you_mean, shorten
-from headgate.events.fit import fit
-from headgate.events.infer import types_of
-from headgate.events.tables import locate
+from headgate.events.fit import cast_column
+from headgate.events.infer import infer_types
+from headgate.events.tables import locate_attributes
 from headgate.schema import Attribute, Stream
 
 SHOWN = 5
@@ -70,7 +70,7 @@ def stream_of(frame: DataFrame, name: str) -> Stream:
     Columns for which there is no type here are left out, and a warning lists them. Drop them from
     the DataFrame first if that is meant.
     """
-    types, skipped = types_of(arrow_schema(frame.schema))
+    types, skipped = infer_types(arrow_schema(frame.schema))
     if skipped:
         reasons = [f"`{column}` ({reason})" for column, reason in skipped.items()]
         warn(f"left out of stream {name}: {listed(reasons)}")
@@ -86,10 +86,10 @@ def used_columns(
     """
     schema = frame.schema
     arrow = arrow_schema(schema)
-    ways = locate(stream, attributes, arrow)
+    ways = locate_attributes(stream, attributes, arrow)
     missing = [attribute.name for attribute in attributes if attribute.name not in ways]
     if missing:
-        types, skipped = types_of(arrow)
+        types, skipped = infer_types(arrow)
         hints = [f"`{name}` ({did_you_mean(name, [*types, *skipped])})" for name in missing]
         warn(f"NULL for lack of a column, though queries use them: {listed(hints)}")
     found = {}
@@ -97,7 +97,7 @@ def used_columns(
         if attribute.name in ways:
             column, type_ = _followed(schema, ways[attribute.name])
             none: Any = arrow_type(type_)
-            fit(attribute, pa.nulls(0, none))
+            cast_column(attribute, pa.nulls(0, none))
             found[attribute.name] = column
     return found
 

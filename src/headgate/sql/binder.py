@@ -42,7 +42,7 @@ from headgate.predicate import (
 )
 from headgate.predicate.atoms import MIRROR, PatternKind
 from headgate.predicate.comparison import OPERATOR_TESTS, compare_values
-from headgate.predicate.pattern.refused import PatternRefused
+from headgate.predicate.pattern.errors import PatternRefused
 from headgate.predicate.tree import ALL_TRUTHS, Accepted
 from headgate.schema import Boolean, DecimalType, Timestamp
 from headgate.sql import conditions

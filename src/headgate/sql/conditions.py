@@ -29,7 +29,7 @@ from headgate.predicate import (
 )
 from headgate.predicate.atoms import MIRROR, PatternKind
 from headgate.predicate.comparison import interval_where, ordinals_equal
-from headgate.predicate.negation import negate_atom
+from headgate.predicate.simplification import negate_atom
 from headgate.predicate.tree import ALL_TRUTHS
 from headgate.schema import EVERYTHING, NOTHING, String, ValueSet
 from headgate.sql.literals import Literal, evaluate_literal, with_article

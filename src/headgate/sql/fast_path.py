@@ -21,7 +21,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from headgate.predicate import Column, IsNull, Predicate, Within, conjunction, disjunction
-from headgate.predicate.pattern.refused import PatternRefused
+from headgate.predicate.pattern.errors import PatternRefused
 from headgate.schema import Boolean, Date, DecimalType, Double, Integer, String, Type, ValueSet
 from headgate.schema.types import EPOCH_DAY
 from headgate.sql import conditions

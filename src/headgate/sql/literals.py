@@ -14,7 +14,7 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 from headgate.schema import STRING, Date, Double, Timestamp, Type, Value
-from headgate.schema.clock import parse_date, parse_timestamp
+from headgate.schema.datetimes import parse_date, parse_timestamp
 
 MAX_EXPONENT = 400
 _WHOLE = re.compile(r"-?\d+", re.ASCII)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import EXPERIMENTS, Result, run, run_experiment
+from benchmarks import EXPERIMENTS, Result, run_experiment, run_rounds
 from benchmarks.asc import ASC, adaptation, workloads
 from benchmarks.asc.adaptation import SettlesWithin
 from benchmarks.asc.contestants import BEST, EVALUATED, EVERYBODY, WORST
@@ -44,7 +44,7 @@ def tiny(experiment: Experiment) -> Result:
     whole = len(experiment.sizes) > 12 or len(experiment.sizes) == 1
     sizes = experiment.sizes if whole else ends
     repeats = 1 if experiment.unit.counted else 2
-    return run(replace(experiment, sizes=sizes), repeats=repeats, scale=TINY, seed=1)
+    return run_rounds(replace(experiment, sizes=sizes), repeats=repeats, scale=TINY, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_runs(experiment: Experiment) -> None:
 
 def test_counts_are_between_the_worst_and_the_best() -> None:
     """On the very events by which they were found, no fixed order is better or worse."""
-    found = run(EXPERIMENTS["asc-sequences-d1"], scale=TINY)
+    found = run_rounds(EXPERIMENTS["asc-sequences-d1"], scale=TINY)
     (size,) = found.sizes
     costs = {m.contestant: m.figure(found.unit).median for m in found.measurements}
     assert size == FEWEST
@@ -88,7 +88,7 @@ def test_no_connections(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         nsl_kdd_directory()
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     with pytest.raises(UsageError, match=r"no fields\.csv in"):
-        run(EXPERIMENTS["asc-sequences-connections"], scale=TINY)
+        run_rounds(EXPERIMENTS["asc-sequences-connections"], scale=TINY)
 
 
 def test_settles() -> None:
@@ -113,7 +113,7 @@ def test_settles() -> None:
 def test_traces_are_found_once() -> None:
     """The slices of a stream come from one pass over it."""
     adaptation.traces.cache_clear()
-    run(EXPERIMENTS["asc-adaptation-apart"], scale=TINY)
+    run_rounds(EXPERIMENTS["asc-adaptation-apart"], scale=TINY)
     assert adaptation.traces.cache_info().misses == 1
 
 

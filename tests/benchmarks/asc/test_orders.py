@@ -9,12 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.asc.contestants import Fixed, evaluated, orders
+from benchmarks.asc.contestants import Fixed, count_evaluated, orders
 from benchmarks.asc.workloads import Selections
 from benchmarks.rivals.fixed_orders import find_extremes
 from benchmarks.rivals.routers import AGreedy, Lottery
 from benchmarks.rivals.routing import Regions, RoutedIndex
-from benchmarks.workloads import SelectionSpec, selection_queries, skewed_tuples, uniform_tuples
+from benchmarks.workloads import (
+    SelectionSpec,
+    draw_skewed_tuples,
+    draw_uniform_tuples,
+    generate_selections,
+)
 from headgate.errors import ExpansionTooLarge, QuerySetError
 from headgate.matching import ScanIndex
 from headgate.queries import Query
@@ -57,8 +62,8 @@ def _number(words: Any) -> int:
 @pytest.fixture(scope="module", params=[(30, 78, 5), (90, 300, 6)], ids=["a word", "two words"])
 def work(request: pytest.FixtureRequest) -> Selections:
     count, predicates, attributes = request.param
-    found = selection_queries(SelectionSpec(count, predicates, attributes), seed=1)
-    tables = [uniform_tuples(EVENTS // 2, seed=2), skewed_tuples(EVENTS // 2, seed=2)]
+    found = generate_selections(SelectionSpec(count, predicates, attributes), seed=1)
+    tables = [draw_uniform_tuples(EVENTS // 2, seed=2), draw_skewed_tuples(EVENTS // 2, seed=2)]
     return Selections(found.stream, found.queries(), pa.concat_tables(tables).combine_chunks())
 
 
@@ -89,7 +94,7 @@ def test_same_matches(work: Selections, plain: Plain) -> None:
         found = index.match(work.events).in_order()
         assert np.array_equal(found.offsets, expected.offsets), name
         assert np.array_equal(found.positions, expected.positions), name
-        costs[name] = evaluated(index)
+        costs[name] = count_evaluated(index)
     assert costs["SEQ best"] == best.cost
     assert costs["SEQ worst"] == worst.cost
     assert all(0 < cost <= worst.cost for cost in costs.values())

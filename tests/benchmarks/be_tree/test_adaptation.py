@@ -7,12 +7,13 @@ import pytest
 
 from benchmarks.be_tree.adaptation import FARTHEST, Transition, just_missing
 from benchmarks.be_tree.contestants import AUTO
-from benchmarks.workloads import begen
+from benchmarks.workloads import generate_begen
+from benchmarks.workloads.begen import BegenSpec
 
 
 @pytest.fixture(scope="module")
 def transition() -> Transition:
-    queries = begen(200, matching=0.1, seed=1)
+    queries = generate_begen(200, BegenSpec(matching=0.1), seed=1)
     first, second = queries.part(0, 100), queries.part(100, 200)
     events = queries.events(100, seed=1).table()
     return Transition(queries.stream, first.queries(), second.queries(), events)
@@ -44,7 +45,7 @@ def test_replayed(transition: Transition, stage: int) -> None:
 
 def test_just_missing() -> None:
     """A share of the values moves by a few steps and stays in the domain."""
-    events = begen(100, seed=1).events(2_000, seed=1)
+    events = generate_begen(100, seed=1).events(2_000, seed=1)
     moved = just_missing(events, 0.2, 48, seed=1)
     steps = np.abs(moved.value - events.value)
     assert float(np.mean(steps > 0)) == pytest.approx(0.2, rel=0.05)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import EXPERIMENTS, Result, run, run_experiment
+from benchmarks import EXPERIMENTS, Result, run_experiment, run_rounds
 from benchmarks.be_tree import BE_TREE, sweep
 from benchmarks.be_tree.contestants import AUTO, EVERYBODY, SIFT
 from benchmarks.harness.experiment import Experiment
@@ -38,7 +38,7 @@ def _small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 def ends(experiment: Experiment) -> Result:
     """The experiment at its first and its last size."""
     few = replace(experiment, sizes=(experiment.sizes[0], experiment.sizes[-1]))
-    return run(few, repeats=1, scale=TINY, seed=3)
+    return run_rounds(few, repeats=1, scale=TINY, seed=3)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_lists_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_updates() -> None:
     """Changes are measured in bursts, and undone."""
-    found = run(EXPERIMENTS["be-tree-updates"], repeats=1, scale=TINY, seed=3)
+    found = run_rounds(EXPERIMENTS["be-tree-updates"], repeats=1, scale=TINY, seed=3)
     assert {"insert by 1", "delete by 1,000"} <= set(found.contestants)
 
 

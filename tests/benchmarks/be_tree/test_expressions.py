@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.be_tree.expressions import DATA, propagation, scan
-from benchmarks.matching.matchers import answers
-from benchmarks.workloads.begen import event_expressions
+from benchmarks.matching.matchers import summarise_matches
+from benchmarks.workloads.begen import derive_event_expressions
 
 
 @pytest.mark.parametrize("data", ["", "-zipf", "-names", "-texts"])
@@ -14,7 +14,7 @@ def test_agree(data: str) -> None:
     """Propagation finds what the scan finds, and more than the events alone would."""
     make = DATA[data][2]
     queries = make(0, 400, 1)
-    events = event_expressions(queries, 60, seed=2)
-    found, expected = (answers([way(queries, events)()]) for way in (propagation, scan))
+    events = derive_event_expressions(queries, 60, seed=2)
+    found, expected = (summarise_matches([way(queries, events)()]) for way in (propagation, scan))
     assert found == expected
     assert len(set(expected)) > 1

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from benchmarks.be_tree.expressions import OverlapScan
-from benchmarks.workloads import Conjunctions, begen
-from benchmarks.workloads.begen import EXPRESSIVENESS, Level, event_expressions
+from benchmarks.workloads import Conjunctions, generate_begen
+from benchmarks.workloads.begen import EXPRESSIVENESS, BegenSpec, Level, derive_event_expressions
 from benchmarks.workloads.integer_events import OPERATORS
 from headgate.errors import UsageError
 
@@ -40,10 +40,12 @@ def accepted(queries: Conjunctions) -> list[dict[int, set[int]]]:
 @pytest.mark.parametrize("operators", LEVELS)
 def test_definition(operators: Level) -> None:
     """The scan by bits gives what sets of values give."""
-    queries = begen(
-        400, dimensions=30, cardinality=9, predicates=3, operators=operators, matching=0.5, seed=1
+    queries = generate_begen(
+        400,
+        BegenSpec(dimensions=30, cardinality=9, predicates=3, operators=operators, matching=0.5),
+        seed=1,
     )
-    events = event_expressions(queries, 60, seed=2)
+    events = derive_event_expressions(queries, 60, seed=2)
     offsets, positions = OverlapScan(queries).match(events)
     ours, theirs = accepted(queries), accepted(events)
     expected = [
@@ -61,4 +63,4 @@ def test_definition(operators: Level) -> None:
 def test_many_values() -> None:
     """There is a bit for each value, so there are not many."""
     with pytest.raises(UsageError, match="100 values of an attribute; 63 is the most"):
-        OverlapScan(begen(10, cardinality=100, seed=1))
+        OverlapScan(generate_begen(10, BegenSpec(cardinality=100), seed=1))

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks import EXPERIMENTS, Result, run, run_experiment
+from benchmarks import EXPERIMENTS, Result, run_experiment, run_rounds
 from benchmarks.harness.experiment import Experiment
 from benchmarks.harness.report import render_page
 from benchmarks.implication import IMPLICATION, contestants
-from benchmarks.implication.combined import BY_EM, BY_HCR, BY_HSR, selected
+from benchmarks.implication.combined import BY_EM, BY_HCR, BY_HSR, select_shares
 from benchmarks.implication.contestants import BFS, DFS, Tried, exact_verdicts, holds_of
 from benchmarks.implication.growth import (
     COMPARED,
@@ -25,7 +25,7 @@ from benchmarks.implication.growth import (
 from benchmarks.implication.pairs import Setting
 from benchmarks.implication.solver import Solvers, implies_verdicts
 from headgate.errors import UsageError
-from headgate.implication.paper import exact_matching
+from headgate.implication.paper import splitting
 from tests.scale import case_count, slow_unless_in
 
 TINY = 0.002
@@ -43,7 +43,7 @@ def tiny(experiment: Experiment) -> Result:
     """The experiment at its first and its last size, or where there are few, at all of them."""
     sizes = experiment.sizes
     ends = sizes if len(sizes) <= 4 else (sizes[0], sizes[-1])
-    return run(replace(experiment, sizes=ends), repeats=1, scale=TINY, seed=1)
+    return run_rounds(replace(experiment, sizes=ends), repeats=1, scale=TINY, seed=1)
 
 
 @pytest.mark.parametrize("name", slow_unless_in(SOME, EVERY))
@@ -60,7 +60,7 @@ def test_runs(name: str) -> None:
 @pytest.mark.parametrize("name", [one for one in EVERY if "growth" in one and one not in SOME])
 def test_growth_stays_within_bounds(name: str) -> None:
     """What is counted is never above the paper's bounds, nor grows by a higher power."""
-    found = run(EXPERIMENTS[name], scale=TINY)
+    found = run_rounds(EXPERIMENTS[name], scale=TINY)
     claims = EXPERIMENTS[name].claims
     assert all("; here: held" in str(found.facts[claim.source]) for claim in claims)
 
@@ -113,7 +113,7 @@ def test_no_z3(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(UsageError, match="pip install z3-solver"):
-        run(EXPERIMENTS["implication-z3"], scale=TINY)
+        run_rounds(EXPERIMENTS["implication-z3"], scale=TINY)
 
 
 def test_heuristics_must_not_find_too_much() -> None:
@@ -126,12 +126,12 @@ def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who stores too many parts, or takes too long, is left out with the reason."""
     pairs = Setting(unbounded=True).pairs(20, seed=1)
     assert not Tried.of(pairs, BFS).left_out
-    monkeypatch.setattr(exact_matching, "MAX_STORED_SIDES", 60)
+    monkeypatch.setattr(splitting, "MAX_STORED_SIDES", 60)
     assert "breadth-first matching stores over" in Tried.of(pairs, BFS).left_out
     monkeypatch.setattr(contestants, "LIMIT", -1.0)
     assert "for 20 pairs" in Tried.of(pairs, DFS).left_out
     experiment = replace(EXPERIMENTS["implication-large"], sizes=(20,))
-    found = run(experiment, repeats=1, scale=TINY)
+    found = run_rounds(experiment, repeats=1, scale=TINY)
     assert f"at 20, {DFS.name} is left out" in found.facts
     assert DFS.name not in found.contestants
 
@@ -139,7 +139,7 @@ def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_combined() -> None:
     """Exact matching and HSR select the same rows, and HCR these and others."""
     for seed in range(3):
-        shares = selected(seed, 2_000)
+        shares = select_shares(seed, 2_000)
         assert shares[BY_EM] == shares[BY_HSR]
         assert all(more >= exact for more, exact in zip(shares[BY_HCR], shares[BY_EM], strict=True))
         assert shares[BY_EM] == sorted(shares[BY_EM])

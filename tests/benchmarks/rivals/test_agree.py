@@ -12,8 +12,8 @@ from benchmarks.rivals import static_index
 from benchmarks.rivals.counting import AppIndex, SiftIndex
 from benchmarks.rivals.k_index import KIndex
 from benchmarks.rivals.static_index import StaticIndex
-from benchmarks.workloads import begen, range_queries
-from benchmarks.workloads.begen import EXPRESSIVENESS, Level
+from benchmarks.workloads import generate_begen, generate_range_queries
+from benchmarks.workloads.begen import EXPRESSIVENESS, BegenSpec, Level
 from headgate.errors import ExpansionTooLarge, QuerySetError
 from headgate.matching import Index, Matches, ScanIndex
 from headgate.matching.keyed.index import KeyedIndex
@@ -45,11 +45,13 @@ def chunks(index: Index, events: Any) -> list[Matches]:
 @pytest.mark.parametrize("kind", RIVALS)
 def test_agree_with_keyed(kind: type[StaticIndex], level: Level, zipf: float) -> None:
     """Millions of pairs, at all levels of expressiveness, with attributes uniform and by Zipf."""
-    queries = begen(
-        3_000, dimensions=60, predicates=5, fewest=3, zipf=zipf, operators=level, extra=3, seed=7
+    queries = generate_begen(
+        3_000,
+        BegenSpec(dimensions=60, predicates=5, fewest=3, zipf=zipf, operators=level, extra=3),
+        seed=7,
     )
     events = queries.events(500, seed=8).table()
-    encoded = queries.encoded()
+    encoded = queries.encode()
     if kind is KIndex and level == "high":
         with pytest.raises(QuerySetError, match=UNEQUAL):
             kind.from_encoded(queries.stream, encoded)
@@ -80,11 +82,11 @@ def test_agree_with_scan_on_every_type(kind: type[StaticIndex]) -> None:
 @pytest.mark.parametrize("kind", RIVALS)
 def test_small_room(kind: type[StaticIndex], monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is little room for matches there are more chunks, and the answer is the same."""
-    queries = range_queries(400, attributes=6, constrained=3, matching=0.2, seed=1)
+    queries = generate_range_queries(400, attributes=6, constrained=3, matching=0.2, seed=1)
     events = queries.events(50, seed=1).table()
-    expected = KeyedIndex.from_encoded(queries.stream, queries.encoded()).match(events)
+    expected = KeyedIndex.from_encoded(queries.stream, queries.encode()).match(events)
     monkeypatch.setattr(static_index, "OUTPUT", 1)
-    index = kind.from_encoded(queries.stream, queries.encoded())
+    index = kind.from_encoded(queries.stream, queries.encode())
     assert len(chunks(index, events)) > 10
     assert_same(index.match(events), expected)
     index.insert(query(queries.stream, "all", "TRUE"))
@@ -95,9 +97,9 @@ def test_small_room(kind: type[StaticIndex], monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("kind", RIVALS)
 def test_changes_after_arrays(kind: type[StaticIndex]) -> None:
     """An index that was built from arrays can be changed as any other."""
-    queries = begen(200, extra=3, matching=0.1, seed=1)
+    queries = generate_begen(200, BegenSpec(extra=3, matching=0.1), seed=1)
     events = queries.events(50, seed=2).table()
-    changed = kind.from_encoded(queries.stream, queries.part(0, 150).encoded())
+    changed = kind.from_encoded(queries.stream, queries.part(0, 150).encode())
     scan = ScanIndex.build(queries.stream, queries.part(0, 150).queries())
     for one in queries.part(150, 200).queries():
         changed.insert(one)
@@ -162,10 +164,10 @@ def test_strong_inequality(where: str) -> None:
 
 def test_too_much_to_count() -> None:
     """SIFT's counters and the lists of enumeration have a limit, which is told."""
-    wide = range_queries(1, attributes=300, constrained=260, seed=1)
+    wide = generate_range_queries(1, attributes=300, constrained=260, seed=1)
     with pytest.raises(QuerySetError, match="255 predicates or more"):
-        SiftIndex.from_encoded(wide.stream, wide.encoded())
-    assert len(AppIndex.from_encoded(wide.stream, wide.encoded())) == 1
+        SiftIndex.from_encoded(wide.stream, wide.encode())
+    assert len(AppIndex.from_encoded(wide.stream, wide.encode())) == 1
 
 
 def test_too_much_to_list(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,6 +175,6 @@ def test_too_much_to_list(monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarks.rivals import counting
 
     monkeypatch.setattr(counting, "MAX_LISTED", 100)
-    queries = range_queries(50, seed=1)
+    queries = generate_range_queries(50, seed=1)
     with pytest.raises(ExpansionTooLarge, match=r"lists of [\d,]+ entries, over the cap of 100"):
-        SiftIndex.from_encoded(queries.stream, queries.encoded())
+        SiftIndex.from_encoded(queries.stream, queries.encode())

@@ -7,10 +7,11 @@ from random import Random
 import pytest
 
 from benchmarks.rivals.propagation import PropagationIndex
-from benchmarks.workloads import begen
+from benchmarks.workloads import generate_begen
+from benchmarks.workloads.begen import BegenSpec
 from headgate.errors import UsageError
 from headgate.predicate import Column, Predicate, Within
-from headgate.predicate.conjunctions import Conjunction, to_conjunctions
+from headgate.predicate.normal_form import Conjunction, to_conjunctions
 from headgate.queries import Query
 from headgate.schema import Stream, ValueSet
 from headgate.sql import parse_where
@@ -63,10 +64,12 @@ def test_every_type() -> None:
 
 def test_paper() -> None:
     """Queries of the paper's workload as events for one another, where pairs are looked up too."""
-    queries = begen(600, dimensions=30, predicates=5, fewest=4, equality=0.6, zipf=1.0, seed=3)
+    queries = generate_begen(
+        600, BegenSpec(dimensions=30, predicates=5, fewest=4, equality=0.6, zipf=1.0), seed=3
+    )
     objects = queries.queries()
     events = [one.where for one in objects[:60]]
-    index = PropagationIndex.from_encoded(queries.stream, queries.encoded())
+    index = PropagationIndex.from_encoded(queries.stream, queries.encode())
     expected = stabbed(objects, events)
     assert lists(index.match_ranges(events)) == expected
     assert all(f"q{n}" in names for n, names in enumerate(expected))
@@ -74,8 +77,8 @@ def test_paper() -> None:
 
 def test_refused_events() -> None:
     """An event is one conjunction of comparisons with constants."""
-    queries = begen(10, seed=1)
-    index = PropagationIndex.from_encoded(queries.stream, queries.encoded())
+    queries = generate_begen(10, seed=1)
+    index = PropagationIndex.from_encoded(queries.stream, queries.encode())
     assert lists(index.match_ranges([])) == []
     for where in ("a1 = 1 OR a2 = 2", "a1 < a2", "a1 > 3 AND a1 < 2"):
         with pytest.raises(UsageError, match="event 0 is not one conjunction"):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import EXPERIMENTS, run
+from benchmarks import EXPERIMENTS, run_rounds
 from benchmarks.harness.claims import AtMost, LessSpread, PartOf
 from benchmarks.harness.experiment import Experiment, Unit
 from benchmarks.harness.machine import describe_machine
 from benchmarks.harness.result import Measurement, Result
 from benchmarks.sharing import SHARING
-from benchmarks.sharing.traffic import FILTER, SHARE, SHIP, WIDEN, planned
-from benchmarks.workloads import networked_queries
+from benchmarks.sharing.traffic import FILTER, SHARE, SHIP, WIDEN, plan_queries
+from benchmarks.workloads import generate_networked_queries
 from headgate.sharing.planner import compute_costs
 
 LONG = ("sharing-overlap", "sharing-interests", "sharing-optimum")
@@ -28,7 +28,7 @@ LONG = ("sharing-overlap", "sharing-interests", "sharing-optimum")
 def test_runs(experiment: Experiment) -> None:
     """Each is listed by its name, and gives a verdict on each of its claims."""
     assert EXPERIMENTS[experiment.name] is experiment
-    found = run(experiment, repeats=2, scale=0.005)
+    found = run_rounds(experiment, repeats=2, scale=0.005)
     for claim in experiment.claims:
         assert "here: " in str(found.facts[claim.source])
 
@@ -51,6 +51,6 @@ def test_claims() -> None:
 
 def test_order() -> None:
     """With many queries that overlap, more sharing moves less."""
-    work = networked_queries(20, 100, seed=1)
-    moved = [compute_costs(planned(work, name))[0] for name in (SHIP, FILTER, SHARE, WIDEN)]
+    work = generate_networked_queries(20, 100, seed=1)
+    moved = [compute_costs(plan_queries(work, name))[0] for name in (SHIP, FILTER, SHARE, WIDEN)]
     assert moved == sorted(moved, reverse=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import headgate as hg
-from benchmarks import EXPERIMENTS, run
+from benchmarks import EXPERIMENTS, run_rounds
 from benchmarks.synopsis import SYNOPSIS
 from benchmarks.synopsis.cases import CASES, Case
 from benchmarks.synopsis.in_process import BY_HAND, ROW_BY_ROW, RUN
@@ -35,7 +35,7 @@ def test_marks() -> None:
 
 def test_in_process() -> None:
     """All three ways to run Q3 give the same new rows, push by push."""
-    found = run(EXPERIMENTS["synopsis-process"], repeats=1, scale=0.0001)
+    found = run_rounds(EXPERIMENTS["synopsis-process"], repeats=1, scale=0.0001)
     assert found.contestants == (RUN, BY_HAND, ROW_BY_ROW)
     assert "at least 5 M tuples per second" in str(found.facts["five million tuples a second"])
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.workloads import Conjunctions, begen
-from benchmarks.workloads.begen import EXPRESSIVENESS, Level
-from benchmarks.workloads.conjunctions import bound_queries
+from benchmarks.workloads import Conjunctions, generate_begen
+from benchmarks.workloads.begen import EXPRESSIVENESS, BegenSpec, Level
+from benchmarks.workloads.conjunctions import bind_queries
 from benchmarks.workloads.integer_events import EQUAL, OPERATORS, has_list
 from headgate.errors import UsageError
 from headgate.snapshot.arrays import encode_queries, flaw
@@ -36,7 +36,9 @@ def measured(queries: Conjunctions, events: int) -> float:
 
 def test_seed() -> None:
     """The same seed gives the same queries and the same events."""
-    first, second, other = (begen(300, operators="high", seed=seed) for seed in (4, 4, 5))
+    first, second, other = (
+        generate_begen(300, BegenSpec(operators="high"), seed=seed) for seed in (4, 4, 5)
+    )
     assert list(first.where_clauses()) == list(second.where_clauses())
     assert list(first.where_clauses()) != list(other.where_clauses())
     table = first.events(50, seed=4).table()
@@ -47,26 +49,30 @@ def test_seed() -> None:
 @pytest.mark.parametrize("matching", [0.5, 0.4, 0.1, 0.01, 0.001])
 def test_matching(matching: float) -> None:
     """An event matches a query as often as was asked for."""
-    assert about(matching, measured(begen(2_000, matching=matching, seed=1), 4_000))
+    assert about(
+        matching, measured(generate_begen(2_000, BegenSpec(matching=matching), seed=1), 4_000)
+    )
 
 
 @pytest.mark.parametrize(("operators", "fewest"), [("ranges", 1), ("high", 3), ("minimum", 1)])
 def test_matching_zipf(operators: Level, fewest: int) -> None:
     """So it does where few attributes are popular and much matches by chance."""
-    queries = begen(2_000, operators=operators, fewest=fewest, zipf=1.0, matching=0.001, seed=1)
+    queries = generate_begen(
+        2_000, BegenSpec(operators=operators, fewest=fewest, zipf=1.0, matching=0.001), seed=1
+    )
     assert about(0.001, measured(queries, 4_000))
 
 
 def test_matching_few_dimensions() -> None:
     """So it does in a space so small that a third of the matches comes by chance."""
-    queries = begen(2_000, dimensions=40, matching=0.002, seed=1)
+    queries = generate_begen(2_000, BegenSpec(dimensions=40, matching=0.002), seed=1)
     assert about(0.002, measured(queries, 4_000))
 
 
 def test_chance_too_large() -> None:
     """A probability below what chance alone gives is refused."""
     with pytest.raises(UsageError, match="by chance alone"):
-        begen(100, dimensions=20, predicates=2, matching=0.001, seed=1)
+        generate_begen(100, BegenSpec(dimensions=20, predicates=2, matching=0.001), seed=1)
 
 
 @pytest.mark.parametrize(
@@ -83,16 +89,18 @@ def test_chance_too_large() -> None:
 def test_refused(wrong: dict[str, Any]) -> None:
     """What cannot be is refused."""
     with pytest.raises(UsageError):
-        begen(10, seed=1, **wrong)
+        generate_begen(10, BegenSpec(**wrong), seed=1)
 
 
 def test_extra_attributes() -> None:
     """With attributes of their own no two events are the same, and all else stays."""
-    queries = begen(2_000, extra=3, seed=1)
+    queries = generate_begen(2_000, BegenSpec(extra=3), seed=1)
     events = queries.events(2_000, seed=2)
     assert set(np.diff(events.offsets).tolist()) == {15}
     assert len(np.unique(events.dense(), axis=0)) == 2_000
-    assert len(np.unique(begen(2_000, seed=1).events(2_000, seed=2).dense(), axis=0)) == 100
+    assert (
+        len(np.unique(generate_begen(2_000, seed=1).events(2_000, seed=2).dense(), axis=0)) == 100
+    )
     assert about(0.01, rate(queries.stream, queries.queries(), events.table()))
 
 
@@ -100,9 +108,11 @@ def test_extra_attributes() -> None:
 @pytest.mark.parametrize("cardinality", [7, 48])
 def test_encoded(operators: Level, cardinality: int) -> None:
     """Arrays made from arrays are those made from the clauses, number by number."""
-    queries = begen(1_500, operators=operators, cardinality=cardinality, predicates=4, seed=3)
-    read = bound_queries(queries.stream, queries.where_clauses(), "q")
-    encoded = queries.encoded()
+    queries = generate_begen(
+        1_500, BegenSpec(operators=operators, cardinality=cardinality, predicates=4), seed=3
+    )
+    read = bind_queries(queries.stream, queries.where_clauses(), "q")
+    encoded = queries.encode()
     assert flaw(encoded, queries.schema) is None
     assert differing(encoded, encode_queries(read, queries.schema)) == []
     assert queries.queries() == read
@@ -110,14 +120,14 @@ def test_encoded(operators: Level, cardinality: int) -> None:
 
 def test_nothing() -> None:
     """No queries are no queries, as arrays too."""
-    queries = begen(0, operators="high", seed=1)
-    assert len(queries) == len(queries.encoded()) == 0
-    assert differing(queries.encoded(), encode_queries([], queries.schema)) == []
+    queries = generate_begen(0, BegenSpec(operators="high"), seed=1)
+    assert len(queries) == len(queries.encode()) == 0
+    assert differing(queries.encode(), encode_queries([], queries.schema)) == []
 
 
 def test_part() -> None:
     """A part has the clauses and the ids that it had in the whole."""
-    queries = begen(500, operators="high", seed=3)
+    queries = generate_begen(500, BegenSpec(operators="high"), seed=3)
     part = queries.part(100, 220)
     assert list(part.where_clauses()) == list(queries.where_clauses())[100:220]
     assert part.queries() == queries.queries()[100:220]
@@ -127,7 +137,7 @@ def test_part() -> None:
 @pytest.mark.parametrize("operators", LEVELS)
 def test_operators(operators: Level) -> None:
     """A level has its operators, all of them, and `=` as often as was asked for."""
-    queries = begen(3_000, operators=operators, equality=0.2, seed=1)
+    queries = generate_begen(3_000, BegenSpec(operators=operators, equality=0.2), seed=1)
     expected = {EQUAL, *EXPRESSIVENESS[operators]}
     assert set(queries.operator.tolist()) == expected
     equal = float(np.mean(queries.operator == EQUAL))
@@ -139,7 +149,7 @@ def test_operators(operators: Level) -> None:
 
 def test_sizes() -> None:
     """Queries have seven predicates on average, no attribute twice, and all within the domain."""
-    queries = begen(5_000, seed=1)
+    queries = generate_begen(5_000, seed=1)
     sizes = np.diff(queries.offsets)
     assert float(sizes.mean()) == pytest.approx(7, rel=0.02)
     assert sizes.min() >= 1
@@ -151,7 +161,7 @@ def test_sizes() -> None:
 
 def test_lists() -> None:
     """IN and NOT IN have one to six values, ascending and distinct."""
-    queries = begen(3_000, operators="high", seed=1)
+    queries = generate_begen(3_000, BegenSpec(operators="high"), seed=1)
     lengths = np.diff(queries.listed.offsets)
     assert set(lengths.tolist()) == {1, 2, 3, 4, 5, 6}
     assert np.array_equal(queries.listed.predicate, np.flatnonzero(has_list(queries.operator)))
@@ -162,8 +172,8 @@ def test_lists() -> None:
 
 def test_popularity() -> None:
     """Uniform attributes are equally popular; by Zipf's law a few are in most queries."""
-    uniform = begen(3_000, matching=0.001, seed=1)
-    zipf = begen(3_000, matching=0.01, zipf=1.0, seed=1)
+    uniform = generate_begen(3_000, BegenSpec(matching=0.001), seed=1)
+    zipf = generate_begen(3_000, BegenSpec(matching=0.01, zipf=1.0), seed=1)
     uses = [np.bincount(queries.attribute, minlength=400) for queries in (uniform, zipf)]
     assert uses[0].max() < 3 * uses[0].mean()
     assert uses[1].max() > 12 * uses[1].mean()
@@ -172,7 +182,7 @@ def test_popularity() -> None:
 
 def test_events() -> None:
     """Events have fifteen attributes each, the same as rows, as lists and as a table."""
-    events = begen(10, seed=1).events(200, seed=1)
+    events = generate_begen(10, seed=1).events(200, seed=1)
     assert set(np.diff(events.offsets).tolist()) == {15}
     table = events.table()
     assert table.schema.names == list(events.stream.names)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.workloads import box_events, covering_boxes
+from benchmarks.workloads import generate_box_events, generate_covering_boxes
 from tests.benchmarks.workloads.rates import about, rate, share_of_events
 
 COUNT = 600
@@ -11,7 +11,9 @@ COUNT = 600
 
 def test_seed() -> None:
     """The same seed gives the same boxes."""
-    first, second, other = (list(covering_boxes(50, seed=s).where_clauses()) for s in (4, 4, 5))
+    first, second, other = (
+        list(generate_covering_boxes(50, seed=s).where_clauses()) for s in (4, 4, 5)
+    )
     assert first == second != other
 
 
@@ -19,17 +21,18 @@ def test_seed() -> None:
 @pytest.mark.parametrize("attributes", [2, 3, 5])
 def test_selectivity(selectivity: float, attributes: int) -> None:
     """The share asked for of all events matches a box at least."""
-    found = covering_boxes(COUNT, attributes=attributes, selectivity=selectivity, seed=1)
-    events = box_events(10_000, attributes=attributes, seed=2)
+    found = generate_covering_boxes(COUNT, attributes=attributes, selectivity=selectivity, seed=1)
+    events = generate_box_events(10_000, attributes=attributes, seed=2)
     assert len(found) == COUNT
     assert about(selectivity, share_of_events(found.stream, found.queries(), events))
 
 
 def test_overlap() -> None:
     """Tiles alone match an event once at most; half the boxes as overlap double the matches."""
-    events = box_events(10_000, attributes=3, seed=2)
+    events = generate_box_events(10_000, attributes=3, seed=2)
     tiles, doubled = (
-        covering_boxes(COUNT, selectivity=0.3, overlap=share, seed=1) for share in (0.0, 0.5)
+        generate_covering_boxes(COUNT, selectivity=0.3, overlap=share, seed=1)
+        for share in (0.0, 0.5)
     )
     once = rate(tiles.stream, tiles.queries(), events) * COUNT
     assert once == share_of_events(tiles.stream, tiles.queries(), events)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.workloads import DisjunctionSpec, disjunctions, in_one_space
+from benchmarks.workloads import DisjunctionSpec, generate_disjunctions, place_in_one_space
 from headgate.predicate import IsNull, Within, collect_columns, iter_atoms, to_dnf
 from headgate.schema import DOUBLE
 
@@ -17,7 +17,7 @@ SPEC = DisjunctionSpec(20)
 def ends(spec: DisjunctionSpec) -> list[float]:
     """Both ends of every side of 200 predicates."""
     found = []
-    for predicate in disjunctions(200, spec, seed=1):
+    for predicate in generate_disjunctions(200, spec, seed=1):
         for atom in iter_atoms(predicate):
             assert isinstance(atom, Within)
             (side,) = atom.values.intervals
@@ -29,7 +29,7 @@ def ends(spec: DisjunctionSpec) -> list[float]:
 
 def test_seed() -> None:
     """The same seed gives the same predicates."""
-    first, second, other = (disjunctions(10, SPEC, seed=seed) for seed in (4, 4, 5))
+    first, second, other = (generate_disjunctions(10, SPEC, seed=seed) for seed in (4, 4, 5))
     assert first == second != other
 
 
@@ -51,9 +51,9 @@ def test_distributions() -> None:
 
 def test_sides() -> None:
     """A box is finite in each dimension; possibly unbounded, it mentions each subset as often."""
-    (bounded,) = disjunctions(1, SPEC, seed=1)
+    (bounded,) = generate_disjunctions(1, SPEC, seed=1)
     assert [len(part.box.sides) for part in to_dnf(bounded)] == [6] * 20
-    (some,) = disjunctions(1, DisjunctionSpec(7_000, 3, unbounded=True), seed=1)
+    (some,) = generate_disjunctions(1, DisjunctionSpec(7_000, 3, unbounded=True), seed=1)
     assert len(collect_columns(some)) == 3
     subsets = [frozenset(collect_columns(part)) for part in getattr(some, "parts", ())]
     counts = [subsets.count(one) for one in set(subsets)]
@@ -64,7 +64,7 @@ def test_sides() -> None:
 def test_nulls() -> None:
     """The share asked for of all sides is IS NULL, and columns may be NULL then only."""
     spec = replace(SPEC, nulls=0.25)
-    found = [atom for one in disjunctions(50, spec, seed=1) for atom in iter_atoms(one)]
+    found = [atom for one in generate_disjunctions(50, spec, seed=1) for atom in iter_atoms(one)]
     assert abs(np.mean([isinstance(atom, IsNull) for atom in found]) - 0.25) < 0.03
     assert all(attribute.nullable for attribute in spec.stream)
     assert not any(attribute.nullable for attribute in SPEC.stream)
@@ -73,8 +73,8 @@ def test_nulls() -> None:
 def test_drawn_boxes_are_kept() -> None:
     """Boxes on one dimension stay apart, where the predicate would merge them."""
     spec = DisjunctionSpec(50, 3, unbounded=True)
-    found = disjunctions(4, spec, seed=1)
-    _, (boxes,) = in_one_space(spec.stream, found)
+    found = generate_disjunctions(4, spec, seed=1)
+    _, (boxes,) = place_in_one_space(spec.stream, found)
     assert [len(one) for one in boxes] == [50] * 4
     assert all(len(to_dnf(one)) < 50 for one in found)
 
@@ -83,10 +83,10 @@ def test_one_space() -> None:
     """All predicates have their boxes in one space, the largest first."""
     small = DisjunctionSpec(3, 2, ends="normal")
     queries, streams = (
-        disjunctions(5, small, seed=1),
-        disjunctions(4, replace(small, boxes=9), seed=2),
+        generate_disjunctions(5, small, seed=1),
+        generate_disjunctions(4, replace(small, boxes=9), seed=2),
     )
-    space, (ours, theirs) = in_one_space(small.stream, queries, streams)
+    space, (ours, theirs) = place_in_one_space(small.stream, queries, streams)
     assert ([len(one) for one in ours], [len(one) for one in theirs]) == ([3] * 5, [9] * 4)
     assert [dimension.nullable for dimension in space.dimensions] == [False, False]
     for boxes in ours + theirs:

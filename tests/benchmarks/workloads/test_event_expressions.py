@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.workloads import begen
-from benchmarks.workloads.begen import event_expressions
+from benchmarks.workloads import generate_begen
+from benchmarks.workloads.begen import derive_event_expressions
 from benchmarks.workloads.integer_events import BETWEEN, EQUAL
 
 
 def test_ranges() -> None:
     """Each expression has its event's attributes and holds its values; some stay equal."""
-    queries = begen(100, seed=1)
-    events, expressions = queries.events(500, seed=4), event_expressions(queries, 500, seed=4)
+    queries = generate_begen(100, seed=1)
+    events, expressions = (
+        queries.events(500, seed=4),
+        derive_event_expressions(queries, 500, seed=4),
+    )
     assert np.array_equal(expressions.offsets, events.offsets)
     assert np.array_equal(expressions.attribute, events.attribute)
     assert np.all((expressions.low <= events.value) & (events.value <= expressions.high))
@@ -25,7 +28,7 @@ def test_ranges() -> None:
 
 def test_as_queries() -> None:
     """An expression is a conjunction like any other, and its own event satisfies it."""
-    queries = begen(20, seed=1)
-    expressions = event_expressions(queries, 3, seed=4)
+    queries = generate_begen(20, seed=1)
+    expressions = derive_event_expressions(queries, 3, seed=4)
     assert len(expressions.queries()) == 3
     assert "BETWEEN" in next(expressions.where_clauses())

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks.workloads import Mixed, mixed, mixed_events
+from benchmarks.workloads import Mixed, generate_mixed, generate_mixed_events
 from benchmarks.workloads.mixed import LONGEST, mixed_stream
 from headgate.matching import ScanIndex
 from headgate.predicate import (
@@ -27,27 +27,29 @@ from tests.benchmarks.workloads.rates import about, rate
 
 @pytest.fixture(scope="module")
 def clauses() -> Mixed:
-    return mixed(800, seed=1)
+    return generate_mixed(800, seed=1)
 
 
 def test_seed(clauses: Mixed) -> None:
     """The same seed gives the same clauses and events; a longer run begins with the shorter."""
-    assert mixed(300, seed=1).clauses == clauses.clauses[:300]
-    assert mixed(300, seed=2).clauses != clauses.clauses[:300]
-    assert mixed_events(20, seed=1).equals(mixed_events(20, seed=1))
-    assert not mixed_events(20, seed=1).equals(mixed_events(20, seed=2))
+    assert generate_mixed(300, seed=1).clauses == clauses.clauses[:300]
+    assert generate_mixed(300, seed=2).clauses != clauses.clauses[:300]
+    assert generate_mixed_events(20, seed=1).equals(generate_mixed_events(20, seed=1))
+    assert not generate_mixed_events(20, seed=1).equals(generate_mixed_events(20, seed=2))
 
 
 @pytest.mark.parametrize("matching", [0.001, 0.02, 0.1, 0.3])
 def test_matching(matching: float) -> None:
     """An event matches a clause as often as was asked for."""
-    found = mixed(300, matching=matching, seed=1)
-    assert about(matching, rate(found.stream, found.queries(), mixed_events(2_000, seed=2)))
+    found = generate_mixed(300, matching=matching, seed=1)
+    assert about(
+        matching, rate(found.stream, found.queries(), generate_mixed_events(2_000, seed=2))
+    )
 
 
 def test_every_clause(clauses: Mixed) -> None:
     """By default half a percent of the events match, and no clause is far from that."""
-    events = mixed_events(6_000, seed=2)
+    events = generate_mixed_events(6_000, seed=2)
     matches = ScanIndex.build(clauses.stream, clauses.queries()).match(events)
     each = np.bincount(matches.positions, minlength=len(clauses)) / events.num_rows
     assert about(0.005, float(each.mean()))
@@ -74,9 +76,11 @@ def test_kinds(clauses: Mixed) -> None:
 
 def test_long_lists() -> None:
     """IN has thousands of values where that was asked for."""
-    lengths = [longest(clause) for clause in mixed(40, long_lists=1.0, seed=1).clauses]
+    lengths = [longest(clause) for clause in generate_mixed(40, long_lists=1.0, seed=1).clauses]
     assert sum(LONGEST // 5 <= length <= LONGEST for length in lengths) > 35
-    assert max(longest(clause) for clause in mixed(200, long_lists=0.0, seed=1).clauses) <= 12
+    assert (
+        max(longest(clause) for clause in generate_mixed(200, long_lists=0.0, seed=1).clauses) <= 12
+    )
 
 
 def longest(clause: str) -> int:
@@ -86,7 +90,7 @@ def longest(clause: str) -> int:
 
 def test_missing() -> None:
     """Attributes are NULL as often as was said, and hardly any value of a wide one repeats."""
-    events = mixed_events(2_000, seed=1)
+    events = generate_mixed_events(2_000, seed=1)
     shares = {name: events[name].null_count / 2_000 for name in events.column_names}
     assert [round(shares[f"price{copy}"], 1) for copy in range(4)] == [0.0, 0.0, 0.1, 0.3]
     for name in ("ratio0", "price0", "account0", "amount0", "moment0"):

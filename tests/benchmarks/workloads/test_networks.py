@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmarks.workloads import READINGS, networked_queries
+from benchmarks.workloads import READINGS, generate_networked_queries
 from headgate.errors import UsageError
 from headgate.sharing.sampled_stream import FilterableTable
 
@@ -15,7 +15,7 @@ from headgate.sharing.sampled_stream import FilterableTable
 @pytest.mark.parametrize("overlap", [0.1, 0.5])
 def test_overlap(overlap: float) -> None:
     """Another query wants the stated share of a query's rows, on average over all pairs."""
-    found = networked_queries(10, 60, overlap=overlap, rows=10_000, seed=1)
+    found = generate_networked_queries(10, 60, overlap=overlap, rows=10_000, seed=1)
     rows = FilterableTable(found.sample, READINGS)
     wanted = np.array([rows.compute_mask(query.where) for query, _ in found.queries])
     assert 0.008 < wanted.mean() < 0.012
@@ -29,7 +29,7 @@ def test_overlap(overlap: float) -> None:
 
 def test_interests() -> None:
     """Queries of different interests have hardly a row in common."""
-    found = networked_queries(10, 60, interests=30, rows=10_000, seed=1)
+    found = generate_networked_queries(10, 60, interests=30, rows=10_000, seed=1)
     rows = FilterableTable(found.sample, READINGS)
     wanted = np.array([rows.compute_mask(query.where) for query, _ in found.queries])
     shares = [(one & other).sum() / one.sum() for one, other in combinations(wanted, 2)]
@@ -38,7 +38,7 @@ def test_interests() -> None:
 
 def test_seeds() -> None:
     """The same seed gives the same, another one another."""
-    one, same, other = (networked_queries(20, 30, seed=seed) for seed in (1, 1, 2))
+    one, same, other = (generate_networked_queries(20, 30, seed=seed) for seed in (1, 1, 2))
     assert one.queries == same.queries
     assert one.network.links == same.network.links
     assert one.sample.equals(same.sample)
@@ -48,7 +48,7 @@ def test_seeds() -> None:
 @pytest.mark.parametrize("nodes", [1, 2, 3, 50])
 def test_any_size(nodes: int) -> None:
     """A network is connected, whatever its size; every target is a thin peer."""
-    found = networked_queries(nodes, 20, seed=3)
+    found = generate_networked_queries(nodes, 20, seed=3)
     assert len(found.network.super_peers) == nodes
     assert all(found.network.get_node(target).is_thin for _, target in found.queries)
 
@@ -56,4 +56,4 @@ def test_any_size(nodes: int) -> None:
 def test_refused() -> None:
     """An overlap that boxes of different sizes cannot have."""
     with pytest.raises(UsageError, match=r"an overlap of 0\.9; from 0\.02 to 0\.81"):
-        networked_queries(5, 5, overlap=0.9, seed=1)
+        generate_networked_queries(5, 5, overlap=0.9, seed=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.workloads import PatternRules, pattern_rules
+from benchmarks.workloads import PatternRules, generate_pattern_rules
 from benchmarks.workloads.pattern_rules import TEXTS
 from headgate.matching import ScanIndex
 from headgate.predicate import And, Matches, Not, Or, Within, iter_atoms
@@ -16,7 +16,7 @@ from tests.benchmarks.workloads.rates import about, share_of_events
 
 @pytest.fixture(scope="module")
 def rules() -> PatternRules:
-    return pattern_rules(100, seed=1)
+    return generate_pattern_rules(100, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +26,8 @@ def queries(rules: PatternRules) -> list[Query]:
 
 def test_seed(rules: PatternRules) -> None:
     """The same seed gives the same rules and the same events."""
-    assert list(pattern_rules(100, seed=1).where_clauses()) == list(rules.where_clauses())
-    assert list(pattern_rules(100, seed=2).where_clauses()) != list(rules.where_clauses())
+    assert list(generate_pattern_rules(100, seed=1).where_clauses()) == list(rules.where_clauses())
+    assert list(generate_pattern_rules(100, seed=2).where_clauses()) != list(rules.where_clauses())
     assert rules.events(50, seed=1).equals(rules.events(50, seed=1))
     assert not rules.events(50, seed=1).equals(rules.events(50, seed=2))
 
@@ -52,7 +52,7 @@ def test_every_rule_can_match(rules: PatternRules, queries: list[Query]) -> None
 def test_size(queries: list[Query]) -> None:
     """A rule has twenty conditions on average, or as many as was asked for."""
     assert 18 < mean_size(queries) < 22
-    assert 180 < mean_size(pattern_rules(20, atoms=200, seed=1).queries()) < 220
+    assert 180 < mean_size(generate_pattern_rules(20, atoms=200, seed=1).queries()) < 220
 
 
 def test_kinds(queries: list[Query]) -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.workloads import range_queries
-from benchmarks.workloads.conjunctions import bound_queries
+from benchmarks.workloads import generate_range_queries
+from benchmarks.workloads.conjunctions import bind_queries
 from headgate.snapshot.arrays import encode_queries
 from tests.benchmarks.workloads.rates import about, rate
 from tests.benchmarks.workloads.test_begen import differing
@@ -12,7 +12,7 @@ from tests.benchmarks.workloads.test_begen import differing
 
 def test_seed() -> None:
     """The same seed gives the same queries and the same events."""
-    first, second, other = (range_queries(50, seed=seed) for seed in (4, 4, 5))
+    first, second, other = (generate_range_queries(50, seed=seed) for seed in (4, 4, 5))
     assert list(first.where_clauses()) == list(second.where_clauses())
     assert list(first.where_clauses()) != list(other.where_clauses())
     assert first.events(9, seed=1).table().equals(second.events(9, seed=1).table())
@@ -22,7 +22,7 @@ def test_seed() -> None:
 @pytest.mark.parametrize("skew", [1.0, 2.0])
 def test_matching(matching: float, skew: float) -> None:
     """An event matches a query as often as was asked for, whatever the distribution of values."""
-    queries = range_queries(500, matching=matching, skew=skew, seed=1)
+    queries = generate_range_queries(500, matching=matching, skew=skew, seed=1)
     events = queries.events(4_000, seed=2)
     assert np.all(np.diff(events.offsets) == 20)
     assert set(events.value.tolist()) == set(range(100))
@@ -31,7 +31,7 @@ def test_matching(matching: float, skew: float) -> None:
 
 def test_encoded() -> None:
     """Arrays made from arrays are those made from the clauses, number by number."""
-    queries = range_queries(500, seed=1)
-    read = bound_queries(queries.stream, queries.where_clauses(), "q")
-    assert differing(queries.encoded(), encode_queries(read, queries.schema)) == []
+    queries = generate_range_queries(500, seed=1)
+    read = bind_queries(queries.stream, queries.where_clauses(), "q")
+    assert differing(queries.encode(), encode_queries(read, queries.schema)) == []
     assert set(queries.attribute.tolist()) == set(range(20))

@@ -11,12 +11,12 @@ import pytest
 from benchmarks.workloads import (
     RealSelections,
     SelectionSpec,
-    connection_selections,
-    flight_selections,
-    nsl_kdd,
+    read_nsl_kdd,
+    select_connections,
+    select_flights,
 )
-from benchmarks.workloads.conjunctions import bound_queries
-from benchmarks.workloads.real_selections import describing_clauses
+from benchmarks.workloads.conjunctions import bind_queries
+from benchmarks.workloads.real_selections import describe_rows
 from headgate.errors import UsageError
 from headgate.matching import ScanIndex
 from headgate.predicate import And, Within
@@ -57,7 +57,7 @@ def check(found: RealSelections, rows: int = 5_000) -> None:
 @needs_data
 def test_connections() -> None:
     """All connections are read with their types, and queries describe some of them."""
-    found = connection_selections(DATA, seed=1)
+    found = select_connections(DATA, seed=1)
     assert found.table.num_rows == 25_192
     assert len(found.stream.attributes) == 43
     types = {a.name: a.type for a in found.stream}
@@ -73,21 +73,23 @@ def test_connections() -> None:
 
 def test_flights() -> None:
     """So they do with flights."""
-    check(flight_selections(5_000, seed=1))
+    check(select_flights(5_000, seed=1))
 
 
 def test_seed() -> None:
     """The same seed gives the same queries."""
     table = pa.table({"port": list(range(90)) * 10, "peer": list("abc") * 300})
     spec = SelectionSpec(20, 30, 2)
-    first, second, other = (describing_clauses(table, spec, seed=seed) for seed in (4, 4, 5))
+    first, second, other = (describe_rows(table, spec, seed=seed) for seed in (4, 4, 5))
     assert first == second
     assert first != other
 
 
 def test_reader(tmp_path: Path) -> None:
     """Symbols are text, whole numbers INT, others DOUBLE; label and difficulty follow."""
-    stream, table = nsl_kdd(written(tmp_path, "0,http,0.50,normal,20\n7,smtp,1.00,neptune,19\n"))
+    stream, table = read_nsl_kdd(
+        written(tmp_path, "0,http,0.50,normal,20\n7,smtp,1.00,neptune,19\n")
+    )
     assert stream == Stream(
         "connections",
         (
@@ -110,10 +112,10 @@ def test_reader(tmp_path: Path) -> None:
 def test_missing(tmp_path: Path) -> None:
     """A directory without the files is refused, with what should be there."""
     with pytest.raises(UsageError, match=r"no fields.csv in .*directory with fields.csv and train"):
-        nsl_kdd(tmp_path)
+        read_nsl_kdd(tmp_path)
     (tmp_path / "fields.csv").write_text(FIELDS)
     with pytest.raises(UsageError, match=r"no train_20_percent.csv in"):
-        nsl_kdd(tmp_path)
+        read_nsl_kdd(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_missing(tmp_path: Path) -> None:
 def test_damaged(tmp_path: Path, connections: str, fields: str, message: str) -> None:
     """Files that do not fit each other are refused."""
     with pytest.raises(UsageError, match=message):
-        nsl_kdd(written(tmp_path, connections, fields))
+        read_nsl_kdd(written(tmp_path, connections, fields))
 
 
 def test_texts() -> None:
@@ -136,15 +138,15 @@ def test_texts() -> None:
     texts = ["it's", 'a "b"', "back\\slash", None]
     table = pa.table({"text": texts * 5, "number": [1, 2, 3, None] * 5})
     stream = Stream("s", (Attribute("text", STRING), Attribute("number", INT)))
-    clauses = describing_clauses(table, SelectionSpec(20, 30, 2), seed=1)
-    matches = ScanIndex.build(stream, bound_queries(stream, clauses, "q")).match(table)
+    clauses = describe_rows(table, SelectionSpec(20, 30, 2), seed=1)
+    matches = ScanIndex.build(stream, bind_queries(stream, clauses, "q")).match(table)
     assert set(matches.positions.tolist()) == set(range(20))
 
 
 def test_refused() -> None:
     """Every column is used, and there must be a row to describe."""
     with pytest.raises(UsageError, match="3 p-attributes of a table with 1 column"):
-        describing_clauses(pa.table({"a": [1]}), SelectionSpec(5, 9, 3), seed=1)
+        describe_rows(pa.table({"a": [1]}), SelectionSpec(5, 9, 3), seed=1)
     empty = pa.table({"a": pa.array([None], pa.int32())})
     with pytest.raises(UsageError, match="no row to describe"):
-        describing_clauses(empty, SelectionSpec(1, 1, 1), seed=1)
+        describe_rows(empty, SelectionSpec(1, 1, 1), seed=1)

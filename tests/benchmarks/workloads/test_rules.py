@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from benchmarks.workloads import rule_stream, where_clauses
+from benchmarks.workloads import generate_where_clauses, make_rule_stream
 from headgate.predicate import And, IsNull, Matches, Not, Or, Predicate, Within, iter_atoms
 from headgate.predicate.tree import children
 from headgate.schema import BOOLEAN, STRING, Schema
@@ -14,19 +14,21 @@ COUNT = 2_000
 
 def test_seed() -> None:
     """The same seed gives the same clauses."""
-    assert list(where_clauses(500, seed=5)) == list(where_clauses(500, seed=5))
-    assert list(where_clauses(500, seed=5)) != list(where_clauses(500, seed=6))
+    assert list(generate_where_clauses(500, seed=5)) == list(generate_where_clauses(500, seed=5))
+    assert list(generate_where_clauses(500, seed=5)) != list(generate_where_clauses(500, seed=6))
 
 
 def test_prefix() -> None:
     """A longer run begins with the shorter one."""
-    assert list(islice(where_clauses(COUNT, seed=5), 500)) == list(where_clauses(500, seed=5))
+    assert list(islice(generate_where_clauses(COUNT, seed=5), 500)) == list(
+        generate_where_clauses(500, seed=5)
+    )
 
 
 def test_every_clause_is_valid() -> None:
     """Every clause is read, and without the help of sqlglot."""
-    reader = WhereReader(rule_stream())
-    clauses = where_clauses(COUNT, seed=1)
+    reader = WhereReader(make_rule_stream())
+    clauses = generate_where_clauses(COUNT, seed=1)
     unread = [clause for clause in clauses if reader.read_plain(clause) is None]
     assert unread == []
 
@@ -48,8 +50,8 @@ def test_kinds() -> None:
 
 def test_attributes() -> None:
     """All attributes occur about equally often."""
-    uses = dict.fromkeys(rule_stream(10).names, 0)
-    for clause in where_clauses(COUNT, 10, seed=2):
+    uses = dict.fromkeys(make_rule_stream(10).names, 0)
+    for clause in generate_where_clauses(COUNT, 10, seed=2):
         for name in uses:
             uses[name] += f"{name} " in clause
     assert max(uses.values()) < 1.2 * min(uses.values())
@@ -63,7 +65,7 @@ def test_between() -> None:
 
 def test_stream() -> None:
     """The stream can be written as CREATE STREAM and read again."""
-    stream = rule_stream()
+    stream = make_rule_stream()
     declared = Script(Schema())
     list(declared.read(render_schema(Schema((stream,))), "schema.sql"))
     assert declared.schema.streams == (stream,)
@@ -72,5 +74,5 @@ def test_stream() -> None:
 
 
 def predicates(count: tuple[int, int]) -> list[Predicate]:
-    read = WhereReader(rule_stream()).read
-    return [read(clause) for clause in where_clauses(COUNT, predicates=count, seed=3)]
+    read = WhereReader(make_rule_stream()).read
+    return [read(clause) for clause in generate_where_clauses(COUNT, predicates=count, seed=3)]

@@ -17,12 +17,12 @@ from benchmarks.workloads import (
     SELECTION_SETS,
     Conjunctions,
     SelectionSpec,
-    region_deviation,
-    selection_queries,
-    skewed_tuples,
-    uniform_tuples,
+    draw_skewed_tuples,
+    draw_uniform_tuples,
+    generate_selections,
+    measure_region_deviation,
 )
-from benchmarks.workloads.conjunctions import bound_queries
+from benchmarks.workloads.conjunctions import bind_queries
 from benchmarks.workloads.integer_events import ABOVE, AT_LEAST, AT_MOST, BELOW, BETWEEN, EQUAL
 from benchmarks.workloads.selections import TOLERANCE
 from headgate.errors import UsageError
@@ -88,46 +88,46 @@ def test_paper() -> None:
 def test_numbers(name: str, seed: int) -> None:
     """Queries, predicates, p-attributes and deviation are as specified, whatever the seed."""
     count, predicates, attributes, deviation = TABLE_1[name]
-    queries = selection_queries(SELECTION_SETS[name], seed=seed)
+    queries = generate_selections(SELECTION_SETS[name], seed=seed)
     assert len(queries) == count
     assert len(queries.attribute) == predicates
     assert len(set(queries.attribute.tolist())) == attributes
     assert np.diff(queries.offsets).min() >= 1
     query = np.repeat(np.arange(count), np.diff(queries.offsets))
     assert len(set(zip(query.tolist(), queries.attribute.tolist(), strict=True))) == predicates
-    assert deviation is None or abs(region_deviation(queries) - deviation) <= TOLERANCE
+    assert deviation is None or abs(measure_region_deviation(queries) - deviation) <= TOLERANCE
 
 
 @pytest.mark.parametrize("deviation", [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45])
 def test_deviation(deviation: float) -> None:
     """Of Q4 there is any deviation, and it is what its clauses say, region by region."""
-    queries = selection_queries(replace(SELECTION_SETS["Q4"], deviation=deviation), seed=1)
+    queries = generate_selections(replace(SELECTION_SETS["Q4"], deviation=deviation), seed=1)
     brute_force = mean(map(deviation_of, predicates_of(queries).values()))
-    assert region_deviation(queries) == pytest.approx(brute_force)
+    assert measure_region_deviation(queries) == pytest.approx(brute_force)
     assert abs(brute_force - deviation) <= TOLERANCE
 
 
 def test_operators() -> None:
     """All operators of the paper occur, and the arrays are those made from the clauses."""
-    queries = selection_queries(SELECTION_SETS["Q1"], seed=1)
+    queries = generate_selections(SELECTION_SETS["Q1"], seed=1)
     known = {EQUAL, BELOW, AT_MOST, AT_LEAST, ABOVE, BETWEEN}
     assert set(queries.operator.tolist()) == known
-    read = bound_queries(queries.stream, queries.where_clauses(), "q")
-    assert differing(queries.encoded(), encode_queries(read, queries.schema)) == []
+    read = bind_queries(queries.stream, queries.where_clauses(), "q")
+    assert differing(queries.encode(), encode_queries(read, queries.schema)) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_most_tuples_are_dropped(seed: int) -> None:
     """Of D1 and D2, 60 to 95 % match no query of Q1."""
-    queries = selection_queries(SELECTION_SETS["Q1"], seed=seed)
-    for tuples in (uniform_tuples(2_000, seed=1), skewed_tuples(2_000, seed=1)):
+    queries = generate_selections(SELECTION_SETS["Q1"], seed=seed)
+    for tuples in (draw_uniform_tuples(2_000, seed=1), draw_skewed_tuples(2_000, seed=1)):
         matched = share_of_events(queries.stream, queries.queries(), tuples)
         assert 0.05 < matched < 0.4
 
 
 def test_large() -> None:
     """Thousands of narrow queries leave most tuples unmatched, too."""
-    queries = selection_queries(LARGE_SELECTIONS, seed=1)
+    queries = generate_selections(LARGE_SELECTIONS, seed=1)
     assert (len(queries), len(queries.attribute)) == (5_000, 20_000)
     dense = queries.events(500, seed=1).dense()
     matched = np.zeros(len(dense), np.bool_)
@@ -141,7 +141,7 @@ def test_large() -> None:
 def test_seed() -> None:
     """The same seed gives the same queries and the same events."""
     spec = SELECTION_SETS["Q3-6"]
-    first, second, other = (selection_queries(spec, seed=seed) for seed in (4, 4, 5))
+    first, second, other = (generate_selections(spec, seed=seed) for seed in (4, 4, 5))
     assert list(first.where_clauses()) == list(second.where_clauses())
     assert list(first.where_clauses()) != list(other.where_clauses())
     assert first.events(9, seed=1).table().equals(second.events(9, seed=1).table())
@@ -164,13 +164,13 @@ def test_seed() -> None:
 def test_refused(spec: SelectionSpec, message: str) -> None:
     """What cannot be is refused, and the reason said."""
     with pytest.raises(UsageError, match=message):
-        selection_queries(spec, seed=1)
+        generate_selections(spec, seed=1)
 
 
 @pytest.mark.parametrize("spec", [SelectionSpec(1, 1, 1), SelectionSpec(3, 12, 10, fewest=2)])
 def test_small(spec: SelectionSpec) -> None:
     """Sets with hardly a query, and with more attributes than queries, are made as well."""
-    queries = selection_queries(spec, seed=1)
+    queries = generate_selections(spec, seed=1)
     assert len(queries.attribute) == spec.predicates
     assert len(set(queries.attribute.tolist())) == spec.attributes
     assert np.diff(queries.offsets).min() >= spec.fewest

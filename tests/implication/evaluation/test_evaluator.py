@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.workloads.boxes import box_events, covering_boxes
+from benchmarks.workloads.boxes import generate_box_events, generate_covering_boxes
 from headgate.errors import UsageError
-from headgate.events import from_rows
+from headgate.events import batch_from_rows
 from headgate.implication.evaluation import METHODS, Evaluator, Method
 from headgate.predicate import Or, Predicate, evaluate
 from headgate.schema import DOUBLE, INT, Attribute, Interval, Stream, ValueSet
@@ -39,7 +39,7 @@ def truth(predicate: Predicate, rows: Sequence[Row]) -> list[bool]:
 @cache
 def events(seed: int) -> tuple[list[Row], pa.RecordBatch]:
     rows = [row(Seeded(seed * EVENTS + number)) for number in range(EVENTS)]
-    return rows, from_rows(rows, STREAM).table
+    return rows, batch_from_rows(rows, STREAM).table
 
 
 @pytest.mark.parametrize("part", range(8))
@@ -73,9 +73,9 @@ def test_agree_many_boxes(part: int) -> None:
 @pytest.mark.parametrize("count", [1, 40, 700])
 def test_agree_boxes(count: int, attributes: int) -> None:
     """On boxes that overlap, for more events than are judged at a time; some of them are NULL."""
-    found = covering_boxes(count, attributes=attributes, selectivity=0.4, seed=count)
+    found = generate_covering_boxes(count, attributes=attributes, selectivity=0.4, seed=count)
     predicate = Or(tuple(parse_where(clause, found.stream) for clause in found.where_clauses()))
-    table = with_nulls(box_events(9_000, attributes=attributes, seed=7))
+    table = with_nulls(generate_box_events(9_000, attributes=attributes, seed=7))
     expected = Evaluator.of(predicate, found.stream, "standard").mask(table)
     sample = table.slice(8_150, 80)
     assert expected[8_150:8_230].tolist() == truth(predicate, sample.to_pylist())
@@ -94,9 +94,9 @@ def with_nulls(table: pa.Table) -> pa.Table:
 @pytest.mark.parametrize("levels", range(5))
 def test_level_limited(levels: int) -> None:
     """A search that stops early loses no row, lets fewer through the deeper it goes, and tells."""
-    found = covering_boxes(500, selectivity=0.3, seed=levels)
+    found = generate_covering_boxes(500, selectivity=0.3, seed=levels)
     predicate = Or(tuple(parse_where(clause, found.stream) for clause in found.where_clauses()))
-    table = box_events(3_000, attributes=3, seed=1)
+    table = generate_box_events(3_000, attributes=3, seed=1)
     exact = Evaluator.of(predicate, found.stream).mask(table)
     limited = Evaluator.of(predicate, found.stream, "tree", levels=levels)
     deeper = Evaluator.of(predicate, found.stream, "tree", levels=levels + 1)
@@ -136,7 +136,7 @@ def test_constants(text: str) -> None:
 
 def test_batch_of_a_file() -> None:
     """A batch is judged as it was read, and its events may be numbered from anywhere."""
-    batch = from_rows([{"a": 3}, {"a": "?"}, {"a": 4}], NUMBERS)
+    batch = batch_from_rows([{"a": 3}, {"a": "?"}, {"a": 4}], NUMBERS)
     later = replace(
         batch,
         events=batch.events + 7,

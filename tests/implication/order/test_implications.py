@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from headgate.implication.implies import decide_implication
+from headgate.implication.decision import decide_implication
 from headgate.implication.order.definition import Order, order_by_definition
 from headgate.implication.order.implications import find_implications
 from headgate.implication.pair import Constraints

@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 
 from headgate.matching.asc.bitmaps import Bitmaps
+from headgate.matching.asc.constructs import TextConstruct
 from headgate.matching.asc.order import Sample
-from headgate.matching.asc.texts import TextsOf
-from headgate.predicate.conjunctions import to_conjunctions
+from headgate.predicate.normal_form import to_conjunctions
 from headgate.schema import INT, Attribute, Stream
 from headgate.sql import parse_where
 
@@ -62,9 +62,9 @@ def random_condition(random: Random, name: str) -> str:
 
 def random_sample(random: Random, bitmaps: Bitmaps, events: int) -> Sample:
     """The rows of random events, some regions more often than others."""
-    sample = np.zeros((events, len(bitmaps.subjects)), np.int32)
-    for number, subject in enumerate(bitmaps.subjects):
-        assert not isinstance(subject, TextsOf)
+    sample = np.zeros((events, len(bitmaps.constructs)), np.int32)
+    for number, subject in enumerate(bitmaps.constructs):
+        assert not isinstance(subject, TextConstruct)
         weights = [random.random() ** 2 for _ in subject.rows]
         sample[:, number] = random.choices(subject.rows.tolist(), weights, k=events)
     return sample
@@ -79,8 +79,8 @@ def plain_constructs(bitmaps: Bitmaps) -> list[PlainConstruct]:
     """The constructs by the definitions' reading, with the same regions."""
     usage, alive = [bitmap(row) for row in bitmaps.usage], bitmap(bitmaps.alive)
     found = []
-    for number, subject in enumerate(bitmaps.subjects):
-        assert not isinstance(subject, TextsOf)
+    for number, subject in enumerate(bitmaps.constructs):
+        assert not isinstance(subject, TextConstruct)
         regions = []
         for row in subject.rows.tolist():
             qrb = bitmap(bitmaps.bits[row, : bitmaps.words]) & alive
@@ -94,7 +94,7 @@ def plain_events(bitmaps: Bitmaps, sample: Sample) -> list[list[int]]:
     """Events by the numbers of their regions."""
     regions = [
         {row: region for region, row in enumerate(subject.rows.tolist())}
-        for subject in bitmaps.subjects
-        if not isinstance(subject, TextsOf)
+        for subject in bitmaps.constructs
+        if not isinstance(subject, TextConstruct)
     ]
     return [[regions[c][row] for c, row in enumerate(event)] for event in sample.tolist()]

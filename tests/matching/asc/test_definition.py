@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 from headgate.errors import ExpansionTooLarge, UsageError
 from headgate.predicate import Column, IsNull, Predicate
 from headgate.predicate import evaluate as truth
-from headgate.predicate.conjunctions import Conjunction, to_conjunctions
+from headgate.predicate.normal_form import Conjunction, to_conjunctions
 from headgate.schema import BIGINT, DOUBLE, INT, STRING, Attribute, Stream, Type, Value
 from headgate.sql import parse_where
 from tests.boundaries import STREAM

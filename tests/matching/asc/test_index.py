@@ -13,10 +13,10 @@ import pytest
 from headgate.errors import QuerySetError, UsageError
 from headgate.matching import ScanIndex
 from headgate.matching.asc.index import AscIndex
+from headgate.matching.asc.monitor import Trigger
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.asc.order import Order
-from headgate.matching.asc.statistics import Statistics, summed
-from headgate.matching.asc.trigger import Trigger
+from headgate.matching.asc.order import EvaluationOrder
+from headgate.matching.asc.statistics import Statistics, sum_statistics
 from headgate.queries import Query
 from headgate.schema import DOUBLE, INT, STRING, Attribute, Stream
 from headgate.testing.contract import lists, query
@@ -84,7 +84,7 @@ def test_too_many_constants_are_refused_by_name() -> None:
     """And a query that is refused has changed nothing."""
     many = ", ".join(str(3 * number) for number in range(20_000))
     for where in (f"a IN ({many})", f"a IN ({many}) AND b = 1"):
-        index = AscIndex.of(PAIR, [query(PAIR, "p", "a = 3")], AscOptions(most_bytes=100_000))
+        index = AscIndex.build(PAIR, [query(PAIR, "p", "a = 3")], AscOptions(max_bytes=100_000))
         for change in (index.insert, index.update):
             name = "q" if change == index.insert else "p"
             with pytest.raises(QuerySetError, match=f"with `{name}` the bitmaps would take"):
@@ -102,13 +102,13 @@ def test_results_do_not_depend_on_the_order() -> None:
         for n, names in enumerate(random.choices(["abc", "cd", "ef", "af"], k=200))
     ]
     rows = [{name: random.randint(0, 9) for name in "abcdef"} for _ in range(200)]
-    index = AscIndex.of(stream, queries, AscOptions(sequence="fixed"))
+    index = AscIndex.build(stream, queries, AscOptions(sequence="fixed"))
     expected = lists(index.match(rows))
     for _ in range(20):
         sequence = random.sample(range(6), 6)
         rows_of_bits = index.describe()["regions"]
         arrows = np.array(random.choices(range(-1, 6), k=rows_of_bits), np.int16)
-        index.order = Order(tuple(sequence), 0, arrows)
+        index.order = EvaluationOrder(tuple(sequence), 0, arrows)
         assert lists(index.match(rows)) == expected
 
 
@@ -132,7 +132,7 @@ def test_the_order_follows_the_events() -> None:
     queries, events = switching()
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT), Attribute("c", INT)))
     options = AscOptions(period=2_000, sample=500, sequence="macro")
-    index = AscIndex.of(stream, queries, options)
+    index = AscIndex.build(stream, queries, options)
     index.match(events(11_000, "a", 1))
     settled = index.monitor.history[-1]
     assert index.describe()["order"][0] == "a"
@@ -153,7 +153,7 @@ def test_a_stream_that_stays_keeps_its_order() -> None:
     """One order after the first events, and no other."""
     queries, events = switching()
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT), Attribute("c", INT)))
-    index = AscIndex.of(stream, queries, AscOptions(period=1_000))
+    index = AscIndex.build(stream, queries, AscOptions(period=1_000))
     index.match(events(20_000, "a", 1))
     reasons = [period.rearranged for period in index.monitor.history if period.rearranged]
     assert reasons == ["the first events came", "the first period is over"]
@@ -163,7 +163,7 @@ def test_small_batches_add_up_to_periods() -> None:
     """Events that come one by one are counted and sampled as well."""
     queries, events = switching()
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT), Attribute("c", INT)))
-    index = AscIndex.of(stream, queries, AscOptions(period=100, sample=50))
+    index = AscIndex.build(stream, queries, AscOptions(period=100, sample=50))
     table = events(250, "b", 1)
     for row in range(250):
         index.match(table.slice(row, 1))
@@ -187,7 +187,7 @@ def test_small_batches_add_up_to_periods() -> None:
 def test_the_trigger(periods: list[tuple[float, float]], reasons: list[int]) -> None:
     """Equation 5, the cost, and another period after a change."""
     trigger = Trigger(threshold=0.1)
-    found = [trigger.reason(dropping, cost, 10_000) for dropping, cost in periods]
+    found = [trigger.find_reason(dropping, cost, 10_000) for dropping, cost in periods]
     assert [reason is not None for reason in found] == [bool(reason) for reason in reasons]
 
 
@@ -236,18 +236,18 @@ def test_one_finds_the_order_for_many() -> None:
     """Indexes that follow count, one learns from all of them, and they take its order."""
     queries, events = switching()
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT), Attribute("c", INT)))
-    leader = AscIndex.of(stream, queries, AscOptions(period=2_000))
-    followers = [AscIndex.of(stream, queries) for _ in range(3)]
+    leader = AscIndex.build(stream, queries, AscOptions(period=2_000))
+    followers = [AscIndex.build(stream, queries) for _ in range(3)]
     published = None
     for turn in range(3):
         for follower in followers:
             follower.follow(published)
             follower.match(events(1_000, "b", turn))
-        sent = [Statistics.from_json(one.statistics().as_json()) for one in followers]
-        merged = summed(sent)
+        sent = [Statistics.from_json(one.take_statistics().as_json()) for one in followers]
+        merged = sum_statistics(sent)
         assert merged is not None
         assert leader.learn(merged) == (turn < 2)
-        published = json.loads(json.dumps(leader.published()))
+        published = json.loads(json.dumps(leader.publish()))
     assert published is not None
     assert published["sequence"][0] == "b"
     assert leader.describe()["events"] == 9_000

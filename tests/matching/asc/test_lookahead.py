@@ -9,9 +9,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from headgate.matching.asc.kernels.arrows import SURE, found_arrows
-from headgate.matching.asc.kernels.sequences import Monitored, improved_sequence
-from headgate.matching.asc.order import used_constructs
+from headgate.matching.asc.kernels.arrows import MIN_STANDARD_ERRORS, find_arrows
+from headgate.matching.asc.kernels.sequences import MonitoredSample, improve_sequence
+from headgate.matching.asc.order import find_used_constructs
 from tests.matching.asc.helpers import (
     bitmap,
     plain_constructs,
@@ -26,7 +26,7 @@ from tests.oracles import asc_definition
 class Case:
     """Constructs and events, for the kernels and for the plain version, and some order."""
 
-    monitored: Monitored
+    monitored: MonitoredSample
     plain: Sequence[asc_definition.AnyConstruct]
     events: list[list[int]]
     alive: int
@@ -49,11 +49,11 @@ def drawn(seed: int) -> Case:
     random = Random(seed)
     bitmaps = random_bitmaps(random, random.choice([8, 40, 90]), random.randint(3, 6))
     sample = random_sample(random, bitmaps, 120)
-    used = used_constructs(bitmaps)[0].tolist()
+    used = find_used_constructs(bitmaps)[0].tolist()
     random.shuffle(used)
     counted = np.bitwise_or.reduce(bitmaps.usage[used], axis=0)
     whole = np.zeros(1, np.int64), np.full(1, len(sample))
-    monitored = Monitored(bitmaps.bits, bitmaps.usage, counted, sample, *whole)
+    monitored = MonitoredSample(bitmaps.bits, bitmaps.usage, counted, sample, *whole)
     events = plain_events(bitmaps, sample)
     return Case(monitored, plain_constructs(bitmaps), events, bitmap(counted), used)
 
@@ -67,7 +67,7 @@ def moved(order: list[int], place: int, to: int) -> list[int]:
 def test_no_single_move_saves_anything_more(seed: int) -> None:
     """And no move on the way there cost anything."""
     case = drawn(seed)
-    found = improved_sequence(case.monitored, np.array(case.order, np.int64)).tolist()
+    found = improve_sequence(case.monitored, np.array(case.order, np.int64)).tolist()
     assert sorted(found) == sorted(case.order)
     reached = case.cost(found)
     assert reached <= case.cost(case.order)
@@ -76,7 +76,7 @@ def test_no_single_move_saves_anything_more(seed: int) -> None:
 
 
 def plain_arrows(case: Case, fewest: int) -> dict[tuple[int, int], int]:
-    """As `found_arrows`, by walking each event's whole way for each candidate."""
+    """As `find_arrows`, by walking each event's whole way for each candidate."""
     arrows: dict[tuple[int, int], int] = {}
     decided: set[tuple[int, int]] = set()
     for depth in range(1, len(case.order) - 1):
@@ -98,7 +98,10 @@ def plain_arrows(case: Case, fewest: int) -> dict[tuple[int, int], int]:
                 for target in case.order
             }
             best = max(case.order, key=lambda target: sum(saved[target]))
-            if sum(saved[best]) > SURE * sum(one * one for one in saved[best]) ** 0.5:
+            if (
+                sum(saved[best])
+                > MIN_STANDARD_ERRORS * sum(one * one for one in saved[best]) ** 0.5
+            ):
                 new[standing] = best
         arrows |= new
     return arrows
@@ -148,7 +151,7 @@ def test_arrows_are_those_of_the_plain_version(seed: int) -> None:
     bounds = np.zeros(steps, np.int64), np.full(steps, len(case.events))
     monitored = case.monitored._replace(begin=bounds[0], end=bounds[1])
     order = np.array(case.order, np.int64)
-    found = found_arrows(monitored, order, 0, alone, fewest, True)
+    found = find_arrows(monitored, order, 0, alone, fewest, True)
     rows = case.rows()
     expected = {rows[region]: target for region, target in plain_arrows(case, fewest).items()}
     assert {row: int(found[row]) for row in np.flatnonzero(found >= 0).tolist()} == expected

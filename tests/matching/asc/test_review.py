@@ -9,8 +9,8 @@ import pytest
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.index import AscIndex
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.asc.order import Order
-from headgate.matching.asc.statistics import Statistics, summed
+from headgate.matching.asc.order import EvaluationOrder
+from headgate.matching.asc.statistics import Statistics, sum_statistics
 from headgate.queries import Query
 from headgate.schema import BIGINT, INT, STRING, Attribute, Stream
 from headgate.testing.contract import lists, query
@@ -62,13 +62,13 @@ def test_an_order_survives_an_interruption(monkeypatch: pytest.MonkeyPatch) -> N
     index = AscIndex.build(STREAM, held(x="a = 1", y="b = 1", z="c = 1"))
     index.remove("x")
     index.remove("y")
-    index._bitmaps.begin_anew()
+    index._bitmaps.rebuild()
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("headgate.matching.asc.ordering.used_constructs", interrupted)
+        patch.setattr("headgate.matching.asc.adaptive_order.find_used_constructs", interrupted)
         with pytest.raises(KeyboardInterrupt):
             index.match([{"c": 1}])
     assert lists(index.match([{"c": 1}, {"a": 1, "b": 1}])) == [["z"], []]
@@ -88,7 +88,7 @@ def test_slots_are_used_again() -> None:
 @pytest.mark.parametrize("matched", [True, False])
 def test_who_has_left_takes_no_room(matched: bool) -> None:
     """Constants of queries that are gone are no reason to refuse another."""
-    index = AscIndex(STREAM, AscOptions(most_bytes=64 << 10))
+    index = AscIndex(STREAM, AscOptions(max_bytes=64 << 10))
     for number in range(1_500):
         many = ", ".join(str(10 * number + 2 * one) for one in range(20))
         index.insert(query(STREAM, f"q{number}", f"a IN ({many})"))
@@ -99,7 +99,7 @@ def test_who_has_left_takes_no_room(matched: bool) -> None:
 
 
 def test_events_are_counted_though_all_is_written_anew() -> None:
-    index = AscIndex.of(STREAM, held(stays="a = 1"), AscOptions(period=10_000))
+    index = AscIndex.build(STREAM, held(stays="a = 1"), AscOptions(period=10_000))
     for number in range(2_500):
         index.insert(query(STREAM, f"q{number}", f"b = {number}"))
         index.match([{"a": 1}])
@@ -128,7 +128,7 @@ def test_a_rhythm_in_the_stream_does_not_fool_the_sample() -> None:
     a = np.where(odd, random.integers(0, 50, count), 1_000)
     b = np.where(odd, 1_000, random.integers(0, 50, count))
     options = AscOptions(period=20_000, sample=400, sequence="macro")
-    index = AscIndex.of(STREAM, queries, options)
+    index = AscIndex.build(STREAM, queries, options)
     index.match(table(a=a, b=b))
     assert index.describe()["order"] == ["a", "b"]
     assert index.monitor.history[-1].cost < 1.1
@@ -137,7 +137,7 @@ def test_a_rhythm_in_the_stream_does_not_fool_the_sample() -> None:
 def test_a_better_order_is_found_though_nothing_shows() -> None:
     """First the first two constructs drop all events; then the third would do so alone."""
     queries = [query(STREAM, f"q{n}", f"a = {n} AND b = {n} AND c = 5") for n in range(50)]
-    index = AscIndex.of(STREAM, queries, AscOptions(period=1_000, sequence="macro"))
+    index = AscIndex.build(STREAM, queries, AscOptions(period=1_000, sequence="macro"))
     count, random = 20_000, np.random.default_rng(1)
     a = random.integers(0, 50, count)
     index.match(table(a=a, b=(a + 1) % 50, c=np.full(count, 5)))
@@ -153,7 +153,7 @@ def test_noise_is_no_reason() -> None:
     queries = [query(STREAM, "most", "a < 999"), query(STREAM, "some", "b < 500 AND c < 500")]
     random = np.random.default_rng(1)
     columns = {name: random.integers(0, 1_000, 200_000) for name in "abc"}
-    index = AscIndex.of(STREAM, queries, AscOptions(period=5_000))
+    index = AscIndex.build(STREAM, queries, AscOptions(period=5_000))
     index.match(table(**columns))
     assert 0 < index.monitor.history[-1].dropping < 0.005
     assert index.describe()["rearranged"] == 2
@@ -162,20 +162,20 @@ def test_noise_is_no_reason() -> None:
 def test_statistics_of_other_constructs_are_passed_over() -> None:
     """Also where a query came between the events and the statistics, or no events came."""
     index = AscIndex.build(STREAM, held(x="a = 1"))
-    other = AscIndex.of(STREAM, held(x="a = 1"), AscOptions(period=50))
+    other = AscIndex.build(STREAM, held(x="a = 1"), AscOptions(period=50))
     index.follow(None)
     index.match([{"a": 1}] * 90)
     for one in (index, other):
         one.insert(query(STREAM, "y", "b = 2"))
-    late = index.statistics()
-    assert late.fingerprint == other.statistics().fingerprint
+    late = index.take_statistics()
+    assert late.fingerprint == other.take_statistics().fingerprint
     assert len(late.sample) == 0
     other.learn(late)
     assert lists(other.match([{"a": 1, "b": 2}])) == [["x", "y"]]
-    assert summed([late]) is None
+    assert sum_statistics([late]) is None
     sample = np.zeros((5, 2), np.int32)
     many = [Statistics(name, np.ones(5, np.int64), sample) for name in ("old", "new", "new")]
-    merged = summed(many)
+    merged = sum_statistics(many)
     assert merged is not None
     assert (merged.fingerprint, len(merged.sample), merged.tally.tolist()) == ("new", 10, [2] * 5)
 
@@ -187,7 +187,7 @@ def test_more_attributes_than_a_word_has_bits() -> None:
     random = np.random.default_rng(1)
     events = {one.name: random.integers(0, 2, 3_000) for one in stream}
     options = AscOptions(period=500, threshold=0, fewest=1, lookahead=False)
-    index = AscIndex.of(stream, queries, options)
+    index = AscIndex.build(stream, queries, options)
     found = index.match(table(**events))
     assert index.describe()["constructs"] == 90
     for row in (0, 1, 2_999):
@@ -201,8 +201,8 @@ def test_a_fixed_order_stays(lookahead: bool) -> None:
     """Whatever the events are; and an order that leaves constructs out loses no condition."""
     queries = [query(STREAM, f"q{n}", f"a = {n} AND b < {n} AND c = 5") for n in range(50)]
     options = AscOptions(sequence="fixed", period=200, lookahead=lookahead)
-    index = AscIndex.of(STREAM, queries, options)
-    index.order = Order((1,))
+    index = AscIndex.build(STREAM, queries, options)
+    index.order = EvaluationOrder((1,))
     random = np.random.default_rng(1)
     events = {name: random.integers(0, 50, 5_000) for name in "ab"} | {"c": np.full(5_000, 6)}
     assert index.match(table(**events)).total == 0
@@ -225,7 +225,7 @@ def test_an_index_without_values_to_look_at(where: str | None) -> None:
     """Nothing but texts, or nothing at all: there is no order to find, however many events come."""
     stream = Stream("s", (Attribute("a", INT), Attribute("t", STRING)))
     queries = [] if where is None else [query(stream, "q", where)]
-    index = AscIndex.of(stream, queries, AscOptions(period=1_000))
+    index = AscIndex.build(stream, queries, AscOptions(period=1_000))
     index.insert(query(stream, "gone", "a = 3"))
     index.match([{"a": 3}])
     index.remove("gone")
@@ -238,6 +238,8 @@ def test_costs_that_differ_by_chance_are_no_reason() -> None:
     queries = [query(STREAM, f"q{n}", f"a = {n} AND b = {n} AND c = {n}") for n in range(20)]
     random = np.random.default_rng(1)
     columns = {name: random.integers(0, 20, 100_000) for name in "abc"}
-    index = AscIndex.of(STREAM, queries, AscOptions(period=500, threshold=0.01, sequence="macro"))
+    index = AscIndex.build(
+        STREAM, queries, AscOptions(period=500, threshold=0.01, sequence="macro")
+    )
     index.match(table(**columns))
     assert index.describe()["rearranged"] < 10

@@ -13,10 +13,10 @@ from headgate.matching.asc.kernels.evaluate import (
     EVENTS,
     FOLLOWED,
     MICRO,
-    evaluate,
+    evaluate_events,
 )
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.asc.order import Order, found_order, used_constructs
+from headgate.matching.asc.order import EvaluationOrder, find_order, find_used_constructs
 from tests.matching.asc.helpers import (
     PlainConstruct,
     PlainRegion,
@@ -37,8 +37,8 @@ def test_sequences_and_arrows_are_those_of_the_definitions(seed: int) -> None:
     sample = random_sample(random, bitmaps, random.choice([0, 5, 200, 400]))
     monitored, fewest = random.choice([None, 7, 30]), random.choice([1, 2, 5])
     options = AscOptions("hybrid", monitored=monitored, fewest=fewest, lookahead=False)
-    order = found_order(bitmaps, sample, options, thorough=True)
-    used = used_constructs(bitmaps)[0].tolist()
+    order = find_order(bitmaps, sample, options, thorough=True)
+    used = find_used_constructs(bitmaps)[0].tolist()
     every, events = plain_constructs(bitmaps), plain_events(bitmaps, sample)
     constructs = [every[number] for number in used]  # by place among those in use
     narrowed = [_narrowed(one, used) for one in constructs]
@@ -53,7 +53,7 @@ def test_sequences_and_arrows_are_those_of_the_definitions(seed: int) -> None:
     assert order.cover == cover
     arrows = asc_definition.hybrid_arrows(narrowed, sequence, cover, periods, alive, fewest)
     expected = {
-        int(bitmaps.subjects[used[at]].rows[region]): used[target]
+        int(bitmaps.constructs[used[at]].rows[region]): used[target]
         for (at, region), target in arrows.items()
     }
     at = np.flatnonzero(order.arrows >= 0).tolist()
@@ -80,7 +80,7 @@ def test_counts_are_those_of_the_definitions(seed: int) -> None:
     random = Random(seed)
     bitmaps = random_bitmaps(random, random.choice([5, 90, 700]), random.randint(2, 7))
     sample = random_sample(random, bitmaps, 40)
-    used = used_constructs(bitmaps)[0].tolist()
+    used = find_used_constructs(bitmaps)[0].tolist()
     random.shuffle(used)
     arrows = np.full(bitmaps.rows, -1, np.int16)
     for row in random.sample(range(bitmaps.rows), bitmaps.rows // 2):
@@ -90,13 +90,13 @@ def test_counts_are_those_of_the_definitions(seed: int) -> None:
     out, offsets = np.empty(100_000, np.int64), np.empty(len(sample) + 1, np.int64)
     seen = np.full(2_000, -1, np.int64)
     at = np.ascontiguousarray(sample.T)
-    way = Order(tuple(used), 0, arrows).way
-    end = evaluate(table, at, 0, len(sample), way, block, 2_000, seen, out, offsets, tally)
+    way = EvaluationOrder(tuple(used), 0, arrows).packed
+    end = evaluate_events(table, at, 0, len(sample), way, block, 2_000, seen, out, offsets, tally)
     assert end == len(sample)
     plain, events = plain_constructs(bitmaps), plain_events(bitmaps, sample)
     by_region = {
         (number, region): int(arrows[row])
-        for number, subject in enumerate(bitmaps.subjects)
+        for number, subject in enumerate(bitmaps.constructs)
         for region, row in enumerate(subject.rows.tolist())  # type: ignore[union-attr]
         if arrows[row] >= 0
     }

@@ -7,17 +7,23 @@ from random import Random
 import numpy as np
 import pytest
 
-from benchmarks.workloads import begen
+from benchmarks.workloads import generate_begen
+from benchmarks.workloads.begen import BegenSpec
 from headgate.matching import ScanIndex
-from headgate.matching.be_tree.capacity import capacity_for
-from headgate.matching.be_tree.domain import LEAST, MOST, point_of, widened
 from headgate.matching.be_tree.index import BeTreeIndex
-from headgate.matching.be_tree.kernels.cut import fitting
-from headgate.matching.be_tree.kernels.expressions import related
-from headgate.matching.be_tree.kernels.nodes import enter, erase, found, middle, rehashed
-from headgate.matching.be_tree.options import BeTreeOptions, Evaluation
-from headgate.matching.be_tree.predicates import closed, hull
-from headgate.matching.be_tree.semantics import AROUND, INSIDE, MEETS, SAME, related_sets
+from headgate.matching.be_tree.kernels.cut import fit_capacity
+from headgate.matching.be_tree.kernels.expressions import AROUND, INSIDE, MEETS, SAME, are_related
+from headgate.matching.be_tree.kernels.nodes import (
+    add_entry,
+    find_middle,
+    look_up,
+    rehash,
+    remove_entry,
+)
+from headgate.matching.be_tree.options import BeTreeOptions, Evaluation, choose_capacity
+from headgate.matching.be_tree.predicates import find_hull, to_closed_intervals
+from headgate.matching.be_tree.semantics import are_related_sets
+from headgate.matching.be_tree.values import MAX_POINT, MIN_POINT, to_point, widen
 from headgate.predicate import Within
 from headgate.schema import BIGINT, INT, Attribute, Interval, Stream, ValueSet
 from headgate.sql import parse_where
@@ -29,14 +35,14 @@ STREAM = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
 @pytest.mark.parametrize(
     ("where", "interval"),
     [
-        ("a < 7", (LEAST, 6)),
-        ("a <= 7", (LEAST, 7)),
+        ("a < 7", (MIN_POINT, 6)),
+        ("a <= 7", (MIN_POINT, 7)),
         ("a = 7", (7, 7)),
-        ("a <> 7", (LEAST, MOST)),
-        ("a > 7", (8, MOST)),
-        ("a >= 7", (7, MOST)),
+        ("a <> 7", (MIN_POINT, MAX_POINT)),
+        ("a > 7", (8, MAX_POINT)),
+        ("a >= 7", (7, MAX_POINT)),
         ("a IN (9, 3, 5)", (3, 9)),
-        ("a NOT IN (3, 5)", (LEAST, MOST)),
+        ("a NOT IN (3, 5)", (MIN_POINT, MAX_POINT)),
         ("a BETWEEN 3 AND 9", (3, 9)),
     ],
 )
@@ -44,43 +50,43 @@ def test_table_i(where: str, interval: tuple[int, int]) -> None:
     """Table I: each operator as the interval that the directories tell it apart by."""
     atom = parse_where(where, STREAM)
     assert isinstance(atom, Within)
-    assert hull(atom.values) == interval
+    assert find_hull(atom.values) == interval
 
 
 def test_equation_9() -> None:
     """A leaf that cannot be cut has the least multiple of the capacity that holds it."""
-    assert [fitting(count, 5) for count in (0, 1, 5, 6, 11)] == [5, 5, 5, 10, 15]
+    assert [fit_capacity(count, 5) for count in (0, 1, 5, 6, 11)] == [5, 5, 5, 10, 15]
 
 
 def test_table_vi() -> None:
     """Table VI: 5 below 1 %, 20 below 10 %, else 160."""
     rates = [5, 10, 99, 100, 500]  # of 1,000 expressions, in 1,000 events
-    found_ = [capacity_for("table", 1_000, 1_000, 1_000 * matched) for matched in rates]
+    found_ = [choose_capacity("table", 1_000, 1_000, 1_000 * matched) for matched in rates]
     assert found_ == [5, 20, 20, 160, 160]
 
 
 def test_halves_meet_and_do_not_overlap() -> None:
     random = Random(1)
     for _ in range(10_000):
-        low, high = sorted(random.randint(LEAST, MOST) for _ in range(2))
-        assert middle(low, high) == (low + high) // 2
+        low, high = sorted(random.randint(MIN_POINT, MAX_POINT) for _ in range(2))
+        assert find_middle(low, high) == (low + high) // 2
 
 
 def test_a_domain_holds_what_it_held() -> None:
     random = Random(2)
     for _ in range(10_000):
-        ends = [random.choice((LEAST, MOST, random.randint(-50, 50))) for _ in range(4)]
+        ends = [random.choice((MIN_POINT, MAX_POINT, random.randint(-50, 50))) for _ in range(4)]
         (low, high), (least, most) = sorted(ends[:2]), sorted(ends[2:])
-        start, end = widened(low, high, least, most)
-        if low == MOST:  # nothing was known
+        start, end = widen(low, high, least, most)
+        if low == MAX_POINT:  # nothing was known
             low = least
-        assert LEAST <= start <= min(low, least)
-        assert max(high if high < MOST else most, most) <= end <= MOST
+        assert MIN_POINT <= start <= min(low, least)
+        assert max(high if high < MAX_POINT else most, most) <= end <= MAX_POINT
 
 
 def test_points_ascend_with_values() -> None:
     texts = sorted("".join(Random(n).choices("aé𝛼\0z", k=n % 12)) for n in range(2_000))
-    points = [point_of(text) for text in texts]
+    points = [to_point(text) for text in texts]
     assert points == sorted(points)
 
 
@@ -89,19 +95,22 @@ def test_the_directory_is_a_dictionary() -> None:
     random = Random(3)
     table, twin = np.full((256, 4), -1, np.int64), dict[tuple[int, int], int]()
     for number in range(30_000):
-        owner, value = random.randrange(40), random.choice((random.randrange(9), -number, MOST))
+        owner, value = (
+            random.randrange(40),
+            random.choice((random.randrange(9), -number, MAX_POINT)),
+        )
         known = twin.get((owner, value), -1)
-        assert found(table, owner, value) == known
+        assert look_up(table, owner, value) == known
         if known == -1 and 2 * len(twin) < len(table):
-            enter(table, owner, value, number)
+            add_entry(table, owner, value, number)
             twin[owner, value] = number
         elif twin and random.random() < 0.5:
             gone = random.choice(list(twin)) if number % 50 == 0 else next(iter(twin))
-            erase(table, *gone)
+            remove_entry(table, *gone)
             del twin[gone]
         if number in (5_000, 20_000):
-            table = rehashed(table, 2 * len(table))
-    assert {key: found(table, *key) for key in twin} == twin
+            table = rehash(table, 2 * len(table))
+    assert {key: look_up(table, *key) for key in twin} == twin
     assert int((table[:, 0] != -1).sum()) == len(twin)
 
 
@@ -117,10 +126,12 @@ def test_relations_of_sets() -> None:
             sets.append(values.complement() if random.random() < 0.3 else values)
         if random.random() < 0.2:
             sets[1] = sets[0]
-        arrays = [np.array(closed(one), np.int64).reshape(-1, 2).T.copy() for one in sets]
+        arrays = [
+            np.array(to_closed_intervals(one), np.int64).reshape(-1, 2).T.copy() for one in sets
+        ]
         for kind in (MEETS, INSIDE, AROUND, SAME):
-            expected = related_sets(sets[0], sets[1], kind)
-            assert related(*arrays[0], *arrays[1], kind) == expected
+            expected = are_related_sets(sets[0], sets[1], kind)
+            assert are_related(*arrays[0], *arrays[1], kind) == expected
             seen.add((kind, expected))
     assert len(seen) == 8
 
@@ -141,7 +152,7 @@ def test_predicates_are_counted_and_given_up(evaluation: Evaluation) -> None:
             index.remove(f"{turn} {n}")
         assert index.match([{"a": 6, "b": 9}])[0] == []
     assert index.describe()["predicates"] == 0
-    assert len(index._tree.pool) < 4_000
+    assert len(index._tree.predicates) < 4_000
 
 
 def test_beta_follows_false_candidates() -> None:
@@ -149,7 +160,7 @@ def test_beta_follows_false_candidates() -> None:
     options = BeTreeOptions(beta=None, capacity=4, directory="generic")
     wheres = [f"a BETWEEN {n} AND {n + 40} AND b = {n}" for n in range(60)]
     queries = [query(STREAM, f"q{n}", where) for n, where in enumerate(wheres)]
-    index = BeTreeIndex.of(STREAM, queries, options)
+    index = BeTreeIndex.build(STREAM, queries, options)
     assert index.describe()["beta"] == 0.5
     index.match([{"a": n, "b": 1_000} for n in range(100)])
     assert index.describe()["beta"] < 0.2
@@ -161,7 +172,7 @@ def test_what_ranks_low_is_recycled() -> None:
     wheres = [f"a > {random.randint(0, 9)} AND b > {random.randint(0, 400)}" for _ in range(400)]
     queries = [query(STREAM, f"q{n}", where) for n, where in enumerate(wheres)]
     options = BeTreeOptions(adapt=True, alpha=0.9, capacity=4)
-    index, scan = BeTreeIndex.of(STREAM, queries, options), ScanIndex.build(STREAM, queries)
+    index, scan = BeTreeIndex.build(STREAM, queries, options), ScanIndex.build(STREAM, queries)
     events = [{"a": random.randint(0, 12), "b": random.randint(0, 40)} for _ in range(300)]
     recycled = []
     for _ in range(12):
@@ -175,7 +186,7 @@ def test_what_ranks_low_is_recycled() -> None:
 def test_a_query_with_or_is_given_out_once() -> None:
     """However many of its alternatives hold, and however many calls a batch takes."""
     queries = [query(STREAM, f"q{n}", "a = 1 OR b = 2 OR a > 5") for n in range(3_000)]
-    index = BeTreeIndex.of(STREAM, queries)
+    index = BeTreeIndex.build(STREAM, queries)
     assert index.match([{"a": 1}] * 1_000).total == 3_000_000
     found_ = index.match([{"b": 8}] * 697 + [{"a": 1}, {"a": 6, "b": 2}, {}])
     assert np.diff(found_.offsets)[-4:].tolist() == [0, 3_000, 3_000, 0]
@@ -188,7 +199,7 @@ def test_one_event_may_lead_to_every_bucket() -> None:
     powers = [2**n - 1 for n in range(1, 63)]
     wheres = [f"a BETWEEN 0 AND {m} AND b BETWEEN 0 AND {n}" for m in powers for n in powers]
     queries = [query(stream, f"q{n}", where) for n, where in enumerate(wheres)]
-    index = BeTreeIndex.of(stream, queries, BeTreeOptions(capacity=2))
+    index = BeTreeIndex.build(stream, queries, BeTreeOptions(capacity=2))
     assert index.match([{"a": 0, "b": 0}]).total == len(queries)
     assert index.check() == []
 
@@ -206,9 +217,11 @@ def test_one_event_may_lead_to_every_bucket() -> None:
 )
 def test_the_papers_workload(zipf: float, options: BeTreeOptions) -> None:
     """Five thousand queries of BEGen at its most expressive, a million pairs of each case."""
-    queries = begen(5_000, operators="high", zipf=zipf, fewest=3, extra=3, seed=6)
+    queries = generate_begen(
+        5_000, BegenSpec(operators="high", zipf=zipf, fewest=3, extra=3), seed=6
+    )
     events = queries.events(200, seed=7).table()
-    tree = BeTreeIndex.from_encoded(queries.stream, queries.encoded(), options)
+    tree = BeTreeIndex.from_encoded(queries.stream, queries.encode(), options)
     expected = lists(ScanIndex.build(queries.stream, queries.queries()).match(events))
     assert sum(map(len, expected)) > 5_000
     assert lists(tree.match(events)) == expected

@@ -12,7 +12,7 @@ from headgate.matching.be_tree.index import BeTreeIndex
 from headgate.matching.be_tree.options import BeTreeOptions
 from headgate.matching.be_tree.semantics import SEMANTICS
 from headgate.predicate import Predicate, Within
-from headgate.predicate.conjunctions import to_conjunctions
+from headgate.predicate.normal_form import to_conjunctions
 from headgate.schema import INT, Attribute, Stream, ValueSet
 from headgate.sql import parse_where
 from headgate.testing.contract import query
@@ -69,7 +69,7 @@ def test_as_the_equations_say(options: BeTreeOptions) -> None:
     wheres = [conjunction(random) for _ in range(150)]
     events = [conjunction(random) for _ in range(25)] + wheres[:25]
     events += [f"a BETWEEN {n} AND {n + 40}" for n in range(-40, 40, 8)] + ["TRUE"]
-    index = BeTreeIndex.of(
+    index = BeTreeIndex.build(
         NARROW, [query(NARROW, f"q{n}", w) for n, w in enumerate(wheres)], options
     )
     held = [sets(parse_where(where, NARROW)) for where in wheres]
@@ -94,7 +94,7 @@ def test_or_is_folded_or_refused() -> None:
     held = [sets(parse_where(where, NARROW)) for where in wheres]
     asked = [sets(parse_where(where, NARROW)) for where in events]
     queries = [query(NARROW, f"q{n}", where) for n, where in enumerate(wheres)]
-    index = BeTreeIndex.of(NARROW, queries, BeTreeOptions(capacity=3))
+    index = BeTreeIndex.build(NARROW, queries, BeTreeOptions(capacity=3))
     for semantics in ("stabbing_subscription", "stabbing_event", "symmetric", "containment"):
         found = index.match_expressions(events, semantics)
         for number, event in enumerate(asked):
@@ -105,14 +105,14 @@ def test_or_is_folded_or_refused() -> None:
                 assert found[number] == wanted, (semantics, events[number])
     with pytest.raises(UsageError, match=r"enclosure has no meaning for `q0`.*an OR"):
         index.match_expressions(["a = 1"], "enclosure")
-    single = BeTreeIndex.of(NARROW, [query(NARROW, "wide", "a < 100")])
+    single = BeTreeIndex.build(NARROW, [query(NARROW, "wide", "a < 100")])
     assert single.match_expressions(["a < 5 OR a = 7"], "enclosure")[0] == ["wide"]
     assert single.match_expressions(["a < 5 OR a = 700"], "enclosure")[0] == []
 
 
 def test_containment_is_not_implication() -> None:
     """The errata's example: a = 1 lies in the containment of a < 5 AND b = 2."""
-    index = BeTreeIndex.of(PLAIN, [query(PLAIN, "s", "a = 1")])
+    index = BeTreeIndex.build(PLAIN, [query(PLAIN, "s", "a = 1")])
     assert index.match_expressions(["a < 5 AND b = 2"], "containment")[0] == ["s"]
     assert index.match_expressions(["a < 5 AND b = 2"], "enclosure")[0] == []
 
@@ -120,7 +120,9 @@ def test_containment_is_not_implication() -> None:
 def test_what_has_no_meaning_is_refused_by_name() -> None:
     """LIKE and IS NULL have no set; the message names the query, the event, or the semantics."""
     text = Stream("s", (Attribute("a", INT), Attribute("t", NARROW["d"].type)))
-    index = BeTreeIndex.of(text, [query(text, "likes", "t LIKE 'x%'"), query(text, "p", "a = 1")])
+    index = BeTreeIndex.build(
+        text, [query(text, "likes", "t LIKE 'x%'"), query(text, "p", "a = 1")]
+    )
     with pytest.raises(UsageError, match="`likes`"):
         index.match_expressions(["a = 1"])
     index.remove("likes")

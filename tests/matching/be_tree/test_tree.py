@@ -29,7 +29,7 @@ OPTIONS = [
     BeTreeOptions(capacity=4, bloom=64, evaluation="bitmap"),
     BeTreeOptions(capacity=3, construction="batch", scoring="histogram"),
     BeTreeOptions(capacity=3, adapt=True, beta=None, threshold=0.5),
-    BeTreeOptions(capacity=3, exploit=0.5, reinserted=0.3, fewest=1),
+    BeTreeOptions(capacity=3, exploit=0.5, reinserted=0.3, min_size=1),
     BeTreeOptions(capacity="table", adapt=True, alpha=0.9),
 ]
 
@@ -94,7 +94,7 @@ def test_everything_in_lock_step(options: BeTreeOptions) -> None:
     for stream, where, rows in cases:
         pairs = 0
         first = [query(stream, f"first{n}", where()) for n in range(40)]
-        tree, scan = BeTreeIndex.of(stream, first, options), ScanIndex.build(stream, first)
+        tree, scan = BeTreeIndex.build(stream, first, options), ScanIndex.build(stream, first)
         held = {one.id for one in first}
         for burst in range(12):
             _change(random, tree, scan, held, stream, where, burst)
@@ -165,18 +165,18 @@ def test_the_papers_example() -> None:
         ],
         stream,
     )
-    options = BeTreeOptions(capacity=3, directory="generic", fewest=2)
+    options = BeTreeOptions(capacity=3, directory="generic", min_size=2)
     index = BeTreeIndex(stream, options)
     attributes = []
     for added in queries:
         index.insert(added)
         assert index.check() == []
-        attributes.append(index.drawing(deepest=1, widest=9))
+        attributes.append(index.draw(deepest=1, widest=9))
     at_root = [[text.split(":")[0] for depth, text in one if depth == 1] for one in attributes]
     assert at_root[2] == []
     assert at_root[3] == ["by a"]
     assert at_root[5] == ["by d", "by a"]
-    last = [text for _, text in index.drawing(deepest=3, widest=9)]
+    last = [text for _, text in index.draw(deepest=3, widest=9)]
     assert any(text.startswith("by b") for text in last)
     ids = {one.id for one in queries}
     assert set(index.match([{"a": 5}])[0]) == {"S1", "S4"}
@@ -188,8 +188,8 @@ def test_weak_semantics() -> None:
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
     queries = numbered(["a <> 3", "a NOT IN (1, 2)", "a > 3", "a <> 3 AND b = 1"], stream)
     events = [{}, {"a": 3}, {"b": 1}, {"a": 5, "b": 1}]
-    strong = BeTreeIndex.of(stream, queries)
-    weak = BeTreeIndex.of(stream, queries, BeTreeOptions(absent="weak"))
+    strong = BeTreeIndex.build(stream, queries)
+    weak = BeTreeIndex.build(stream, queries, BeTreeOptions(absent="weak"))
     assert lists(strong.match(events)) == [[], ["S2"], [], ["S1", "S2", "S3", "S4"]]
     expected = [["S1", "S2"], ["S2"], ["S1", "S2", "S4"], ["S1", "S2", "S3", "S4"]]
     assert lists(weak.match(events)) == expected
@@ -214,21 +214,21 @@ def test_weak_semantics() -> None:
 def test_what_is_weak(where: str, holds: bool) -> None:
     """Only what refuses few values holds where all attributes are absent."""
     stream = Stream("s", (Attribute("a", INT), Attribute("t", STRING), Attribute("f", BOOLEAN)))
-    index = BeTreeIndex.of(stream, numbered([where], stream), BeTreeOptions(absent="weak"))
+    index = BeTreeIndex.build(stream, numbered([where], stream), BeTreeOptions(absent="weak"))
     assert bool(index.match([{}])[0]) == holds
 
 
 def test_attributes_that_are_only_compared() -> None:
     """What a tree cannot cut by is read from events all the same."""
     stream = Stream("s", tuple(Attribute(name, INT) for name in "abc"))
-    index = BeTreeIndex.of(stream, numbered(["a = 1 AND b < c"], stream))
+    index = BeTreeIndex.build(stream, numbered(["a = 1 AND b < c"], stream))
     assert lists(index.match([{"a": 1, "b": 1, "c": 2}, {"a": 1, "b": 2, "c": 2}])) == [["S1"], []]
 
 
 def test_batches_are_cut_whenever_the_tree_was_empty() -> None:
     options = BeTreeOptions(construction="batch", capacity=5)
     stream = Stream("s", (Attribute("a", INT),))
-    index = BeTreeIndex.of(stream, [], options)
+    index = BeTreeIndex.build(stream, [], options)
     for _ in range(2):
         for n in range(500):
             index.insert(query(stream, f"q{n}", f"a = {n}"))
@@ -240,10 +240,10 @@ def test_batches_are_cut_whenever_the_tree_was_empty() -> None:
 
 def test_what_comes_between_two_chunks_is_not_matched(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch is matched against the queries that were there; a new attribute is no error."""
-    monkeypatch.setattr("headgate.matching.be_tree.index.ROWS", 4)
-    monkeypatch.setattr("headgate.matching.be_tree.index.FEWER_ROWS", 4)
+    monkeypatch.setattr("headgate.matching.be_tree.index.MAX_ROWS", 4)
+    monkeypatch.setattr("headgate.matching.be_tree.index.MAX_PRECOMPUTED_ROWS", 4)
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
-    index = BeTreeIndex.of(stream, numbered(["a = 1"], stream))
+    index = BeTreeIndex.build(stream, numbered(["a = 1"], stream))
     chunks = index.match_chunks([{"a": 1, "b": 2}] * 12)
     found = [next(chunks)]
     index.insert(query(stream, "late", "b = 2"))
@@ -277,7 +277,7 @@ def test_too_many_alternatives_are_scanned() -> None:
     """A query whose OR of conjunctions would be too large matches all the same, beside the tree."""
     stream = Stream("s", tuple(Attribute(f"a{n}", INT) for n in range(16)))
     where = " AND ".join(f"(a{n} = 1 OR a{n + 8} = 2)" for n in range(8))
-    index = BeTreeIndex.of(stream, numbered([where, "a0 = 1"], stream))
+    index = BeTreeIndex.build(stream, numbered([where, "a0 = 1"], stream))
     assert index.describe()["scanned"] == 1
     assert "scanned" in index.locate("S1").how
     event = {f"a{n}": 1 for n in range(8)}
@@ -305,7 +305,7 @@ def test_unknown_options_are_refused() -> None:
         {"directory": "hash"},
         {"capacity": 0},
         {"capacity": 10**30},
-        {"fewest": None},
+        {"min_size": None},
         {"alpha": 2.0},
         {"alpha": "x"},
         {"exploit": None},

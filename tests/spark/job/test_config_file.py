@@ -130,7 +130,7 @@ def test_a_file_address_is_a_path(tmp_path: Path) -> None:
         ('path = "in"', "path = 3", '5: `path` is 3; give a text, as in "…"'),
         ('path = "in"', 'path = ""', "5: `path` is empty"),
         ('path = "in"', "", "3: [source] has no `path`"),
-        ('"in"', '"s3://bucket/in"', "5: `path` is at s3://, which cannot be reached; give a path"),
+        ('"in"', '"s3://bucket/in"', "5: `path` is at s3://, which cannot be read; give a path"),
         ('path = "in"', 'path = "in"\nfiles_per_trigger = true', "6: `files_per_trigger` is True"),
         ('path = "in"', 'path = "in"\nfiles_per_trigger = 0', "6: `files_per_trigger` is 0; the"),
         ('path = "in"', 'path = "in"\nformat = "xml"', "6: no format `xml`; there are `jsonl`"),

@@ -172,7 +172,7 @@ class Team:
         events = [{"a": random.randrange(5), "b": random.randrange(400)} for _ in range(count)]
         self.index.match(events)
         sequence = self.index.describe()["order"]
-        learned = {"sequence": sequence, "statistics": self.index.statistics().as_json()}
+        learned = {"sequence": sequence, "statistics": self.index.take_statistics().as_json()}
         return self.leader.learn(self.snapshot, "orders", [json.loads(json.dumps(learned))])
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from headgate.schema import Schema
 from headgate.spark.stateful.pushdown import needed_rows
-from headgate.stateful.runtime.opening import read_query
+from headgate.stateful.runtime.launch import read_query
 from headgate.stateful.runtime.reduction import Reduction
 
 STREAMS = """

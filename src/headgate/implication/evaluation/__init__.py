@@ -1,7 +1,7 @@
-"""Given one predicate, an OR of thousands of boxes perhaps, which rows of a batch satisfy it?
+"""Find the rows of a batch that satisfy one predicate, be it an OR of thousands of boxes.
 
 Rows become cells of the space in which every box is a product of ranges, and boxes are then found
-by whole numbers alone: one after the other, by a tree, or by bitmaps.
+by integers only: one after the other, by a tree, or by bitmaps.
 """
 
 from headgate.implication.evaluation.evaluator import METHODS, Evaluator, Method

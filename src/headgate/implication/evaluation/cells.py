@@ -1,11 +1,12 @@
-"""Events as cells of a space: a row of a batch becomes a small whole number in each dimension.
+"""Events as cells of a space: a row of a batch becomes a small integer in each dimension.
 
-NULL is cell 0, what lies below the least cut is cell 1, and each cut begins the next. Numbers are
-numbered where they lie in Arrow's buffers; texts and wide decimals by their distinct values.
+NULL is cell 0, values below the least cut are cell 1, and each cut begins the next cell. Numbers
+are encoded where they lie in Arrow's buffers; texts and wide decimals by their distinct values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,29 +14,69 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.events.columns import encode_column, plain_numbers
-from headgate.implication.evaluation.numbering import (
+from headgate.events import EventBatch
+from headgate.events.columns import encode_column, read_plain_numbers
+from headgate.implication.evaluation.kernels import (
     bucket_doubles,
     bucket_integers,
     encode_doubles,
     encode_integers,
 )
-from headgate.implication.space import Cells, Dimension
+from headgate.implication.space import Boxes, Cells, Dimension, Space
 from headgate.matching.encoding.code_book import Regions
-from headgate.predicate import Column
+from headgate.predicate import Box, Column
 from headgate.schema import Double
 from headgate.schema.types import NAN_RANK
 from headgate.snapshot.arrays.cuts import NUMBERS, pool_of
 
+ROWS_PER_CHUNK = 8_192  # so that their cells stay in the cache
 BUCKETS_PER_CUT = 8
 MIN_BUCKETS, MAX_BUCKETS = 1 << 8, 1 << 16
 
 Numbers = npt.NDArray[Any]
 
 
+class CellGrid:
+    """A union of boxes in the space that they cut, and the encoders of values into its cells."""
+
+    def __init__(self, boxes: Sequence[Box]) -> None:
+        space, cells = _sort_dimensions(boxes)
+        self.boxes = space.sort_by_volume(cells)
+        self.counts = space.counts
+        self._encoders = [CellEncoder(dimension) for dimension in space.dimensions]
+
+    def iter_cells(self, batch: EventBatch) -> Iterator[tuple[Cells, int, int]]:
+        """Yield chunks of rows: their cells, the first row, and the one after the last.
+
+        The array of cells is the same every time, with room for `ROWS_PER_CHUNK` rows.
+        """
+        count = len(batch.events)
+        cells = np.empty((len(self._encoders), ROWS_PER_CHUNK), np.int32)
+        for start in range(0, count, ROWS_PER_CHUNK):
+            size = min(ROWS_PER_CHUNK, count - start)
+            for k, encoder in enumerate(self._encoders):
+                chunk = batch.table.column(encoder.name).slice(start, size)
+                encoder.encode(chunk, cells[k, :size])
+            yield cells, start, start + size
+
+
+def _sort_dimensions(boxes: Sequence[Box]) -> tuple[Space, Boxes]:
+    """Return the space of these boxes, the dimensions first that leave the fewest boxes.
+
+    A dimension's selectivity is the share of its cells that a box has, on average. CHECK and NOT
+    NULL do not matter: events that break them are rejected before.
+    """
+    space = Space.of(boxes)
+    cells = space.boxes(boxes)
+    share = (cells.high - cells.low).sum(axis=0) / space.counts
+    order = np.argsort(share, kind="stable")
+    sorted_space = Space(tuple(space.dimensions[k] for k in order.tolist()))
+    return sorted_space, Boxes(cells.low[:, order], cells.high[:, order])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Buckets:
-    """Cuts by their buckets, as `numbering` has them."""
+    """Cuts by their buckets, in the arrays that the kernels expect."""
 
     cuts: Numbers
     first: Cells
@@ -43,80 +84,83 @@ class Buckets:
 
     @staticmethod
     def of(cuts: Numbers, filler: float, bucket: npt.NDArray[np.int64], count: int) -> Buckets:
-        """From the bucket of each cut."""
+        """Sort cuts into `count` buckets, given the bucket of each cut."""
         first = np.searchsorted(bucket, np.arange(count + 1)).astype(np.int32)
         fullest = int(np.diff(first).max())
         padded = np.concatenate((np.array([filler], cuts.dtype), cuts))
         return Buckets(padded, first, fullest.bit_length())
 
 
-def _bucket_count(cuts: Numbers) -> int:
+def _count_buckets(cuts: Numbers) -> int:
     wanted = 1 << (BUCKETS_PER_CUT * len(cuts)).bit_length()
     return min(MAX_BUCKETS, max(MIN_BUCKETS, wanted))
 
 
 class IntegerEncoder:
-    """Values whose ordinals are whole numbers of 64 bits, but not doubles."""
+    """Encodes values whose ordinals are integers of 64 bits, but not doubles."""
 
     def __init__(self, column: Column, cuts: list[int]) -> None:
         self._column = column
         ordinals = np.array(cuts or [0], np.int64)
-        count = _bucket_count(ordinals)
+        count = _count_buckets(ordinals)
         self._least, self._most = int(ordinals[0]), int(ordinals[-1])
         width = (self._most - self._least).bit_length() - (count.bit_length() - 1)
         self._shift = max(0, width)
-        place = bucket_integers(ordinals, self._least, self._most, self._shift)
+        bucket = bucket_integers(ordinals, self._least, self._most, self._shift)
         lowest = float(np.iinfo(np.int64).min)
-        self._buckets = Buckets.of(ordinals, lowest, place, count + 2)
-        self._empty = not cuts
+        self._buckets = Buckets.of(ordinals, lowest, bucket, count + 2)
+        self._is_uncut = not cuts
 
     def encode(self, array: pa.Array[Any], cells: Cells) -> None:
         """Write the cell of each value into `cells`; of a NULL, any."""
-        if self._empty:
+        if self._is_uncut:
             cells[:] = 1
             return
-        given = _without_validity(array)
-        values = plain_numbers(given)
+        valid = _without_validity(array)
+        values = read_plain_numbers(valid)
         if values is None:
-            values = encode_column(given, self._column.type).codes
+            values = encode_column(valid, self._column.type).codes
         b = self._buckets
         least, most = self._least, self._most
         encode_integers(values, b.cuts, b.first, b.steps, least, most, self._shift, cells)
 
 
 class DoubleEncoder:
-    """Values of DOUBLE, compared as doubles: cuts are values too, but for one that only NaN is
-    above. The order is that of the ordinals, where −0.0 is 0.0."""
+    """Encodes values of DOUBLE, compared as doubles.
+
+    Cuts are doubles too, except for one that only NaN is above. The order is that of the ordinals,
+    where −0.0 is 0.0.
+    """
 
     def __init__(self, column: Column, cuts: list[int]) -> None:
         ordinary = [float(column.type.value(cut)) for cut in cuts if cut != NAN_RANK]  # type: ignore[arg-type]
-        self._of_nan = len(cuts) + 1
-        self._empty = not ordinary
+        self._nan_cell = len(cuts) + 1
+        self._is_uncut = not ordinary
         values = np.array(ordinary or [0.0])
-        count = _bucket_count(values)
+        count = _count_buckets(values)
         finite = values[np.isfinite(values)]
         self._least = float(finite[0]) if len(finite) else 0.0
         with np.errstate(over="ignore", divide="ignore"):
             scale = np.float64(count - 1) / np.ptp(finite) if len(finite) else 0.0
-        # any scale is right that is above 0; with this one nearly all are in one bucket
+        # Any scale above 0 is right; with this one nearly all values are in one bucket.
         self._scale = float(scale) if 0 < scale < np.inf else np.finfo(np.float64).tiny
         self._last = float(count + 1)
-        place = bucket_doubles(values, self._least, self._scale, self._last)
-        self._buckets = Buckets.of(values, -np.inf, place, count + 2)
+        bucket = bucket_doubles(values, self._least, self._scale, self._last)
+        self._buckets = Buckets.of(values, -np.inf, bucket, count + 2)
 
     def encode(self, array: pa.Array[Any], cells: Cells) -> None:
         """Write the cell of each value into `cells`; of a NULL, any."""
         values: Numbers = _without_validity(array).to_numpy()
-        if self._empty:
-            cells[:] = np.where(np.isnan(values), self._of_nan, 1)
+        if self._is_uncut:
+            cells[:] = np.where(np.isnan(values), self._nan_cell, 1)
             return
         b = self._buckets
-        least, scale, last, nan = self._least, self._scale, self._last, self._of_nan
+        least, scale, last, nan = self._least, self._scale, self._last, self._nan_cell
         encode_doubles(values, b.cuts, b.first, b.steps, least, scale, last, nan, cells)
 
 
 class RankEncoder:
-    """Texts, and decimals of more than 18 digits."""
+    """Encodes texts, and decimals of more than 18 digits, by their rank among the cuts."""
 
     def __init__(self, column: Column, cuts: list[Any]) -> None:
         self._regions = Regions(column, cuts, None)
@@ -127,33 +171,33 @@ class RankEncoder:
 
 
 class CellEncoder:
-    """The cells of one dimension, which must be one without a domain and with NULL."""
+    """Encodes the values of one dimension, which must have NULL and no domain."""
 
     def __init__(self, dimension: Dimension) -> None:
         column = dimension.column
-        cuts: list[Any] = [one.low for one in dimension.intervals if one.low is not None]
+        cuts: list[Any] = [cell.low for cell in dimension.intervals if cell.low is not None]
         self.name = column.name
-        self._of: IntegerEncoder | DoubleEncoder | RankEncoder
+        self._encoder: IntegerEncoder | DoubleEncoder | RankEncoder
         if pool_of(column.type) != NUMBERS:
-            self._of = RankEncoder(column, cuts)
+            self._encoder = RankEncoder(column, cuts)
         elif isinstance(column.type, Double):
-            self._of = DoubleEncoder(column, cuts)
+            self._encoder = DoubleEncoder(column, cuts)
         else:
-            self._of = IntegerEncoder(column, cuts)
+            self._encoder = IntegerEncoder(column, cuts)
 
     def encode(self, array: pa.Array[Any], cells: Cells) -> None:
         """Write the cell of each value of a column into `cells`."""
-        self._of.encode(array, cells)
+        self._encoder.encode(array, cells)
         if array.null_count:
             cells[array.is_null().to_numpy(zero_copy_only=False)] = 0
 
 
 def _without_validity(array: pa.Array[Any]) -> pa.Array[Any]:
-    """The same numbers, with anything in the place of NULLs; nothing is copied."""
+    """Return the same numbers, with anything in the place of NULLs; nothing is copied."""
     if array.null_count == 0:
         return array
     buffers = [None, array.buffers()[1]]
-    found: pa.Array[Any] = pa.Array.from_buffers(
+    unmasked: pa.Array[Any] = pa.Array.from_buffers(
         array.type, len(array), buffers, offset=array.offset
     )
-    return found
+    return unmasked

@@ -1,4 +1,4 @@
-"""Which rows of a batch satisfy one predicate, be it an OR of thousands of boxes?"""
+"""Find the rows of a batch for which one predicate is TRUE, by one of several methods."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 
 from headgate.errors import ExpansionTooLarge, UsageError, did_you_mean
-from headgate.events import EventBatch, from_rows
-from headgate.implication.evaluation.bitmaps import BitmapFilter
-from headgate.implication.evaluation.by_boxes import BoxFilter, CellFilter, CellGrid
-from headgate.implication.evaluation.standard import Mask, StandardFilter, VectorisedFilter
-from headgate.implication.evaluation.trees import LibraryTreeFilter, TreeFilter
-from headgate.implication.given import Condition, resolve_stream, to_predicate
+from headgate.events import EventBatch, batch_from_rows
+from headgate.implication.arguments import Condition, resolve_stream, to_predicate
+from headgate.implication.evaluation.cells import CellGrid
+from headgate.implication.evaluation.filters import (
+    BitmapFilter,
+    CellFilter,
+    LibraryTreeFilter,
+    Mask,
+    StandardFilter,
+    TreeFilter,
+    VectorisedFilter,
+)
 from headgate.jit import warn_before_compiling
 from headgate.matching import Index, get_index_class
 from headgate.predicate import Box, Predicate, collect_columns, to_dnf
-from headgate.predicate.dnf import read_plain_boxes
+from headgate.predicate.normal_form import read_plain_boxes
 from headgate.queries import Query, Source
 from headgate.schema import Stream
 
@@ -32,8 +38,23 @@ class RowFilter(Protocol):
     """Finds the rows of a batch for which a predicate is TRUE."""
 
     def filter(self, batch: EventBatch) -> Mask:
-        """Whether it is, for each row."""
+        """Return for each row whether it is TRUE."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class BoxFilter:
+    """Rows become cells, some at a time, and a filter decides which are in a box."""
+
+    grid: CellGrid
+    cell_filter: CellFilter
+
+    def filter(self, batch: EventBatch) -> Mask:
+        """Return for each row of a batch whether it is in a box."""
+        mask = np.empty(len(batch.events), np.bool_)
+        for cells, start, stop in self.grid.iter_cells(batch):
+            self.cell_filter.filter(cells, mask[start:stop])
+        return mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +64,7 @@ class IndexFilter:
     index: Index
 
     def filter(self, batch: EventBatch) -> Mask:
+        """Return for each row of a batch whether the only query matches it."""
         counts = np.diff(self.index.match(batch).offsets)
         first = _first(batch)
         return np.asarray(counts[batch.events - first] > 0)
@@ -52,9 +74,9 @@ class IndexFilter:
 class Evaluator:
     """The rows of a stream for which a predicate is TRUE, found by one of the `METHODS`.
 
-    Guarantee: as `scan` has it, NULL, NaN and all; where `exact` is False, these rows and perhaps
-    others. A row with a value that does not fit its column, or breaks its CHECK, is not TRUE.
-    `used` names the columns that are read.
+    It gives exactly the rows that `scan` gives, NULL and NaN included; where `exact` is False,
+    these rows and perhaps others. A row with a value that does not fit its column, or breaks its
+    CHECK, is not TRUE. `columns` are the names of those that are read.
 
     >>> from headgate.schema import INT, Attribute
     >>> s = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
@@ -79,13 +101,13 @@ class Evaluator:
         dimensions: int | None = None,
         levels: int | None = None,
     ) -> Evaluator:
-        """An evaluator by one of the methods; "auto" chooses by the number of boxes alone.
+        """Build an evaluator by one of the methods; "auto" chooses by the number of boxes.
 
         "standard" and "vectorised" compare box by box, "tree" searches a packed tree, "r-tree" and
         "r*-tree" those of libspatialindex, and "bitmap" ANDs bitmaps of boxes. "index" is the
-        ordinary index over a single query; it is taken, whatever was asked for, where the predicate
-        is no union of at most 100,000 boxes: for patterns, comparisons of columns, and what would
-        grow too large.
+        ordinary index over a single query; it replaces any other method where the predicate is no
+        union of at most 100,000 boxes: for patterns, comparisons of columns, and what would grow
+        too large.
 
         For "tree" only: without `short_circuit` all hits are found; of the most selective columns
         only so many `dimensions` are in the tree, and others are compared afterwards; searches go
@@ -95,28 +117,28 @@ class Evaluator:
         predicate = to_predicate(condition, resolve_stream(stream, condition))
         warn_before_compiling(__package__)
         names = {column.name for column in collect_columns(predicate)}
-        used = tuple(name for name in stream.names if name in names)
+        columns = tuple(name for name in stream.names if name in names)
         boxes = None if method == "index" else _boxes(predicate)
         if boxes is None:
             query = Query("predicate", (Source(stream, stream.name),), predicate)
             index = get_index_class("auto").build(stream, [query])
             index.threads = 1
-            return Evaluator(stream, used, "index", True, IndexFilter(index))
+            return Evaluator(stream, columns, "index", True, IndexFilter(index))
         if method == "auto":
             method = "vectorised" if len(boxes) <= MAX_COMPARED_BOXES else "bitmap"
-        cut = CellGrid(boxes)
-        judge = _judge(cut, method, short_circuit, dimensions, levels)
-        return Evaluator(stream, used, method, judge.exact, BoxFilter(cut, judge))
+        grid = CellGrid(boxes)
+        cell_filter = _build_filter(grid, method, short_circuit, dimensions, levels)
+        return Evaluator(stream, columns, method, cell_filter.exact, BoxFilter(grid, cell_filter))
 
     def mask(self, events: Any) -> Mask:
-        """Of each event whether the predicate is TRUE.
+        """Return for each event whether the predicate is TRUE.
 
         Events are an Arrow table or record batch, a pandas DataFrame, a list of dicts, or a batch
         as `headgate.events` reads it from a file.
         """
         batch = events
         if not isinstance(events, EventBatch):
-            batch = from_rows(events, self.stream, columns=self.columns)
+            batch = batch_from_rows(events, self.stream, columns=self.columns)
         true = self.row_filter.filter(batch)
         if not batch.dead:
             return true
@@ -126,7 +148,7 @@ class Evaluator:
 
 
 def _first(batch: EventBatch) -> int:
-    """The number of the first event of a batch."""
+    """Return the number of the first event of a batch."""
     numbers: list[int] = batch.events[:1].tolist()
     return min([*numbers, *(letter.event for letter in batch.dead)], default=0)
 
@@ -134,8 +156,8 @@ def _first(batch: EventBatch) -> int:
 def _check(method: str, short_circuit: bool, dimensions: int | None, levels: int | None) -> None:
     if method not in METHODS:
         raise UsageError(f"no method `{method}`; {did_you_mean(method, METHODS)}")
-    asked = not short_circuit or dimensions is not None or levels is not None
-    if asked and method != "tree":
+    has_tree_options = not short_circuit or dimensions is not None or levels is not None
+    if has_tree_options and method != "tree":
         hint = "`short_circuit`, `dimensions` and `levels` are options of method='tree'"
         raise UsageError(f"{hint}, not of {method!r}")
     if min(dimensions or 0, levels or 0) < 0:
@@ -143,7 +165,7 @@ def _check(method: str, short_circuit: bool, dimensions: int | None, levels: int
 
 
 def _boxes(predicate: Predicate) -> list[Box] | None:
-    """The boxes whose union the predicate is; None if it is none, or one of too many."""
+    """Return the boxes whose union the predicate is; None if it is none, or one of too many."""
     plain = read_plain_boxes(predicate)
     if plain is not None and len(plain) <= MAX_BOXES:
         return plain
@@ -156,15 +178,15 @@ def _boxes(predicate: Predicate) -> list[Box] | None:
     return [conjunct.box for conjunct in conjuncts]
 
 
-def _judge(
-    cut: CellGrid, method: Method, short_circuit: bool, dimensions: int | None, levels: int | None
+def _build_filter(
+    grid: CellGrid, method: Method, short_circuit: bool, dimensions: int | None, levels: int | None
 ) -> CellFilter:
     if method == "standard":
-        return StandardFilter(cut.boxes, cut.counts)
+        return StandardFilter(grid.boxes, grid.counts)
     if method == "vectorised":
-        return VectorisedFilter(cut.boxes, cut.counts)
+        return VectorisedFilter(grid.boxes, grid.counts)
     if method == "bitmap":
-        return BitmapFilter(cut.boxes, cut.counts)
+        return BitmapFilter(grid.boxes, grid.counts)
     if method == "tree":
-        return TreeFilter(cut.boxes, short_circuit, dimensions, levels)
-    return LibraryTreeFilter(cut.boxes, method)
+        return TreeFilter(grid.boxes, short_circuit, dimensions, levels)
+    return LibraryTreeFilter(grid.boxes, method)

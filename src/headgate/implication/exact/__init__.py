@@ -1,1 +1,1 @@
-"""Exact matching, compiled: does a union of boxes cover others, and what does it leave over?"""
+"""Exact matching, compiled: decide whether boxes cover others, and find what they leave over."""

@@ -1,20 +1,25 @@
-"""What a union of boxes leaves over of another one, part by part."""
+"""What a union of boxes leaves uncovered of another one, part by part."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 
 import numpy as np
 
 from headgate.errors import ExpansionTooLarge
-from headgate.implication.exact.plain import subtract_boxes
-from headgate.implication.paper.part import ComparisonCounter, Part, budget_error, to_parts
+from headgate.implication.parts import (
+    ComparisonCounter,
+    Part,
+    budget_error,
+    replace_side,
+    to_parts,
+)
 from headgate.implication.space import Boxes
 
-MAX_KERNEL_COMPARISONS = 1_000_000_000  # sides compared: some seconds in a kernel
-MAX_PLAIN_PAIRS = (
-    40  # pairs of boxes that are first tried without a kernel, which may have to be compiled
-)
+MAX_KERNEL_COMPARISONS = 1_000_000_000  # of sides: some seconds in a kernel
+# Small unions are answered in plain Python: a kernel may have to be compiled first.
+MAX_PLAIN_PAIRS = 40
 MAX_PLAIN_COMPARISONS = 100_000
 
 
@@ -22,51 +27,53 @@ def find_uncovered(
     query: Boxes,
     stream: Boxes,
     budget: int = MAX_KERNEL_COMPARISONS,
-    tally: ComparisonCounter | None = None,
+    counter: ComparisonCounter | None = None,
 ) -> Iterator[Part]:
-    """The parts of the query outside the stream, disjoint, each found when it is asked for.
+    """Yield the parts of the query outside the stream, disjoint, each computed on demand.
 
     There can be exponentially many. Raises ExpansionTooLarge when the budget is spent.
     """
-    counts = ComparisonCounter() if tally is None else tally
-    found = _plainly(query, stream, min(budget, MAX_PLAIN_COMPARISONS), counts)
-    return _by_kernel(query, stream, budget, counts) if found is None else iter(found)
+    counts = ComparisonCounter() if counter is None else counter
+    parts = _search_plainly(query, stream, min(budget, MAX_PLAIN_COMPARISONS), counts)
+    return _search_by_kernel(query, stream, budget, counts) if parts is None else iter(parts)
 
 
-def _plainly(
-    query: Boxes, stream: Boxes, budget: int, tally: ComparisonCounter
+def _search_plainly(
+    query: Boxes, stream: Boxes, budget: int, counter: ComparisonCounter
 ) -> list[Part] | None:
-    """All parts of small unions, where that is soon done."""
+    """Return all uncovered parts of small unions; None where that would take too long."""
     if len(query) * len(stream) > MAX_PLAIN_PAIRS:
         return None
-    mine = ComparisonCounter(budget=budget)
+    own_counter = ComparisonCounter(budget=budget)
     boxes = to_parts(stream)
-    found: list[Part] = []
+    uncovered: list[Part] = []
     try:
         for part in to_parts(query):
-            found += subtract_boxes(part, boxes, mine)
+            uncovered += subtract_boxes(part, boxes, own_counter)
             boxes.append(part)
     except ExpansionTooLarge:
         return None
-    tally.comparisons += mine.comparisons
-    tally.max_parts = max(tally.max_parts, mine.max_parts)
-    return found
+    counter.comparisons += own_counter.comparisons
+    counter.max_parts = max(counter.max_parts, own_counter.max_parts)
+    return uncovered
 
 
-def _by_kernel(
-    query: Boxes, stream: Boxes, budget: int, tally: ComparisonCounter
+def _search_by_kernel(
+    query: Boxes, stream: Boxes, budget: int, counter: ComparisonCounter
 ) -> Iterator[Part]:
-    from headgate.implication.exact.search import UNCOVERED, UNDECIDED, search_uncovered
+    from headgate.implication.exact.kernels import UNCOVERED, UNDECIDED, search_uncovered
     from headgate.jit import warn_before_compiling
 
     warn_before_compiling(__package__)
     both = stream.concat(query)
     dimensions = query.low.shape[1]
+    # The stack of the search, as `kernels` describes it; the kernel returns larger arrays at need.
     parts = np.empty((64 + 2 * dimensions, 2, dimensions), np.int32)
     spans = np.empty((64 + 2 * dimensions, 2), np.int64)
     lists = np.arange(len(both) + 64, dtype=np.int32)
     left = budget
     for at in range(len(query)):
+        # Query boxes before this one count as covered, so that what is yielded is disjoint.
         boxes = both[: len(stream) + at]
         parts[0] = query.low[at], query.high[at]
         spans[0] = 0, len(boxes)
@@ -77,9 +84,59 @@ def _by_kernel(
                 boxes.low, boxes.high, parts, spans, lists, top, left, True
             )
             left -= compared
-            tally.comparisons += compared
-            tally.max_parts = max(tally.max_parts, most)
+            counter.comparisons += compared
+            counter.max_parts = max(counter.max_parts, most)
             if status == UNDECIDED:
                 raise budget_error(budget)
             if status == UNCOVERED:
                 yield to_parts(Boxes(parts[top : top + 1, 0], parts[top : top + 1, 1]))[0]
+
+
+def subtract_boxes(part: Part, boxes: Sequence[Part], counter: ComparisonCounter) -> Iterator[Part]:
+    """Yield what of a part lies in none of the boxes, as disjoint parts.
+
+    This is the search of the kernels in plain Python, and their oracle.
+
+    >>> boxes = [((1, 9), (0, 3)), ((0, 2), (2, 4))]
+    >>> list(subtract_boxes(((0, 4), (0, 4)), boxes, ComparisonCounter()))
+    [((2, 4), (3, 4)), ((0, 1), (0, 2))]
+    """
+    pending = [(part, boxes)]
+    while pending:
+        counter.check_budget()
+        part, boxes = pending.pop()
+        near = [(_covered_share(box, part), box) for box in boxes if _overlap(box, part, counter)]
+        share, best = max(near, default=(0.0, part))
+        if not near:
+            yield part
+        elif share < 1:
+            rest = [box for _, box in near]
+            pending.extend((piece, rest) for piece in _cut_off(best, part))
+            counter.max_parts = max(counter.max_parts, len(pending))
+
+
+def _overlap(box: Part, part: Part, counter: ComparisonCounter) -> bool:
+    for (low, high), (first, end) in zip(box, part, strict=True):
+        counter.comparisons += 1
+        if end <= low or high <= first:
+            return False
+    return True
+
+
+def _covered_share(box: Part, part: Part) -> float:
+    """Return which share of a part's cells lies in a box; exactly one where all do."""
+    return prod(
+        (min(high, end) - max(low, first)) / (end - first)
+        for (low, high), (first, end) in zip(box, part, strict=True)
+    )
+
+
+def _cut_off(box: Part, part: Part) -> Iterator[Part]:
+    """Yield what sticks out of a box, dimension by dimension."""
+    for k, (low, high) in enumerate(box):
+        first, end = part[k]
+        if first < low:
+            yield replace_side(part, k, (first, low))
+        if high < end:
+            yield replace_side(part, k, (high, end))
+        part = replace_side(part, k, (max(first, low), min(end, high)))

@@ -1,4 +1,4 @@
-"""Our own exact matching: like the paper's depth-first one, with three things more.
+"""Our own exact matching: the paper's depth-first one with three improvements.
 
 "Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 3.5. At every
 split a part keeps only the boxes that overlap it, so no index is needed and none maintained; it is
@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from headgate.implication.exact.growth import grow_boxes
+from headgate.implication.exact.kernels import UNDECIDED, match_boxes
 from headgate.implication.exact.leftover import MAX_KERNEL_COMPARISONS
-from headgate.implication.exact.search import UNDECIDED, match_boxes
-from headgate.implication.matched import PredicateMatch
-from headgate.implication.paper.part import budget_error
-from headgate.implication.space import Boxes, Space
+from headgate.implication.parts import PredicateMatch, budget_error
+from headgate.implication.space import Boxes
 
 
 def match_exact(
     query: Boxes, stream: Boxes, budget: int = MAX_KERNEL_COMPARISONS
 ) -> PredicateMatch:
-    """Does the stream cover the query, and what must it become to do so?
+    """Decide whether the stream covers the query, and add the query boxes that it does not cover.
 
     Raises ExpansionTooLarge where the budget of comparisons does not suffice to tell.
     """
@@ -31,13 +29,3 @@ def match_exact(
     if status == UNDECIDED:
         raise budget_error(budget)
     return PredicateMatch(count == len(stream), Boxes(low[:count], high[:count]), compared, parts)
-
-
-def match_hcr_compiled(space: Space, query: Boxes, stream: Boxes) -> PredicateMatch:
-    """The paper's HCR with the quick check, compiled."""
-    starts, stops = space.positions
-    room = np.zeros((1, len(space.dimensions)), np.int32)
-    low, high = np.concatenate((stream.low, room)), np.concatenate((stream.high, room))
-    found = space.sort_by_volume(query)
-    covered, count = grow_boxes(found.low, found.high, low, high, starts, stops, space.counts)
-    return PredicateMatch(bool(covered.all()), Boxes(low[:count], high[:count]))

@@ -1,10 +1,9 @@
-"""Which boxes of a union meet a box, or hold a point? One protocol, four indexes, one reference."""
+"""Find the boxes of a union that overlap a box or contain a point: one protocol, four indexes."""
 
 from __future__ import annotations
 
 from headgate.errors import UsageError, did_you_mean
-from headgate.implication.index.linear import LinearIndex
-from headgate.implication.index.protocol import BoxIndex
+from headgate.implication.index.base import BoxIndex, LinearIndex
 from headgate.implication.space import Boxes
 
 BOX_INDEX_KINDS = ("linear", "r-tree", "r*-tree", "array")

@@ -1,4 +1,4 @@
-"""Indexes of boxes that libspatialindex keeps: an R-tree with quadratic split, and an R*-tree.
+"""Indexes of boxes kept by libspatialindex: an R-tree with quadratic split, and an R*-tree.
 
 "Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 6.1, uses these
 two, with nodes of 5 to 10 entries. Half-open ranges of cells become closed ones, [low, high − 1],
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from rtree import index as library
 
-from headgate.implication.index.protocol import Coordinates
+from headgate.implication.index.base import Coordinates
 from headgate.implication.space import Boxes
 
 NODE_CAPACITY = 10
@@ -53,7 +53,7 @@ class RTree:
         return len(self._closed)
 
     def _range(self, low: Coordinates, high: Coordinates) -> tuple[float, ...]:
-        """As the library has it."""
+        """Return a box in the form that the library expects."""
         ends = (float(end) - 1 for end in high)
         return (*map(float, low), *self._lacking, *ends, *self._lacking)
 
@@ -61,39 +61,45 @@ class RTree:
         return self._range(point, [at + 1 for at in point])
 
     def find_overlapping(self, low: Coordinates, high: Coordinates) -> list[int]:
+        """Return the active boxes that share a cell with this one."""
         with self._lock:
             return sorted(self._tree.intersection(self._range(low, high)))
 
     def find_containing(self, point: Coordinates) -> list[int]:
+        """Return the active boxes in which a cell lies."""
         with self._lock:
             return sorted(self._tree.intersection(self._point(point)))
 
     def contains_point(self, point: Coordinates) -> bool:
+        """Return whether a cell lies in any active box."""
         with self._lock:
             return bool(self._tree.count(self._point(point)))
 
     def count_hits(self, points: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
-        """In how many boxes each of many cells lies, asked in one call; a row for each."""
+        """Count the boxes in which each of many cells lies, in one call; a point is a row."""
         shape = (len(points), max(MIN_DIMENSIONS, self._dimensions))
         corners: Doubles = np.zeros(shape)
         corners[:, : self._dimensions] = points
         with self._lock:
-            found: npt.NDArray[np.uint64] = self._tree.intersection_v(corners, corners)[1]
-        return found
+            counts: npt.NDArray[np.uint64] = self._tree.intersection_v(corners, corners)[1]
+        return counts
 
     def deactivate(self, box: int) -> None:
+        """Leave a box out of all answers: delete it from the tree."""
         if self._active[box]:
             with self._lock:
                 self._tree.delete(box, self._closed[box])
             self._active[box] = False
 
     def activate(self, box: int) -> None:
+        """Include a box in answers again."""
         if not self._active[box]:
             with self._lock:
                 self._tree.insert(box, self._closed[box])
             self._active[box] = True
 
     def add(self, low: Coordinates, high: Coordinates) -> int:
+        """Add a box, active, and return its id."""
         self._closed.append(self._range(low, high))
         self._active.append(False)
         self.activate(len(self) - 1)

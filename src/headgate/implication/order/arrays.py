@@ -11,7 +11,6 @@ import numpy.typing as npt
 from headgate.implication.order.classes import QueryClass, QueryClasses
 from headgate.implication.order.closure import MAX_EXAMPLE_ROWS, ClosedHull, Closure
 from headgate.implication.order.hull import ALL_ROWS, Hull
-from headgate.implication.order.layout import Layout, assign_bits, sort_classes
 from headgate.implication.order.products import Numbers, Products, build_products
 from headgate.implication.order.supersets import SupersetTable, Words, build_superset_table
 from headgate.predicate import Column
@@ -176,3 +175,57 @@ def _free(every: Products, hulls: _Hulls, tied: Iterable[Column], with_unions: b
         is_one = numbers >> digit & 1 == 1
         rows += [np.where(is_one, lowest, highest), np.where(is_one, highest, lowest)]
     return np.stack(rows)
+
+
+class Layout(NamedTuple):
+    """Class i has the hulls `outer[outer_offsets[i]:outer_offsets[i + 1]]`, which contain it.
+
+    Its parts, which are it, are the bits `parts[part_offsets[i]:part_offsets[i + 1]]`. `real` are
+    the bits that are in use; some are not. `class_word[w]` is the word of the classes whose parts
+    are in word w. Unions begin at word `unions`, and no product before word `begin[i]` contains i.
+    """
+
+    outer_offsets: Numbers
+    outer: Numbers
+    part_offsets: Numbers
+    parts: Numbers
+    real: Words
+    class_word: Numbers
+    words: int
+    unions: int
+    begin: Numbers
+
+
+def sort_classes(
+    volume: npt.NDArray[np.float64], owner: Numbers, count: int
+) -> tuple[Numbers, Numbers]:
+    """Classes in order, with how many parts each has, if `owner[h]` is the class of part h.
+
+    Unions of few parts come before those of many, so that later tables are short.
+    """
+    largest = np.full(count, -np.inf)
+    np.maximum.at(largest, owner, volume)
+    total = np.zeros(count)
+    np.add.at(total, owner, np.exp(volume - largest[owner]))
+    parts = np.bincount(owner, minlength=count)
+    bucket = np.ceil(np.log2(np.maximum(parts, 1)))
+    return np.lexsort((largest + np.log(np.maximum(total, 1)), bucket)), parts
+
+
+def assign_bits(parts: Numbers) -> tuple[Numbers, list[tuple[int, int]]]:
+    """The bit of each class, in order, and of each table its first class word and its first word.
+
+    `parts` are the numbers of parts, in the same order.
+    """
+    products = int((parts == 1).sum())
+    unions = (products + 63) // 64
+    places = np.arange(len(parts))
+    places[products:] += 64 * unions - products
+    words = unions + (len(parts) - products + 63) // 64
+    tables = [(0, 0)]
+    end = words
+    for table in range(1, int(parts.max(initial=1))):
+        first = int(places[np.argmax(parts > table)]) // 64
+        tables.append((first, end))
+        end += words - first
+    return places, [*tables, (words, end)]

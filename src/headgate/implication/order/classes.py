@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from headgate.errors import ExpansionTooLarge
 from headgate.implication.conditions import Conditions, replace_conditions
 from headgate.implication.order.hull import Hull, compute_hull
-from headgate.implication.order.signature import order_free_key
 from headgate.predicate import Column, Predicate, collect_columns, columns_of, conjunction
-from headgate.predicate.conjunctions import to_conjunctions
+from headgate.predicate.normal_form import to_conjunctions
+from headgate.predicate.tree import order_free_key
 from headgate.schema import Attribute, Stream
 
 MAX_PARTS = 64  # a bit each in a word, see `cover`

@@ -35,9 +35,8 @@ from headgate.predicate import (
 )
 from headgate.predicate.answer import Answer
 from headgate.predicate.atoms import Pattern
-from headgate.predicate.candidates import list_pattern_examples
-from headgate.predicate.narrowing import prefix_range
-from headgate.predicate.solve import pick_example
+from headgate.predicate.narrowing import list_pattern_examples, prefix_range
+from headgate.predicate.satisfiability import pick_example
 from headgate.schema import NOTHING, Ordinal, Stream, Value, ValueSet
 
 MIN_PROOFS = 2_000  # proofs that are looked for, at least

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from headgate.implication.implies import decide_by_search, decide_implication
+from headgate.implication.decision import decide_by_search, decide_implication
 from headgate.implication.pair import Constraints
 from headgate.predicate import Predicate, decide_satisfiability
 from headgate.predicate.answer import Answer

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from headgate.implication.implies import decide_implication
+from headgate.implication.decision import decide_implication
 from headgate.implication.order.arrays import ClassArrays, build_arrays
 from headgate.implication.order.classes import QueryClass, group_into_classes
 from headgate.implication.order.closure import Closure
-from headgate.implication.order.cover import COVERED
 from headgate.implication.order.definition import Order
-from headgate.implication.order.parents import (
+from headgate.implication.order.kernels.cover import COVERED
+from headgate.implication.order.kernels.parents import (
     JointContainers,
     find_containing,
     find_direct_parents,

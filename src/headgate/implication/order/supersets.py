@@ -1,13 +1,13 @@
-"""For each product the products that contain it: one AND NOT of bitmaps for each of its sides.
+"""A table that tells for each product which products contain it: an AND NOT of bitmaps per side.
 
 A product does not contain another if in some column it begins later, or ends earlier, or has a side
 where the other has none. Sorted by where they begin in a column, the products that begin later are
-the first so many; their bitmap is kept for every `STEP`-th, and the rest are set one by one. Which
-products have a side in a range of columns is read off a tree of ORs. So 100,000 products take
-100,000²/64 words for each side of a product, in all, whatever the products are.
+a prefix; its bitmap is kept at every `STEP`-th, and the rest are set one by one. Which products
+have a side in a range of columns is read off a tree of ORs. So 100,000 products take 100,000²/64
+words for each side of a product, in all, whatever the products are.
 
 These bitmaps see the lowest and the highest cell of a side. Where sides of a column have gaps and
-it has few cells, there is one for each cell instead; where it has many, each pair is looked at.
+it has few cells, there is one bitmap for each cell instead; where it has many, pairs are compared.
 """
 
 from __future__ import annotations
@@ -17,11 +17,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from headgate.implication.order.kernels.supersets import (
+    find_sides_without,
+    set_bits,
+    set_bits_by_cell,
+    set_bits_in_rows,
+)
 from headgate.implication.order.products import Numbers, Products
-from headgate.jit import inlined_kernel, kernel, lowest_bit
 
 STEP = 512
-MAX_BITMAP_BYTES = 1 << 28  # bytes that the bitmaps of a side may take, before steps become longer
+MAX_BITMAP_BYTES = 1 << 28  # of all sides, before steps become longer
 MAX_CELL_BITMAPS = 64
 
 Words = npt.NDArray[np.uint64]
@@ -36,6 +41,7 @@ class SupersetTable(NamedTuple):
     up to before `stop[0, s]`. `row[1]`, … are about products that end earlier. If `cells[c]` is not
     -1, then the products that have a side in column c without cell x are row `cells[c] + x` of
     `kept`. `trees[0]` is about all sides, `trees[f]` about sides without the cell `free[f, c]`.
+    Products with the bits `gaps` have a side of several ranges that no cell bitmap describes.
     """
 
     size: int
@@ -51,23 +57,26 @@ class SupersetTable(NamedTuple):
     gaps: Words
 
 
-def build_superset_table(found: Products, size: int, free: Numbers) -> SupersetTable:
-    """The first `size` hulls are products, and may contain the others and each other."""
+def build_superset_table(hulls: Products, size: int, free: Numbers) -> SupersetTable:
+    """Build the table; the first `size` hulls are products that may contain the others."""
     words = (size + 63) // 64
-    owner = found.owner
+    owner = hulls.owner
     has_bit = owner < size
     step = STEP
-    while 16 * words * (has_bit.sum() // step + found.columns) > MAX_BITMAP_BYTES and step < size:
+    while 16 * words * (has_bit.sum() // step + hulls.columns) > MAX_BITMAP_BYTES and step < size:
         step *= 2
-    low, high = found.low, found.high
-    has_gaps = has_bit & (found.last - found.first > 1)
-    by_cell = found.top <= MAX_CELL_BITMAPS
-    by_cell &= np.bincount(found.column[has_gaps], minlength=found.columns) > 0
+    low, high = hulls.low, hulls.high
+    # Columns with few cells, and gaps in a side, have a bitmap for each cell.
+    has_gaps = has_bit & (hulls.last - hulls.first > 1)
+    by_cell = hulls.top <= MAX_CELL_BITMAPS
+    by_cell &= np.bincount(hulls.column[has_gaps], minlength=hulls.columns) > 0
     row, start, stop = (np.zeros((2, len(owner)), np.int64) for _ in range(3))
     row -= 1
     orders: list[Numbers] = []
     rows = places = 0
-    by_column = _by_column(found)
+    by_column = _group_by_column(hulls)
+    # All others: for both ends of each column, products in the order of that end. `before` counts
+    # for each side the products that rule themselves out.
     for end, cell in enumerate((-low, high)):
         for column, sides in enumerate(by_column):
             if by_cell[column]:
@@ -81,179 +90,58 @@ def build_superset_table(found: Products, size: int, free: Numbers) -> SupersetT
             orders.append(owner[entries])
             rows += len(entries) // step + 1
             places += len(entries)
-    cells = np.full(found.columns, -1, np.int64)
-    kept = np.zeros((rows + int(found.top[by_cell].sum()), words), np.uint64)
-    _keep(kept, orders, step)
+    cells = np.full(hulls.columns, -1, np.int64)
+    kept = np.zeros((rows + int(hulls.top[by_cell].sum()), words), np.uint64)
+    _fill_prefixes(kept, orders, step)
     for column in np.flatnonzero(by_cell).tolist():
         cells[column] = rows
         sides = by_column[column]
-        set_bits_by_cell(kept, rows, found, sides[has_bit[sides]], owner, found.top[column])
-        rows += found.top[column]
+        set_bits_by_cell(kept, rows, hulls, sides[has_bit[sides]], owner, hulls.top[column])
+        rows += hulls.top[column]
     gaps = np.zeros(words, np.uint64)
-    _set(gaps, owner[has_gaps & ~by_cell[found.column]])
+    set_bits(gaps, owner[has_gaps & ~by_cell[hulls.column]])
     return SupersetTable(
         size,
-        found,
+        hulls,
         row,
         start,
         stop,
         np.concatenate([np.zeros(0, np.int64), *orders]),
         cells,
         kept,
-        _trees(found, owner, has_bit, free, words),
+        _build_trees(hulls, owner, has_bit, free, words),
         free,
         gaps,
     )
 
 
-def _by_column(found: Products) -> list[Numbers]:
-    """The sides of each column."""
-    if not found.columns:
+def _group_by_column(hulls: Products) -> list[Numbers]:
+    """Return the sides of each column."""
+    if not hulls.columns:
         return []
-    order = np.argsort(found.column, kind="stable")
-    return np.split(order, np.searchsorted(found.column[order], np.arange(1, found.columns)))
+    order = np.argsort(hulls.column, kind="stable")
+    return np.split(order, np.searchsorted(hulls.column[order], np.arange(1, hulls.columns)))
 
 
-def _keep(kept: Words, orders: list[Numbers], step: int) -> None:
-    """The bitmap of the first 0, `step`, 2 · `step`, … of each order."""
+def _fill_prefixes(kept: Words, orders: list[Numbers], step: int) -> None:
+    """Write the bitmaps of the first 0, `step`, 2 · `step`, … of each order."""
     at = 0
     for order in orders:
         for start in range(0, len(order) + 1, step):
             if start:
                 kept[at] = kept[at - 1]
-                _set(kept[at], order[start - step : start])
+                set_bits(kept[at], order[start - step : start])
             at += 1
 
 
-def _trees(found: Products, owner: Numbers, has_bit: Flags, free: Numbers, words: int) -> Words:
-    trees = np.zeros((len(free), 2 * found.columns, words), np.uint64)
+def _build_trees(
+    hulls: Products, owner: Numbers, has_bit: Flags, free: Numbers, words: int
+) -> Words:
+    """Build a tree of ORs over columns for each row of `free`: leaves first, then their parents."""
+    trees = np.zeros((len(free), 2 * hulls.columns, words), np.uint64)
     for tree, cells in zip(trees, free, strict=True):
-        chosen = np.flatnonzero(has_bit & find_sides_without(found, cells))
-        set_in_rows(tree, found.columns + found.column[chosen], owner[chosen])
-        for node in range(found.columns - 1, 0, -1):
+        chosen = np.flatnonzero(has_bit & find_sides_without(hulls, cells))
+        set_bits_in_rows(tree, hulls.columns + hulls.column[chosen], owner[chosen])
+        for node in range(hulls.columns - 1, 0, -1):
             np.bitwise_or(tree[2 * node], tree[2 * node + 1], out=tree[node])
     return trees
-
-
-@kernel
-def find_sides_without(hulls, cells):
-    """The sides that do not have the cell of their column; of no cell, -1, all."""
-    found = np.ones(len(hulls.column), np.bool_)
-    for side in range(len(hulls.column)):
-        cell = cells[hulls.column[side]]
-        for at in range(hulls.first[side], hulls.last[side]):
-            if hulls.lows[at] <= cell < hulls.highs[at]:
-                found[side] = False
-    return found
-
-
-@kernel
-def set_bits_by_cell(kept, rows, hulls, sides, owner, count):
-    """Set in row `rows` + x the owners of the sides that do not have cell x."""
-    for side in sides:
-        at = hulls.first[side]
-        place = owner[side]
-        for cell in range(count):
-            while at < hulls.last[side] and hulls.highs[at] <= cell:
-                at += 1
-            if at == hulls.last[side] or cell < hulls.lows[at]:
-                kept[rows + cell, place >> 6] |= np.uint64(1) << np.uint64(place & 63)
-
-
-@kernel
-def _set(bits, places):
-    for place in places:
-        bits[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
-
-
-@kernel
-def set_in_rows(bits, rows, places):
-    for at in range(len(rows)):
-        bits[rows[at], places[at] >> 6] |= np.uint64(1) << np.uint64(places[at] & 63)
-
-
-@inlined_kernel
-def _join(out, begin, rows, row):
-    for w in range(begin, len(out)):
-        out[w] |= rows[row, w]
-
-
-@inlined_kernel
-def _join_tree(out, begin, trees, tree, low, high):
-    """The products that have a side in a column from `low` up to before `high`."""
-    count = trees.shape[1] // 2
-    left, right = low + count, high + count
-    while left < right:
-        if left & 1:
-            for w in range(begin, len(out)):
-                out[w] |= trees[tree, left, w]
-            left += 1
-        if right & 1:
-            right -= 1
-            for w in range(begin, len(out)):
-                out[w] |= trees[tree, right, w]
-        left >>= 1
-        right >>= 1
-
-
-@inlined_kernel
-def _contains(hulls, outer, inner, free):
-    """Is hull `inner` inside hull `outer`, if it has these cells in columns without a side?"""
-    found = True
-    mine, end = hulls.offsets[inner], hulls.offsets[inner + 1]
-    side = hulls.offsets[outer]
-    while found and side < hulls.offsets[outer + 1]:
-        column = hulls.column[side]
-        while mine < end and hulls.column[mine] < column:
-            mine += 1
-        at, last = hulls.first[side], hulls.last[side]
-        if mine < end and hulls.column[mine] == column:
-            part = hulls.first[mine]
-            while found and part < hulls.last[mine]:
-                while at < last and hulls.highs[at] < hulls.highs[part]:
-                    at += 1
-                found = at < last and hulls.lows[at] <= hulls.lows[part]
-                part += 1
-        else:
-            found = False
-            while at < last:
-                found |= hulls.lows[at] <= free[column] < hulls.highs[at]
-                at += 1
-        side += 1
-    return found
-
-
-@kernel
-def find_supersets(s, i, tree, out, begin, among, among_at):
-    """The products that contain hull i, from word `begin` on; what `out` held there is lost.
-
-    Columns without a side have the cell `s.free[tree]`; for tree 0, all cells. Word w of the answer
-    is among the bits of word `among_at[w]` of `among`.
-    """
-    for w in range(begin, len(out)):
-        out[w] = 0
-    next_column = 0
-    for side in range(s.hulls.offsets[i], s.hulls.offsets[i + 1]):
-        column = s.hulls.column[side]
-        _join_tree(out, begin, s.trees, tree, next_column, column)
-        next_column = column + 1
-        if s.cells[column] >= 0:
-            for at in range(s.hulls.first[side], s.hulls.last[side]):
-                for cell in range(s.hulls.lows[at], s.hulls.highs[at]):
-                    _join(out, begin, s.kept, s.cells[column] + cell)
-            continue
-        for end in range(2):
-            if s.row[end, side] >= 0:
-                _join(out, begin, s.kept, s.row[end, side])
-            for at in range(s.start[end, side], s.stop[end, side]):
-                place = s.order[at]
-                out[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
-    _join_tree(out, begin, s.trees, tree, next_column, s.trees.shape[1] // 2)
-    for w in range(begin, len(out)):
-        out[w] = among[among_at[w]] & ~out[w]
-        doubtful = out[w] & s.gaps[w]
-        while doubtful:
-            bit = lowest_bit(doubtful)
-            doubtful &= doubtful - np.uint64(1)
-            if not _contains(s.hulls, 64 * w + bit, i, s.free[tree]):
-                out[w] &= ~(np.uint64(1) << np.uint64(bit))

@@ -6,17 +6,20 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal, get_args
 
-from headgate.implication.matched import PredicateMatch
-from headgate.implication.paper.complex_relaxation import match_hcr
-from headgate.implication.paper.exact_matching import (
+from headgate.implication.paper.heuristics import match_hcr, match_hsr
+from headgate.implication.paper.splitting import (
     match_em,
     split_breadth_first,
     split_depth_first,
     split_mixed,
 )
-from headgate.implication.paper.part import MAX_COMPARISONS, ComparisonCounter, to_parts
-from headgate.implication.paper.simple_relaxation import match_hsr
 from headgate.implication.paper.stream_predicate import StreamPredicate
+from headgate.implication.parts import (
+    MAX_COMPARISONS,
+    ComparisonCounter,
+    PredicateMatch,
+    to_parts,
+)
 from headgate.implication.space import Boxes, Space
 
 Method = Literal["hsr", "hcr", "em-bfs", "em-dfs", "em-mix"]
@@ -57,8 +60,8 @@ def match_prepared(
     quick_check: bool = True,
     budget: int = MAX_COMPARISONS,
 ) -> PredicateMatch:
-    """The same with a stream predicate that is in order and indexed; it is relaxed in place."""
-    tally = ComparisonCounter(budget=budget)
+    """Match a query with a stream predicate that is sorted and indexed; it is relaxed in place."""
+    counter = ComparisonCounter(budget=budget)
     parts = to_parts(stream.space.sort_by_volume(query))
-    covered = _MATCHERS[method](stream, parts, tally, check_first=quick_check)
-    return PredicateMatch(covered, stream.boxes(), tally.comparisons, tally.max_parts)
+    covered = _MATCHERS[method](stream, parts, counter, check_first=quick_check)
+    return PredicateMatch(covered, stream.boxes(), counter.comparisons, counter.max_parts)

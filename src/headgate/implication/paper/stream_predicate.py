@@ -1,30 +1,43 @@
-"""The stream predicate of a matching: its boxes, the largest first, and an index over them."""
+"""The stream predicate of a matching: its boxes, largest first, an index, and comparisons with it.
+
+"Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", sections 3.2, 3.5 and
+6.1: the quick check, which tells by one box after the other whether it holds a query box, and
+"compare dimensions", which cuts off what sticks out of one.
+"""
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Sequence
+from enum import Enum
 
 from headgate.implication.index import BoxIndex, build_box_index
-from headgate.implication.paper.part import Part, to_boxes, to_parts
+from headgate.implication.parts import ComparisonCounter, Part, replace_side, to_boxes, to_parts
 from headgate.implication.space import Boxes, Space
 
 
-class StreamPredicate:
-    """Boxes by number, kept in decreasing order of volume, each with its sides from short to long.
+class Overlap(Enum):
+    """How a query box lies in a stream predicate, as far as single boxes of it can tell."""
 
-    "Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", section 6.1. A box
-    is compared only in the dimensions that it mentions.
+    INSIDE = 1
+    OVERLAPPING = 0
+    APART = -1
+
+
+class StreamPredicate:
+    """Boxes by number, in decreasing order of volume, each with its sides from short to long.
+
+    A box is compared only in the dimensions that it mentions.
     """
 
     def __init__(self, space: Space, boxes: Boxes, index: str | None) -> None:
         self.space = space
         self.parts: list[Part] = []
-        self.sides: list[tuple[int, ...]] = []
+        self.sides: list[tuple[int, ...]] = []  # by box: its dimensions, the shortest side first
         self.removed: set[int] = set()
-        self._keys: list[tuple[int, float, int]] = []
+        self._keys: list[tuple[int, float, int]] = []  # by box: what it is sorted by
         self._order: list[tuple[int, float, int]] = []
-        self._enter(boxes)
+        self._append(boxes)
         indexed = index if space.dimensions else None
         self.index: BoxIndex | None = None if indexed is None else build_box_index(indexed, boxes)
 
@@ -32,22 +45,23 @@ class StreamPredicate:
         return len(self._order)
 
     def number_at(self, position: int) -> int:
-        """The number of the box at this place in the order of volume."""
+        """Return the number of the box at this position in the order of volume."""
         return self._order[position][2]
 
     def candidates(self, part: Part) -> Sequence[int]:
-        """The boxes that may overlap a part, the largest first; without an index, all of them."""
+        """Return the boxes that may overlap a part, largest first; without an index, all boxes."""
         if self.index is None:
             return [number for _, _, number in self._order]
         return sorted(self.index.find_overlapping(*_ends(part)), key=self._keys.__getitem__)
 
     def add(self, part: Part) -> None:
-        self._enter(to_boxes((part,), self.space))
+        """Add a box."""
+        self._append(to_boxes((part,), self.space))
         if self.index is not None:
             self.index.add(*_ends(part))
 
     def replace(self, number: int, part: Part) -> None:
-        """Put a box in the place of another one."""
+        """Replace a box by another one."""
         self._order.remove(self._keys[number])
         self.removed.add(number)
         if self.index is not None:
@@ -55,22 +69,22 @@ class StreamPredicate:
         self.add(part)
 
     def boxes(self) -> Boxes:
-        """All boxes that are there, in the order in which they came."""
-        kept = (part for at, part in enumerate(self.parts) if at not in self.removed)
+        """Return all boxes that are not removed, in the order in which they were added."""
+        kept = (part for number, part in enumerate(self.parts) if number not in self.removed)
         return to_boxes(kept, self.space)
 
-    def _enter(self, boxes: Boxes) -> None:
+    def _append(self, boxes: Boxes) -> None:
         infinite, finite = self.space.volumes(boxes)
         volumes = zip((-infinite).tolist(), (-finite).tolist(), strict=True)
         for part, volume in zip(to_parts(boxes), volumes, strict=True):
             key = (*volume, len(self.parts))
             self.parts.append(part)
-            self.sides.append(self._by_length(part))
+            self.sides.append(self._sort_sides(part))
             self._keys.append(key)
             insort(self._order, key)
 
-    def _by_length(self, part: Part) -> tuple[int, ...]:
-        """The dimensions that a box mentions, the shortest side first."""
+    def _sort_sides(self, part: Part) -> tuple[int, ...]:
+        """Return the dimensions that a box mentions, the shortest side first."""
         sides = zip(part, self.space.dimensions, strict=True)
         lengths = [
             (dimension.length(low, high), k)
@@ -78,6 +92,57 @@ class StreamPredicate:
             if (low, high) != (0, dimension.count)
         ]
         return tuple(k for _, k in sorted(lengths))
+
+
+def run_quick_check(stream: StreamPredicate, part: Part, counter: ComparisonCounter) -> Overlap:
+    """Check whether one box of the stream holds the whole query box.
+
+    Algorithm 6, with the three-valued result of Appendix A.1. Deviation: a box is compared in every
+    dimension that it mentions, whether the query box does or not; an unmentioned dimension is
+    unbounded, and NULL too.
+    """
+    overlap = Overlap.APART
+    for number in stream.candidates(part):
+        box = stream.parts[number]
+        is_inside = True
+        for k in stream.sides[number]:
+            counter.comparisons += 1
+            (low, high), (first, end) = box[k], part[k]
+            if end <= low or high <= first:
+                break
+            is_inside = is_inside and low <= first and end <= high
+        else:
+            if is_inside:
+                return Overlap.INSIDE
+            overlap = Overlap.OVERLAPPING
+    return overlap
+
+
+def subtract_box(
+    stream: StreamPredicate, number: int, part: Part, counter: ComparisonCounter
+) -> list[Part]:
+    """Return the part in disjoint pieces, without what a box of the stream holds.
+
+    Algorithm 9, "compare dimensions" (CD, Figure 6). Side by side, what sticks out is cut off; the
+    four cases of the paper are two cuts that either happen or do not. Nothing is cut where the box
+    and the part do not meet. Deviation: all sides that the box mentions are compared, whether the
+    query mentions them or not.
+    """
+    counter.check_budget()
+    box = stream.parts[number]
+    pieces: list[Part] = []
+    inner = part
+    for k in stream.sides[number]:
+        counter.comparisons += 1
+        (low, high), (first, end) = box[k], inner[k]
+        if end <= low or high <= first:
+            return [part]
+        if first < low:
+            pieces.append(replace_side(inner, k, (first, low)))
+        if high < end:
+            pieces.append(replace_side(inner, k, (high, end)))
+        inner = replace_side(inner, k, (max(low, first), min(high, end)))
+    return pieces
 
 
 def _ends(part: Part) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Self
@@ -13,33 +13,31 @@ import numpy as np
 
 from headgate.errors import QuerySetError
 from headgate.events import EventBatch
-from headgate.jit import warn_before_compiling
-from headgate.matching.asc.adapt import Monitor, Tally
+from headgate.matching.asc.adaptive_order import AdaptiveOrder
 from headgate.matching.asc.bitmaps import Bitmaps
-from headgate.matching.asc.kernels.evaluate import COUNTED, Table, Way, evaluate
+from headgate.matching.asc.constructs import TextConstruct
+from headgate.matching.asc.kernels.evaluate import TALLY_SIZE, PackedOrder, Table, evaluate_events
+from headgate.matching.asc.monitor import Monitor, Tally
 from headgate.matching.asc.options import AscOptions
-from headgate.matching.asc.order import Order, Sample, used_constructs
-from headgate.matching.asc.ordering import Ordering
+from headgate.matching.asc.order import EvaluationOrder, Sample, find_used_constructs
 from headgate.matching.asc.statistics import Statistics
-from headgate.matching.asc.texts import TextsOf
-from headgate.matching.base import BaseIndex
+from headgate.matching.base import ConfigurableIndex
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.matches import Matches, RowMatches, to_events
 from headgate.matching.protocol import Placement
 from headgate.matching.scan_fallback import ScanFallback, try_conjunctions
 from headgate.predicate import collect_columns
-from headgate.predicate.conjunctions import Conjunction
+from headgate.predicate.normal_form import Conjunction
 from headgate.queries import Query
-from headgate.schema import Schema, Stream
-from headgate.snapshot.arrays import EncodedQueries, decode_queries
+from headgate.schema import Stream
 
-OUTPUT = 1 << 21  # matches of a piece, unless a single event may have more
-FEWEST_ROWS, MOST_ROWS = 64, 16_384  # events that are evaluated at a time
-ROWS_WITH_TEXTS = 1_024
-FEWEST_FOR_A_THREAD = 2_048
+MAX_OUTPUT = 1 << 21  # matches of a piece, unless a single event may have more
+MIN_ROWS, MAX_ROWS = 64, 16_384  # events that are evaluated at a time
+MAX_TEXT_ROWS = 1_024  # where patterns are evaluated, with a row of bits for each text
+MIN_ROWS_PER_THREAD = 2_048
 
 
-class AscIndex(BaseIndex):
+class AscIndex(ConfigurableIndex[AscOptions]):
     """A bitmap of queries for each region of each attribute; an event's are ANDed one by one.
 
     "Adaptive two-level optimization for selection predicates of multiple continuous queries". The
@@ -63,61 +61,44 @@ class AscIndex(BaseIndex):
     """
 
     def __init__(self, stream: Stream, options: AscOptions | None = None) -> None:
-        super().__init__(stream)
-        self.options = options or AscOptions()
+        super().__init__(stream, options)
         self.threads = len(os.sched_getaffinity(0))
         self._uses: Counter[str] = Counter()  # of attributes, by queries
         self._mentioned: dict[str, set[str]] = {}  # by query
         self._scanned = ScanFallback(stream)
         self._bitmaps = Bitmaps()
-        self._ordering = Ordering(self._bitmaps, self.options)
-        self._at_once = FEWEST_ROWS
+        self._adaptive = AdaptiveOrder(self._bitmaps, self.options)
+        self._pace = MIN_ROWS  # events that are evaluated at a time, as fits their matches
+
+    @staticmethod
+    def _default_options() -> AscOptions:
+        return AscOptions()
+
+    def _settle(self) -> None:
+        self._adaptive.settle()
 
     @property
-    def order(self) -> Order:
+    def order(self) -> EvaluationOrder:
         """The order in which constructs are evaluated; may be set, and stays if it is `fixed`.
 
         Constructs that it leaves out come last, so that results never depend on it.
         """
-        return self._ordering.order
+        return self._adaptive.order
 
     @order.setter
-    def order(self, order: Order) -> None:
+    def order(self, order: EvaluationOrder) -> None:
         with self._lock:
-            self._ordering.settle()
-            self._ordering.order = order.over(*used_constructs(self._bitmaps))
+            self._settle()
+            self._adaptive.order = order.adjust_to(*find_used_constructs(self._bitmaps))
 
     @property
     def monitor(self) -> Monitor:
         """What was counted of the events, period by period."""
-        return self._ordering.monitor
-
-    @classmethod
-    def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
-        return cls.of(stream, queries)
-
-    @classmethod
-    def of(
-        cls, stream: Stream, queries: Iterable[Query], options: AscOptions | None = None
-    ) -> Self:
-        """An index with options of its own."""
-        warn_before_compiling(__package__)
-        index = cls(stream, options)
-        for query in queries:
-            index.insert(query)
-        index._ordering.settle()
-        return index
-
-    @classmethod
-    def from_encoded(
-        cls, stream: Stream, encoded: EncodedQueries, options: AscOptions | None = None
-    ) -> Self:
-        """An index over queries that are arrays already, all filters on the stream."""
-        return cls.of(stream, decode_queries(encoded, Schema((stream,))), options)
+        return self._adaptive.monitor
 
     @classmethod
     def take_over(cls, stream: Stream, ids: Sequence[str], queries: dict[int, Query]) -> Self:
-        """An index in which positions are given out already, some of them to these queries."""
+        """Return an index in which all `ids` have positions, and some of these hold queries."""
         index = cls(stream)
         for position, query in queries.items():
             index._ids = list(ids[:position])
@@ -125,10 +106,10 @@ class AscIndex(BaseIndex):
         index._ids = list(ids)
         return index
 
-    def bytes_with(self, query: Query) -> int | None:
-        """How much room the bitmaps would take with a query, about; None if it must be scanned."""
+    def estimate_bytes(self, query: Query) -> int | None:
+        """Return about how many bytes the bitmaps take with a query; None if it must be scanned."""
         parts = try_conjunctions(query)
-        return None if parts is None else self._bitmaps.bytes_with(parts)
+        return None if parts is None else self._bitmaps.estimate_bytes(parts)
 
     def _add(self, query: Query, position: int) -> None:
         parts = self._conjunctions(query)
@@ -138,11 +119,11 @@ class AscIndex(BaseIndex):
             self._bitmaps.add(position, parts)
         self._mentioned[query.id] = {column.name for column in collect_columns(query.where)}
         self._uses.update(self._mentioned[query.id])
-        self._ordering.note_change()
+        self._adaptive.note_change()
 
     def _discard(self, query_id: str, position: int) -> None:
         self._uses.subtract(self._mentioned.pop(query_id))
-        self._ordering.note_change()
+        self._adaptive.note_change()
         if query_id in self._scanned:
             self._scanned.remove(query_id)
         else:
@@ -152,17 +133,17 @@ class AscIndex(BaseIndex):
         self._conjunctions(query)
 
     def _conjunctions(self, query: Query) -> tuple[Conjunction, ...] | None:
-        """As many as there is room for; None where a query is to be scanned."""
+        """Return a query's conjunctions, None if it must be scanned; raise if they do not fit."""
         parts = try_conjunctions(query)
-        needed = self._bitmaps.bytes_with(parts or ())
-        if needed > self.options.most_bytes:
-            self._bitmaps.begin_anew()
-            self._ordering.note_change()
-            needed = self._bitmaps.bytes_with(parts or ())
-        if needed > self.options.most_bytes:
+        needed = self._bitmaps.estimate_bytes(parts or ())
+        if needed > self.options.max_bytes:
+            self._bitmaps.rebuild()
+            self._adaptive.note_change()
+            needed = self._bitmaps.estimate_bytes(parts or ())
+        if needed > self.options.max_bytes:
             raise QuerySetError(
                 f"with `{query.id}` the bitmaps would take {needed:,} bytes, more than "
-                f"{self.options.most_bytes:,}: an index of kind `asc` has a bit for each query and "
+                f"{self.options.max_bytes:,}: an index of kind `asc` has a bit for each query and "
                 "constant; `keyed` takes them"
             )
         return parts
@@ -172,114 +153,123 @@ class AscIndex(BaseIndex):
             used = [name for name, uses in self._uses.items() if uses > 0]
             batch = self._read(events, used)
             known = len(self._ids)
-            found = self._scanned.add_matches(self._found(batch, known), batch, known)
-        yield from to_events(batch, found, self._ids)
+            pieces = self._scanned.add_matches(self._match_rows(batch, known), batch, known)
+        yield from to_events(batch, pieces, self._ids)
 
-    def _found(self, batch: EventBatch, known: int) -> Iterator[RowMatches]:
+    def _match_rows(self, batch: EventBatch, known: int) -> Iterator[RowMatches]:
         start, rows = 0, len(batch.events)
         while start < rows:
             with self._lock:
-                pieces = self._evaluated(batch, start)
-                newer = len(self._ids) > known
+                pieces = self._match_next(batch, start)
+                has_newer = len(self._ids) > known
             for piece in pieces:
-                yield piece.below(known) if newer else piece
+                yield piece.below(known) if has_newer else piece
                 start = piece.end
 
-    def _evaluated(self, batch: EventBatch, start: int) -> list[RowMatches]:
-        """The matches of the next events, as many as there is reason to take at a time."""
-        self._ordering.settle()
+    def _match_next(self, batch: EventBatch, start: int) -> list[RowMatches]:
+        """Return the matches of the next events, and adapt the order to them."""
+        self._settle()
         bitmaps, monitor = self._bitmaps, self.monitor
-        room = len(batch.events) if self._ordering.led else monitor.room
-        size = min(self._at_once, self._most_rows, len(batch.events) - start, room)
+        # Up to the end of a period, when the order may change; who is led does not change it.
+        left = len(batch.events) if self._adaptive.is_led else monitor.remaining
+        size = min(self._pace, self._max_rows, len(batch.events) - start, left)
         events = EventColumns(batch.table.slice(start, size), size)
-        at = bitmaps.rows_of(events, self.order.sequence)
-        monitor.remember(at)
-        work = partial(self._pieces, bitmaps.table(), at, self.order.way, start)
-        threads = min(self.threads, max(1, size // FEWEST_FOR_A_THREAD))
+        at = bitmaps.read_rows(events, self.order.sequence)
+        monitor.add_batch(at)
+        work = partial(self._evaluate, bitmaps.table(), at, self.order.packed, start)
+        threads = min(self.threads, max(1, size // MIN_ROWS_PER_THREAD))
         bounds = [size * part // threads for part in range(threads + 1)]
         if threads == 1:
             parts = [work(0, size)]
         else:
             with ThreadPoolExecutor(threads) as pool:
                 parts = list(pool.map(work, bounds[:-1], bounds[1:]))
-        pieces = [piece for found, _ in parts for piece in found]
+        pieces = [piece for pieces, _ in parts for piece in pieces]
         for _, tally in parts:
             monitor.tally += tally
-        self._set_pace(size, sum(len(piece.positions) for piece in pieces))
-        self._ordering.adapt()
+        self._adjust_pace(size, sum(len(piece.positions) for piece in pieces))
+        self._adaptive.adapt()
         return pieces
 
-    def _pieces(
-        self, table: Table, at: Sample, way: Way, start: int, row: int, stop: int
+    def _evaluate(
+        self, table: Table, at: Sample, order: PackedOrder, start: int, row: int, stop: int
     ) -> tuple[list[RowMatches], Tally]:
-        """The matches of some events, in as many pieces as there is room for; what was counted."""
-        block, most = self._block(len(table.alive)), len(self._positions)
-        seen, tally = np.full(64 * len(table.alive), -1, np.int64), np.zeros(COUNTED, np.int64)
-        found = []
+        """Return the matches of events from `row` to `stop`, in pieces, and what was counted."""
+        block, most = self._choose_block(len(table.alive)), len(self._positions)
+        seen, tally = np.full(64 * len(table.alive), -1, np.int64), np.zeros(TALLY_SIZE, np.int64)
+        pieces = []
         while row < stop:
-            out, offsets = np.empty(max(OUTPUT, most), np.int64), np.empty(stop - row + 1, np.int64)
-            end = evaluate(table, at, row, stop, way, block, most, seen, out, offsets, tally)
+            out, offsets = (
+                np.empty(max(MAX_OUTPUT, most), np.int64),
+                np.empty(stop - row + 1, np.int64),
+            )
+            end = evaluate_events(
+                table, at, row, stop, order, block, most, seen, out, offsets, tally
+            )
             ends = offsets[: end - row + 1]
-            found.append(RowMatches(start + row, ends, out[: ends[-1]]))
+            pieces.append(RowMatches(start + row, ends, out[: ends[-1]]))
             row = end
-        return found, tally
+        return pieces, tally
 
-    def _block(self, words: int) -> int:
-        """Blocks of about the size that was asked for, all of the same size, or nearly so."""
+    def _choose_block(self, words: int) -> int:
+        """Return a size near that of the options, of which all blocks are, or nearly so."""
         blocks = max(1, round(words / (self.options.block or words or 1)))
         return max(1, -(-words // (16 * blocks)) * 16)
 
     @property
-    def _most_rows(self) -> int:
+    def _max_rows(self) -> int:
         """How many events are taken at a time, at most: patterns need a row for each text."""
-        used = (self._bitmaps.subjects[number] for number in self.order.sequence)
-        of_texts = any(isinstance(subject, TextsOf) for subject in used)
-        return ROWS_WITH_TEXTS if of_texts else MOST_ROWS * self.threads
+        used = (self._bitmaps.constructs[number] for number in self.order.sequence)
+        has_texts = any(isinstance(construct, TextConstruct) for construct in used)
+        return MAX_TEXT_ROWS if has_texts else MAX_ROWS * self.threads
 
-    def _set_pace(self, rows: int, matches: int) -> None:
-        """So many events at a time that their matches fit into one piece."""
-        fitting = OUTPUT * rows // (2 * matches + 1)
-        self._at_once = max(FEWEST_ROWS, min(4 * self._at_once, fitting, MOST_ROWS * self.threads))
+    def _adjust_pace(self, rows: int, matches: int) -> None:
+        """Take so many events at a time that their matches fit into one piece."""
+        fitting = MAX_OUTPUT * rows // (2 * matches + 1)
+        self._pace = max(MIN_ROWS, min(4 * self._pace, fitting, MAX_ROWS * self.threads))
 
     def follow(self, order: dict[str, Any] | None) -> None:
-        """From now on leave it to others to find the order, and take what one has `published`.
+        """Leave it to another index to find the order, and take what that one publishes.
 
-        None leaves the order as it is. Counts and samples are kept for `statistics`.
+        None leaves the order as it is. Counts and samples are kept for `take_statistics`.
         """
         with self._lock:
-            self._ordering.follow(order)
+            self._adaptive.follow(order)
 
     def resume(self, order: dict[str, Any]) -> None:
         """Take the order that another index has published, and go on from there."""
         with self._lock:
-            self._ordering.resume(order)
+            self._adaptive.resume(order)
 
-    def published(self) -> dict[str, Any]:
-        """The order as it is now, for other indexes over the same queries, and for a file."""
+    def publish(self) -> dict[str, Any]:
+        """Return the order as it is now, for other indexes with these queries, and for a file."""
         with self._lock:
-            return self._ordering.published()
+            return self._adaptive.publish()
 
-    def statistics(self) -> Statistics:
-        """What was counted and sampled since the last time."""
+    def take_statistics(self) -> Statistics:
+        """Return what was counted and sampled since the last call."""
         with self._lock:
-            return self._ordering.statistics()
+            return self._adaptive.take_statistics()
 
     def learn(self, statistics: Statistics) -> bool:
-        """Take what other indexes have counted, as if it were one's own; is the order another?"""
+        """Add what other indexes have counted, as if it were counted here.
+
+        Return whether that led to another order.
+        """
         with self._lock:
-            return self._ordering.learn(statistics)
+            return self._adaptive.learn(statistics)
 
     def locate(self, query_id: str) -> Placement:
         with self._lock:
-            self._position_of(query_id)
-            self._ordering.settle()
+            position = self._position_of(query_id)
+            self._settle()
             if query_id in self._scanned:
                 return Placement("asc", "scanned: too many alternatives for bitmaps")
-            return Placement("asc", self._bitmaps.told(self._positions[query_id]))
+            return Placement("asc", self._bitmaps.describe_placement(position))
 
     def describe(self) -> dict[str, Any]:
         with self._lock:
-            self._ordering.settle()
+            self._settle()
             bitmaps = self._bitmaps
             return {
                 "kind": "asc",
@@ -289,6 +279,6 @@ class AscIndex(BaseIndex):
                 "conjunctions": len(bitmaps),
                 "regions": bitmaps.rows,
                 "bytes": bitmaps.bits.nbytes,
-                **self._ordering.describe(),
+                **self._adaptive.describe(),
                 "options": self.options.as_json(),
             }

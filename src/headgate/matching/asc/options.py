@@ -1,4 +1,4 @@
-"""What can be chosen about the order of evaluation; results never depend on it."""
+"""The options of ASC: how the order of evaluation is chosen. Results never depend on it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headgate.errors import UsageError, did_you_mean
 
 SequenceKind = Literal["hybrid", "macro", "fixed"]
 
-_LARGEST = 1 << 40
+_MAX_WHOLE_NUMBER = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class AscOptions:
     | `sample`    |          | events of a period that are remembered, for finding an order        |
     | `monitored` | 4.2.3    | τ: events that decide on one place in the sequence, each place with |
     |             |          | its own, as in the paper; None: all of the sample decide on each    |
-    | `lookahead` |          | sequence and arrows by the cost of the whole way (`lookahead.py`);  |
-    |             |          | False: step by step, as in the paper                                |
+    | `lookahead` |          | sequence and arrows by the cost of the whole way                    |
+    |             |          | (`improve_sequence`); False: step by step, as in the paper          |
     | `fewest`    | 4.3      | events that must have visited a region before it gets a micro-arrow |
     | `block`     |          | words of the bitmaps, in steps of 16 or so, that are evaluated      |
     |             |          | before the next ones, each block until it is empty; 0: all at once, |
     |             |          | as in the paper                                                     |
-    | `most_bytes`|          | of all bitmaps; a query that would need more is refused             |
+    | `max_bytes` |          | of all bitmaps; a query that would need more is refused             |
     """
 
     sequence: SequenceKind = "macro"
@@ -44,18 +44,20 @@ class AscOptions:
     lookahead: bool = True
     fewest: int = 10
     block: int = 64
-    most_bytes: int = 4 << 30
+    max_bytes: int = 4 << 30
 
     def __post_init__(self) -> None:
         if self.sequence not in (known := get_args(SequenceKind)):
             hint = did_you_mean(str(self.sequence), known)
             raise UsageError(f"no sequence `{self.sequence}`; {hint}")
-        for name in ("period", "sample", "monitored", "fewest", "block", "most_bytes"):
+        for name in ("period", "sample", "monitored", "fewest", "block", "max_bytes"):
             value, least = getattr(self, name), 0 if name == "block" else 1
             whole = isinstance(value, int) and not isinstance(value, bool)
-            if not (whole and least <= value <= _LARGEST) and (name, value) != ("monitored", None):
+            in_range = whole and least <= value <= _MAX_WHOLE_NUMBER
+            if not in_range and (name, value) != ("monitored", None):
                 raise UsageError(
-                    f"`{name}` is a whole number from {least} to {_LARGEST:,}, not {value!r}"
+                    f"`{name}` is a whole number from {least} to {_MAX_WHOLE_NUMBER:,}, "
+                    f"not {value!r}"
                 )
         if not isinstance(self.lookahead, bool):
             raise UsageError(f"`lookahead` is True or False, not {self.lookahead!r}")

@@ -1,4 +1,4 @@
-"""What an index has counted and sampled, for somebody who finds the order for many of its kind."""
+"""What an index has counted and sampled, for the index that finds the order for many."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from zlib import compress, decompress
 
 import numpy as np
 
-from headgate.matching.asc.adapt import Tally
+from headgate.matching.asc.monitor import Tally
 from headgate.matching.asc.order import Sample
 
-MOST_EVENTS = 500  # of the sample of one index, so that it stays small
+MAX_SAMPLE_EVENTS = 500  # of the sample of one index, so that it stays small
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statistics:
-    """Counts and some events, by the rows of the bitmaps with this `fingerprint`."""
+    """Counts and a sample of events, by the rows of the bitmaps with this `fingerprint`."""
 
     fingerprint: str
     tally: Tally
@@ -34,18 +34,18 @@ class Statistics:
         }
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Self:
-        rows = np.frombuffer(decompress(b64decode(found["sample"])), np.int32)
-        sample = rows.reshape(found["events"], -1) if len(rows) else rows.reshape(0, 0)
-        return cls(found["fingerprint"], np.array(found["tally"], np.int64), sample)
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        rows = np.frombuffer(decompress(b64decode(data["sample"])), np.int32)
+        sample = rows.reshape(data["events"], -1) if len(rows) else rows.reshape(0, 0)
+        return cls(data["fingerprint"], np.array(data["tally"], np.int64), sample)
 
 
-def summed(some: Iterable[Statistics]) -> Statistics | None:
-    """Those that are about the same bitmaps as most others, together; None where there are none."""
-    found = [one for one in some if len(one.sample)]
-    if not found:
+def sum_statistics(statistics: Iterable[Statistics]) -> Statistics | None:
+    """Return the sum of those about the commonest bitmaps; None where there are none."""
+    sampled = [part for part in statistics if len(part.sample)]
+    if not sampled:
         return None
-    (commonest, _), *_ = Counter(one.fingerprint for one in found).most_common(1)
-    alike = [one for one in found if one.fingerprint == commonest]
-    tally = np.sum([one.tally for one in alike], axis=0)
-    return Statistics(commonest, tally, np.concatenate([one.sample for one in alike]))
+    (commonest, _), *_ = Counter(part.fingerprint for part in sampled).most_common(1)
+    alike = [part for part in sampled if part.fingerprint == commonest]
+    tally = np.sum([part.tally for part in alike], axis=0)
+    return Statistics(commonest, tally, np.concatenate([part.sample for part in alike]))

@@ -1,8 +1,8 @@
-"""BE-Tree: expressions are told apart by one attribute after the other.
+"""BE-Tree: tell expressions apart by one attribute after the other.
 
-"Analysis and optimization for Boolean expression indexing". Queries become conjunctions, their
-predicates get numbers (`predicates`, `bitmap`, `labels`), and the tree is arrays (`pools`): where
-an expression belongs (`place`), when a leaf is cut (`cut`, `capacity`), what changes and adapts
-(`change`, `adapt`), and how events find their way (`match`; `semantics` for events that are
-expressions). `growing` holds it all together, `check` says whether the rules hold.
+"Analysis and optimization for Boolean expression indexing". `index` is the index; `tree` holds
+everything together. Queries become conjunctions (`expressions`), whose distinct predicates get
+numbers (`predicates`, with a `bitmap`) and whose constants become numbers too (`values`). `events`
+reads a batch into arrays, and `kernels` does the rest. `semantics` has what differs from SQL, and
+`inspection` describes, draws and checks a tree.
 """

@@ -1,5 +1,7 @@
-"""A batch of events as the tree reads it: values, points, keys, rows of the bitmap, and what is
-given: the predicates that are no sets of values of one attribute, evaluated for the whole batch."""
+"""Read a batch of events into arrays: values, points, keys, and rows of the bitmap.
+
+Predicates that are no sets of values of one attribute are evaluated here, for the whole batch.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.be_tree.domain import key_of, point_of
-from headgate.matching.be_tree.kernels.match import Events
+from headgate.matching.be_tree.kernels.match import EventArrays
 from headgate.matching.be_tree.predicates import PredicatePool
+from headgate.matching.be_tree.values import to_key, to_point
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.encoding.kernels import group_by_row
 from headgate.matching.encoding.text_search import TextSearch
-from headgate.matching.scan import compared
+from headgate.matching.scan import compare_columns
 from headgate.predicate import Atom, Column, Compare, IsNull, Matches
 
 Numbers = npt.NDArray[np.int64]
@@ -23,20 +25,22 @@ Pairs = tuple[Numbers, Numbers]  # rows, and the numbers of predicates that are 
 
 
 class EventReader:
-    """Reads batches for one pool of predicates, as long as its `generation` stays."""
+    """A reader of batches for one pool of predicates, as long as its `generation` stays."""
 
     def __init__(self, pool: PredicatePool) -> None:
         self._pool = pool
         self.generation = pool.generation
-        self._nulls = pool.numbered(lambda atom: isinstance(atom, IsNull))
-        self._compared = pool.numbered(lambda atom: isinstance(atom, Compare))
-        self._patterns = _by_column(pool.numbered(lambda atom: isinstance(atom, Matches)))
+        self._nulls = pool.find_atoms(lambda atom: isinstance(atom, IsNull))
+        self._compared = pool.find_atoms(lambda atom: isinstance(atom, Compare))
+        self._patterns = _group_patterns(pool.find_atoms(lambda atom: isinstance(atom, Matches)))
 
-    def read(self, columns: EventColumns) -> Events:
+    def read(self, columns: EventColumns) -> EventArrays:
+        """Return the attributes of all events, event by event."""
         pool = self._pool
         rows, sizes = [np.empty(0, np.int64)], []
         read: tuple[Any, ...]
         ranked = False  # are there values that are not their own points and keys?
+        # values, points, keys and codes, each a list of arrays, column by column
         fields: list[list[Numbers]] = [[np.empty(0, np.int64)] for _ in range(4)]
         for number, column in enumerate(pool.columns):
             here, coded = columns.present(column)
@@ -50,12 +54,13 @@ class EventReader:
                 read = (coded.codes, coded.codes, coded.codes, code)
             else:
                 ranked = True
-                value = pool.labelled(number, coded.ranked)
-                point = np.array([point_of(one) for one in coded.ranked], np.int64)
-                key = np.array([key_of(one) for one in coded.ranked], np.int64)
-                read = (*(_taken(one, coded.codes) for one in (value, point, key)), code)
+                value = pool.label_ordinals(number, coded.ranked)
+                point = np.array([to_point(ordinal) for ordinal in coded.ranked], np.int64)
+                key = np.array([to_key(ordinal) for ordinal in coded.ranked], np.int64)
+                read = (*(_look_up(known, coded.codes) for known in (value, point, key)), code)
             for field, values in zip(fields, read, strict=True):
                 field.append(values)
+        # From columns to events: `order` says where each item of an event stands in the columns.
         owners = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         start, column_of, order = group_by_row(
             len(columns), np.concatenate(rows), owners, np.arange(len(owners), dtype=np.int32)
@@ -64,36 +69,38 @@ class EventReader:
         point, key = value, value
         if ranked:
             point, key = (np.concatenate(field)[order] for field in fields[1:3])
-        return Events(start, column_of, value, point, key, code, *self._given(columns))
+        return EventArrays(start, column_of, value, point, key, code, *self._precompute(columns))
 
     @property
-    def gives(self) -> bool:
-        """Are there predicates that are evaluated for a whole batch?"""
+    def precomputes(self) -> bool:
+        """Whether there are predicates that are evaluated for a whole batch."""
         return bool(self._nulls or self._compared or self._patterns)
 
-    def _given(self, columns: EventColumns) -> Pairs:
-        """Where each event's given predicates begin, and which they are."""
-        pairs = list(self._true_ones(columns))
-        rows = np.concatenate([np.empty(0, np.int64), *(one for one, _ in pairs)])
-        numbers = np.concatenate([np.empty(0, np.int64), *(one for _, one in pairs)])
+    def _precompute(self, columns: EventColumns) -> Pairs:
+        """Return where the precomputed predicates that are TRUE for each event begin, and which."""
+        pairs = list(self._evaluate(columns))
+        rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in pairs)])
+        numbers = np.concatenate([np.empty(0, np.int64), *(numbers for _, numbers in pairs)])
         order = np.argsort(rows, kind="stable")
         start = np.zeros(len(columns) + 1, np.int64)
         np.cumsum(np.bincount(rows, minlength=len(columns)), out=start[1:])
         return start, numbers[order]
 
-    def _true_ones(self, columns: EventColumns) -> Iterator[Pairs]:
+    def _evaluate(self, columns: EventColumns) -> Iterator[Pairs]:
+        """Yield the rows where predicates are TRUE: IS NULL, comparisons of columns, patterns."""
         for number, atom in self._nulls:
             here, _ = columns.present(_column(atom))
             absent = np.ones(len(columns), np.bool_)
             absent[here] = False
-            yield _all(np.flatnonzero(absent), number)
+            yield _pair_with(np.flatnonzero(absent), number)
         for number, atom in self._compared:
             assert isinstance(atom, Compare)
-            truth = compared(atom, columns.whole(atom.left), columns.whole(atom.right))
-            yield _all(np.flatnonzero(truth), number)
+            truth = compare_columns(atom, columns.whole(atom.left), columns.whole(atom.right))
+            yield _pair_with(np.flatnonzero(truth), number)
         for column, numbers, refusing, search in self._patterns:
             here, coded = columns.present(column)
-            starts, matched = search.matched(coded.ranked or [])
+            starts, matched = search.match(coded.ranked or [])
+            # Each distinct text is searched once; NOT LIKE is TRUE where its pattern is absent.
             for rank in range(len(starts) - 1):
                 truth = refusing.copy()
                 truth[matched[starts[rank] : starts[rank + 1]]] ^= True
@@ -101,11 +108,11 @@ class EventReader:
                 yield np.repeat(rows, len(holds)), np.tile(holds, len(rows))
 
 
-def _all(rows: Numbers, number: int) -> Pairs:
+def _pair_with(rows: Numbers, number: int) -> Pairs:
     return rows, np.full(len(rows), number, np.int64)
 
 
-def _taken(known: Numbers, places: Numbers) -> Numbers:
+def _look_up(known: Numbers, places: Numbers) -> Numbers:
     return known[places] if len(known) else np.zeros(len(places), np.int64)
 
 
@@ -114,10 +121,10 @@ def _column(atom: Any) -> Column:
     return column
 
 
-def _by_column(
+def _group_patterns(
     patterns: list[tuple[int, Atom]],
 ) -> list[tuple[Column, Numbers, npt.NDArray[np.bool_], TextSearch]]:
-    """The patterns on each column: their numbers, which of them refuse, and a search for all."""
+    """Return the patterns on each column: their numbers, which of them refuse, and a search."""
     groups: dict[Column, list[tuple[int, Matches]]] = {}
     for number, atom in patterns:
         assert isinstance(atom, Matches)

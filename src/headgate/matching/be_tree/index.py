@@ -2,45 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from headgate.errors import UsageError
 from headgate.events import EventBatch
-from headgate.jit import warn_before_compiling
-from headgate.matching.base import BaseIndex
-from headgate.matching.be_tree.check import violations
-from headgate.matching.be_tree.draw import drawn
+from headgate.matching.base import ConfigurableIndex
 from headgate.matching.be_tree.events import EventReader
-from headgate.matching.be_tree.growing import GrowingTree
+from headgate.matching.be_tree.inspection import (
+    describe_tree,
+    draw_tree,
+    find_violations,
+    locate_query,
+)
 from headgate.matching.be_tree.options import BeTreeOptions
 from headgate.matching.be_tree.semantics import (
     Semantics,
     check_semantics,
-    matched,
-    readable,
+    match_event,
+    read_events,
+    weaken,
 )
-from headgate.matching.be_tree.weak import weakened
+from headgate.matching.be_tree.tree import BeTree
 from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.matches import Matches, RowMatches, to_events
 from headgate.matching.protocol import Placement
 from headgate.matching.scan_fallback import ScanFallback, try_conjunctions
 from headgate.predicate import And, Predicate, Within, collect_columns
 from headgate.queries import Query
-from headgate.schema import Schema, Stream
-from headgate.snapshot.arrays import EncodedQueries, decode_queries
+from headgate.schema import Stream
 
-ROWS = 1 << 16  # events that are read at a time
-FEWER_ROWS = 4096  # where predicates are evaluated for all of them beforehand
+MAX_ROWS = 1 << 16  # events that are read at a time
+MAX_PRECOMPUTED_ROWS = 4096  # where predicates are evaluated for all of them beforehand
+MAX_NAMED_QUERIES = 5  # in an error message
 
 Numbers = npt.NDArray[np.int64]
 
 
-class BeTreeIndex(BaseIndex):
+class BeTreeIndex(ConfigurableIndex[BeTreeOptions]):
     """A tree that tells expressions apart by one attribute after the other, and adapts itself.
 
     "Analysis and optimization for Boolean expression indexing" (BE-Tree), sections 4 to 7. A query
@@ -48,9 +51,9 @@ class BeTreeIndex(BaseIndex):
     scanned instead, because nothing exponential is ever expanded.
 
     Guarantee: that of `scan`, unless `absent="weak"` was chosen. Cost of a change: O(k log N) for k
-    predicates and N points of a domain, apart from cuts; where nothing tells queries apart (LIKE
-    alone, or many that are the same) their leaf cannot be cut, and a deletion reads it. What came
-    is inserted when somebody matches next. One thread at a time, by a lock; a batch is matched
+    predicates and N points of a domain, apart from cuts; where nothing tells queries apart (only
+    LIKE, or many that are the same) their leaf cannot be cut, and a deletion reads it. New queries
+    are inserted before the next match. One thread at a time, by a lock; a batch is matched
     against the queries that were there when it began, without those that leave before it is done.
 
     >>> from headgate.schema import INT, Attribute
@@ -64,73 +67,89 @@ class BeTreeIndex(BaseIndex):
     """
 
     def __init__(self, stream: Stream, options: BeTreeOptions | None = None) -> None:
-        super().__init__(stream)
-        self.options = options or BeTreeOptions()
+        super().__init__(stream, options)
         self._scanned = ScanFallback(stream)
-        self._tree = GrowingTree(stream, self.options)
-        self._others: set[str] = set()  # attributes that no predicate of the tree need mention
-        self._others_than_sets: set[str] = set()  # queries with LIKE, IS NULL and the like
+        self._tree = BeTree(self.options)
+        self._other_attributes: set[str] = set()  # that the tree's predicates may not mention
+        self._other_queries: set[str] = set()  # with LIKE, IS NULL and the like
         self._reader: EventReader | None = None
 
-    @classmethod
-    def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
-        return cls.of(stream, queries)
+    @staticmethod
+    def _default_options() -> BeTreeOptions:
+        return BeTreeOptions()
 
-    @classmethod
-    def of(
-        cls, stream: Stream, queries: Iterable[Query], options: BeTreeOptions | None = None
-    ) -> Self:
-        """An index with options of its own."""
-        warn_before_compiling(__package__)
-        index = cls(stream, options)
-        for query in queries:
-            index.insert(query)
-        index._tree.settle()
-        return index
-
-    @classmethod
-    def from_encoded(
-        cls, stream: Stream, encoded: EncodedQueries, options: BeTreeOptions | None = None
-    ) -> Self:
-        """An index over queries that are arrays already, all filters on the stream."""
-        return cls.of(stream, decode_queries(encoded, Schema((stream,))), options)
+    def _settle(self) -> None:
+        self._tree.settle()
 
     def _add(self, query: Query, position: int) -> None:
         if self.options.absent == "weak":
-            query = replace(query, where=weakened(query.where))
+            query = replace(query, where=weaken(query.where))
         parts = try_conjunctions(query)
-        sets = all(isinstance(atom, Within) for part in parts or () for atom in part)
-        if not sets:
-            self._others_than_sets.add(query.id)
-        if not sets or not isinstance(query.where, And) or parts != (query.where.parts,):
-            self._others |= {column.name for column in collect_columns(query.where)}
+        has_sets_only = all(isinstance(atom, Within) for part in parts or () for atom in part)
+        if not has_sets_only:
+            self._other_queries.add(query.id)
+        # Unless the tree has the very atoms of the query, one of its attributes may be mentioned by
+        # no predicate of the tree; it is read all the same.
+        if not has_sets_only or not isinstance(query.where, And) or parts != (query.where.parts,):
+            self._other_attributes |= {column.name for column in collect_columns(query.where)}
         if parts is None:
             self._scanned.insert(query, position)
         else:
-            self._tree.add(position, parts)
+            self._tree.expressions.add(position, parts)
 
     def _discard(self, query_id: str, position: int) -> None:
-        self._others_than_sets.discard(query_id)
+        self._other_queries.discard(query_id)
         if query_id in self._scanned:
             self._scanned.remove(query_id)
         else:
-            self._tree.drop(position)
+            self._tree.expressions.drop(position)
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
         with self._lock:
-            self._tree.settle()
-            used = {column.name for column in self._tree.pool.columns} | self._others
-            batch = self._read(events, used)
-            found = self._scanned.add_matches(self._found(batch), batch, len(self._ids))
-        yield from to_events(batch, self._locked(found), self._ids)
+            self._settle()
+            used = {column.name for column in self._tree.predicates.columns}
+            batch = self._read(events, used | self._other_attributes)
+            pieces = self._scanned.add_matches(self._match_rows(batch), batch, len(self._ids))
+        yield from to_events(batch, self._hold_lock(pieces), self._ids)
+
+    def _hold_lock(self, pieces: Iterator[RowMatches]) -> Iterator[RowMatches]:
+        """Make each piece under the lock, so that no change falls into one."""
+        while True:
+            with self._lock:
+                piece = next(pieces, None)
+            if piece is None:
+                return
+            yield piece
+
+    def _match_rows(self, batch: EventBatch) -> Iterator[RowMatches]:
+        rows, known = len(batch.events), len(self._ids)
+        start = 0
+        while start < rows:
+            # Queries may have come and gone since the last piece.
+            self._settle()
+            predicates = self._tree.predicates
+            if self._reader is None or self._reader.generation != predicates.generation:
+                self._reader = EventReader(predicates)
+            most = MAX_PRECOMPUTED_ROWS if self._reader.precomputes else MAX_ROWS
+            size = min(most, rows - start)
+            events = self._reader.read(EventColumns(batch.table.slice(start, size), size))
+            row = 0
+            while row < size:
+                offsets, positions = self._tree.match(events, row)
+                piece = RowMatches(start + row, offsets, positions)
+                yield piece if len(self._ids) == known else piece.below(known)
+                row += len(offsets) - 1
+            start += size
+            self._tree.adapt()
 
     def match_expressions(
         self, events: Sequence[Predicate | str], semantics: str = "stabbing_subscription"
     ) -> Matches:
-        """The queries that events meet which are expressions themselves, as `semantics.py` tells.
+        """Return the queries that events meet which are expressions themselves.
 
-        An event is a predicate, or the text of a condition. One that these semantics give no
-        meaning to has its reason in `errors`; a query of that kind is refused by name.
+        An event is a predicate, or the text of a condition; `semantics.py` explains the ways in
+        which it may meet a query. An event that these semantics give no meaning to has its reason
+        in `errors`; a query of that kind is refused by name.
 
         >>> from headgate.schema import INT, Attribute
         >>> from headgate.queries import Source
@@ -146,89 +165,62 @@ class BeTreeIndex(BaseIndex):
         """
         chosen = check_semantics(semantics)
         with self._lock:
-            self._tree.settle()
-            self._refuse_others(chosen)
-            found: list[Numbers] = []
+            self._settle()
+            self._refuse_queries(chosen)
+            positions: list[Numbers] = []
             errors: dict[int, str] = {}
-            for number, event in enumerate(readable(events, self.stream, chosen)):
+            for number, event in enumerate(read_events(events, self.stream, chosen)):
                 if isinstance(event, str):
                     errors[number] = event
-                    found.append(np.empty(0, np.int64))
+                    positions.append(np.empty(0, np.int64))
                 else:
-                    found.append(matched(self._tree, event, chosen))
-        offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
-        return Matches(offsets, np.concatenate([offsets[:0], *found]), self._ids, errors)
+                    positions.append(match_event(self._tree, event, chosen))
+        offsets = np.cumsum([0, *map(len, positions)], dtype=np.int64)
+        return Matches(offsets, np.concatenate([offsets[:0], *positions]), self._ids, errors)
 
-    def _refuse_others(self, semantics: Semantics) -> None:
-        """An error if the index holds a query that these semantics give no meaning to."""
-        single = semantics in ("enclosure", "exact")
-        wrong = [*self._scanned, *self._others_than_sets]
+    def _refuse_queries(self, semantics: Semantics) -> None:
+        """Raise an error if the index holds a query that these semantics give no meaning to."""
+        refused = [*self._scanned, *self._other_queries]
         reason = "only an OR of conjunctions of comparisons with constants has one"
-        if not wrong and single:
-            wrong = [name for name, at in self._positions.items() if self._tree.has_several(at)]
+        if not refused and semantics in ("enclosure", "exact"):
+            has_alternatives = self._tree.expressions.has_alternatives
+            refused = [name for name, at in self._positions.items() if has_alternatives(at)]
             reason = "the parts of an OR may cover an event together"
-        if wrong:
-            shown = ", ".join(f"`{name}`" for name in sorted(wrong)[:5])
-            more = f" and {len(wrong) - 5:,} more" if len(wrong) > 5 else ""
+        if refused:
+            shown = ", ".join(f"`{name}`" for name in sorted(refused)[:MAX_NAMED_QUERIES])
+            left_out = len(refused) - MAX_NAMED_QUERIES
+            more = f" and {left_out:,} more" if left_out > 0 else ""
             name = semantics.replace("_", " ")
             raise UsageError(f"{name} has no meaning for {shown}{more}: {reason}")
 
-    def _locked(self, found: Iterator[RowMatches]) -> Iterator[RowMatches]:
-        """Each piece is found under the lock, so that no change falls into one."""
-        while True:
-            with self._lock:
-                piece = next(found, None)
-            if piece is None:
-                return
-            yield piece
-
-    def _found(self, batch: EventBatch) -> Iterator[RowMatches]:
-        rows, known = len(batch.events), len(self._ids)
-        start = 0
-        while start < rows:
-            pool = self._tree.pool
-            self._tree.settle()
-            if self._reader is None or self._reader.generation != pool.generation:
-                self._reader = EventReader(pool)
-            size = min(FEWER_ROWS if self._reader.gives else ROWS, rows - start)
-            events = self._reader.read(EventColumns(batch.table.slice(start, size), size))
-            row = 0
-            while row < size:
-                offsets, positions = self._tree.match(events, row)
-                found = RowMatches(start + row, offsets, positions)
-                yield found if len(self._ids) == known else found.below(known)
-                row += len(offsets) - 1
-            start += size
-            self._tree.adapt()
-
     def locate(self, query_id: str) -> Placement:
         with self._lock:
-            self._position_of(query_id)
+            position = self._position_of(query_id)
             if query_id in self._scanned:
                 return Placement("be_tree", "scanned: too many alternatives for a tree")
-            self._tree.settle()
-            return self._tree.locate(self._positions[query_id])
+            self._settle()
+            return locate_query(self._tree, position)
 
-    def drawing(self, *, deepest: int = 4, widest: int = 5) -> list[tuple[int, str]]:
-        """The tree from the root on: how deep each line lies, and what it says."""
+    def draw(self, *, deepest: int = 4, widest: int = 5) -> list[tuple[int, str]]:
+        """Return the tree from the root on: how deep each line lies, and what it says."""
         with self._lock:
-            self._tree.settle()
-            return list(drawn(self._tree, deepest=deepest, widest=widest))
+            self._settle()
+            return list(draw_tree(self._tree, deepest=deepest, widest=widest))
 
     def check(self) -> list[str]:
-        """What is wrong with the tree, rule by rule; nothing, if all is well."""
+        """Return what is wrong with the tree, rule by rule; nothing, if all is well."""
         with self._lock:
-            self._tree.settle()
-            return list(violations(self._tree))
+            self._settle()
+            return list(find_violations(self._tree))
 
     def describe(self) -> dict[str, Any]:
         with self._lock:
-            self._tree.settle()
+            self._settle()
             return {
                 "kind": "be_tree",
                 "queries": len(self),
                 "positions": len(self._ids),
                 "scanned": len(self._scanned),
-                **self._tree.describe(),
+                **describe_tree(self._tree),
                 "options": self.options.as_json(),
             }

@@ -1,8 +1,8 @@
-"""The distinct predicates of a tree: numbered, counted, and given up when nobody has them any more.
+"""The distinct predicates of a tree: numbered, counted, and dropped when no expression has them.
 
 "Analysis and optimization for Boolean expression indexing", section 6.1. Numbers below `end` are in
 the bitmap, those of one column side by side; what came later is numbered behind, and evaluated
-when it is asked for. Now and then all are numbered anew (`renumber`), which is the paper's merging
+when it is needed. Now and then all are numbered anew (`renumber`), which is the paper's merging
 of both sets, and its compaction.
 """
 
@@ -14,28 +14,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.be_tree.bitmap import Block, block_of, filled, with_columns
-from headgate.matching.be_tree.domain import LEAST, MOST, is_exact, key_of, point_of
+from headgate.matching.be_tree.bitmap import Block, add_columns, build_bitmap, build_block
 from headgate.matching.be_tree.kernels.pools import (
-    ALWAYS_TRUE,
     CUTTABLE,
     EQUALITY,
     EXACT,
-    GIVEN,
+    FIRST_PREDICATE,
     NONE,
-    Predicates,
+    PRECOMPUTED,
+    PredicateArrays,
 )
-from headgate.matching.be_tree.labels import Labels
 from headgate.matching.be_tree.options import BeTreeOptions
+from headgate.matching.be_tree.values import (
+    MAX_POINT,
+    MIN_POINT,
+    Labels,
+    fits_in_64_bits,
+    to_key,
+    to_point,
+)
 from headgate.predicate import Atom, Column, Compare, IsNull, Within
 from headgate.schema import ValueSet
 
-WORD = 64
-FEWEST_NEW, SHARE_NEW = 256, 0.25  # predicates before the bitmap is made anew
-BITMAP_BYTES = 64 << 20
+WORD_BITS = 64
+MIN_NEW_PREDICATES, MAX_NEW_SHARE = 256, 0.25  # outside the bitmap before it is made anew
+MAX_BITMAP_BYTES = 64 << 20
 
 Numbers = npt.NDArray[np.int64]
-Fresh = tuple[int, int, int, int, int, int, int]  # column, first, last, least, most, key, flags
+NewRow = tuple[int, int, int, int, int, int, int]  # column, first, last, least, most, key, flags
 
 
 class PredicatePool:
@@ -52,35 +58,35 @@ class PredicatePool:
         self._numbers: dict[object, int] = {}
         self._known: dict[int, int] = {}  # by the address of an atom, which is kept alive
         self._alive: dict[int, Atom] = {}
-        self.atoms: list[Atom | None] = [None] * ALWAYS_TRUE  # by number
-        self.uses: npt.NDArray[np.int32] = np.zeros(ALWAYS_TRUE, np.int32)
-        first, last, low, high, least, most, key = np.zeros((7, ALWAYS_TRUE), np.int64)
-        self.arrays = Predicates(
-            np.full(ALWAYS_TRUE, NONE, np.int32),
+        self.atoms: list[Atom | None] = [None] * FIRST_PREDICATE  # by number
+        self.uses: npt.NDArray[np.int32] = np.zeros(FIRST_PREDICATE, np.int32)
+        first, last, low, high, least, most, key = np.zeros((7, FIRST_PREDICATE), np.int64)
+        self.arrays = PredicateArrays(
+            np.full(FIRST_PREDICATE, NONE, np.int32),
             *(first, last, low, high, least, most, key),
-            np.zeros(ALWAYS_TRUE, np.uint8),
+            np.zeros(FIRST_PREDICATE, np.uint8),
         )
         self._intervals = 0
-        self._fresh: list[Fresh] = []
+        self._fresh: list[NewRow] = []  # predicates that `flush` writes into the arrays
         self._fresh_intervals: list[tuple[int, int]] = []
         self._labels: dict[int, Labels] = {}  # of the columns whose ordinals do not fit
         self.blocks: dict[int, Block] = {}  # of the columns in the bitmap
-        self.bits = filled({}, 0, ALWAYS_TRUE)
-        self._settled = ALWAYS_TRUE  # numbers when all were numbered last
+        self.bits = build_bitmap({}, 0, FIRST_PREDICATE)
+        self._settled = FIRST_PREDICATE  # numbers when all were numbered last
         self.released = 0  # uses that ended since somebody looked for predicates without any
-        self.generation = 0  # changes when the predicates that are given do
+        self.generation = 0  # changes when the precomputed predicates do
 
     def __len__(self) -> int:
         """The numbers that are in use, or were since all were numbered last."""
         return len(self.atoms)
 
     @property
-    def live(self) -> int:
+    def live_count(self) -> int:
         """The predicates that some expression uses."""
         return int((self.uses[: len(self)] > 0).sum())
 
     def number(self, atom: Atom) -> int:
-        """The number of a predicate; a new one if nobody has it yet."""
+        """Return the number of a predicate; a new one if no expression has it yet."""
         number = self._known.get(id(atom))
         if number is None:
             number = self._number(atom)
@@ -98,31 +104,32 @@ class PredicatePool:
         if number is None:
             number = self._numbers[key] = len(self.atoms)
             self.atoms.append(atom)
-            self._fresh.append(self._row(atom))
+            self._fresh.append(self._describe(atom))
         return number
 
-    def _row(self, atom: Atom) -> Fresh:
+    def _describe(self, atom: Atom) -> NewRow:
+        """Return what the arrays hold of a predicate, and note its intervals."""
         first = self._intervals + len(self._fresh_intervals)
         if not isinstance(atom, Within):
             self.generation += 1
             column = NONE if isinstance(atom, Compare) else self._column(_only_column(atom))
             if isinstance(atom, IsNull):
-                return (column, first, first, 0, 0, 0, GIVEN)
-            return (NONE, first, first, 0, 0, 0, GIVEN)
+                return (column, first, first, 0, 0, 0, PRECOMPUTED)
+            return (NONE, first, first, 0, 0, 0, PRECOMPUTED)
         column = self._column(atom.column)
-        exact = is_exact(atom.column.type)
+        exact = fits_in_64_bits(atom.column.type)
         values = atom.values
         if exact:
-            self._fresh_intervals += closed(values)
+            self._fresh_intervals += to_closed_intervals(values)
         else:
             self._fresh_intervals += [(0, 0)] * len(values.intervals)
         last = self._intervals + len(self._fresh_intervals)
-        least, most = hull(values)
+        least, most = find_hull(values)
         flags, key = CUTTABLE, 0
         intervals = values.intervals
         if len(intervals) == 1 and intervals[0].is_point:
             flags |= EQUALITY | (EXACT if exact else 0)
-            key = key_of(intervals[0].low)
+            key = to_key(intervals[0].low)
         return (column, first, last, least, most, key, flags)
 
     def _column(self, column: Column) -> int:
@@ -130,16 +137,16 @@ class PredicatePool:
         if number is None:
             number = self._column_numbers[column.name] = len(self.columns)
             self.columns.append(column)
-            if not is_exact(column.type):
+            if not fits_in_64_bits(column.type):
                 self._labels[number] = Labels()
         return number
 
     def column_number(self, column: Column) -> int:
-        """The number of a column, or NONE where no predicate mentions it."""
+        """Return the number of a column, or NONE where no predicate mentions it."""
         return self._column_numbers.get(column.name, NONE)
 
     def flush(self) -> Numbers:
-        """Write what is new into the arrays; gives the new numbers."""
+        """Write what is new into the arrays, and return the new numbers."""
         count, fresh = len(self.atoms), len(self._fresh)
         new = np.arange(count - fresh, count)
         if not fresh:
@@ -156,57 +163,61 @@ class PredicatePool:
         for name, row in zip(("low", "high"), low_high, strict=True):
             arrays[name] = grow_array(arrays[name], end)
             arrays[name][start:end] = row
-        self.arrays = Predicates(**arrays)
+        self.arrays = PredicateArrays(**arrays)
         self.uses = grow_array(self.uses, count)
         self._intervals = end
         self._fresh, self._fresh_intervals = [], []
         self._label_new(new)
         return new
 
-    def ready(self) -> Numbers | None:
-        """Get ready to evaluate; gives the new number of each old one where they have changed."""
+    def prepare(self) -> Numbers | None:
+        """Prepare to evaluate; return the new number of each predicate, or None if none changed."""
         self.flush()
         evaluation, new = self._options.evaluation, len(self) - self._settled
         orphans = 0
-        if self.released > max(2 * FEWEST_NEW, len(self) // 2):
-            orphans, self.released = len(self) - ALWAYS_TRUE - self.live, 0
+        if self.released > max(2 * MIN_NEW_PREDICATES, len(self) // 2):
+            orphans, self.released = len(self) - FIRST_PREDICATE - self.live_count, 0
         changed = None
         if (
             (evaluation == "bitmap" and new)
-            or (evaluation == "hybrid" and new > max(FEWEST_NEW, SHARE_NEW * self._settled))
+            or (
+                evaluation == "hybrid"
+                and new > max(MIN_NEW_PREDICATES, MAX_NEW_SHARE * self._settled)
+            )
             or orphans > len(self) // 2
         ):
             changed = self.renumber()
-        self.bits = with_columns(self.bits, len(self.columns))
+        self.bits = add_columns(self.bits, len(self.columns))
         return changed
 
     def renumber(self) -> Numbers:
-        """Number the predicates anew, by column, without those that nobody has; make the bitmap.
+        """Number the predicates anew, by column, without those that no expression has.
 
-        Gives the new number of each old one, NONE for those that are given up.
+        Makes the bitmap, and returns the new number of each old one, NONE for those dropped.
         """
         self.flush()
         count = len(self)
         alive = np.flatnonzero(self.uses[:count] > 0)
-        given = (self.arrays.flags[alive] & GIVEN) > 0
+        given = (self.arrays.flags[alive] & PRECOMPUTED) > 0
         group = np.where(given, NONE, self.arrays.column[alive])
         with_bitmap = self._options.evaluation in ("bitmap", "hybrid")
         blocks = dict(self._blocks(alive)) if with_bitmap else {}
+        # Columns of the bitmap come first, each from a word's first bit on; then all others.
         home = np.full(len(self.columns) + 1, len(self.columns) + 1)  # the last entry is for NONE
         home[sorted(blocks)] = np.arange(len(blocks))
         order = alive[np.argsort(home[group], kind="stable")]
         sizes = np.array([len(blocks[c].predicates) for c in sorted(blocks)], np.int64)
-        aligned = -(-sizes // WORD) * WORD
-        starts = ALWAYS_TRUE + np.concatenate(([0], np.cumsum(aligned)))
+        aligned = -(-sizes // WORD_BITS) * WORD_BITS
+        starts = FIRST_PREDICATE + np.concatenate(([0], np.cumsum(aligned)))
         inside = int(sizes.sum())
         place = np.repeat(starts[:-1] - (np.cumsum(sizes) - sizes), sizes) + np.arange(inside)
         new = np.full(count, NONE, np.int64)
-        new[:ALWAYS_TRUE] = np.arange(ALWAYS_TRUE)
+        new[:FIRST_PREDICATE] = np.arange(FIRST_PREDICATE)
         new[order] = np.concatenate((place, starts[-1] + np.arange(len(order) - inside)))
         self._move(new, int(starts[-1]) + len(order) - inside)
-        self.blocks = {c: blocks[c].moved(new) for c in blocks}
-        self.bits = filled(self.blocks, len(self.columns), int(starts[-1]))
-        if len(order) < count - ALWAYS_TRUE:
+        self.blocks = {c: blocks[c].renumber(new) for c in blocks}
+        self.bits = build_bitmap(self.blocks, len(self.columns), int(starts[-1]))
+        if len(order) < count - FIRST_PREDICATE:
             self._labels = {column: Labels() for column in self._labels}
             self._label_new(np.flatnonzero(self.uses > 0))
         self._settled = len(self)
@@ -214,18 +225,18 @@ class PredicatePool:
         return new
 
     def _blocks(self, alive: Numbers) -> Iterator[tuple[int, Block]]:
-        """The columns whose predicates go into the bitmap: the smallest, while there is room."""
-        sets = alive[(self.arrays.flags[alive] & GIVEN) == 0]
+        """Yield the columns whose predicates go into the bitmap: the smallest that fit into it."""
+        sets = alive[(self.arrays.flags[alive] & PRECOMPUTED) == 0]
         order = sets[np.argsort(self.arrays.column[sets], kind="stable")]
         bounds = np.searchsorted(self.arrays.column[order], np.arange(len(self.columns) + 1))
-        found = []
+        candidates = []
         for c, column in enumerate(self.columns):
             mine = order[bounds[c] : bounds[c + 1]]
             if len(mine):
                 atoms = [self.atoms[n] for n in mine.tolist()]
-                found.append((c, block_of(column, mine, atoms, self.arrays)))
-        left = BITMAP_BYTES
-        for c, block in sorted(found, key=lambda one: one[1].bytes):
+                candidates.append((c, build_block(column, mine, atoms, self.arrays)))
+        left = MAX_BITMAP_BYTES
+        for c, block in sorted(candidates, key=lambda candidate: candidate[1].bytes):
             left -= block.bytes
             if left < 0:
                 return
@@ -240,7 +251,7 @@ class PredicatePool:
             moved = np.zeros(count, arrays[name].dtype)
             moved[to] = arrays[name][kept]
             arrays[name] = moved
-        self.arrays = Predicates(**arrays)
+        self.arrays = PredicateArrays(**arrays)
         uses = np.zeros(count, np.int32)
         uses[to] = self.uses[kept]
         self.uses = uses
@@ -253,46 +264,50 @@ class PredicatePool:
         self._known = {k: known[n] for k, n in self._known.items() if known[n] != NONE}
         self._alive = {k: self._alive[k] for k in self._known}
 
-    def _label(self, number: int) -> None:
+    def _write_labels(self, number: int) -> None:
         """Write the intervals of a predicate whose ordinals do not fit into 64 bits."""
         labels = self._labels[int(self.arrays.column[number])]
         first = int(self.arrays.first[number])
-        for i, one in enumerate(self.values(number).intervals):
-            self.arrays.low[first + i] = LEAST if one.low is None else labels.of(one.low)
-            self.arrays.high[first + i] = MOST if one.high is None else labels.of(one.high) - 1
+        for i, interval in enumerate(self.values(number).intervals):
+            self.arrays.low[first + i] = (
+                MIN_POINT if interval.low is None else labels.label(interval.low)
+            )
+            self.arrays.high[first + i] = (
+                MAX_POINT if interval.high is None else labels.label(interval.high) - 1
+            )
 
     def _label_new(self, numbers: Numbers) -> None:
         """Label the constants of new predicates, and all of a column where that moves others."""
         ranked = [n for n in numbers.tolist() if int(self.arrays.column[n]) in self._labels]
         moved = set()
         for number in ranked:
-            if not self.arrays.flags[number] & GIVEN:
+            if not self.arrays.flags[number] & PRECOMPUTED:
                 column = int(self.arrays.column[number])
                 for cut in self.values(number).cuts:
                     if self._labels[column].add(cut):
                         moved.add(column)
-        again = [n for column in moved for n in self._on(column)]
+        again = [n for column in moved for n in self._numbers_on(column)]
         for number in (*ranked, *again):
-            if not self.arrays.flags[number] & GIVEN:
-                self._label(number)
+            if not self.arrays.flags[number] & PRECOMPUTED:
+                self._write_labels(number)
 
-    def _on(self, column: int) -> list[int]:
-        found: list[int] = np.flatnonzero(self.arrays.column[: len(self)] == column).tolist()
-        return [number for number in found if self.atoms[number] is not None]
+    def _numbers_on(self, column: int) -> list[int]:
+        numbers: list[int] = np.flatnonzero(self.arrays.column[: len(self)] == column).tolist()
+        return [number for number in numbers if self.atoms[number] is not None]
 
     def values(self, number: int) -> ValueSet:
-        """What a predicate accepts."""
+        """Return the values that a predicate accepts."""
         atom = self.atoms[number]
         assert isinstance(atom, Within)
         return atom.values
 
-    def labelled(self, column: int, ordinals: list[Any]) -> Numbers:
-        """Ordinals that do not fit into 64 bits, as predicates are evaluated."""
+    def label_ordinals(self, column: int, ordinals: list[Any]) -> Numbers:
+        """Return the labels of ordinals that do not fit into 64 bits."""
         labels = self._labels[column]
-        return np.array([labels.of(ordinal) for ordinal in ordinals], np.int64)
+        return np.array([labels.label(ordinal) for ordinal in ordinals], np.int64)
 
-    def numbered(self, accepted: Callable[[Atom], bool]) -> list[tuple[int, Atom]]:
-        """The predicates of some kind, with their numbers."""
+    def find_atoms(self, accepted: Callable[[Atom], bool]) -> list[tuple[int, Atom]]:
+        """Return the predicates that a function accepts, with their numbers."""
         return [
             (n, atom) for n, atom in enumerate(self.atoms) if atom is not None and accepted(atom)
         ]
@@ -303,29 +318,29 @@ def _only_column(atom: Any) -> Column:
     return column
 
 
-def closed(values: ValueSet) -> list[tuple[int, int]]:
-    """The intervals of ordinals that fit into 64 bits, both ends included.
+def to_closed_intervals(values: ValueSet) -> list[tuple[int, int]]:
+    """Return the intervals of ordinals that fit into 64 bits, both ends included.
 
-    >>> closed(ValueSet((3, 6, 9), False)) == [(3, 5), (9, MOST)]
+    >>> to_closed_intervals(ValueSet((3, 6, 9), False)) == [(3, 5), (9, MAX_POINT)]
     True
     """
-    ends = [LEAST, *values.cuts] if values.starts_inside else list(values.cuts)
+    ends = [MIN_POINT, *values.cuts] if values.starts_inside else list(values.cuts)
     if len(ends) % 2:
-        ends.append(MOST + 1)
+        ends.append(MAX_POINT + 1)
     return [(low, high - 1) for low, high in zip(ends[::2], ends[1::2], strict=True)]
 
 
-def hull(values: ValueSet) -> tuple[int, int]:
-    """The points of the least and of the greatest value."""
+def find_hull(values: ValueSet) -> tuple[int, int]:
+    """Return the points of the least and of the greatest value."""
     low, high = values.intervals[0].low, values.intervals[-1].high
-    most = MOST
+    most = MAX_POINT
     if high is not None:
-        most = point_of(high) if isinstance(high, str) else point_of(high - 1)
-    return LEAST if low is None else point_of(low), most
+        most = to_point(high) if isinstance(high, str) else to_point(high - 1)
+    return MIN_POINT if low is None else to_point(low), most
 
 
 def grow_array(array: Any, length: int) -> Any:
-    """The array, or a copy with room for at least so many; what is new is 0."""
+    """Return the array, or a copy with room for at least so many items; what is new is 0."""
     if len(array) >= length:
         return array
     shape = (max(length, 2 * len(array)), *array.shape[1:])

@@ -1,7 +1,8 @@
-"""Events that are expressions themselves: six ways in which a query and an event may meet.
+"""Semantics other than SQL's: events that are expressions, and weak `<>` and NOT IN.
 
-"Analysis and optimization for Boolean expression indexing", section 3.2. With P a predicate of the
-query and P′ one of the event on the same attribute:
+"Analysis and optimization for Boolean expression indexing", section 3.2, knows six ways in which a
+query and an event that is an expression may meet. With P a predicate of the query and P′ one of the
+event on the same attribute:
 
 | semantics               | Eq. | every …          | has a partner such that  |
 |-------------------------|-----|------------------|--------------------------|
@@ -25,39 +26,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from headgate.errors import ExpansionTooLarge, HeadgateError, UsageError, did_you_mean
-from headgate.matching.be_tree.domain import is_exact, key_of
-from headgate.matching.be_tree.kernels.expressions import Event, leads_to, relation_bits
-from headgate.matching.be_tree.kernels.pools import LIVE
-from headgate.matching.be_tree.predicates import closed, hull
-from headgate.predicate import Predicate, Within
-from headgate.predicate.conjunctions import to_conjunctions
-from headgate.schema import Stream, ValueSet
+from headgate.matching.be_tree.kernels.expressions import (
+    AROUND,
+    INSIDE,
+    MEETS,
+    SAME,
+    EventSets,
+    match_expression,
+    set_relation_bits,
+)
+from headgate.matching.be_tree.predicates import find_hull, to_closed_intervals
+from headgate.matching.be_tree.tree import BeTree
+from headgate.matching.be_tree.values import fits_in_64_bits, to_key
+from headgate.predicate import IsNull, Predicate, Within, push_negations
+from headgate.predicate.normal_form import to_conjunctions
+from headgate.predicate.tree import And, Or, conjunction, disjunction
+from headgate.schema import Interval, Stream, ValueSet
+from headgate.schema.types import successor
 from headgate.sql import parse_where
-
-if TYPE_CHECKING:
-    from headgate.matching.be_tree.growing import GrowingTree
 
 Semantics = Literal[
     "stabbing_subscription", "stabbing_event", "symmetric", "containment", "enclosure", "exact"
 ]
 SEMANTICS: tuple[Semantics, ...] = get_args(Semantics)
-MEETS, INSIDE, AROUND, SAME = range(4)  # what a query's predicate is to the event's
 RELATION = dict(zip(SEMANTICS, (MEETS, MEETS, MEETS, INSIDE, AROUND, SAME), strict=True))
-OF_QUERY = ("stabbing_subscription", "symmetric", "containment", "exact")  # every P has a partner
-OF_EVENT = ("stabbing_event", "symmetric", "enclosure", "exact")  # every P′ has one
+# Semantics by which every P must have a partner, and those by which every P′ must.
+ALL_QUERY_PREDICATES = ("stabbing_subscription", "symmetric", "containment", "exact")
+ALL_EVENT_PREDICATES = ("stabbing_event", "symmetric", "enclosure", "exact")
 
 Numbers = npt.NDArray[np.int64]
 Sets = dict[int, ValueSet]  # by the number of an attribute; those the tree has not seen are below 0
 
 
 def check_semantics(name: str) -> Semantics:
-    """The name, or an error with a hint."""
+    """Return the name of semantics as it is written here; raise an error with a hint if unknown."""
     for known in SEMANTICS:
         if name.replace("-", "_") == known:
             return known
@@ -71,86 +79,94 @@ class Alternatives:
     parts: tuple[tuple[Within, ...], ...]
 
 
-def alternatives(event: Predicate | str, stream: Stream, semantics: Semantics) -> Alternatives:
-    """The event as conjunctions of sets; what else there is in it is refused by name."""
+def read_event(event: Predicate | str, stream: Stream, semantics: Semantics) -> Alternatives:
+    """Return the event as conjunctions of sets; refuse by name what else there is in it."""
     predicate = parse_where(event, stream) if isinstance(event, str) else event
     try:
-        found = to_conjunctions(predicate)
+        alternatives = to_conjunctions(predicate)
     except ExpansionTooLarge as error:
         raise UsageError(f"{error}; as an event it must be small") from None
-    if not found:
+    if not alternatives:
         raise UsageError("no row can satisfy this expression, so it meets nothing")
-    if len(found) > 1 and semantics in ("containment", "exact"):
+    if len(alternatives) > 1 and semantics in ("containment", "exact"):
         raise UsageError(f"{semantics} of an event with OR would need the union of its parts")
     parts = []
-    for one in found:
-        sets = tuple(atom for atom in one if isinstance(atom, Within))
-        if len(sets) != len(one):
+    for atoms in alternatives:
+        sets = tuple(atom for atom in atoms if isinstance(atom, Within))
+        if len(sets) != len(atoms):
             raise UsageError("only comparisons of an attribute with constants have these semantics")
         parts.append(sets)
     return Alternatives(tuple(parts))
 
 
-def readable(
+def read_events(
     events: Sequence[Predicate | str], stream: Stream, semantics: Semantics
 ) -> Iterator[Alternatives | str]:
-    """Each event, or why it has no meaning here."""
+    """Yield each event, or why it has no meaning here."""
     for event in events:
         try:
-            yield alternatives(event, stream, semantics)
+            yield read_event(event, stream, semantics)
         except HeadgateError as error:
             yield str(error)
 
 
-def matched(growing: GrowingTree, event: Alternatives, semantics: Semantics) -> Numbers:
-    """The positions of the queries that an event meets, ascending."""
+def match_event(be_tree: BeTree, event: Alternatives, semantics: Semantics) -> Numbers:
+    """Return the positions of the queries that an event meets, ascending."""
     hits: list[Numbers] = []
     for part in event.parts:
-        found = growing.expressions.position[_expressions(growing, part, semantics)]
-        positions, counts = np.unique(found.astype(np.int64), return_counts=True)
+        matches = be_tree.expressions.arrays.position[_match_conjunction(be_tree, part, semantics)]
+        positions, counts = np.unique(matches.astype(np.int64), return_counts=True)
         if semantics == "containment":
-            positions = positions[counts == growing.sizes(positions)]
+            positions = positions[counts == be_tree.expressions.count_by_query(positions)]
         hits.append(positions)
     positions, counts = np.unique(np.concatenate(hits), return_counts=True)
     return positions[counts == len(hits)] if semantics == "enclosure" else positions
 
 
-def _expressions(growing: GrowingTree, part: tuple[Within, ...], semantics: Semantics) -> Numbers:
-    """The expressions that one conjunction meets."""
-    pool, kind = growing.pool, RELATION[semantics]
+def _match_conjunction(be_tree: BeTree, part: tuple[Within, ...], semantics: Semantics) -> Numbers:
+    """Return the expressions that one conjunction of an event meets."""
+    pool, kind = be_tree.predicates, RELATION[semantics]
     sets = {pool.column_number(one.column): one.values for one in part}
     known = {c: values for c, values in sets.items() if c >= 0}
-    if len(known) < len(part) and semantics in OF_EVENT:
-        return np.empty(0, np.int64)  # an attribute that no query has finds no partner
+    if len(known) < len(part) and semantics in ALL_EVENT_PREDICATES:
+        return np.empty(0, np.int64)  # an attribute that no query has has no partner
+    # A bit for each predicate of the tree that is related to the event's set as it should be: by a
+    # kernel where ordinals fit into 64 bits, and one by one where not.
     bits = np.zeros(len(pool) // 64 + 1, np.uint64)
-    order, bounds = growing.by_column()
-    exact = {c: closed(values) for c, values in known.items() if is_exact(pool.columns[c].type)}
+    order, bounds = be_tree.group_by_column()
+    exact = {
+        c: to_closed_intervals(values)
+        for c, values in known.items()
+        if fits_in_64_bits(pool.columns[c].type)
+    }
     ends = [end for intervals in exact.values() for end in intervals]
     low, high = np.array(ends, np.int64).reshape(-1, 2).T.copy()
     sizes = np.cumsum([0, *map(len, exact.values())])
-    relation_bits(
+    set_relation_bits(
         pool.arrays, order, bounds, np.array(list(exact), np.int64), sizes, low, high, kind, bits
     )
     for c in known.keys() - exact.keys():
         for number in order[bounds[c] : bounds[c + 1]].tolist():
             atom = pool.atoms[number]
-            if isinstance(atom, Within) and related_sets(atom.values, known[c], kind):
+            if isinstance(atom, Within) and are_related_sets(atom.values, known[c], kind):
                 bits[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
-    found: Numbers = leads_to(
-        growing.tree,
-        growing.expressions,
-        _event(known, exact, len(pool.columns)),
+    matches: Numbers = match_expression(
+        be_tree.arrays,
+        be_tree.expressions.arrays,
+        _build_event_sets(known, exact, len(pool.columns)),
         bits,
         len(part),
-        semantics in OF_QUERY,
-        semantics in OF_EVENT,
-        np.empty(int(growing.tree.state[LIVE]), np.int64),
+        semantics in ALL_QUERY_PREDICATES,
+        semantics in ALL_EVENT_PREDICATES,
+        np.empty(be_tree.live, np.int64),
     )
-    return found
+    return matches
 
 
-def _event(sets: Sets, exact: dict[int, list[tuple[int, int]]], columns: int) -> Event:
-    """The ends of the event's sets, by attribute, as the directories tell values apart."""
+def _build_event_sets(
+    sets: Sets, exact: dict[int, list[tuple[int, int]]], columns: int
+) -> EventSets:
+    """Return the ends of the event's sets, by attribute, as the directories tell values apart."""
     least, most, key = np.zeros((3, columns), np.int64)
     has, single = np.zeros((2, columns), np.bool_)
     for c, values in sets.items():
@@ -159,17 +175,70 @@ def _event(sets: Sets, exact: dict[int, list[tuple[int, int]]], columns: int) ->
             least[c], most[c] = exact[c][0][0], exact[c][-1][1]
             single[c], key[c] = least[c] == most[c], least[c]
             continue
-        least[c], most[c] = hull(values)
+        least[c], most[c] = find_hull(values)
         intervals = values.intervals
         if len(intervals) == 1 and intervals[0].is_point:
-            single[c], key[c] = True, key_of(intervals[0].low)
-    return Event(has, single, least, most, key)
+            single[c], key[c] = True, to_key(intervals[0].low)
+    return EventSets(has, single, least, most, key)
 
 
-def related_sets(query: ValueSet, event: ValueSet, kind: int) -> bool:
-    """Is a query's set to an event's what the kind says? As `related`, for sets of any type."""
+def are_related_sets(query: ValueSet, event: ValueSet, kind: int) -> bool:
+    """Return whether a query's set is to an event's what the kind says, for sets of any type."""
     if kind == MEETS:
         return not query.intersection(event).is_empty
     if kind == INSIDE:
         return event.covers(query)
     return query.covers(event) if kind == AROUND else query == event
+
+
+MAX_REFUSED_VALUES = 10_000
+
+
+def weaken(predicate: Predicate) -> Predicate:
+    """Return the predicate that holds by SQL where this one does by the weak semantics.
+
+    Section 8.3 lets `<>` and NOT IN hold for an absent attribute:
+
+        a <> 3                   ->  a <> 3 OR a IS NULL
+        a <> 3 AND a IS NOT NULL ->  (a <> 3 OR a IS NULL) AND a IS NOT NULL, which is a <> 3
+        a NOT LIKE 'x%'          ->  as it is, like ranges, comparisons of attributes and IS TRUE
+
+    What is written as `<>`, NOT IN or otherwise is the same set of values: so every condition is
+    meant that refuses some values, at most `MAX_REFUSED_VALUES`, and accepts more than one. On a
+    BOOLEAN column `f <> TRUE` is `f = FALSE`, and stays as it is.
+    """
+    return _weaken(push_negations(predicate))
+
+
+def _weaken(predicate: Predicate) -> Predicate:
+    if isinstance(predicate, And):
+        return conjunction(_weaken(part) for part in predicate.parts)
+    if isinstance(predicate, Or):
+        return disjunction(_weaken(part) for part in predicate.parts)
+    if isinstance(predicate, Within) and _refuses_few(predicate):
+        return disjunction((predicate, IsNull(predicate.column)))
+    return predicate
+
+
+def _refuses_few(atom: Within) -> bool:
+    type_, refused = atom.column.type, atom.values.complement()
+    if refused.is_empty:
+        return False
+    last = None if type_.maximum is None else successor(type_.maximum)
+    ends = [
+        Interval(
+            type_.minimum if one.low is None else one.low, last if one.high is None else one.high
+        )
+        for one in refused.intervals
+    ]
+    accepted = atom.values.intervals
+    single = len(accepted) == 1 and _is_single(accepted[0], type_.minimum, last)
+    few = ValueSet(tuple(end for one in ends for end in (one.low, one.high)), False)
+    infinite = any(one.high is None for one in ends)
+    return not single and not infinite and few.finite_ordinals(MAX_REFUSED_VALUES) is not None
+
+
+def _is_single(interval: Interval, first: object, last: object) -> bool:
+    low = first if interval.low is None else interval.low
+    high = last if interval.high is None else interval.high
+    return isinstance(low, int | str) and high == successor(low)

@@ -30,7 +30,7 @@ from headgate.snapshot.arrays.column_table import columns_from
 from headgate.snapshot.arrays.cuts import NUMBERS, pool_of, unpack_cuts
 from headgate.snapshot.arrays.selection import ranges
 
-WIDEST_TABLE = 1 << 16  # integers between the least and the greatest constant, for a look-up table
+MAX_TABLE_SIZE = 1 << 16  # integers between the least and the greatest constant
 
 Codes = npt.NDArray[np.int32]
 
@@ -49,21 +49,25 @@ class Regions:
         return len(self.cuts) + 1
 
     def codes(self, values: CodedColumn) -> Codes:
-        """The code of each value, of which none is NULL."""
-        return self.of_numbers(values.codes) if values.ranked is None else self._of_ranks(values)
+        """Return the code of each value, of which none is NULL."""
+        return (
+            self.codes_of_numbers(values.codes)
+            if values.ranked is None
+            else self._codes_of_ranks(values)
+        )
 
-    def of_numbers(self, ordinals: npt.NDArray[Any]) -> Codes:
-        """The code of each value that is its own ordinal."""
+    def codes_of_numbers(self, ordinals: npt.NDArray[Any]) -> Codes:
+        """Return the code of each value that is its own ordinal."""
         if self.table is None:
             return (np.searchsorted(self.cuts, ordinals, side="right") + 1).astype(np.int32)
-        found: Codes = look_up(ordinals, int(self.cuts[0]) - 1, self.table)
-        return found
+        codes: Codes = look_up(ordinals, int(self.cuts[0]) - 1, self.table)
+        return codes
 
-    def _of_ranks(self, values: CodedColumn) -> Codes:
-        """Texts and wide decimals: the distinct ones are looked up, each once."""
+    def _codes_of_ranks(self, values: CodedColumn) -> Codes:
+        """Return the codes of texts and wide decimals; each distinct value is looked up once."""
         ranked, cuts = values.ranked or [], self.cuts
-        known = np.array([bisect_right(cuts, ordinal) + 1 for ordinal in ranked], np.int32)
-        return known[values.codes] if len(known) else np.zeros(len(values.codes), np.int32)
+        by_rank = np.array([bisect_right(cuts, ordinal) + 1 for ordinal in ranked], np.int32)
+        return by_rank[values.codes] if len(by_rank) else np.zeros(len(values.codes), np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +77,10 @@ class CodeBook:
     regions: tuple[Regions, ...]
 
     def codes(self, columns: EventColumns) -> tuple[Rows, Codes, Codes]:
-        """The codes of events: `start`, `column` and `code` of `arrays.Events`."""
+        """Return the codes of events, row by row: `start`, `column` and `code`.
+
+        Row r has the codes `code[k]` of `column[k]` for k from `start[r]` to `start[r + 1]`.
+        """
         parts = [columns.present(regions.column) for regions in self.regions]
         codes = [
             regions.codes(values) for regions, (_, values) in zip(self.regions, parts, strict=True)
@@ -83,20 +90,20 @@ class CodeBook:
             start = np.arange(len(columns) + 1) * len(parts)
             column = np.tile(np.arange(len(parts), dtype=np.int32), len(columns))
             return start, column, np.stack(codes, axis=1).ravel()
-        found: tuple[Rows, Codes, Codes] = group_by_row(
+        grouped: tuple[Rows, Codes, Codes] = group_by_row(
             len(columns),
             np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in parts)]),
             np.repeat(np.arange(len(parts), dtype=np.int32), sizes),
             np.concatenate([np.empty(0, np.int32), *codes]),
         )
-        return found
+        return grouped
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """Atom a is TRUE for the codes `low[i]` … `high[i]`, for i from `start[a]` to `start[a + 1]`.
+    """The codes for which atoms are TRUE; none for an atom that is no condition on one column.
 
-    Of atoms that are no conditions on the code of one column there are none.
+    Atom a is TRUE for `low[i]` … `high[i]`, for i from `start[a]` to `start[a + 1]`.
     """
 
     start: npt.NDArray[np.int64]
@@ -104,15 +111,17 @@ class Intervals:
     high: Codes
 
 
-def code_book(atoms: EncodedAtoms, schema: Schema) -> tuple[CodeBook, Intervals]:
-    """The codes that tell apart what the atoms tell apart, and the atoms in terms of them."""
+def build_code_book(atoms: EncodedAtoms, schema: Schema) -> tuple[CodeBook, Intervals]:
+    """Return codes that tell apart what the atoms tell apart, and the atoms in terms of them."""
     columns = columns_from(atoms.columns, schema)
     within = atoms.kind == WITHIN
     owners = np.repeat(np.arange(len(atoms)), np.where(within, atoms.end - atoms.start, 0))
     places = ranges(atoms.start[within], atoms.end[within])
     cut_column = atoms.column[owners]
     pools = unpack_cuts(atoms.cuts)
-    codes = np.zeros(len(owners), np.int32)  # the least code that is not below each cut
+    # all cuts of all atoms, in a row: the atom of each, its column, its place in the pool of cuts,
+    # and the least code that is not below it
+    codes = np.zeros(len(owners), np.int32)
     regions = []
     order = np.argsort(cut_column, kind="stable")
     bounds = np.searchsorted(cut_column[order], np.arange(len(columns) + 1))
@@ -121,13 +130,13 @@ def code_book(atoms: EncodedAtoms, schema: Schema) -> tuple[CodeBook, Intervals]
         pool = pool_of(column.type)
         if pool == NUMBERS:
             cuts, ranks = np.unique(atoms.cuts.numbers[places[mine]], return_inverse=True)
-            regions.append(Regions(column, cuts, look_up_table(cuts)))
+            regions.append(Regions(column, cuts, build_look_up_table(cuts)))
         else:
             ordinals = [pools[pool][place] for place in places[mine].tolist()]
-            listed = sorted(set(ordinals))
-            known = {ordinal: rank for rank, ordinal in enumerate(listed)}
-            ranks = np.array([known[ordinal] for ordinal in ordinals], np.int64)
-            regions.append(Regions(column, listed, None))
+            distinct = sorted(set(ordinals))
+            rank_of = {ordinal: rank for rank, ordinal in enumerate(distinct)}
+            ranks = np.array([rank_of[ordinal] for ordinal in ordinals], np.int64)
+            regions.append(Regions(column, distinct, None))
         codes[mine] = ranks + 2
     greatest = np.array([one.greatest for one in regions], np.int32)
     return CodeBook(tuple(regions)), _intervals(atoms, owners, codes, greatest)
@@ -136,23 +145,26 @@ def code_book(atoms: EncodedAtoms, schema: Schema) -> tuple[CodeBook, Intervals]
 def _intervals(
     atoms: EncodedAtoms, owners: npt.NDArray[np.int64], codes: Codes, greatest: Codes
 ) -> Intervals:
-    """Each atom's cuts, with the ends of the column where it reaches them, taken in pairs."""
+    """Return each atom's cuts, with the ends of the column where it reaches them, as pairs."""
     count = len(atoms)
     about = np.where(atoms.column >= 0, atoms.column, 0)
     last = greatest[about] if len(greatest) else np.zeros(count, np.int32)
     within, null = atoms.kind == WITHIN, atoms.kind == IS_NULL
     inside = within & (atoms.starts_inside == 1)
+    # an odd number of edges means that the last interval is open: the column's end closes it
     cuts = np.bincount(owners, minlength=count)
     open_end = within & ((cuts + inside) % 2 == 1)
     edges = cuts + inside + open_end
     edges[null] = 2
     start = np.concatenate(([0], np.cumsum(edges)))
+    # low, high + 1, low, high + 1, … of one atom after the other
     flat = np.zeros(start[-1], np.int32)
     flat[start[:-1][inside]] = 1
     flat[(start[1:] - 1)[open_end]] = last[open_end] + 1
     first = start[:-1] + inside
     before = np.concatenate(([0], np.cumsum(cuts)))[:-1]
     flat[first[owners] + np.arange(len(owners)) - before[owners]] = codes
+    # IS NULL is code 0, IS NOT NULL all others
     is_null, not_null = null & (atoms.negated == 0), null & (atoms.negated == 1)
     flat[start[:-1][is_null] + 1] = 1
     flat[start[:-1][not_null]] = 1
@@ -160,9 +172,9 @@ def _intervals(
     return Intervals(start // 2, flat[0::2].copy(), flat[1::2] - 1)
 
 
-def look_up_table(cuts: npt.NDArray[np.int64]) -> Codes | None:
-    """The code of every integer from one below the least cut to the greatest."""
-    if not len(cuts) or int(cuts[-1]) - int(cuts[0]) > WIDEST_TABLE:
+def build_look_up_table(cuts: npt.NDArray[np.int64]) -> Codes | None:
+    """Return the code of every integer from one below the least cut to the greatest, if few."""
+    if not len(cuts) or int(cuts[-1]) - int(cuts[0]) > MAX_TABLE_SIZE:
         return None
     least, most = int(cuts[0]), int(cuts[-1])
     if least == np.iinfo(np.int64).min:

@@ -1,4 +1,4 @@
-"""The columns of a batch as codes, each encoded once, however many segments ask for it."""
+"""The columns of a batch as codes, each encoded once, however many segments use it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.events.columns import CodedColumn, encode_column, encode_present, plain_numbers
+from headgate.events.columns import CodedColumn, encode_column, encode_present, read_plain_numbers
 from headgate.predicate import Column
 
 Rows = npt.NDArray[np.int64]
@@ -24,29 +24,29 @@ class EventColumns:
         self._present: dict[str, tuple[Rows, CodedColumn]] = {}
 
     def __len__(self) -> int:
-        """The number of events."""
+        """Return the number of events."""
         return self._rows
 
-    def whole(self, about: Column) -> CodedColumn:
-        """A column with its NULLs."""
-        known = self._whole.get(about.name)
-        if known is None:
-            known = self._whole[about.name] = encode_column(self._array(about), about.type)
-        return known
+    def whole(self, column: Column) -> CodedColumn:
+        """Return a column with its NULLs."""
+        encoded = self._whole.get(column.name)
+        if encoded is None:
+            encoded = self._whole[column.name] = encode_column(self._array(column), column.type)
+        return encoded
 
-    def present(self, about: Column) -> tuple[Rows, CodedColumn]:
-        """The rows in which a column is not NULL, and its values there."""
-        known = self._present.get(about.name)
-        if known is None:
-            known = self._present[about.name] = encode_present(self._array(about), about.type)
-        return known
+    def present(self, column: Column) -> tuple[Rows, CodedColumn]:
+        """Return the rows in which a column is not NULL, and its values there."""
+        encoded = self._present.get(column.name)
+        if encoded is None:
+            encoded = self._present[column.name] = encode_present(self._array(column), column.type)
+        return encoded
 
-    def plain(self, about: Column) -> npt.NDArray[Any] | None:
-        """The values of a column, if all are there and are their own ordinals."""
-        return plain_numbers(self._array(about))
+    def plain(self, column: Column) -> npt.NDArray[Any] | None:
+        """Return the values of a column if all are there and are their own ordinals; else None."""
+        return read_plain_numbers(self._array(column))
 
-    def _array(self, about: Column) -> Any:
-        """A column of the batch; one that it was read without is NULL."""
-        if self._table.schema.get_field_index(about.name) < 0:
-            return pa.array([None] * self._rows, about.type.arrow)
-        return self._table.column(about.name)
+    def _array(self, column: Column) -> Any:
+        """Return a column of the batch; one that it was read without is NULL."""
+        if self._table.schema.get_field_index(column.name) < 0:
+            return pa.array([None] * self._rows, column.type.arrow)
+        return self._table.column(column.name)

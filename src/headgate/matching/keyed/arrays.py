@@ -1,8 +1,9 @@
-"""What the kernels read: named groups of arrays.
+"""The named groups of arrays that the kernels read.
 
-Truth values are numbered as in `encoding.trees`: FALSE 0, TRUE 1, NULL 2. Nodes are numbers in one
-row: those of column c begin at `node_base[c]`, in the order of a heap over the codes from 0 to
-`width[c]`, a power of two; those of literals that are no codes begin at `bit_base`.
+Truth values are numbered as in `snapshot.arrays.trees`: FALSE 0, TRUE 1, NULL 2. Nodes are numbers
+in one row: those of column c begin at `node_base[c]`, in the order of a heap over the codes from 0
+to `width[c]`, a power of two; those of literals that are no codes begin at `bit_base`. A query's
+number is its place in the encoded set, its position that in the index.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ FALSE, TRUE, NULL = 0, 1, 2
 
 
 class Conditions(NamedTuple):
-    """The atoms and the programs over them."""
+    """The atoms, and the program of each query over them.
+
+    Atom a is TRUE for the codes `low[i]` … `high[i]` of its column, for i from `starts[a]` to
+    `starts[a + 1]`. Query q has the program from `offsets[q]` to `offsets[q + 1]`.
+    """
 
     kind: Any
     column: Any
@@ -24,31 +29,36 @@ class Conditions(NamedTuple):
     slot: Any  # of a comparison or constant its column in `bits`; of a pattern its stamp
     offsets: Any
     program: Any
-    deciding: Any  # by entry of a program: may it be the last that is looked at?
+    deciding: Any  # by entry of a program: is it not TRUE, the query does not match
 
 
 class Clusters(NamedTuple):
-    """Which queries to look at: the record of each node's cluster is at `line_of[node]`, −1 where
-    there is none."""
+    """Which queries an event looks at.
+
+    The record of each node's cluster is at `line_of[node]`, −1 if the node has none.
+    """
 
     node_base: Any
     width: Any
-    filed: Any  # by column: is any query filed under it?
-    null_keyed: Any  # the columns of which an absent value leads somewhere
+    is_used: Any  # by column: does any of its nodes have a cluster?
+    null_columns: Any  # the columns of which an absent value leads to a cluster
     line_of: Any
     records: Any
     bits: Any
-    unkeyed: Any
-    plain_line: Any  # by pattern slot, where it matches
-    negated_line: Any
-    compared: Any  # the atoms of comparisons under which something is filed
+    unkeyed: Any  # queries that every event looks at
+    plain_line: Any  # by pattern slot: the record for LIKE, where it matches
+    negated_line: Any  # the same for NOT LIKE
+    compared: Any  # the atoms of comparisons that have a cluster
     bit_base: Any
 
 
 class Grid(NamedTuple):
-    """The queries that are found by one bitmap (`grid`), in its order. The row of `columns[k]` for
-    a code is `row_of[table_start[k] + code]`, and has `width` words. Query i is `query[i]`, and its
-    intervals from `start[i]` to `start[i + 1]` are left to check, unless the grid is exact."""
+    """The queries in one bitmap (`kernels.grid`), in its order.
+
+    The row of `columns[k]` for a code is `row_of[table_start[k] + code]`, and has `width` words.
+    Query i has the number `query[i]`, and its intervals from `start[i]` to `start[i + 1]` are left
+    to check, unless the grid is exact.
+    """
 
     columns: Any
     query: Any
@@ -64,9 +74,12 @@ class Grid(NamedTuple):
 
 
 class Events(NamedTuple):
-    """What is known of a batch. Event e has the codes `code[k]` of `column[k]` for k from
-    `start[e]` to `start[e + 1]`, and NULL elsewhere. Text `ranks[e, p]` of pattern column p matched
-    the slots from `matched_start[first_text[p] + rank]` on."""
+    """The codes, comparisons and pattern matches of a batch of events.
+
+    Event e has the codes `code[k]` of `column[k]` for k from `start[e]` to `start[e + 1]`, and NULL
+    elsewhere. `bits[e]` are the truths of comparisons and constants. Text `ranks[e, p]` of pattern
+    column p matches the slots from `matched_start[first_text[p] + rank]` on.
+    """
 
     start: Any
     column: Any
@@ -80,26 +93,31 @@ class Events(NamedTuple):
 
 
 class Living(NamedTuple):
-    """Which queries are alive, a bit for each: by number, in the order of all bitmaps, and in that
-    of the grid. All are empty where every query is alive."""
+    """Which queries are alive, as bits; all arrays are empty if every query is."""
 
-    numbers: Any
-    bitmaps: Any
-    grid: Any
+    numbers: Any  # by number
+    bitmaps: Any  # in the order of all bitmaps
+    grid: Any  # in the order of the grid
 
 
 class Appended(NamedTuple):
-    """What the kernel gives out: the position of each number, or nothing where they are the same;
-    and the positions that were found elsewhere, those of event e from `offsets[e]` on."""
+    """How the kernel completes its output.
+
+    `position` has the position of each number, and is empty if they are the same. `matches` are the
+    positions that other parts found, those of event e from `offsets[e]` on.
+    """
 
     position: Any
     offsets: Any
-    found: Any
+    matches: Any
 
 
 class Scratch(NamedTuple):
-    """Room that one thread works in. `codes` is by column and all 0 between events; `stamp` is by
-    pattern slot and `seen` by query: when it was last met, by `clock`, which no event repeats."""
+    """The working memory of one thread.
+
+    `codes` is by column and all 0 between events. `stamp` is by pattern slot and `seen` by query:
+    when it was last met, by `clock`, which no event repeats.
+    """
 
     clock: Any
     codes: Any

@@ -1,4 +1,4 @@
-"""A batch against all parts of an index, in pieces of bounded size, on one thread or several."""
+"""Match a batch against all parts of an index: in bounded pieces, on one or more threads."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 
 from headgate.events import EventBatch
 from headgate.matching.encoding.event_columns import EventColumns
-from headgate.matching.keyed.segment import OUTPUT, Numbers, Part, Room
-from headgate.matching.matches import RowMatches
+from headgate.matching.keyed.parts import OUTPUT_SIZE, Part, Workspace
+from headgate.matching.matches import Numbers, RowMatches
 
-FEWEST_ROWS, MOST_ROWS = 128, 4096  # of a block, which is one thread's work
-KNOWN = 1 << 21  # matched patterns and truths of comparisons that are held at once, about
-ROWS_WITH_PATTERNS, ALL_ROWS = 1024, 1 << 62  # that are begun with
+MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 128, 4096  # of a block, which is one thread's work
+MAX_TRUTHS = 1 << 21  # matched patterns and truths of comparisons that are held at once, about
+FIRST_ROWS_WITH_PATTERNS, ALL_ROWS = 1024, 1 << 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """The rows from `row` up to `stop`, with what all parts but the largest found for them."""
+    """The rows from `row` up to `stop`, with the matches of all parts but the largest."""
 
     row: int
     stop: int
@@ -30,110 +30,116 @@ class Block:
     positions: Numbers
 
 
-def match_parts(parts: Sequence[Part], batch: EventBatch, threads: int) -> Iterator[RowMatches]:
-    """The matches of a batch, in order of rows."""
+def match_batch(parts: Sequence[Part], batch: EventBatch, threads: int) -> Iterator[RowMatches]:
+    """Return the matches of a batch, in order of rows."""
     if not parts:
         return
-    rows, start, step = len(batch.events), 0, _rows_at_first(parts)
+    rows, start, step = len(batch.events), 0, _first_step(parts)
     while start < rows:
         size = min(step, rows - start)
         columns = EventColumns(batch.table.slice(start, size), size)
         work = _Work(parts, columns)
-        for found in _match(work, threads):
-            yield RowMatches(start + found.row, found.offsets, found.positions)
+        for matches in _match(work, threads):
+            yield RowMatches(start + matches.row, matches.offsets, matches.positions)
         start += size
-        if work.known > KNOWN:
+        # fewer rows next time if too much was held at once, more if little
+        if work.truths > MAX_TRUTHS:
             step = max(1, size // 2)
-        elif 4 * work.known < KNOWN:
+        elif 4 * work.truths < MAX_TRUTHS:
             step = 2 * step
 
 
-def _rows_at_first(parts: Sequence[Part]) -> int:
-    """All where there are no patterns and comparisons; else few, until it is seen how many hold."""
-    patterns = any(part.segment.patterns for part in parts)
-    compared = sum(len(part.segment.bit_atoms) for part in parts)
-    return min(ROWS_WITH_PATTERNS if patterns else ALL_ROWS, max(1, KNOWN // max(1, compared)))
+def _first_step(parts: Sequence[Part]) -> int:
+    """Return all rows, or few if there are patterns or comparisons: it is unknown how many hold."""
+    has_patterns = any(part.segment.patterns for part in parts)
+    comparisons = sum(len(part.segment.bit_atoms) for part in parts)
+    rows = FIRST_ROWS_WITH_PATTERNS if has_patterns else ALL_ROWS
+    return min(rows, max(1, MAX_TRUTHS // max(1, comparisons)))
 
 
 def _match(work: _Work, threads: int) -> Iterator[RowMatches]:
-    size = min(MOST_ROWS, max(FEWEST_ROWS, -(-work.rows // (4 * threads))))
+    size = min(MAX_BLOCK_ROWS, max(MIN_BLOCK_ROWS, -(-work.rows // (4 * threads))))
     if threads == 1 or work.rows <= size:
-        for row in range(0, work.rows, MOST_ROWS):
-            yield from work.pieces(row, min(row + MOST_ROWS, work.rows))
+        for row in range(0, work.rows, MAX_BLOCK_ROWS):
+            yield from work.pieces(row, min(row + MAX_BLOCK_ROWS, work.rows))
     else:
-        yield from _on_threads(work, size, threads)
+        yield from _match_on_threads(work, size, threads)
 
 
 class _Work:
-    """What all threads share, and a room for each of them."""
+    """What all threads share, and a workspace for each thread and part."""
 
     def __init__(self, parts: Sequence[Part], columns: EventColumns) -> None:
         largest_last = sorted(parts, key=lambda part: len(part.segment))
-        prepared = [(part, part.segment.events(columns)) for part in largest_last]
-        self.others, self.largest = prepared[:-1], prepared[-1]
+        encoded = [(part, part.segment.encode_events(columns)) for part in largest_last]
+        self.others, self.largest = encoded[:-1], encoded[-1]
         self.rows = len(columns)
-        self.known = sum(len(events.matched) + events.bits.size for _, events in prepared)
-        self._own = local()
+        self.truths = sum(len(events.matched) + events.bits.size for _, events in encoded)
+        self._thread = local()
 
     def pieces(self, row: int, stop: int) -> Iterator[RowMatches]:
-        """The matches of these rows, in as many pieces as there is room for."""
+        """Return the matches of these rows, in as many pieces as outputs are filled."""
         while row < stop:
-            block = self._begun(row, stop)
+            block = self._begin_block(row, stop)
             while block.row < block.stop:
-                found, block = self._continued(block)
-                yield found
+                matches, block = self._continue_block(block)
+                yield matches
             row = block.stop
 
-    def first(self, row: int, stop: int) -> RowMatches:
-        """The first of these pieces."""
+    def first_piece(self, row: int, stop: int) -> RowMatches:
+        """Return the first of these pieces."""
         return next(self.pieces(row, stop))
 
-    def _begun(self, row: int, stop: int) -> Block:
-        """A block of as many of these rows as there is room for."""
-        found = np.empty(0, np.int64), np.empty(0, np.int64)
-        for (part, events), room in zip(self.others, self._rooms()[:-1], strict=True):
-            found = part.matched(events, row, stop, room, found)
-            stop = row + len(found[0]) - 1
-        return Block(row, stop, *found)
+    def _begin_block(self, row: int, stop: int) -> Block:
+        """Match the small parts, over as many of these rows as all of them can take at once."""
+        matches = np.empty(0, np.int64), np.empty(0, np.int64)
+        for (part, events), workspace in zip(self.others, self._workspaces()[:-1], strict=True):
+            matches = part.match(events, row, stop, workspace, matches)
+            stop = row + len(matches[0]) - 1
+        return Block(row, stop, *matches)
 
-    def _continued(self, block: Block) -> tuple[RowMatches, Block]:
-        """The first matches of a block, and the rest of it."""
+    def _continue_block(self, block: Block) -> tuple[RowMatches, Block]:
+        """Match the largest part; return the first matches of a block, and the rest of it."""
         part, events = self.largest
         others = block.offsets, block.positions
-        offsets, positions = part.matched(events, block.row, block.stop, self._rooms()[-1], others)
-        found = RowMatches(block.row, offsets, positions)
+        workspace = self._workspaces()[-1]
+        offsets, positions = part.match(events, block.row, block.stop, workspace, others)
+        matches = RowMatches(block.row, offsets, positions)
         rest = block.offsets[len(offsets) - 1 :]
-        return found, Block(found.end, block.stop, rest, block.positions)
+        return matches, Block(matches.end, block.stop, rest, block.positions)
 
-    def _rooms(self) -> list[Room]:
-        rooms: list[Room] | None = getattr(self._own, "rooms", None)
-        if rooms is None:
+    def _workspaces(self) -> list[Workspace]:
+        spaces: list[Workspace] | None = getattr(self._thread, "workspaces", None)
+        if spaces is None:
             parts = (*self.others, self.largest)
-            rooms = self._own.rooms = [Room(part.segment, self.rows) for part, _ in parts]
-        return rooms
+            spaces = [Workspace(part.segment, self.rows) for part, _ in parts]
+            self._thread.workspaces = spaces
+        return spaces
 
 
-def _on_threads(work: _Work, size: int, threads: int) -> Iterator[RowMatches]:
-    """Blocks of rows are taken by threads, a piece of each; few pieces are held at once.
+def _match_on_threads(work: _Work, size: int, threads: int) -> Iterator[RowMatches]:
+    """Return the matches of blocks of rows, a piece of each from a thread; few are held at once.
 
-    Blocks grow to `size` rows as long as there is room for the matches of twice as many.
+    Blocks grow to `size` rows as long as the output has room for the matches of twice as many.
     """
-    most, size = size, FEWEST_ROWS
+    max_size, size = size, MIN_BLOCK_ROWS
     waiting: deque[tuple[int, int]] = deque([(0, work.rows)])  # from row to row
     started: deque[tuple[int, Future[RowMatches]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         while waiting or started:
+            # one block more than threads, so that none waits while a piece is consumed
             while waiting and len(started) <= threads:
                 row, stop = waiting.popleft()
                 end = min(row + size, stop)
-                started.append((end, pool.submit(work.first, row, end)))
+                started.append((end, pool.submit(work.first_piece, row, end)))
                 if end < stop:
                     waiting.appendleft((end, stop))
             end, future = started.popleft()
-            found = future.result()
-            yield found
-            if found.end < end:
-                size = found.end - found.row
-                yield from work.pieces(found.end, end)
-            elif 2 * len(found.positions) <= OUTPUT:
-                size = min(most, 2 * size)
+            matches = future.result()
+            yield matches
+            # the output was full: the rest of the block is matched here, and blocks shrink
+            if matches.end < end:
+                size = matches.end - matches.row
+                yield from work.pieces(matches.end, end)
+            elif 2 * len(matches.positions) <= OUTPUT_SIZE:
+                size = min(max_size, 2 * size)

@@ -1,8 +1,8 @@
-"""From encoded queries to clusters: each query is filed where it is met least often.
+"""Place encoded queries in clusters and in the grid: each where events meet it least often.
 
-A query can match only if one of the literals of its key holds (`keys.choose_keys`). A literal on
-the code of one column is covered by dyadic nodes over the codes; any other is a node of its own.
-All queries at a node form a cluster, and an event looks only into the clusters of its own codes.
+A query can match only if one of the literals of its key holds (`kernels.keys`). A literal on the
+code of one column is covered by dyadic nodes over the codes; any other is a node of its own. All
+queries at a node form a cluster, and an event looks only into the clusters of its own codes.
 """
 
 from __future__ import annotations
@@ -13,73 +13,121 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.matching.encoding.code_book import CodeBook, Intervals, code_book
+from headgate.matching.encoding.code_book import CodeBook, Intervals, build_code_book
 from headgate.matching.keyed.arrays import FALSE, NULL, TRUE, Clusters, Conditions, Grid
-from headgate.matching.keyed.kernels.entries import key_entries, rows, rows_alone
-from headgate.matching.keyed.kernels.grid import asked_about, fill_grid, z_order
-from headgate.matching.keyed.kernels.keys import choose_keys, deciding
+from headgate.matching.keyed.kernels.entries import fill_rows, find_pure_rows, key_entries
+from headgate.matching.keyed.kernels.grid import count_conditions, fill_grid, z_order
+from headgate.matching.keyed.kernels.keys import choose_keys, find_deciding
 from headgate.matching.keyed.kernels.records import fill_records, plan_records
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries
 from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, IS_NULL, MATCHES, WITHIN, EncodedAtoms
 
 NEVER, UNKNOWN = 0.0, np.inf
-NULLS = 0.5  # how often an attribute is taken to be NULL where a condition asks for it
-RARE = 1e-9
-PATTERN, COMPARISON = (0.001, 0.5), 0.5  # how often they are taken to be TRUE
+
+# how often things are taken to hold, as far as the queries do not tell
+NULL_SHARE = 0.5  # an attribute is NULL where a condition asks for that
+MIN_SHARE = 1e-9
+PATTERN_SHARES = 0.001, 0.5  # a pattern matches: at least, at most
+COMPARISON_SHARE = 0.5  # a comparison of two attributes is TRUE
 
 # nanoseconds: of a column and a word of the grid, and of a query that a key leads to
-COLUMN, WORD, CANDIDATE = 6.0, 0.12, 12.0
-GRID_BITS = 16 << 20  # that stay in a core's cache
+GRID_COLUMN_NS, GRID_WORD_NS, CANDIDATE_NS = 6.0, 0.12, 12.0
+MAX_GRID_BITS = 16 << 20  # that stay in a core's cache
+
+Integers = npt.NDArray[np.int64]
+Lines = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Built:
+class Slots:
+    """Where the truth of each atom is kept that is no interval of codes."""
+
+    of_atom: Integers
+    pattern_atoms: Integers  # the atom that stands for each pattern slot
+    bit_atoms: Integers  # the atom of each column of `Events.bits`
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keys:
+    """The literals that lead to each query: those from `start[q]` to `start[q + 1]`."""
+
+    start: Integers
+    atom: Lines
+    target: npt.NDArray[np.uint8]
+
+    def without(self, queries: npt.NDArray[np.int32]) -> Keys:
+        """Return the keys without those of some queries."""
+        lengths = np.diff(self.start)
+        is_kept = np.ones(len(lengths), np.bool_)
+        is_kept[queries] = False
+        literals = np.repeat(is_kept, lengths)
+        start = np.concatenate(([0], np.cumsum(np.where(is_kept, lengths, 0))))
+        return Keys(start, self.atom[literals], self.target[literals])
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What `describe` says about placed queries."""
+
+    entries: int
+    clusters: int
+    in_bitmaps: int
+    never_true: int
+    grid_ns: float  # nanoseconds an event, by the grid and by keys, as estimated
+    keys_ns: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyedArrays:
     """The queries as the kernels read them, by their place in the encoded set."""
 
     book: CodeBook
     conditions: Conditions
     clusters: Clusters
     grid: Grid
-    pattern_slots: npt.NDArray[np.int64]  # the atom that stands for each slot
-    bit_atoms: npt.NDArray[np.int64]  # the atom of each column of `bits`
-    entries: int
-    clusters_filed: int
-    bitmap_lines: npt.NDArray[np.int64]  # the records that have a bitmap
-    words_of_living: int
-    in_bitmaps: int
-    estimates: tuple[float, float]  # nanoseconds an event, by the grid and by keys
-    never: int
-    depth: int  # of the stack that the longest program needs
+    slots: Slots
+    bitmap_lines: Integers  # the records that have a bitmap
+    living_words: int  # of a bit for each query in these bitmaps
+    figures: Figures
+
+    @property
+    def stack_depth(self) -> int:
+        """How many truth values the longest program may put on the stack."""
+        return int(np.diff(self.conditions.offsets).max(initial=1))
 
     @property
     def bytes(self) -> int:
+        """The size of all arrays."""
         arrays = [*self.conditions, *self.clusters, *self.grid]
-        return sum(one.nbytes for one in arrays if isinstance(one, np.ndarray))
+        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
-def build(encoded: EncodedQueries, schema: Schema) -> Built:
-    """File each query under its key, or in the grid."""
+def build_arrays(encoded: EncodedQueries, schema: Schema) -> KeyedArrays:
+    """Place each query under its key, or in the grid."""
+    # values as codes, and the conditions in terms of them
     atoms = encoded.atoms
-    book, intervals = code_book(atoms, schema)
-    greatest = np.array([one.greatest for one in book.regions], np.int64)
-    slot, pattern_slots, bit_atoms = _slots(atoms)
-    conditions = _conditions(encoded, intervals, slot)
-    cost = costs(encoded, intervals, greatest)
-    key_start, key_atom, key_target, weight = choose_keys(
-        conditions.offsets, conditions.program, cost
-    )
+    book, intervals = build_code_book(atoms, schema)
+    greatest = np.array([regions.greatest for regions in book.regions], np.int64)
+    slots = _assign_slots(atoms)
+    conditions = _to_conditions(encoded, intervals, slots)
+
+    # the rarest key of each query; what is only a row of intervals may go to the grid instead
+    costs = estimate_costs(encoded, intervals, greatest)
+    start, atom, target, weight = choose_keys(conditions.offsets, conditions.program, costs)
+    is_repeated = np.diff(start) > 1
+    is_pure = find_pure_rows(conditions) & ~is_repeated
+    grid, estimates = _build_grid(conditions, np.flatnonzero(is_pure), weight, greatest)
+    keys = Keys(start, atom, target).without(grid.query)
+
+    # an entry for each node of each literal, in order of nodes; those fit for a bitmap come first
     width = 1 << np.ceil(np.log2(greatest + 1)).astype(np.int64)
     node_base = np.concatenate(([0], np.cumsum(2 * width)))
     bit_base = int(node_base[-1])
-    repeated = np.diff(key_start) > 1
-    fits = rows_alone(conditions) & ~repeated
-    grid, estimates = _grid(conditions, np.flatnonzero(fits), weight, greatest)
-    key_start, key_atom, key_target = _without(grid.query, key_start, key_atom, key_target)
     nodes, queries, literals = key_entries(
-        key_start,
-        key_atom,
-        key_target,
+        keys.start,
+        keys.atom,
+        keys.target,
         conditions.kind,
         conditions.column,
         intervals.start,
@@ -90,209 +138,191 @@ def build(encoded: EncodedQueries, schema: Schema) -> Built:
         width,
         bit_base,
     )
-    order = np.lexsort((queries, ~fits[queries], nodes))
+    order = np.lexsort((queries, ~is_pure[queries], nodes))
     nodes, queries, literals = nodes[order], queries[order], literals[order]
     heads, first = np.unique(nodes, return_index=True)
-    start = np.append(first, len(nodes))
-    fit = np.diff(np.concatenate(([0], np.cumsum(fits[queries])))[start])
-    key = np.where(repeated[queries] | (key_target[literals] != TRUE), -1, key_atom[literals])
-    mask, row, then, column, low, high = rows(conditions, queries, key, fits, repeated)
-    plan = plan_records(start, fit, row, column, low, high)
-    records, bits, words_of_living = fill_records(
-        start, fit, queries, mask, then, row, column, low, high, plan
+    cluster_start = np.append(first, len(nodes))
+    fit = np.diff(np.concatenate(([0], np.cumsum(is_pure[queries])))[cluster_start])
+
+    # a record for each cluster, with what is left to check of its entries
+    is_implied = ~is_repeated[queries] & (keys.target[literals] == TRUE)
+    key_atom = np.where(is_implied, keys.atom[literals], -1)
+    mask, *rows = fill_rows(conditions, queries, key_atom, is_pure, is_repeated)
+    row, then, *row_intervals = rows
+    plan = plan_records(cluster_start, fit, row, *row_intervals)
+    records, bits, living_words = fill_records(
+        cluster_start, fit, queries, mask, then, row, *row_intervals, plan
     )
+    columns, _, line, _ = plan
     line_of = np.full(bit_base + 3 * len(atoms), -1, np.int32)
-    line_of[heads] = plan[2][:-1]
-    of_literals = line_of[bit_base:].reshape(-1, 3)
-    plain, negated = _pattern_lines(atoms, slot, len(pattern_slots), of_literals)
+    line_of[heads] = line[:-1]
+
+    literal_lines = line_of[bit_base:].reshape(-1, 3)
+    plain_line, negated_line = _pattern_lines(atoms, slots, literal_lines)
     clusters = Clusters(
-        node_base[:-1],
-        width,
-        _filed(line_of, node_base),
-        _null_keyed(line_of, node_base[:-1], width),
-        line_of,
-        records,
-        bits,
-        np.flatnonzero(weight == UNKNOWN),
-        plain,
-        negated,
-        np.flatnonzero((atoms.kind == COMPARE) & (of_literals >= 0).any(axis=1)),
-        bit_base,
+        node_base=node_base[:-1],
+        width=width,
+        is_used=_find_used_columns(line_of, node_base),
+        null_columns=_find_null_columns(line_of, node_base[:-1], width),
+        line_of=line_of,
+        records=records,
+        bits=bits,
+        unkeyed=np.flatnonzero(weight == UNKNOWN),
+        plain_line=plain_line,
+        negated_line=negated_line,
+        compared=np.flatnonzero((atoms.kind == COMPARE) & (literal_lines >= 0).any(axis=1)),
+        bit_base=bit_base,
     )
-    never = int((weight == NEVER).sum())
-    depth = int(np.diff(conditions.offsets).max(initial=1))
-    return Built(
-        book,
-        conditions,
-        clusters,
-        grid,
-        pattern_slots,
-        bit_atoms,
-        len(nodes),
-        len(heads),
-        plan[2][:-1][plan[0] > 0],
-        words_of_living,
-        int(fit[plan[0] > 0].sum()),
-        estimates,
-        never,
-        depth,
+    has_bitmap = columns > 0
+    figures = Figures(
+        entries=len(nodes),
+        clusters=len(heads),
+        in_bitmaps=int(fit[has_bitmap].sum()),
+        never_true=int((weight == NEVER).sum()),
+        grid_ns=estimates[0],
+        keys_ns=estimates[1],
     )
+    lines = line[:-1][has_bitmap]
+    return KeyedArrays(book, conditions, clusters, grid, slots, lines, living_words, figures)
 
 
-def _conditions(
-    encoded: EncodedQueries, intervals: Intervals, slot: npt.NDArray[np.int64]
-) -> Conditions:
-    """The atoms and programs as the kernels read them."""
+def _to_conditions(encoded: EncodedQueries, intervals: Intervals, slots: Slots) -> Conditions:
+    """Return the atoms and programs as the kernels read them."""
     atoms, trees = encoded.atoms, encoded.trees
-    offsets, program = _own(trees.offsets), _own(trees.program)
+    offsets, program = _make_writable(trees.offsets), _make_writable(trees.program)
     return Conditions(
-        _own(atoms.kind),
-        _own(atoms.column),
-        intervals.start,
-        intervals.low,
-        intervals.high,
-        _own(atoms.negated),
-        slot,
-        offsets,
-        program,
-        deciding(offsets, program),
+        kind=_make_writable(atoms.kind),
+        column=_make_writable(atoms.column),
+        starts=intervals.start,
+        low=intervals.low,
+        high=intervals.high,
+        negated=_make_writable(atoms.negated),
+        slot=slots.of_atom,
+        offsets=offsets,
+        program=program,
+        deciding=find_deciding(offsets, program),
     )
 
 
-def _pattern_lines(
-    atoms: EncodedAtoms,
-    slot: npt.NDArray[np.int64],
-    slots: int,
-    of_literals: npt.NDArray[np.int32],
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """By slot: the line of what is filed under a match, for LIKE and for NOT LIKE; −1 for none."""
-    plain, negated = np.full(slots, -1, np.int32), np.full(slots, -1, np.int32)
-    texts = np.flatnonzero(atoms.kind == MATCHES)
-    refusing = atoms.negated[texts] == 1
-    plain[slot[texts[~refusing]]] = of_literals[texts[~refusing], TRUE]
-    negated[slot[texts[refusing]]] = of_literals[texts[refusing], FALSE]
-    return plain, negated
-
-
-def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """An array that may be written to: for one that may not, Numba would compile all anew."""
+def _make_writable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array that may be written to: for others Numba would compile all kernels again."""
     return array if array.flags.writeable else array.copy()
 
 
-def _grid(
+def _assign_slots(atoms: EncodedAtoms) -> Slots:
+    """Give patterns on the same column one slot, negated or not, and comparisons one each."""
+    of_atom = np.zeros(len(atoms), np.int64)
+    texts = np.flatnonzero(atoms.kind == MATCHES)
+    pairs = np.stack([atoms.column[texts].astype(np.int64), atoms.start[texts]], axis=1)
+    _, first, numbers = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    of_atom[texts] = numbers.reshape(-1)
+    bit_atoms = np.flatnonzero((atoms.kind == COMPARE) | (atoms.kind == CONSTANT))
+    of_atom[bit_atoms] = np.arange(len(bit_atoms))
+    return Slots(of_atom, texts[first], bit_atoms)
+
+
+def _pattern_lines(
+    atoms: EncodedAtoms, slots: Slots, literal_lines: npt.NDArray[np.int32]
+) -> tuple[Lines, Lines]:
+    """Return by slot the record of queries under a match, for LIKE and NOT LIKE; −1 for none."""
+    count = len(slots.pattern_atoms)
+    plain, negated = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
+    texts = np.flatnonzero(atoms.kind == MATCHES)
+    is_negated = atoms.negated[texts] == 1
+    likes, not_likes = texts[~is_negated], texts[is_negated]
+    plain[slots.of_atom[likes]] = literal_lines[likes, TRUE]
+    negated[slots.of_atom[not_likes]] = literal_lines[not_likes, FALSE]
+    return plain, negated
+
+
+def _build_grid(
     conditions: Conditions,
-    numbers: npt.NDArray[np.int64],
+    numbers: Integers,
     weight: npt.NDArray[np.float64],
-    greatest: npt.NDArray[np.int64],
+    greatest: Integers,
 ) -> tuple[Grid, tuple[float, float]]:
-    """The grid of those queries, or an empty one where keys are faster; what was estimated."""
-    counts = asked_about(conditions, numbers, len(greatest))
+    """Return the grid of some queries, empty if keys are faster, and both estimates."""
+    counts = count_conditions(conditions, numbers, len(greatest))
     columns = np.flatnonzero(counts)
     columns = columns[np.argsort(-counts[columns], kind="stable")].astype(np.int32)
     words = len(numbers) / 64
-    by_grid = COLUMN * len(columns) + WORD * words * len(columns)
-    by_keys = CANDIDATE * weight[numbers].sum()
+    by_grid = GRID_COLUMN_NS * len(columns) + GRID_WORD_NS * words * len(columns)
+    by_keys = CANDIDATE_NS * weight[numbers].sum()
     if by_grid > by_keys or not len(columns):
         columns, numbers = columns[:0], numbers[:0]
-    buckets = int(np.clip(GRID_BITS / (1 + len(numbers) * len(columns)), 32, 1024))
+    # as many buckets as stay in the cache; Z-order by the three columns with most conditions
+    buckets = int(np.clip(MAX_GRID_BITS / (1 + len(numbers) * len(columns)), 32, 1024))
     numbers = numbers[z_order(conditions, numbers, columns[:3], greatest)].astype(np.int32)
-    filled = fill_grid(conditions, numbers, columns, greatest, buckets)
-    return Grid(columns, numbers, *filled), (float(by_grid), float(by_keys))
+    arrays = fill_grid(conditions, numbers, columns, greatest, buckets)
+    return Grid(columns, numbers, *arrays), (float(by_grid), float(by_keys))
 
 
-def _without(
-    taken: npt.NDArray[np.int32],
-    start: npt.NDArray[np.int64],
-    atom: npt.NDArray[np.int32],
-    target: npt.NDArray[np.uint8],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-    """The keys without those of the queries that are found otherwise."""
-    lengths = np.diff(start)
-    kept = np.ones(len(lengths), np.bool_)
-    kept[taken] = False
-    literals = np.repeat(kept, lengths)
-    starts = np.concatenate(([0], np.cumsum(np.where(kept, lengths, 0))))
-    return starts, atom[literals], target[literals]
+def _find_used_columns(line_of: Lines, node_base: Integers) -> npt.NDArray[np.bool_]:
+    """Return, by column, whether any of its nodes has a cluster."""
+    clusters_before = np.concatenate(([0], np.cumsum(line_of >= 0)))
+    return np.diff(clusters_before[node_base]) > 0
 
 
-def _filed(
-    line_of: npt.NDArray[np.int32], node_base: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
-    """By column: is any query filed under it?"""
-    filed = np.concatenate(([0], np.cumsum(line_of >= 0)))
-    return np.diff(filed[node_base]) > 0
-
-
-def _null_keyed(
-    line_of: npt.NDArray[np.int32], base: npt.NDArray[np.int64], width: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """The columns of which something is filed where an event without the attribute finds it."""
-    found = np.zeros(len(base), np.bool_)
+def _find_null_columns(line_of: Lines, base: Integers, width: Integers) -> Integers:
+    """Return the columns of which an event without the attribute leads to a cluster."""
+    leads = np.zeros(len(base), np.bool_)
+    # from the leaf of code 0 up to the root, in all columns at once
     node = width.copy()
     while (node >= 1).any():
-        live = node >= 1
-        found[live] |= line_of[(base + node)[live]] >= 0
+        is_node = node >= 1
+        leads[is_node] |= line_of[(base + node)[is_node]] >= 0
         node >>= 1
-    return np.flatnonzero(found)
+    return np.flatnonzero(leads)
 
 
-def _slots(
-    atoms: EncodedAtoms,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Patterns on the same column share a slot, negated or not; comparisons have one each."""
-    slot = np.zeros(len(atoms), np.int64)
-    texts = np.flatnonzero(atoms.kind == MATCHES)
-    pairs = np.stack([atoms.column[texts].astype(np.int64), atoms.start[texts]], axis=1)
-    _, standing, numbers = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
-    slot[texts] = numbers.reshape(-1)
-    bit_atoms = np.flatnonzero((atoms.kind == COMPARE) | (atoms.kind == CONSTANT))
-    slot[bit_atoms] = np.arange(len(bit_atoms))
-    return slot, texts[standing], bit_atoms
-
-
-def key_costs(encoded: EncodedQueries, built: Built) -> npt.NDArray[np.float64]:
-    """The costs by which the keys of these queries were chosen."""
+def key_costs(encoded: EncodedQueries, built: KeyedArrays) -> npt.NDArray[np.float64]:
+    """Return the costs by which the keys of these queries were chosen."""
     conditions = built.conditions
     intervals = Intervals(conditions.starts, conditions.low, conditions.high)
-    greatest = np.array([one.greatest for one in built.book.regions], np.int64)
-    return costs(encoded, intervals, greatest)
+    greatest = np.array([regions.greatest for regions in built.book.regions], np.int64)
+    return estimate_costs(encoded, intervals, greatest)
 
 
-def costs(
-    encoded: EncodedQueries, intervals: Intervals, greatest: npt.NDArray[np.int64]
+def estimate_costs(
+    encoded: EncodedQueries, intervals: Intervals, greatest: Integers
 ) -> npt.NDArray[np.float64]:
-    """How often each atom is FALSE, TRUE and NULL, as far as the queries themselves tell.
+    """Estimate how often each atom is FALSE, TRUE and NULL, as far as the queries themselves tell.
 
-    Where many queries ask about an attribute, many events are taken to have it; its values are
-    taken to be spread evenly over its regions. Patterns that many queries ask for, and short ones,
-    are taken to match often.
+    Where many queries mention an attribute, many events are taken to have it; its values are taken
+    to be spread evenly over its regions. Patterns in many queries, and short ones, are taken to
+    match often.
     """
     atoms, program = encoded.atoms, encoded.trees.program
     cost = np.full((len(atoms), 3), UNKNOWN)
     uses = np.bincount(program[program >= 0], minlength=len(atoms))
-    about = np.where(atoms.column >= 0, atoms.column, 0)
-    asked = np.bincount(atoms.column[atoms.column >= 0], uses[atoms.column >= 0], len(greatest))
-    present = np.clip(asked / max(1, len(encoded)), RARE, 1.0)
+    column = np.where(atoms.column >= 0, atoms.column, 0)
+
+    # conditions on one value: the share of the column's regions, among events that have it
+    mentions = np.bincount(atoms.column[atoms.column >= 0], uses[atoms.column >= 0], len(greatest))
+    present = np.clip(mentions / max(1, len(encoded)), MIN_SHARE, 1.0)
     sizes = np.concatenate(([0], np.cumsum(intervals.high - intervals.low + 1)))
     covered = sizes[intervals.start[1:]] - sizes[intervals.start[:-1]]
-    share = covered / np.maximum(greatest[about] if len(greatest) else 1, 1)
-    often = present[about] if len(greatest) else np.ones(len(atoms))
+    share = covered / np.maximum(greatest[column] if len(greatest) else 1, 1)
+    often = present[column] if len(greatest) else np.ones(len(atoms))
     within, null = atoms.kind == WITHIN, atoms.kind == IS_NULL
-    cost[within, TRUE] = np.where(share > 0, np.maximum(share * often, RARE), NEVER)[within]
-    cost[within, FALSE] = np.where(share < 1, np.maximum((1 - share) * often, RARE), NEVER)[within]
-    cost[within, NULL] = NULLS
+    true, false = np.maximum(share * often, MIN_SHARE), np.maximum((1 - share) * often, MIN_SHARE)
+    cost[within, TRUE] = np.where(share > 0, true, NEVER)[within]
+    cost[within, FALSE] = np.where(share < 1, false, NEVER)[within]
+    cost[within, NULL] = NULL_SHARE
     positive = null & (atoms.negated == 0)
-    cost[null, TRUE] = np.where(positive, NULLS, often)[null]
-    cost[null, FALSE] = np.where(positive, often, NULLS)[null]
+    cost[null, TRUE] = np.where(positive, NULL_SHARE, often)[null]
+    cost[null, FALSE] = np.where(positive, often, NULL_SHARE)[null]
     cost[null, NULL] = NEVER
+
+    # comparisons of two attributes, patterns, and constants
     compare = atoms.kind == COMPARE
-    cost[compare, TRUE] = cost[compare, FALSE] = COMPARISON
+    cost[compare, TRUE] = cost[compare, FALSE] = COMPARISON_SHARE
     texts = np.flatnonzero(atoms.kind == MATCHES)
     letters = np.diff(atoms.patterns.text.offsets)[atoms.start[texts]]
-    asked_for = uses[texts] / max(1, len(encoded))
-    matched = np.clip(np.maximum(asked_for, 0.5**letters), *PATTERN)
-    cost[texts, np.where(atoms.negated[texts] == 0, TRUE, FALSE)] = matched
-    cost[texts, NULL] = NULLS
+    popularity = uses[texts] / max(1, len(encoded))
+    matching = np.clip(np.maximum(popularity, 0.5**letters), *PATTERN_SHARES)
+    cost[texts, np.where(atoms.negated[texts] == 0, TRUE, FALSE)] = matching
+    cost[texts, NULL] = NULL_SHARE
     constant = np.flatnonzero(atoms.kind == CONSTANT)
     cost[constant] = NEVER
     cost[constant, atoms.code[constant]] = UNKNOWN

@@ -15,23 +15,26 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.errors import UsageError
 from headgate.plots.figures import GREY, ORANGE, check_plot_path, save_figure
-from headgate.plots.memory.columns import (
+from headgate.plots.memory.geometry import (
     CONSTANT_SIZE,
     GAP,
+    HARD_SPACE,
     MARGIN,
     NAME_SIZE,
     PAD,
     SMALL_SIZE,
     TITLE_SIZE,
     Columns,
+    Line,
+    Point,
     constant_text,
+    edge_line,
+    limit_line,
     node_text,
+    printable,
 )
-from headgate.plots.memory.curves import Line, Point, edge_line, limit_line
-from headgate.plots.memory.fonts import HARD_SPACE, printable
 from headgate.plots.memory.graph import PredicateGraph, predicate_graph
-from headgate.plots.memory.layout import Slot
-from headgate.plots.memory.places import places, side_of
+from headgate.plots.memory.layout import Slot, places, side_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

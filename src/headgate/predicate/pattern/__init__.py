@@ -5,8 +5,8 @@ same, or refuses it by name: `cursor` reads, `translation` parses, `escape`, `ch
 `character_set` know what a class holds, and `fragment` puts the pieces together.
 """
 
+from headgate.predicate.pattern.errors import PatternRefused
 from headgate.predicate.pattern.java_regex import compile_re2, sample_regex, to_re2
 from headgate.predicate.pattern.like import LikePattern, parse_like
-from headgate.predicate.pattern.refused import PatternRefused
 
 __all__ = ["LikePattern", "PatternRefused", "compile_re2", "parse_like", "sample_regex", "to_re2"]

@@ -6,11 +6,12 @@ In Java a class inside a class is a union, and `^` negates all that its own brac
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
+from headgate.predicate.pattern import character_set as sets
 from headgate.predicate.pattern.character_set import CharacterSet
 from headgate.predicate.pattern.cursor import Cursor
-from headgate.predicate.pattern.escape import read_escape
 
 _DEEPEST = 100
 
@@ -104,3 +105,153 @@ def _read_member(cursor: Cursor, ignore_case: bool) -> int | CharacterSet:
 
 
 _ONLY_OUTSIDE = frozenset("123456789ABGRXZbkz")
+
+
+_SIMPLE = {"t": 0x09, "n": 0x0A, "r": 0x0D, "f": 0x0C, "a": 0x07, "e": 0x1B}
+
+_SETS = {
+    "d": sets.DIGIT,
+    "w": sets.WORD,
+    "s": sets.SPACE,
+    "h": sets.HORIZONTAL_SPACE,
+    "v": sets.VERTICAL_SPACE,
+}
+_SETS |= {name.upper(): members.complement() for name, members in _SETS.items()}
+
+_POSIX = {
+    "Lower": sets.LOWER,
+    "Upper": sets.UPPER,
+    "ASCII": sets.ASCII,
+    "Alpha": sets.LETTER,
+    "Digit": sets.DIGIT,
+    "Alnum": sets.LETTER_OR_DIGIT,
+    "Punct": sets.PUNCTUATION,
+    "Graph": sets.VISIBLE,
+    "Print": sets.PRINTABLE,
+    "Blank": sets.BLANK,
+    "Cntrl": sets.CONTROL,
+    "XDigit": sets.HEXADECIMAL,
+    "Space": sets.SPACE,
+    "L1": sets.LATIN_1,
+    "all": sets.ANYTHING,
+}
+
+# `C` and `Cn` are missing on purpose: RE2 leaves the unassigned code points out of `C`.
+_CATEGORIES = frozenset(
+    "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pd Ps Pe Pc Po Pi Pf"
+    " S Sm Sc Sk So Z Zs Zl Zp Cc Cf Co Cs".split()
+)
+_CASED = ("Lu", "Ll", "Lt")
+_UNIONS = {"LC": _CASED, "LD": ("L", "Nd")}
+
+_REFUSED = {
+    "G": "end of the previous match",
+    "R": "line break",
+    "X": "grapheme cluster",
+}
+
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]{2}|\{([0-9a-fA-F]+)\}")
+_FOUR_HEXADECIMAL = re.compile(r"[0-9a-fA-F]{4}")
+_OCTAL = re.compile(r"[0-3][0-7]{2}|[0-7]{1,2}")
+_REFERENCE = re.compile(r"k(?:<[a-zA-Z0-9]*>)?|[1-9][0-9]*")
+_BRACED = re.compile(r"\{[^}]*\}")
+_PROPERTY = re.compile(r"\{([^}]+)\}|[^{]")
+
+
+def read_escape(cursor: Cursor, *, ignore_case: bool = False) -> int | CharacterSet:
+    r"""The code point or the set that an escape stands for; the cursor is at its backslash.
+
+    >>> read_escape(Cursor(r"\x{1F600}")) == ord("😀"), read_escape(Cursor(r"\p{Digit}")).text
+    (True, '[0-9]')
+    """
+    start = cursor.at
+    cursor.take()
+    if cursor.match(_REFERENCE):
+        raise cursor.refusal("backreference", start)
+    letter = cursor.take()
+    if letter in ("p", "P"):
+        members = _read_property(cursor, start, ignore_case)
+        return members.complement() if letter == "P" else members
+    if letter in _SETS:
+        return _SETS[letter]
+    if letter in _REFUSED:
+        raise cursor.refusal(_REFUSED[letter], start)
+    if letter == "N":
+        cursor.match(_BRACED)
+        raise cursor.refusal("character by name", start)
+    return _read_code_point(cursor, letter, start)
+
+
+def _read_code_point(cursor: Cursor, letter: str, start: int) -> int:
+    if letter in _SIMPLE:
+        return _SIMPLE[letter]
+    if letter == "0":
+        return _read_number(cursor, _OCTAL, 8, start)
+    if letter == "x":
+        return _not_surrogate(cursor, _read_number(cursor, _HEXADECIMAL, 16, start), start)
+    if letter == "u":
+        return _not_surrogate(cursor, _read_utf16(cursor, start), start)
+    if letter == "c" and not cursor.is_at_end:
+        return ord(cursor.take()) ^ 64
+    if not letter or (letter.isascii() and letter.isalpha()):
+        raise cursor.invalid(f"no escape `\\{letter}`", start)
+    return ord(letter)
+
+
+def _read_number(cursor: Cursor, form: re.Pattern[str], base: int, start: int) -> int:
+    digits = cursor.match(form)
+    if digits is None:
+        raise cursor.invalid("digits are missing", start)
+    text = digits[0].strip("{}").lstrip("0") or "0"
+    number = int(text, base) if len(text) <= 6 else sets.MAXIMUM + 1
+    if number > sets.MAXIMUM:
+        raise cursor.invalid("beyond the last code point", start)
+    return number
+
+
+def _read_utf16(cursor: Cursor, start: int) -> int:
+    r"""`\uhhhh`, or a surrogate pair of two such."""
+    unit = _read_number(cursor, _FOUR_HEXADECIMAL, 16, start)
+    if not (0xD800 <= unit <= 0xDBFF and cursor.skip("\\u")):
+        return unit
+    low = _read_number(cursor, _FOUR_HEXADECIMAL, 16, start)
+    return 0x10000 + ((unit - 0xD800) << 10) + low - 0xDC00 if 0xDC00 <= low <= 0xDFFF else unit
+
+
+def _not_surrogate(cursor: Cursor, point: int, start: int) -> int:
+    if 0xD800 <= point <= 0xDFFF:
+        raise cursor.refusal("half of a surrogate pair", start)
+    return point
+
+
+def _read_property(cursor: Cursor, start: int, ignore_case: bool) -> CharacterSet:
+    found = cursor.match(_PROPERTY)
+    if found is None:
+        raise cursor.invalid("the name of a property is missing", start)
+    members = _property(found[1] or found[0], ignore_case)
+    if members is None:
+        raise cursor.refusal("property", start)
+    return members
+
+
+def _property(name: str, ignore_case: bool) -> CharacterSet | None:
+    r"""The members of a property, if RE2 knows them all. In Java `(?i)` merges the cased ones."""
+    if ignore_case and name in ("Lower", "Upper"):
+        return sets.LETTER
+    if name in _POSIX:
+        return _POSIX[name]
+    category = _category_name(name)
+    if ignore_case and category in _CASED:
+        category = "LC"
+    parts = _UNIONS.get(category, (category,))
+    if not _CATEGORIES.issuperset(parts):
+        return None
+    return CharacterSet((), tuple(f"\\p{{{part}}}" for part in parts))
+
+
+def _category_name(name: str) -> str:
+    """`Lu`, also when it is written `IsLu`, `gc=Lu` or `general_category=Lu`."""
+    key, equals, value = name.partition("=")
+    if equals and key.lower() in ("gc", "general_category"):
+        return value
+    return name.removeprefix("Is")

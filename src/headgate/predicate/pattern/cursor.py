@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from headgate.errors import shorten
-from headgate.predicate.pattern.refused import PatternRefused
+from headgate.predicate.pattern.errors import PatternRefused
 
 _QUOTE = re.compile(r"\\Q(.*?)(?:\\E|\Z)|\\.|.", re.DOTALL)
 

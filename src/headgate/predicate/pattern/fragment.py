@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from headgate.errors import shorten
 from headgate.predicate.pattern.character_set import NOTHING, CharacterSet
-from headgate.predicate.pattern.refused import PatternRefused
+from headgate.predicate.pattern.errors import PatternRefused
 
 _END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"
 _END_AFTER_RETURN = r"(?:\r\n|[\r\x{85}\x{2028}\x{2029}])?\z"
@@ -166,7 +166,7 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
     >>> join([dollar(Mark(0, "$")), character(SPACE)])
     Traceback (most recent call last):
     ...
-    headgate.predicate.pattern.refused.PatternRefused:
+    headgate.predicate.pattern.errors.PatternRefused:
     `$` with something behind it at character 1
     """
     written = [fragment for fragment in fragments if fragment.text]

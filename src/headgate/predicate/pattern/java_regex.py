@@ -23,8 +23,8 @@ from typing import Protocol
 import re2
 
 from headgate.errors import shorten
+from headgate.predicate.pattern.errors import PatternRefused
 from headgate.predicate.pattern.fragment import Fragment
-from headgate.predicate.pattern.refused import PatternRefused
 from headgate.predicate.pattern.translation import translate
 
 __all__ = ["CompiledPattern", "PatternRefused", "compile_re2", "to_re2"]
@@ -53,7 +53,7 @@ def to_re2(pattern: str) -> str:
     >>> to_re2("a(?=b)")
     Traceback (most recent call last):
     ...
-    headgate.predicate.pattern.refused.PatternRefused: lookahead `(?=` at character 2
+    headgate.predicate.pattern.errors.PatternRefused: lookahead `(?=` at character 2
     """
     if len(pattern) > _LONGEST:
         raise PatternRefused(f"longer than {_LONGEST} characters", 0, shorten(pattern))

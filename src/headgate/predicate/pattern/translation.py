@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from headgate.predicate.pattern.character_class import read_class
+from headgate.predicate.pattern.character_class import read_class, read_escape
 from headgate.predicate.pattern.character_set import ANYTHING, DOT, CharacterSet
 from headgate.predicate.pattern.cursor import Cursor
-from headgate.predicate.pattern.escape import read_escape
+from headgate.predicate.pattern.errors import PatternRefused
 from headgate.predicate.pattern.fragment import (
     Fragment,
     Mark,
@@ -25,7 +25,6 @@ from headgate.predicate.pattern.fragment import (
     join,
     repeat,
 )
-from headgate.predicate.pattern.refused import PatternRefused
 
 _DEEPEST = 100
 _MOST_REPEATS = 1000  # RE2's own limit

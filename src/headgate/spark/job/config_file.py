@@ -11,6 +11,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from headgate._toml import TomlTable, read_toml
 from headgate.errors import UsageError, did_you_mean, shorten
 from headgate.events.opening import FORMATS
 from headgate.matching import KINDS as INDEXES
@@ -29,7 +30,6 @@ from headgate.spark.job.config import (
 from headgate.spark.job.sources import has_magic
 from headgate.spark.session.session import MASTER
 from headgate.spark.stateful.continuous_query import MOST_STATE_ROWS
-from headgate.toml_file import Table, read_toml
 
 __all__ = ["Pipeline", "read_pipeline"]
 
@@ -44,57 +44,57 @@ DEFAULT_TRIGGER = 1.0  # seconds
 def read_pipeline(path: str | Path) -> Pipeline:
     """The job that a file describes; paths in it start from where the file is."""
     file = read_toml(Path(path))
-    name = file.text("name", Path(path).stem)
+    name = file.get_text("name", Path(path).stem)
     sharing = _sharing(file) if "sharing" in file else None
-    queries = _queries(file.table("queries", required=True)) if sharing is None else NO_QUERIES
-    continuous = _continuous(file.table("continuous"))
+    queries = _queries(file.get_table("queries", required=True)) if sharing is None else NO_QUERIES
+    continuous = _continuous(file.get_table("continuous"))
     sources = _sources(file, may_lack=sharing is not None)
-    sink = _sink(file.table("sink", required=True))
-    run = _run(file.table("run"), sources, sink)
+    sink = _sink(file.get_table("sink", required=True))
+    run = _run(file.get_table("run"), sources, sink)
     exchange = None if sharing is None else sharing.exchange
     for source in sources:
-        _check_apart(file.table("sink"), source, sink.path, run.checkpoint, exchange)
-    spark = _spark(file.table("spark"))
-    file.end()
+        _check_apart(file.get_table("sink"), source, sink.path, run.checkpoint, exchange)
+    spark = _spark(file.get_table("spark"))
+    file.check_all_used()
     return Pipeline(name, queries, continuous, sources, sink, run, spark, sharing)
 
 
-def _sharing(file: Table) -> Sharing:
+def _sharing(file: TomlTable) -> Sharing:
     for other in ("queries", "continuous"):
         if other in file:
-            raise file.error(
+            raise file.make_error(
                 other,
                 f"[{other}] has no meaning beside [sharing]",
                 "the queries of a network are in its file; leave one of the two out",
             )
-    if "keep" in file.table("sink"):
-        raise file.table("sink").error(
+    if "keep" in file.get_table("sink"):
+        raise file.get_table("sink").make_error(
             "keep",
             "`keep` has no meaning beside [sharing]",
             "a query of a network says by itself what it selects",
         )
-    table = file.table("sharing")
+    table = file.get_table("sharing")
     found = Sharing(
-        table.place("network"),
-        table.optional_text("application"),
-        table.optional_place("exchange"),
+        table.get_path("network"),
+        table.get_optional_text("application"),
+        table.get_optional_path("exchange"),
     )
-    table.end()
+    table.check_all_used()
     return found
 
 
-def _queries(table: Table) -> Queries:
-    published = table.optional_place("published")
-    files = tuple(table.located("files", name) for name in table.texts("files"))
+def _queries(table: TomlTable) -> Queries:
+    published = table.get_optional_path("published")
+    files = tuple(table.resolve_path("files", name) for name in table.get_texts("files"))
     if (published is None) == (not files):
-        raise table.error(
+        raise table.make_error(
             "published",
             "the queries are either `published` or in `files`",
             "give one of the two",
         )
-    index = table.choice("index", INDEXES, "auto")
+    index = table.get_choice("index", INDEXES, "auto")
     if "asc" in table and index != "asc":
-        raise table.error(
+        raise table.make_error(
             "asc",
             f"[queries.asc] has no meaning for index `{index}`",
             'give index = "asc", or leave it out',
@@ -102,64 +102,66 @@ def _queries(table: Table) -> Queries:
     found = Queries(
         published,
         files,
-        table.flag("strict") if files else False,
-        table.optional_text("stream"),
+        table.get_flag("strict") if files else False,
+        table.get_optional_text("stream"),
         index,
-        _asc(table.table("asc")) if index == "asc" else None,
+        _asc(table.get_table("asc")) if index == "asc" else None,
     )
-    table.end()
+    table.check_all_used()
     return found
 
 
-def _asc(table: Table) -> AscOptions:
+def _asc(table: TomlTable) -> AscOptions:
     """Options are checked one by one, so that a mistake has its line."""
     given: dict[str, Any] = {}
-    for key, text in table.settings().items():
+    for key, text in table.get_settings().items():
         if key not in ASC:
             hint = did_you_mean(key, ASC)
-            raise table.error(key, f"`{key}` has no meaning in [queries.asc] here", hint)
+            raise table.make_error(key, f"`{key}` has no meaning in [queries.asc] here", hint)
         if key == "sequence":
-            given[key] = table.choice(key, get_args(SequenceKind))
+            given[key] = table.get_choice(key, get_args(SequenceKind))
         elif key == "lookahead":
-            given[key] = table.flag(key)
+            given[key] = table.get_flag(key)
         elif key == "threshold":
             given[key] = _threshold(table, text)
         else:
-            given[key] = table.optional_whole(key, least=0 if key == "block" else 1)
+            given[key] = table.get_optional_integer(key, least=0 if key == "block" else 1)
         try:
             AscOptions(**{key: given[key]})
         except UsageError as error:
-            raise table.error(key, str(error), "give a smaller one") from None
+            raise table.make_error(key, str(error), "give a smaller one") from None
     return AscOptions(**given)
 
 
-def _threshold(table: Table, text: str) -> float:
+def _threshold(table: TomlTable, text: str) -> float:
     with suppress(ValueError):
         if not table.is_text("threshold") and (found := float(text)) >= 0:
             return found
-    raise table.error("threshold", f"`threshold` is {shorten(text)}", "give a number from 0 on")
+    raise table.make_error(
+        "threshold", f"`threshold` is {shorten(text)}", "give a number from 0 on"
+    )
 
 
-def _continuous(table: Table) -> Continuous:
-    allow = table.flag("allow_unbounded")
+def _continuous(table: TomlTable) -> Continuous:
+    allow = table.get_flag("allow_unbounded")
     if "most_state_rows" in table and not allow:
-        raise table.error(
+        raise table.make_error(
             "most_state_rows",
             "`most_state_rows` has no meaning without `allow_unbounded`",
             "give allow_unbounded = true, or leave it out",
         )
     found = Continuous(
-        table.texts("queries") if "queries" in table else None,
-        cast(Mode, table.choice("mode", get_args(Mode), "update")),
-        table.flag("expand"),
+        table.get_texts("queries") if "queries" in table else None,
+        cast(Mode, table.get_choice("mode", get_args(Mode), "update")),
+        table.get_flag("expand"),
         allow,
-        table.whole("most_state_rows", MOST_STATE_ROWS, least=1),
+        table.get_integer("most_state_rows", MOST_STATE_ROWS, least=1),
     )
-    table.end()
+    table.check_all_used()
     return found
 
 
-def _sources(file: Table, *, may_lack: bool) -> tuple[Source, ...]:
+def _sources(file: TomlTable, *, may_lack: bool) -> tuple[Source, ...]:
     """In the order of their names: Spark's checkpoint knows them by their numbers.
 
     A job that runs a plan may read only what other applications send.
@@ -167,80 +169,84 @@ def _sources(file: Table, *, may_lack: bool) -> tuple[Source, ...]:
     if "streams" not in file and "source" not in file and may_lack:
         return ()
     if "streams" not in file:
-        return (_source(None, file.table("source", required=True)),)
+        return (_source(None, file.get_table("source", required=True)),)
     if "source" in file:
-        raise file.error(
+        raise file.make_error(
             "source", "events come from [source] or from [streams.…]", "leave one of them out"
         )
-    tables = file.table("streams").tables()
+    tables = file.get_table("streams").get_tables()
     if not tables:
-        raise file.error("streams", "[streams] has no stream", "name one, as in [streams.orders]")
+        raise file.make_error(
+            "streams", "[streams] has no stream", "name one, as in [streams.orders]"
+        )
     names = sorted(tables, key=str.lower)
     for name, other in pairwise(names):
         if name.lower() == other.lower():
             hint = "the case of a name does not matter, so leave one of them out"
-            raise file.error("streams", f"[streams.{name}] and [streams.{other}]", hint)
+            raise file.make_error("streams", f"[streams.{name}] and [streams.{other}]", hint)
     return tuple(_source(name, tables[name]) for name in names)
 
 
-def _source(stream: str | None, table: Table) -> Source:
-    kind = table.choice("kind", SOURCES)
+def _source(stream: str | None, table: TomlTable) -> Source:
+    kind = table.get_choice("kind", SOURCES)
     path, format, files, pace = None, None, 0, None
     options: dict[str, str] = {}
     if kind in ("files", "replay"):
-        path = table.place("path")
+        path = table.get_path("path")
     if kind == "files":
-        format = table.choice("format", tuple(FORMATS)) if "format" in table else None
-        files = table.whole("files_per_trigger", 100, least=1)
+        format = table.get_choice("format", tuple(FORMATS)) if "format" in table else None
+        files = table.get_integer("files_per_trigger", 100, least=1)
     if kind in ("replay", "rate"):
-        pace = table.optional_whole("rows_per_second", least=1)
+        pace = table.get_optional_integer("rows_per_second", least=1)
     if kind in ("files", "rate"):
-        options = table.table("options").settings()
-    table.end()
+        options = table.get_table("options").get_settings()
+    table.check_all_used()
     return Source(stream, kind, path, format, files, pace, options)
 
 
-def _sink(table: Table) -> Sink:
-    kind = table.choice("kind", SINKS)
+def _sink(table: TomlTable) -> Sink:
+    kind = table.get_choice("kind", SINKS)
     path, every, rows = None, 0, 0
     if kind in ("parquet", "jsonl"):
-        path = table.place("path")
-        every = table.whole("compact_every", 100)
+        path = table.get_path("path")
+        every = table.get_integer("compact_every", 100)
         if every == 1:
-            raise table.error("compact_every", "`compact_every` is 1", "the least is 2; 0 is never")
+            raise table.make_error(
+                "compact_every", "`compact_every` is 1", "the least is 2; 0 is never"
+            )
     if kind == "console":
-        rows = table.whole("rows", 20)
+        rows = table.get_integer("rows", 20)
     found = Sink(kind, path, _keep(table), every, rows)
-    table.end()
+    table.check_all_used()
     return found
 
 
-def _keep(table: Table) -> tuple[str, ...] | None:
+def _keep(table: TomlTable) -> tuple[str, ...] | None:
     """A list of attributes, or "*" for all of them."""
     if "keep" not in table:
         return None
     if table.is_text("keep"):
-        table.choice("keep", ("*",))
+        table.get_choice("keep", ("*",))
         return None
-    return table.texts("keep")
+    return table.get_texts("keep")
 
 
-def _run(table: Table, sources: Sequence[Source], sink: Sink) -> Run:
-    checkpoint = table.optional_place("checkpoint")
+def _run(table: TomlTable, sources: Sequence[Source], sink: Sink) -> Run:
+    checkpoint = table.get_optional_path("checkpoint")
     if checkpoint is None and sink.path is not None:
         checkpoint = sink.path / "state"
     found = Run(
         checkpoint,
         _trigger(table, sources),
-        table.seconds("stop_when_idle"),
-        table.seconds("stop_after"),
-        table.text("master", MASTER),
+        table.get_seconds("stop_when_idle"),
+        table.get_seconds("stop_after"),
+        table.get_text("master", MASTER),
     )
-    table.end()
+    table.check_all_used()
     return found
 
 
-def _check_apart(table: Table, source: Source, *written: Path | None) -> None:
+def _check_apart(table: TomlTable, source: Source, *written: Path | None) -> None:
     """A job must not read what it writes."""
     if source.kind != "files" or source.path is None:
         return
@@ -248,13 +254,13 @@ def _check_apart(table: Table, source: Source, *written: Path | None) -> None:
     read = source.path if source.path.is_dir() else Path(*parts)
     for place in written:
         if place is not None and place.is_relative_to(read):
-            raise table.error(
+            raise table.make_error(
                 "path", f"{place} lies in what the job reads, {read}", "keep output and state apart"
             )
 
 
-def _trigger(table: Table, sources: Sequence[Source]) -> float | Literal["available"]:
-    text = table.optional_text("trigger")
+def _trigger(table: TomlTable, sources: Sequence[Source]) -> float | Literal["available"]:
+    text = table.get_optional_text("trigger")
     replays = [source for source in sources if source.kind == "replay"]
     paced = any(source.rows_per_second is not None for source in replays)
     if text is None:
@@ -265,17 +271,19 @@ def _trigger(table: Table, sources: Sequence[Source]) -> float | Literal["availa
         if not others:
             return "available"
         hint = "a replay ends by itself" if others[0] == "replay" else "give `stop_after`"
-        raise table.error("trigger", f'a {others[0]} has no "available"', hint)
-    seconds = table.duration("trigger", text)
+        raise table.make_error("trigger", f'a {others[0]} has no "available"', hint)
+    seconds = table.parse_duration("trigger", text)
     if seconds == 0 and paced:
-        raise table.error("trigger", "a paced replay has no trigger of 0", 'try "1 second"')
+        raise table.make_error("trigger", "a paced replay has no trigger of 0", 'try "1 second"')
     return seconds
 
 
-def _spark(table: Table) -> dict[str, str]:
+def _spark(table: TomlTable) -> dict[str, str]:
     """Settings of Spark; `spark.` may be left out before their names."""
-    found = table.settings()
+    found = table.get_settings()
     for name in ("master", "spark.master"):
         if name in found:
-            raise table.error("master", "the master is not among the settings", "give it in [run]")
+            raise table.make_error(
+                "master", "the master is not among the settings", "give it in [run]"
+            )
     return {name if name.startswith("spark.") else f"spark.{name}": found[name] for name in found}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from headgate.matching.asc.statistics import Statistics
 
 Order = dict[str, Any]
-"""What `AscIndex.published` gives, and `follow` takes."""
+"""What `AscIndex.publish` returns, and `follow` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Leader:
         index = self._index_over(snapshot, stream)
         if index is None or not index.learn(statistics):
             return None
-        found = index.published()
+        found = index.publish()
         if found != self.order:
             self.order = found
             self._keep(found)
@@ -151,18 +151,18 @@ def _checksum(kept: dict[str, Any]) -> str:
 
 def _merged(learned: Sequence[dict[str, Any]], most: int) -> Statistics | None:
     """The statistics of all tasks, with at most so many events, from each of them its share."""
-    from headgate.matching.asc.statistics import Statistics, summed
+    from headgate.matching.asc.statistics import Statistics, sum_statistics
 
-    found = summed(Statistics.from_json(one["statistics"]) for one in learned)
+    found = sum_statistics(Statistics.from_json(one["statistics"]) for one in learned)
     if found is None:
         return None
     return replace(found, sample=found.sample[:: -(-len(found.sample) // most)])
 
 
 def _evaluation(sequence: list[str], statistics: Statistics, why: str | None) -> Evaluation:
-    from headgate.matching.asc.adapt import Period
+    from headgate.matching.asc.monitor import Period
 
-    batch = Period.of(statistics.tally, before=0)
+    batch = Period.from_tally(statistics.tally, before=0)
     return Evaluation(
         sequence, round(batch.dropping, 4), round(batch.cost, 3), round(batch.micro, 3), why
     )

@@ -115,7 +115,7 @@ class Replay:
         session = frame.sparkSession
         step = -(-(end - first) // parallelism(session))
         starts = range(first, end, step)
-        pieces = [self._lines.between(start, min(start + step, end)) for start in starts]
+        pieces = [self._lines.make_piece(start, min(start + step, end)) for start in starts]
         return spread(session, work, pieces)
 
 

@@ -24,7 +24,7 @@ from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.commit.output import make_directory
 from headgate.spark.job.config import Mode
 from headgate.spark.job.continuous_query import COLUMNS, Standing
-from headgate.stateful.runtime.run import Run
+from headgate.stateful.runtime.running_query import Run
 
 Reduced = Mapping[str, Mapping[str, Sequence[bytes]]]
 """What tasks have made of the events of a batch, by the id of a query and then by stream."""

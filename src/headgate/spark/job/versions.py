@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headgate.errors import HeadgateError, JobError, SnapshotError
-from headgate.events.batch import used_attributes
+from headgate.events.batch import select_attributes
 from headgate.snapshot import fingerprint, open_snapshot, pointed
 from headgate.snapshot.manifest import NAME as MANIFEST
 from headgate.spark.frames import listed
@@ -121,5 +121,5 @@ class Followed:
     def _columns(self, found: Asked) -> str | None:
         if found.routed is None:
             return None
-        kept = used_attributes(found.routed, self._wanted.keep)
+        kept = select_attributes(found.routed, self._wanted.keep)
         return str(match_schema(found.routed, kept))

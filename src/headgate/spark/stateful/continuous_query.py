@@ -81,7 +81,7 @@ def continuous(
 
         hg.spark.continuous(queries["paid"], {"orders": orders, "payments": payments})
     """
-    from headgate.stateful.runtime.refusal import check_runs
+    from headgate.stateful.runtime.admission import check_runs
 
     _check(mode, invalid, shards)
     bound = _bound(query, streams, schema) if isinstance(query, str) else query
@@ -112,7 +112,7 @@ def _check(mode: str, invalid: str, shards: int | None) -> None:
 
 
 def _bound(text: str, streams: Mapping[str, DataFrame], schema: Schema | None) -> Query:
-    from headgate.stateful.runtime.opening import read_query
+    from headgate.stateful.runtime.launch import read_query
 
     return read_query(text, schema or _schema(text, streams))
 

@@ -24,7 +24,7 @@ from headgate.schema import (
     ValueSet,
 )
 from headgate.spark.frames import arrow_type
-from headgate.stateful.runtime.needed import Needed
+from headgate.stateful.runtime.reduction import Needed
 
 FEW = 50  # values, or intervals of them, that a condition lists
 

@@ -21,15 +21,15 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from headgate.errors import EventError, StateError
 from headgate.events import EventBatch
-from headgate.events.batch import used_attributes
-from headgate.events.tables import from_table
+from headgate.events.batch import select_attributes
+from headgate.events.tables import batch_from_table
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.sql import Script
 
 if TYPE_CHECKING:
     from headgate.stateful.runtime.reduction import Reduction
-    from headgate.stateful.runtime.run import Run
+    from headgate.stateful.runtime.running_query import Run
 
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
@@ -62,7 +62,7 @@ class Sent:
         return _reduction(self.schema, self.query)
 
     def begin(self) -> Run:
-        from headgate.stateful.runtime.run import Run
+        from headgate.stateful.runtime.running_query import Run
 
         return Run(self.bound(), mode=self.mode, expand=self.expand)
 
@@ -146,7 +146,7 @@ def valid(
     """
     checked = stream.keep_checks_on(used)
     table = rows.rename_columns(list(columns))
-    batch = from_table(table, checked, used_attributes(checked, used), unknown=())
+    batch = batch_from_table(table, checked, select_attributes(checked, used), unknown=())
     if batch.dead and invalid == "fail":
         one = batch.dead[0]
         raise EventError(

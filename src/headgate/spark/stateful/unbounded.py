@@ -37,7 +37,7 @@ from headgate.spark.stateful.shard import Sent, valid
 from headgate.sql import render_name, render_predicate
 from headgate.sql.render import render_path
 from headgate.stateful.analysis.cases.case import aggregates, argument_columns, output_columns
-from headgate.stateful.runtime.outputs import MULTIPLICITY, output_names
+from headgate.stateful.runtime.output_rows import MULTIPLICITY, output_names
 
 
 def unbounded(

@@ -13,10 +13,10 @@ from typing import Any
 
 from headgate.predicate.answer import Answer
 from headgate.queries import Query
-from headgate.stateful.analysis.analysis import Analysis, analyse
-from headgate.stateful.analysis.blame import Blame, blame
-from headgate.stateful.analysis.cures import Cure, cures
-from headgate.stateful.analysis.lean import lean
+from headgate.stateful.analysis.boundedness import Analysis, analyse
+from headgate.stateful.analysis.diagnosis import Blame, blame
+from headgate.stateful.analysis.redundancy import lean
+from headgate.stateful.analysis.suggestions import Cure, cures
 from headgate.stateful.analysis.synopses.memory import Memory, memory
 from headgate.stateful.analysis.synopses.plan import plan_of
 from headgate.stateful.analysis.synopses.synopsis import Synopsis, synopses

@@ -10,24 +10,21 @@ import numpy as np
 
 from headgate.errors import UsageError, did_you_mean
 from headgate.events import EventBatch
-from headgate.events.batch import used_attributes
+from headgate.events.batch import select_attributes
 from headgate.predicate import collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.sql import render_schema, render_select
-from headgate.stateful.analysis.cases.case import argument_columns, output_columns
-from headgate.stateful.analysis.synopses.branches import Branch, source_of
-from headgate.stateful.analysis.synopses.plan import Plan
-from headgate.stateful.analysis.synopses.remembered import remembered_parts
-from headgate.stateful.analysis.synopses.runnable import plan_to_run
-from headgate.stateful.runtime.answers import Remembered
-from headgate.stateful.runtime.bucketing import Bucketing
-from headgate.stateful.runtime.chosen import Chosen
-from headgate.stateful.runtime.counted import Counted
+from headgate.stateful.analysis.cases.case import argument_columns, output_columns, source_of
+from headgate.stateful.analysis.synopses.answer_parts import remembered_parts
+from headgate.stateful.analysis.synopses.branches import Branch
+from headgate.stateful.analysis.synopses.plan import Plan, plan_to_run
+from headgate.stateful.runtime.answer_state import Remembered
+from headgate.stateful.runtime.buckets import Bucketing, Chosen, Counted
 from headgate.stateful.runtime.join import Combined, Lines, Tie, fulfilled, joined
 from headgate.stateful.runtime.stream_rows import StreamRows
-from headgate.stateful.runtime.weighted import Weighted
-from headgate.stateful.runtime.window import Window
+from headgate.stateful.runtime.weighted_rows import Weighted
+from headgate.stateful.runtime.windows import Window
 
 FORMAT = 2  # of states and reductions
 
@@ -78,7 +75,7 @@ class Program:
         """What the query means, by the attributes that it uses, and in which form it is stored."""
         streams = []
         for name in self.streams:
-            used = used_attributes(self.schema.stream(name), self.attributes(name))
+            used = select_attributes(self.schema.stream(name), self.attributes(name))
             streams.append(Stream(name, used))
         return f"{FORMAT} {render_schema(Schema(tuple(streams)))}{render_select(self.query)}"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
@@ -14,14 +15,67 @@ from headgate.events import EventBatch
 from headgate.events.columns import encode_column
 from headgate.predicate import Column
 from headgate.queries import Query
+from headgate.schema import EVERYTHING, NOTHING, ValueSet, union
+from headgate.stateful.analysis.cases.case import output_columns, source_of
+from headgate.stateful.analysis.synopses.branches import Branch
+from headgate.stateful.analysis.synopses.plan import Plan
+from headgate.stateful.runtime.admission import check_runs, has_windows
 from headgate.stateful.runtime.grouping import Numbers
-from headgate.stateful.runtime.needed import Needed, needed
+from headgate.stateful.runtime.join import meeting
 from headgate.stateful.runtime.program import Program, program_of
-from headgate.stateful.runtime.refusal import check_runs, has_windows
-from headgate.stateful.runtime.sharding import shard_columns
-from headgate.stateful.runtime.weighted import Weighted, from_table
+from headgate.stateful.runtime.weighted_rows import Weighted, framed, from_table, unframed
 
-_HEAD = struct.Struct("<QI")
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The values of an attribute in rows that can take part, and whether it may be NULL there."""
+
+    values: ValueSet
+    null: bool
+
+
+def needed(plan: Plan, source: int) -> dict[str, Needed]:
+    """What each attribute of an occurrence must be; nothing is said of the others.
+
+    No row can take part in a query without branches; that is not said either.
+    """
+    compared = [c for branch in plan.branches for c in branch.reach]
+    found = {}
+    for column in dict.fromkeys(compared):
+        if source_of(plan.query, column) == source:
+            values = union(
+                branch.reach.get(column, EVERYTHING) if branch.accepts_values(column) else NOTHING
+                for branch in plan.branches
+            )
+            null = any(branch.accepts_null(column) for branch in plan.branches)
+            found[column.name] = Needed(values, null)
+    return found
+
+
+def shard_columns(program: Program) -> dict[int, Column] | None:
+    """For each source the attribute to split it by; None where it cannot be split."""
+    branches = program.plan.branches
+    if not branches:
+        return None
+    first, *others = ([frozenset(c) for c in _equal(program, branch)] for branch in branches)
+    classes = [c for c in first if all(any(c <= d for d in other) for other in others)]
+    outputs = set(output_columns(program.query))
+    for together in classes:
+        if program.remembers_answer and not together & outputs:
+            continue
+        of = {source_of(program.query, column): column for column in together}
+        if len(of) == len(program.sources) and len({c.type for c in together}) == 1:
+            return of
+    return None
+
+
+def _equal(program: Program, branch: Branch) -> Iterator[set[Column]]:
+    """The classes of columns that are equal in a branch; of a single stream, what is put out."""
+    if len(program.sources) == 1:
+        yield from ({column} for column in output_columns(program.query))
+    yield from map(set, meeting([tie for tie in branch.ties if tie.operator == "="]))
+
+
 _MARK = struct.Struct("<I")
 
 
@@ -119,41 +173,6 @@ def of_store(program: Program, number: int, table: pa.Table) -> Weighted:
     store = program.bucketings[number].store
     summed = () if store.part.distinct else store.aggregated
     return from_table(table, store.kept, len(store.branches), summed)
-
-
-def framed(tables: Iterable[pa.Table]) -> bytes:
-    """Tables one after the other, each behind its length and a checksum.
-
-    Arrow trusts what it reads: a flipped bit would end the process.
-    """
-    found = []
-    for table in tables:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        data = sink.getvalue().to_pybytes()
-        found += [_HEAD.pack(len(data), crc32(data)), data]
-    return b"".join(found)
-
-
-def unframed(data: bytes) -> list[pa.Table]:
-    """What `framed` has framed, or a StateError."""
-    found, at = [], 0
-    while at < len(data):
-        if at + _HEAD.size > len(data):
-            raise _damaged()
-        length, checksum = _HEAD.unpack_from(data, at)
-        at += _HEAD.size
-        part = data[at : at + length]
-        if not part or len(part) != length or crc32(part) != checksum:
-            raise _damaged()
-        found.append(pa.ipc.open_stream(part).read_all())
-        at += length
-    return found
-
-
-def _damaged() -> StateError:
-    return StateError("stored rows are damaged: their checksum does not fit")
 
 
 def _hashed(rows: Weighted, column: Column) -> Numbers:

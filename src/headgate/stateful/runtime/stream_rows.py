@@ -11,7 +11,7 @@ from headgate.events.columns import CodedColumn, Mask, encode_column
 from headgate.matching.scan import Evaluation
 from headgate.predicate import Column, Predicate, collect_columns
 from headgate.queries import Query
-from headgate.stateful.analysis.synopses.branches import filters
+from headgate.stateful.analysis.cases.case import filters
 from headgate.stateful.runtime.grouping import Numbers
 
 

@@ -1,10 +1,10 @@
-"""An event through the constructs, one after the other, until no query is left.
+"""Take events through the constructs, one after the other, until no query is left.
 
 "Adaptive two-level optimization for selection predicates of multiple continuous queries", sections
 3.2 and 5.1. The paper ANDs a whole bitmap at a time. Here it is done block by block, and a block
-ends as soon as it is empty: an event takes the same way through the constructs in every block, and
-the deepest block is the number of constructs that the paper would have evaluated. Two constructs
-are ANDed in one pass, which takes little longer than one, and counted as if one by one.
+ends as soon as it is empty: an event meets the constructs in the same order in every block, and the
+deepest block is the number of constructs that the paper would have evaluated. Two constructs are
+ANDed in one pass, which takes little longer than one, and counted as if one by one.
 """
 
 from __future__ import annotations
@@ -15,47 +15,45 @@ import numpy as np
 
 from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit
 
-ARROWED = 64
+MAX_ARROW_TARGETS = 64  # constructs that a micro-arrow can lead to: the bits of a word
 
-# What is counted while events are evaluated.
-EVENTS, DROPPED, EVALUATED, MICRO, FOLLOWED, COUNTED = range(6)
+# Places in a tally: events, those that matched nothing, constructs evaluated, steps along a
+# micro-arrow, and all steps from one construct to the next.
+EVENTS, DROPPED, EVALUATED, MICRO, FOLLOWED, TALLY_SIZE = range(6)
 
 
 class Table(NamedTuple):
-    """Row r of the bitmaps has the words `bits[r, :len(alive)]`; slot s is `owner[s]`'s.
+    """The bits of all regions: a row for each region, and a slot, one bit, per conjunction."""
 
-    A query with several slots is given out once an event: of these `shared` is the first, of others
-    −1. Queries without a condition are `always` there.
-    """
-
-    bits: Any
-    alive: Any
-    owner: Any
-    shared: Any
-    always: Any
+    bits: Any  # (rows, words or more): row r has the words `bits[r, :len(alive)]`
+    alive: Any  # (words,): the slots in use
+    owner: Any  # by slot: the position of its query
+    shared: Any  # by slot: the first slot of its query if that has more than one, else −1
+    always: Any  # positions of queries without a condition, which every event matches
 
 
-class Way(NamedTuple):
-    """Constructs in the macro-sequence, and by row the place in it that a micro-arrow leads to, or
-    −1: one of the first `ARROWED`, so that a word can tell which are still to be evaluated."""
+class PackedOrder(NamedTuple):
+    """An evaluation order: the macro-sequence, and the micro-arrows in terms of its places."""
 
-    sequence: Any
-    arrows: Any
+    sequence: Any  # constructs, by place
+    arrows: Any  # by row: the place that its micro-arrow leads to, below MAX_ARROW_TARGETS, or −1
 
 
 @kernel
-def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
-    table, at, start, stop, way, block, most, seen, out, offsets, tally
+def evaluate_events(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
+    table, at, start, stop, order, block, most, seen, out, offsets, tally
 ):
-    """The matches of the events from `start` up to `stop`, in `out` and `offsets`; where it ended.
+    """Write the matches of events from `start` on into `out` and `offsets`; return where it ended.
 
-    Event e is in row `at[c, e]` of construct c. It ends before an event for which there might not
-    be room: an event has up to `most` matches. `seen` has a place for each slot, and serves one
-    call at a time; `tally` is added to.
+    Event e is in row `at[c, e]` of construct c. It ends at `stop`, or before an event for which
+    there might not be room: an event has up to `most` matches. `seen` has a place for each slot,
+    and serves one call at a time; `tally` is added to.
     """
+    # Rows are read at `row * stride` of the flat bits. `grb` is what is left of the queries of one
+    # block (the paper's global result bitmap).
     bits, alive, owner, shared = table.bits.ravel(), table.alive, table.owner, table.shared
-    stride, words, count = np.int64(table.bits.shape[1]), len(alive), len(way.sequence)
-    sequence, arrows, always = way.sequence, way.arrows, table.always
+    stride, words, count = np.int64(table.bits.shape[1]), len(alive), len(order.sequence)
+    sequence, arrows, always = order.sequence, order.arrows, table.always
     hybrid = len(arrows) > 0
     grb = np.empty(block, np.uint64)
     path = np.empty(count + 1, np.int64)  # where the row of each step begins
@@ -63,16 +61,20 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
     for w in range(words):
         some[w // block] |= alive[w]
     micros = np.zeros(count + 1, np.int64)  # how many of the steps so far followed a micro-arrow
-    every = ~np.uint64(0) >> np.uint64(max(0, ARROWED - count))  # places to evaluate (GEB)
+    every = ~np.uint64(0) >> np.uint64(
+        max(0, MAX_ARROW_TARGETS - count)
+    )  # places to evaluate (GEB)
     used = evaluated = dropped = micro = followed = 0
     offsets[0] = 0
     e = start
     while e < stop and used + most <= len(out):
+        # The first `known` steps of the event's path are chosen, which all blocks share.
         before, known, deepest, row, to_do = used, 0, 0, np.int64(-1), every
         for begin in range(0, words, block):
             size = min(block, words - begin)
             left, depth = some[begin // block], 0
             while left != 0 and depth < count:
+                # Choose the next two steps, unless an earlier block needed them.
                 while known < min(depth + 2, count):
                     place = np.int64(known)
                     if hybrid:
@@ -83,11 +85,12 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
                         elif to_do != 0:
                             place = lowest_bit(to_do)
                         micros[known + 1] = micros[known] + micro_next
-                        if place < ARROWED:
+                        if place < MAX_ARROW_TARGETS:
                             to_do &= ~(np.uint64(1) << np.uint64(place))
                     row = np.int64(at[sequence[place], e])
                     path[known] = row * stride
                     known += 1
+                # AND two rows; if the first leaves nothing, the second was not needed.
                 one, last = path[depth] + begin, depth + 1 == count
                 two = one if last else path[depth + 1] + begin
                 if depth == 0:
@@ -97,7 +100,7 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
                 depth += 1 if last or half == 0 else 2
             deepest = max(deepest, depth)
             if left != 0:
-                used = _give_out(grb, size, begin, owner, shared, seen, e, out, used)
+                used = _append_matches(grb, size, begin, owner, shared, seen, e, out, used)
         dropped += used == before
         evaluated += deepest
         micro += micros[deepest]
@@ -117,7 +120,8 @@ def evaluate(  # noqa: PLR0915 (one loop; its parts would hand over twenty array
 
 @inlined_kernel
 def _and_two(source, begin, bits, one, two, grb, size):
-    """AND two rows into what is left of a block; what is left after the first, and after both."""
+    """AND two rows into what is left of a block; return what the first leaves, and what both do."""
+    # not 0 if anything is left: the OR of the words
     half = left = np.uint64(0)
     for w in range(size):
         first = load_unchecked(source, begin + w) & load_unchecked(bits, one + w)
@@ -129,8 +133,9 @@ def _and_two(source, begin, bits, one, two, grb, size):
 
 
 @inlined_kernel
-def _give_out(grb, size, begin, owner, shared, seen, e, out, used):
-    """Append the queries of a block, each once an event."""
+def _append_matches(grb, size, begin, owner, shared, seen, e, out, used):
+    """Append the queries whose bits are left in a block, each once an event."""
+    # go from one set bit to the next; `seen` remembers by slot the event that it last matched
     for w in range(size):
         word = grb[w]
         while word != 0:

@@ -1,4 +1,4 @@
-"""Bits of queries are set and cleared: a query stands in one column of bits, a region in one row.
+"""Set and clear the bits of queries: a query is one column of bits, a slot, a region is one row.
 
 A bit is 1 unless the region rules the query out: also where the query says nothing about the
 attribute (Definition 1).
@@ -12,7 +12,7 @@ from headgate.jit import kernel
 
 
 @kernel
-def set_in_rows(bits, rows, slots):
+def set_bits(bits, rows, slots):
     """Set the bits of some slots in all of the first rows."""
     for row in range(rows):
         for slot in slots:
@@ -20,7 +20,7 @@ def set_in_rows(bits, rows, slots):
 
 
 @kernel
-def clear_in_rows(bits, rows, slots):
+def clear_bits(bits, rows, slots):
     """Clear the bits of some slots in all of the first rows."""
     for row in range(rows):
         for slot in slots:
@@ -28,13 +28,14 @@ def clear_in_rows(bits, rows, slots):
 
 
 @kernel
-def keep_between(bits, rows, slots, start, low, high):
-    """Clear the bit of slot i in those of an attribute's rows that it does not accept.
+def clear_rejected(bits, rows, slots, start, low, high):
+    """Clear the bit of slot i in those of an attribute's rows that its condition rejects.
 
     It accepts those from `low[k]` to `high[k]`, for k from `start[i]` on, in ascending order.
     """
     for i in range(len(slots)):
         word, bit = slots[i] >> 6, np.uint64(1) << np.uint64(slots[i] & 63)
+        # clear the gaps between the intervals that it accepts
         begin = 0
         for k in range(start[i], start[i + 1]):
             for r in range(begin, low[k]):
@@ -46,14 +47,14 @@ def keep_between(bits, rows, slots, start, low, high):
 
 @kernel
 def fill_text_rows(bits, first, words, silent, needed, texts, uses):
-    """The rows of texts, from row `first` on.
+    """Write the rows of texts, from row `first` on.
 
     Text t matched the patterns `texts.numbers[start[t]:start[t + 1]]`, and pattern p is used by the
     slots `uses.slots[start[p]:start[p + 1]]`, some of which refuse it. A slot's bit is set where as
     many patterns matched as it needs, and none that it refuses; `silent` is the row of those that
     need none.
     """
-    met = np.zeros(len(needed), np.int64)
+    met = np.zeros(len(needed), np.int64)  # by slot: patterns that the text has matched
     for t in range(len(texts.start) - 1):
         row = first + t
         for w in range(words):
@@ -70,6 +71,7 @@ def fill_text_rows(bits, first, words, silent, needed, texts, uses):
                         met[slot] += 1
                         if met[slot] == needed[slot]:
                             bits[row, slot >> 6] |= bit
+        # back to 0, only where something was counted
         for m in range(texts.start[t], texts.start[t + 1]):
             p = texts.numbers[m]
             for u in range(uses.start[p], uses.start[p + 1]):

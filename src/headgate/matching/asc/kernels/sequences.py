@@ -1,11 +1,16 @@
-"""Finding a macro-sequence: in which order constructs drop events soonest.
+"""Find a macro-sequence: the order of constructs that drops events soonest.
 
 "Adaptive two-level optimization for selection predicates of multiple continuous queries", section
-4.2. `definition.py` says the same in plain Python, and more slowly. Of each step only the
-counts are compared, because all candidates have the same denominators.
+4.2. Of each step only the counts are compared, because all candidates have the same denominators.
 
 Deviation: the paper measures each step on the events of its own period; the bounds of periods in
 the sample are given here, and may be those of the whole sample for each of them.
+
+Beyond the paper, which goes step by step, each time to the construct that filters best next. On
+real events that is up to 5 % above the best fixed order (`python -m benchmarks
+asc-sequences-connections`). So its macro-sequence is only where a search by the cost of the whole
+path begins: constructs move to other places as long as the sample costs less. `find_arrows` looks
+ahead in the same way.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from headgate.jit import kernel, popcount
 
 @kernel
 def and_row(grb, bits, row):
-    """AND a row into a bitmap; is anything left?"""
+    """AND a row into a bitmap; return whether anything is left."""
     left = np.uint64(0)
     for w in range(len(grb)):
         grb[w] &= bits[row, w]
@@ -28,8 +33,8 @@ def and_row(grb, bits, row):
 
 
 @kernel
-def meets(grb, bits, row):
-    """Would anything be left?"""
+def has_common_bit(grb, bits, row):
+    """Return whether a bitmap and a row have a bit in common."""
     w = 0
     while w < len(grb) and not grb[w] & bits[row, w]:
         w += 1
@@ -37,32 +42,28 @@ def meets(grb, bits, row):
 
 
 @kernel
-def left_in(grb, bits, row):
-    """How many bits would be left?"""
+def count_common_bits(grb, bits, row):
+    """Return how many bits a bitmap and a row have in common."""
     total = np.int64(0)
     for w in range(len(grb)):
         total += popcount(grb[w] & bits[row, w])
     return total
 
 
-class Monitored(NamedTuple):
-    """What sequences are found from: event i of the sample is in row `sample[i, c]` of construct c.
+class MonitoredSample(NamedTuple):
+    """A sample of events, and the bits of the constructs that are put into a sequence."""
 
-    Step k looks at the events from `begin[k]` up to `end[k]`. `counted` has a bit for each query
-    that counts, `usage[c]` for each that uses a construct.
-    """
-
-    bits: Any
-    usage: Any
-    counted: Any
-    sample: Any
-    begin: Any
-    end: Any
+    bits: Any  # (rows, words or more): the bits of regions
+    usage: Any  # (constructs, words): the queries that use a construct
+    counted: Any  # (words,): the queries that count
+    sample: Any  # (events, constructs): the row that an event is in
+    begin: Any  # by step: the first event that it looks at,
+    end: Any  # and where these end
 
 
 @kernel
-def macro_sequence(monitored, candidates):
-    """The candidates in order, how many of them make the cover set, and their own selectivities.
+def find_macro_sequence(monitored, candidates):
+    """Return the candidates in order, the size of the cover set, and their own selectivities.
 
     Phase 1 takes the lowest conditional selectivity (Definition 3) until every query is covered,
     and phase 2 the highest dropping ratio (Definition 4). Ties go to the lowest selectivity of the
@@ -71,63 +72,70 @@ def macro_sequence(monitored, candidates):
     bits, usage = monitored.bits, monitored.usage
     counted, sample = monitored.counted, monitored.sample
     words, count = len(counted), len(candidates)
-    alone = np.zeros(usage.shape[0], np.int64)
+    selectivity = np.zeros(usage.shape[0], np.int64)
     for c in candidates:
-        alone[c] = _passed(bits, counted, sample, c, monitored.begin[0], monitored.end[0])
+        selectivity[c] = _count_passing(
+            bits, counted, sample, c, monitored.begin[0], monitored.end[0]
+        )
     sequence, placed = np.empty(count, np.int64), np.zeros(usage.shape[0], np.bool_)
     open_queries = counted.copy()
     cover = 0
     for step in range(count):
+        # Phase 1 as long as a query is open, which no construct in the sequence is used by.
         begin, end = monitored.begin[step], monitored.end[step]
         covered = True
         for w in range(words):
             covered = covered and open_queries[w] == 0
         if not covered:
             cover = step + 1
-            score = _scores_of_passing(bits, open_queries, sample, candidates, placed, begin, end)
+            score = _score_passing(bits, open_queries, sample, candidates, placed, begin, end)
         else:
-            left = _left_after(bits, counted, sample, sequence[:step], begin, end)
-            score = _scores_of_dropping(bits, left, sample, candidates, placed)
+            left = _list_left(bits, counted, sample, sequence[:step], begin, end)
+            score = _score_dropping(bits, left, sample, candidates, placed)
         best = np.int64(-1)
         for i in range(count):
             c = candidates[i]
             if placed[c]:
                 continue
-            if best < 0 or (score[i], alone[c]) < (score[best], alone[candidates[best]]):
+            if best < 0 or (score[i], selectivity[c]) < (
+                score[best],
+                selectivity[candidates[best]],
+            ):
                 best = i
         chosen = candidates[best]
         sequence[step], placed[chosen] = chosen, True
         for w in range(words):
             open_queries[w] &= ~usage[chosen, w]
-    return sequence, cover, alone
+    return sequence, cover, selectivity
 
 
 @kernel
-def _passed(bits, counted, sample, c, begin, end):
-    """How many of the counted bits events leave when a construct is evaluated, all together."""
-    known = np.full(bits.shape[0], -1, np.int64)
+def _count_passing(bits, counted, sample, c, begin, end):
+    """Return how many of the counted bits are left, over all events, by one construct."""
+    known = np.full(bits.shape[0], -1, np.int64)  # by row: events in the same row leave the same
     total = np.int64(0)
     for i in range(begin, end):
         row = sample[i, c]
         if known[row] < 0:
-            known[row] = left_in(counted, bits, row)
+            known[row] = count_common_bits(counted, bits, row)
         total += known[row]
     return total
 
 
 @kernel
-def _scores_of_passing(bits, open_queries, sample, candidates, placed, begin, end):
-    """By candidate: what passes of the queries that are open; the lower the better."""
+def _score_passing(bits, open_queries, sample, candidates, placed, begin, end):
+    """Return by candidate what passes of the queries that are open; the lower the better."""
     scores = np.zeros(len(candidates), np.int64)
     for i in range(len(candidates)):
         if not placed[candidates[i]]:
-            scores[i] = _passed(bits, open_queries, sample, candidates[i], begin, end)
+            scores[i] = _count_passing(bits, open_queries, sample, candidates[i], begin, end)
     return scores
 
 
 @kernel
-def _left_after(bits, counted, sample, sequence, begin, end):
-    """The bitmaps of events that a sequence leaves, each with its number before it."""
+def _list_left(bits, counted, sample, sequence, begin, end):
+    """Return the bitmaps of the events that a sequence does not drop, each after its number."""
+    # (events, 1 + words): column 0 has the number of the event
     words = len(counted)
     left = np.empty((end - begin, words + 1), np.uint64)
     kept = 0
@@ -146,43 +154,45 @@ def _left_after(bits, counted, sample, sequence, begin, end):
 
 
 @kernel
-def _scores_of_dropping(bits, left, sample, candidates, placed):
-    """By candidate: how many of the events it drops, with a minus; the lower the better."""
+def _score_dropping(bits, left, sample, candidates, placed):
+    """Return by candidate how many of the events it drops, negated; the lower the better."""
+    # `left` is what `_list_left` returns
     scores = np.zeros(len(candidates), np.int64)
     for k in range(len(left)):
         grb, i = left[k, 1:], np.int64(left[k, 0])
         for j in range(len(candidates)):
             if not placed[candidates[j]]:
-                scores[j] -= not meets(grb, bits, sample[i, candidates[j]])
+                scores[j] -= not has_common_bit(grb, bits, sample[i, candidates[j]])
     return scores
 
 
-MOST_MOVES = 40
+MAX_MOVES = 40
 
 
 @kernel
-def improved_sequence(monitored, sequence):
-    """The sequence after moving constructs, one at a time, each time to save the most."""
-    found = sequence.copy()
-    for _ in range(MOST_MOVES):
+def improve_sequence(monitored, sequence):
+    """Return the sequence after moving constructs, one at a time, each time to save the most."""
+    # Try every construct at every place; one pass over the sample gives all costs of a construct.
+    improved = sequence.copy()
+    for _ in range(MAX_MOVES):
         saved, best, to = np.int64(0), 0, 0
-        for place in range(len(found)):
-            costs = _costs_elsewhere(monitored, found, place)
+        for place in range(len(improved)):
+            costs = _cost_moves(monitored, improved, place)
             there = np.argmin(costs)
             if costs[place] - costs[there] > saved:
                 saved, best, to = costs[place] - costs[there], place, there
         if saved == 0:
             break
-        moved = found[best]
-        found[best:-1] = found[best + 1 :].copy()
-        found[to + 1 :] = found[to:-1].copy()
-        found[to] = moved
-    return found
+        moved = improved[best]
+        improved[best:-1] = improved[best + 1 :].copy()
+        improved[to + 1 :] = improved[to:-1].copy()
+        improved[to] = moved
+    return improved
 
 
 @kernel
-def _costs_elsewhere(monitored, sequence, place):
-    """By place: the constructs that the sample evaluates if one moves there from its own.
+def _cost_moves(monitored, sequence, place):
+    """Return by place the constructs that the sample evaluates if one moves there from its own.
 
     An event that the others drop `without` the one after d of them, and `together` with it after
     d′ of them, costs d if the one stands behind these, and else one more than d′ or the place of
@@ -197,6 +207,7 @@ def _costs_elsewhere(monitored, sequence, place):
     for i in range(len(sample)):
         without[:] = counted
         together[:] = counted
+        # after how many of the others the event is dropped; `count`: never
         after_without = after_together = count
         if not and_row(together, bits, sample[i, one]):
             after_together = 0

@@ -1,92 +1,111 @@
-"""Self-adjustment (section 5): what ranks too low, or was cut by too small a domain, moves."""
+"""Self-adjustment: move what ranks too low, or was cut by too small a domain.
+
+"Analysis and optimization for Boolean expression indexing", section 5.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from headgate.jit import kernel
-from headgate.matching.be_tree.kernels.change import below, detach, give_up, put_in_order
-from headgate.matching.be_tree.kernels.cut import pend
-from headgate.matching.be_tree.kernels.leaves import members, take_out
+from headgate.matching.be_tree.kernels.change import (
+    detach_partition,
+    dissolve_partition,
+    list_expressions_below,
+    shrink_upwards,
+)
+from headgate.matching.be_tree.kernels.cut import mark_pending
+from headgate.matching.be_tree.kernels.leaves import list_leaf, remove_expression
 from headgate.matching.be_tree.kernels.pools import (
     ATTRIBUTE,
-    BUCKETS,
     CAPACITY,
     CHANGES,
-    COUNT,
     DISCARDED,
-    FALSE_ONES,
+    FALSE_CANDIDATES,
     HASHED,
     HOME,
-    LIVE,
+    LEAF_COUNT,
+    LIVE_EXPRESSIONS,
     NONE,
     OWNER,
-    SIZE,
+    PARTITION_SIZE,
+    USED_BUCKETS,
     USED_PARTITIONS,
     VISITS,
-    header,
+    header_size,
 )
 
-FEWEST_OPERATIONS = 16  # before anything is judged
+MIN_OPERATIONS = 16  # that a node has seen before it is judged
 
 
 @kernel
 def recycle_attributes(tree, expressions, predicates, policy, wanted):
-    """Take out all partitions by some attributes, and everything below; gives the expressions."""
-    found = np.empty(tree.state[LIVE], np.int64)
+    """Take out all partitions by the `wanted` attributes; return the expressions below them."""
+    # a partition that lies below another one is free by the time it is reached
+    recycled = np.empty(tree.state[LIVE_EXPRESSIONS], np.int64)
     used = 0
     for partition in range(tree.state[USED_PARTITIONS]):
         attribute = tree.partition[partition, ATTRIBUTE]
         if attribute != NONE and wanted[attribute]:
-            used = taken_out(tree, expressions, predicates, policy, partition, found, used)
-    tree.state[LIVE] -= used
-    return found[:used]
+            used = take_out_partition(
+                tree, expressions, predicates, policy, partition, recycled, used
+            )
+    tree.state[LIVE_EXPRESSIONS] -= used
+    return recycled[:used]
 
 
 @kernel
-def taken_out(tree, expressions, predicates, policy, partition, found, used):
-    """Add the expressions of a partition to those found, and take it out of the tree."""
-    home, inside = tree.partition[partition, HOME], below(tree, partition)
-    detach(tree, expressions, partition, inside)
-    found[used : used + len(inside)] = inside
-    put_in_order(tree, expressions, predicates, policy, home, header(policy.bloom))
+def take_out_partition(tree, expressions, predicates, policy, partition, recycled, used):
+    """Take a partition out of the tree, and append its expressions; return how many there are."""
+    # the first `used` entries of `recycled` are taken; what is above may be too small now
+    home, inside = tree.partition[partition, HOME], list_expressions_below(tree, partition)
+    detach_partition(tree, expressions, partition, inside)
+    recycled[used : used + len(inside)] = inside
+    shrink_upwards(tree, expressions, predicates, policy, home, header_size(policy.bloom))
     return used + len(inside)
 
 
 @kernel
-def coarsen(tree, expressions, predicates, policy):
-    """Fit the leaves to another capacity: those that are over it are to be cut, and partitions that
-    a leaf can hold are given up, as far as the pools have room."""
+def fit_leaves(tree, expressions, predicates, policy):
+    """Fit the leaves to another capacity, as far as the arrays have room.
+
+    Those that are over it are to be cut, and partitions that a leaf can hold are dissolved.
+    """
     fact = tree.fact
-    for b in range(tree.state[BUCKETS]):
+    for b in range(tree.state[USED_BUCKETS]):
         if fact[b, HASHED] != NONE:
             fact[b, CAPACITY] = policy.capacity
+    # The newest first: they are the deepest, and what they hold counts for those above.
     for partition in range(tree.state[USED_PARTITIONS] - 1, -1, -1):
         if tree.partition[partition, ATTRIBUTE] == NONE:
             continue
         home = tree.partition[partition, HOME]
-        together = fact[home, COUNT] + tree.partition[partition, SIZE]
+        together = fact[home, LEAF_COUNT] + tree.partition[partition, PARTITION_SIZE]
         if together <= policy.capacity:
-            give_up(tree, expressions, predicates, policy, partition, header(policy.bloom))
-    for b in range(tree.state[BUCKETS]):
+            dissolve_partition(
+                tree, expressions, predicates, policy, partition, header_size(policy.bloom)
+            )
+    for b in range(tree.state[USED_BUCKETS]):
         if fact[b, HASHED] != NONE:
-            pend(tree, b)
+            mark_pending(tree, b)
 
 
 @kernel
-def ranks(tree, alpha, beta):
-    """The rank of each leaf (Equations 10 to 13), and of each partition: the sum of its leaves'.
-    And the operations that the leaves of each partition have seen.
+def rank_nodes(tree, alpha, beta):
+    """Return the rank of each leaf and partition, and the operations that partitions have seen.
+
+    Equations 10 to 13; the rank of a partition is the sum of its leaves' ranks.
 
     Equation 10 sums over children, as the errata say. Nothing is evaluated but in leaves, so what
     an inner node discards is what its leaves do.
     """
-    leaf = np.zeros(tree.state[BUCKETS], np.float64)
+    leaf = np.zeros(tree.state[USED_BUCKETS], np.float64)
     inner = np.zeros(tree.state[USED_PARTITIONS], np.float64)
     seen = np.zeros(tree.state[USED_PARTITIONS], np.int64)
-    for b in range(tree.state[BUCKETS]):
-        if tree.fact[b, HASHED] == NONE or tree.fact[b, COUNT] == 0:
+    for b in range(tree.state[USED_BUCKETS]):
+        if tree.fact[b, HASHED] == NONE or tree.fact[b, LEAF_COUNT] == 0:
             continue
+        # Go up to the root: `cut` partitions on the path, `decided` of them by hashing.
         decided, cut = 0, 0
         owner, at = tree.fact[b, OWNER], b
         while owner != NONE:
@@ -94,10 +113,11 @@ def ranks(tree, alpha, beta):
             decided += tree.fact[at, HASHED] == 1
             at = tree.partition[owner, HOME]
             owner = tree.fact[at, OWNER]
-        count = tree.fact[b, COUNT]
+        count = tree.fact[b, LEAF_COUNT]
         gain = (1.0 - beta) * decided * count + beta * (cut - decided) * count
         loss = tree.fact[b, DISCARDED] / max(1, tree.fact[b, VISITS])
         leaf[b] = (1.0 - alpha) * gain - alpha * loss
+        # Add rank and operations to every partition above.
         owner = tree.fact[b, OWNER]
         while owner != NONE:
             inner[owner] += leaf[b]
@@ -107,49 +127,60 @@ def ranks(tree, alpha, beta):
 
 
 @kernel
-def recycle_low(tree, expressions, predicates, policy, threshold, window):
-    """Take out partitions and leaves whose rank is below the threshold; gives their expressions.
+def recycle_low_ranked(tree, expressions, predicates, policy, threshold, window):
+    """Take out partitions and leaves whose rank is below the threshold; return their expressions.
 
     A node is judged when it has seen as many operations as the window says, and begins a new one
     then. Partitions get their ranks as scores, so that what is reinserted avoids bad ones.
     """
-    leaf, inner, operations = ranks(tree, policy.alpha, policy.beta)
+    leaf, inner, operations = rank_nodes(tree, policy.alpha, policy.beta)
     for partition in range(len(inner)):
-        gain = (1.0 - policy.alpha) * tree.partition[partition, SIZE]
+        gain = (1.0 - policy.alpha) * tree.partition[partition, PARTITION_SIZE]
         tree.penalty[partition] = gain - inner[partition]
-    found = np.empty(tree.state[LIVE], np.int64)
+    recycled = np.empty(tree.state[LIVE_EXPRESSIONS], np.int64)
     used = 0
     fact = tree.fact
     for partition in range(len(inner)):
         if tree.partition[partition, ATTRIBUTE] == NONE or inner[partition] >= threshold:
             continue
-        size = tree.partition[partition, SIZE]
-        if operations[partition] >= max(FEWEST_OPERATIONS, window * size):
-            used = taken_out(tree, expressions, predicates, policy, partition, found, used)
+        size = tree.partition[partition, PARTITION_SIZE]
+        if operations[partition] >= max(MIN_OPERATIONS, window * size):
+            used = take_out_partition(
+                tree, expressions, predicates, policy, partition, recycled, used
+            )
+    # Then the leaves of what is left; the root's own leaf has nowhere else to go.
     for b in range(len(leaf)):
         seen = fact[b, VISITS] + fact[b, CHANGES]
         if fact[b, HASHED] == NONE or fact[b, OWNER] == NONE:
             continue
-        if seen < max(FEWEST_OPERATIONS, window * fact[b, COUNT]):
+        if seen < max(MIN_OPERATIONS, window * fact[b, LEAF_COUNT]):
             continue
-        fact[b, VISITS], fact[b, DISCARDED], fact[b, FALSE_ONES], fact[b, CHANGES] = 0, 0, 0, 0
-        if leaf[b] < threshold and fact[b, COUNT]:
-            for e in members(tree, b):
-                take_out(tree, expressions, e)
-                found[used] = e
+        fact[b, VISITS], fact[b, DISCARDED], fact[b, FALSE_CANDIDATES], fact[b, CHANGES] = (
+            0,
+            0,
+            0,
+            0,
+        )
+        if leaf[b] < threshold and fact[b, LEAF_COUNT]:
+            for e in list_leaf(tree, b):
+                remove_expression(tree, expressions, e)
+                recycled[used] = e
                 used += 1
-            put_in_order(tree, expressions, predicates, policy, b, header(policy.bloom))
-    tree.state[LIVE] -= used
-    return found[:used]
+            shrink_upwards(tree, expressions, predicates, policy, b, header_size(policy.bloom))
+    tree.state[LIVE_EXPRESSIONS] -= used
+    return recycled[:used]
 
 
 @kernel
-def covered_rate(tree):
-    """How often an expression that covered predicates alone led to is a false candidate: φ of
-    Equation 15."""
+def measure_false_rate(tree):
+    """Return how often an expression that only covered predicates led to is a false candidate.
+
+    This is φ of Equation 15.
+    """
+    # leaves of binary trees: neither hashed (there predicates are subsumed) nor the root
     seen, false = 0, 0
-    for b in range(tree.state[BUCKETS]):
+    for b in range(tree.state[USED_BUCKETS]):
         if tree.fact[b, HASHED] == 0 and tree.fact[b, OWNER] != NONE:
-            seen += tree.fact[b, VISITS] * tree.fact[b, COUNT]
-            false += tree.fact[b, FALSE_ONES]
+            seen += tree.fact[b, VISITS] * tree.fact[b, LEAF_COUNT]
+            false += tree.fact[b, FALSE_CANDIDATES]
     return min(1.0, false / max(1, seen))

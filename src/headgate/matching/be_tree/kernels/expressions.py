@@ -1,4 +1,7 @@
-"""The kernels of events that are expressions: how sets are related, and where an event leads."""
+"""Events that are expressions themselves: how sets are related, and which buckets to visit.
+
+`semantics` explains the six ways in which such an event may match a query.
+"""
 
 from __future__ import annotations
 
@@ -7,59 +10,63 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headgate.jit import kernel
-from headgate.matching.be_tree.kernels.leaves import members
-from headgate.matching.be_tree.kernels.nodes import clamped, found, of_bucket
+from headgate.matching.be_tree.kernels.leaves import list_leaf
+from headgate.matching.be_tree.kernels.nodes import bucket_owner, clamp, look_up
 from headgate.matching.be_tree.kernels.pools import (
-    AFTER,
     ATTRIBUTE,
-    FIRST,
     FIRST_HASHED,
+    FIRST_PARTITION,
     HIGH,
     LEFT,
     LOW,
-    NEXT,
+    NEXT_HASHED,
+    NEXT_PARTITION,
     NONE,
     RIGHT,
     ROOT,
-    TOP,
+    TOP_BUCKET,
 )
 
-MEETS, INSIDE, AROUND = 0, 1, 2  # see `semantics`
+MEETS, INSIDE, AROUND, SAME = range(4)  # what a query's predicate is to the event's
 
 
-class Event(NamedTuple):
-    """By attribute: has the event a set there, is it a single value, and where are its ends."""
+class EventSets(NamedTuple):
+    """The sets of values of one event; every array has an entry for each attribute."""
 
-    has: Any
-    single: Any
-    least: Any
+    has: Any  # does the event have a set on the attribute?
+    single: Any  # is it a single value?
+    least: Any  # the points at its ends
     most: Any
-    key: Any
+    key: Any  # the hash of a single value
 
 
 @kernel
-def relation_bits(predicates, order, bounds, columns, start, event_low, event_high, kind, bits):
+def set_relation_bits(predicates, order, bounds, columns, start, event_low, event_high, kind, bits):
     """Set the bits of the predicates whose set is to the event's what the kind says.
 
     The event has the intervals from `start[k]` to `start[k + 1]` on column `columns[k]`.
     """
+    # `order` has the predicates by column, those of column c from bounds[c] to bounds[c + 1]
     for k in range(len(columns)):
         low, high = event_low[start[k] : start[k + 1]], event_high[start[k] : start[k + 1]]
         for i in range(bounds[columns[k]], bounds[columns[k] + 1]):
             p = order[i]
             first, last = predicates.first[p], predicates.last[p]
-            if related(predicates.low[first:last], predicates.high[first:last], low, high, kind):
+            if are_related(
+                predicates.low[first:last], predicates.high[first:last], low, high, kind
+            ):
                 bits[p >> 6] |= np.uint64(1) << np.uint64(p & 63)
 
 
 @kernel
-def related(low, high, event_low, event_high, kind):
-    """Is a union of closed intervals to another what the kind says?
+def are_related(low, high, event_low, event_high, kind):
+    """Return whether a union of closed intervals is to another what the kind says.
 
     Intervals ascend, and no two of a union touch: so one union lies inside another just where each
     of its intervals lies inside one of the other's.
     """
     if kind == MEETS:
+        # go through both unions at once, past the interval that ends first
         i, j = 0, 0
         while i < len(low) and j < len(event_low):
             if high[i] < event_low[j]:
@@ -70,14 +77,16 @@ def related(low, high, event_low, event_high, kind):
                 return True
         return False
     if kind == INSIDE:
-        return lies_inside(low, high, event_low, event_high)
+        return is_inside(low, high, event_low, event_high)
     if kind == AROUND:
-        return lies_inside(event_low, event_high, low, high)
+        return is_inside(event_low, event_high, low, high)
     return np.array_equal(low, event_low) and np.array_equal(high, event_high)
 
 
 @kernel
-def lies_inside(low, high, outer_low, outer_high):
+def is_inside(low, high, outer_low, outer_high):
+    """Return whether each interval lies inside one of the outer union."""
+    # both ascend, so the outer interval that may hold the next one is never an earlier one
     j = 0
     for i in range(len(low)):
         while j < len(outer_low) and outer_high[j] < low[i]:
@@ -88,20 +97,21 @@ def lies_inside(low, high, outer_low, outer_high):
 
 
 @kernel
-def leads_to(tree, expressions, event, bits, size, of_query, of_event, out):
-    """The expressions whose predicates are as they should be.
+def match_expression(tree, expressions, event, bits, size, of_query, of_event, out):
+    """Return the expressions whose predicates have the partners that they need.
 
-    `of_query` asks for all predicates of an expression, `of_event` for as many as the event has. As
-    long as all of an expression's attributes must be the event's, only their partitions are
-    visited; else all are. `out` has room for every expression.
+    With `of_query` all predicates of an expression need one, with `of_event` all `size` of the
+    event. As long as all of an expression's attributes must be the event's, only their partitions
+    are visited; else all are. `out` has room for every expression.
     """
+    # `bits` has a bit for each predicate with a partner; `walk` is a stack of buckets to visit
     used = 0
     walk, depth = np.empty(64, np.int64), 1
     walk[0] = ROOT
     while depth:
         depth -= 1
         b = walk[depth]
-        for e in members(tree, b):
+        for e in list_leaf(tree, b):
             held, count = 0, expressions.count[e]
             for k in range(expressions.start[e], expressions.start[e] + count):
                 p = expressions.predicate[k]
@@ -109,28 +119,29 @@ def leads_to(tree, expressions, event, bits, size, of_query, of_event, out):
             if (not of_query or held == count) and (not of_event or held == size):
                 out[used] = e
                 used += 1
-        partition = tree.bucket[b, FIRST]
+        partition = tree.bucket[b, FIRST_PARTITION]
         while partition != NONE:
             c = tree.partition[partition, ATTRIBUTE]
             if event.has[c] or not of_query:
-                inside = buckets_of(tree, event, partition, c)
+                inside = list_buckets_to_visit(tree, event, partition, c)
                 if depth + len(inside) > len(walk):
                     walk = np.concatenate((walk, np.empty(len(walk) + len(inside), np.int64)))
                 for i in range(len(inside)):
                     walk[depth] = inside[i]
                     depth += 1
-            partition = tree.partition[partition, AFTER]
+            partition = tree.partition[partition, NEXT_PARTITION]
     return out[:used].copy()
 
 
 @kernel
-def buckets_of(tree, event, partition, c):
-    """The buckets of a partition that the event's set may meet; all, if it has none."""
+def list_buckets_to_visit(tree, event, partition, c):
+    """Return the buckets of a partition that the event's set may meet; all, if it has none."""
+    # hashed buckets first: the one of a single value, or those of a range, one by one
     inside, used = np.empty(16, np.int64), 0
     low, high = event.least[c], event.most[c]
     hashed = tree.partition[partition, FIRST_HASHED]
     if event.has[c] and event.single[c]:
-        inside[0] = found(tree.table, of_bucket(partition), event.key[c])
+        inside[0] = look_up(tree.table, bucket_owner(partition), event.key[c])
         used, hashed = np.int64(inside[0] != NONE), np.int64(NONE)
     while hashed != NONE:
         if not event.has[c] or low <= tree.bucket[hashed, LOW] <= high:
@@ -138,12 +149,13 @@ def buckets_of(tree, event, partition, c):
                 inside = np.concatenate((inside, np.empty(len(inside), np.int64)))
             inside[used] = hashed
             used += 1
-        hashed = tree.fact[hashed, NEXT]
+        hashed = tree.fact[hashed, NEXT_HASHED]
+    # Then the binary tree; at most two buckets a level are on the stack, and 64 levels are enough.
     start, end = tree.domain_low[c], tree.domain_high[c]
-    low, high = clamped(low, start, end), clamped(high, start, end)
+    low, high = clamp(low, start, end), clamp(high, start, end)
     walk, depth = np.empty(130, np.int64), 0
-    if tree.partition[partition, TOP] != NONE:
-        walk[0], depth = tree.partition[partition, TOP], 1
+    if tree.partition[partition, TOP_BUCKET] != NONE:
+        walk[0], depth = tree.partition[partition, TOP_BUCKET], 1
     while depth:
         depth -= 1
         b = walk[depth]

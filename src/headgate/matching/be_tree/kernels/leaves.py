@@ -1,4 +1,8 @@
-"""Leaves: blocks of records that grow by moving to the end of the pool."""
+"""Leaves: blocks of records that grow by moving to the end of the array.
+
+A record is laid out as `pools` explains; its first number is its size, so that a leaf is read from
+one record to the next.
+"""
 
 from __future__ import annotations
 
@@ -6,39 +10,39 @@ import numpy as np
 
 from headgate.jit import kernel
 from headgate.matching.be_tree.kernels.pools import (
-    ALWAYS,
     ATTRIBUTE,
-    BEGIN,
-    BUCKETS,
     CHANGES,
-    COUNT,
     CUTTABLE,
     EQUALITY,
     EXACT,
-    FIRST,
+    FIRST_PARTITION,
     HASHED,
     HIGH,
     HOME,
+    LEAF_BEGIN,
+    LEAF_COUNT,
+    LEAF_ROOM,
+    LEAF_SIZE,
     LEFT,
     LOW,
     NONE,
     OWNER,
-    RECORDS,
+    PARTITION_SIZE,
+    PREDICATES_PER_STEP,
     RIGHT,
-    ROOM,
-    SIZE,
-    TOGETHER,
-    USED,
-    filled_up,
-    header,
+    TRUE_PREDICATE,
+    USED_BUCKETS,
+    USED_RECORDS,
+    header_size,
+    pad_count,
 )
 
-SLACK = 48  # numbers that a block has to spare at first
+BLOCK_SLACK = 48  # numbers that a block can take in before it must move
 
 
 @kernel
-def bloom_word(column, bloom):
-    """The bit of an attribute in a filter of so many bits (section 6.2).
+def bloom_bit(column, bloom):
+    """Return the bit of an attribute in a filter of so many bits (section 6.2).
 
     The paper hashes names by sdbm; the number of a column is as good, once it is mixed.
     """
@@ -48,7 +52,7 @@ def bloom_word(column, bloom):
 
 @kernel
 def is_decided(tree, predicates, b, p):
-    """Does the path to a bucket decide a predicate? Then it is subsumed, in the paper's words."""
+    """Return whether the path to a bucket decides a predicate: it is "subsumed" in the paper."""
     if not predicates.flags[p] & EXACT:
         return False
     owner = tree.fact[b, OWNER]
@@ -56,6 +60,7 @@ def is_decided(tree, predicates, b, p):
         attribute = tree.partition[owner, ATTRIBUTE]
         if attribute == predicates.column[p]:
             low, high = tree.bucket[b, LOW], tree.bucket[b, HIGH]
+            # The ends of a domain also hold what lies outside of it, so they decide nothing.
             inside = tree.domain_low[attribute] < low and high < tree.domain_high[attribute]
             return tree.fact[b, HASHED] == 1 or (low == high and inside)
         b = tree.partition[owner, HOME]
@@ -64,42 +69,44 @@ def is_decided(tree, predicates, b, p):
 
 
 @kernel
-def longest(expressions, e, head):
-    """The size of an expression's record, if no predicate is decided."""
-    return head + filled_up(expressions.count[e])
+def max_record_size(expressions, e, head):
+    """Return the size of an expression's record if no predicate is decided."""
+    return head + pad_count(expressions.count[e])
 
 
 @kernel
 def has_room(tree, b, size):
-    """Can the leaf of a bucket take a record of this size without a larger pool?"""
-    used = tree.bucket[b, USED]
-    return used + size <= tree.fact[b, ROOM] or tree.state[RECORDS] + 2 * (
+    """Return whether the leaf of a bucket can take a record of this size as the array is now."""
+    used = tree.bucket[b, LEAF_SIZE]
+    return used + size <= tree.fact[b, LEAF_ROOM] or tree.state[USED_RECORDS] + 2 * (
         used + size
-    ) + SLACK <= len(tree.records)
+    ) + BLOCK_SLACK <= len(tree.records)
 
 
 @kernel
-def reserve(tree, b, size):
+def reserve_room(tree, b, size):
     """Move the leaf to a larger block if there is no room for another record."""
-    used = tree.bucket[b, USED]
-    if used + size <= tree.fact[b, ROOM]:
+    # The old block stays behind as a gap, until `pack_records` writes all leaves together.
+    used = tree.bucket[b, LEAF_SIZE]
+    if used + size <= tree.fact[b, LEAF_ROOM]:
         return
-    begin, room = tree.state[RECORDS], 2 * used + size + SLACK
-    old = tree.bucket[b, BEGIN]
+    begin, room = tree.state[USED_RECORDS], 2 * used + size + BLOCK_SLACK
+    old = tree.bucket[b, LEAF_BEGIN]
     for i in range(used):
         tree.records[begin + i] = tree.records[old + i]
-    tree.bucket[b, BEGIN], tree.fact[b, ROOM] = begin, room
-    tree.state[RECORDS] = begin + room
+    tree.bucket[b, LEAF_BEGIN], tree.fact[b, LEAF_ROOM] = begin, room
+    tree.state[USED_RECORDS] = begin + room
 
 
 @kernel
-def append(tree, expressions, predicates, bloom, b, e):
+def append_expression(tree, expressions, predicates, bloom, b, e):
     """Write an expression into the leaf of a bucket; there is room for it."""
-    head = header(bloom)
-    reserve(tree, b, longest(expressions, e, head))
-    records, place = tree.records, tree.bucket[b, BEGIN] + tree.bucket[b, USED]
+    head = header_size(bloom)
+    reserve_room(tree, b, max_record_size(expressions, e, head))
+    records, place = tree.records, tree.bucket[b, LEAF_BEGIN] + tree.bucket[b, LEAF_SIZE]
     position = expressions.position[e]
-    records[place + 1] = -1 - position if expressions.several[e] else position
+    # A negative position tells matching that the query may match by another expression too.
+    records[place + 1] = -1 - position if expressions.is_alternative[e] else position
     records[place + 2] = e
     for i in range(3, head):
         records[place + i] = 0
@@ -107,102 +114,109 @@ def append(tree, expressions, predicates, bloom, b, e):
     for k in range(expressions.start[e], expressions.start[e] + expressions.count[e]):
         p = expressions.predicate[k]
         if bloom and predicates.flags[p] & CUTTABLE:
-            bit = bloom_word(predicates.column[p], bloom)
+            bit = bloom_bit(predicates.column[p], bloom)
+            # records are int32: set the bit in 64 bits, and bring the word back into their range
             word = np.int64(records[place + 3 + bit // 32]) & 0xFFFFFFFF
             word |= np.int64(1) << (bit % 32)
             records[place + 3 + bit // 32] = np.int32(word - (word >> 31 << 32))
         if not is_decided(tree, predicates, b, p):
             records[place + size] = p
             size += 1
-    while (size - head) % TOGETHER:
-        records[place + size] = ALWAYS
+    while (size - head) % PREDICATES_PER_STEP:
+        records[place + size] = TRUE_PREDICATE
         size += 1
     records[place] = size
-    tree.bucket[b, USED] += size
-    tree.fact[b, COUNT] += 1
+    tree.bucket[b, LEAF_SIZE] += size
+    tree.fact[b, LEAF_COUNT] += 1
     tree.fact[b, CHANGES] += 1
     expressions.leaf[e] = b
-    add_to_path(tree, b, 1)
+    add_to_partitions(tree, b, 1)
 
 
 @kernel
-def add_to_path(tree, b, change):
-    """Count an expression, or discount it, in all partitions above a bucket."""
+def add_to_partitions(tree, b, change):
+    """Add `change` to the number of expressions of all partitions above a bucket."""
     owner = tree.fact[b, OWNER]
     while owner != NONE:
-        tree.partition[owner, SIZE] += change
+        tree.partition[owner, PARTITION_SIZE] += change
         owner = tree.fact[tree.partition[owner, HOME], OWNER]
 
 
 @kernel
-def take_out(tree, expressions, e):
-    """Remove an expression from its leaf; gives the bucket."""
+def remove_expression(tree, expressions, e):
+    """Remove an expression from its leaf, and return the bucket."""
     b = expressions.leaf[e]
-    records, begin = tree.records, tree.bucket[b, BEGIN]
-    end = begin + tree.bucket[b, USED]
+    records, begin = tree.records, tree.bucket[b, LEAF_BEGIN]
+    end = begin + tree.bucket[b, LEAF_SIZE]
     place = begin
     while records[place + 2] != e:
         place += records[place]
+    # Records behind it move up, so that a leaf has no gaps.
     size = records[place]
     for i in range(place, end - size):
         records[i] = records[i + size]
-    tree.bucket[b, USED] -= size
-    tree.fact[b, COUNT] -= 1
+    tree.bucket[b, LEAF_SIZE] -= size
+    tree.fact[b, LEAF_COUNT] -= 1
     tree.fact[b, CHANGES] += 1
     expressions.leaf[e] = NONE
-    add_to_path(tree, b, -1)
+    add_to_partitions(tree, b, -1)
     return b
 
 
 @kernel
-def members(tree, b):
-    """The expressions in the leaf of a bucket."""
-    found = np.empty(tree.fact[b, COUNT], np.int64)
-    place = tree.bucket[b, BEGIN]
-    for i in range(len(found)):
-        found[i] = tree.records[place + 2]
+def list_leaf(tree, b):
+    """Return the expressions in the leaf of a bucket."""
+    numbers = np.empty(tree.fact[b, LEAF_COUNT], np.int64)
+    place = tree.bucket[b, LEAF_BEGIN]
+    for i in range(len(numbers)):
+        numbers[i] = tree.records[place + 2]
         place += tree.records[place]
-    return found
+    return numbers
 
 
 @kernel
-def is_bare(tree, b):
-    """Has a bucket neither expressions nor partitions nor halves?"""
+def is_empty_bucket(tree, b):
+    """Return whether a bucket has neither expressions nor partitions nor halves."""
     return (
-        tree.fact[b, COUNT] == 0
-        and tree.bucket[b, FIRST] == NONE
+        tree.fact[b, LEAF_COUNT] == 0
+        and tree.bucket[b, FIRST_PARTITION] == NONE
         and tree.bucket[b, LEFT] == NONE
         and tree.bucket[b, RIGHT] == NONE
     )
 
 
 @kernel
-def packed(tree, order, size):
-    """The records of the buckets in this order, in a pool of this size, each with some room."""
+def pack_records(tree, order, size):
+    """Return the records of the buckets in this order, in an array of this size, each with room.
+
+    In the order of the tree, an event that goes down it reads records that lie close together.
+    """
     records = np.zeros(size, np.int32)
     used = 0
     for b in order:
-        begin, length = tree.bucket[b, BEGIN], tree.bucket[b, USED]
+        begin, length = tree.bucket[b, LEAF_BEGIN], tree.bucket[b, LEAF_SIZE]
         for i in range(length):
             records[used + i] = tree.records[begin + i]
-        tree.bucket[b, BEGIN] = used
-        tree.fact[b, ROOM] = length + length // 4 + (8 if length else 0)
-        used += tree.fact[b, ROOM]
-    tree.state[RECORDS] = used
+        tree.bucket[b, LEAF_BEGIN] = used
+        # a quarter more than it has, so that a few insertions need not move it
+        tree.fact[b, LEAF_ROOM] = length + length // 4 + (8 if length else 0)
+        used += tree.fact[b, LEAF_ROOM]
+    tree.state[USED_RECORDS] = used
     return records
 
 
 @kernel
-def renumber_records(tree, expressions, new, count, bloom):
-    """Give the predicates of expressions and records their new numbers."""
+def renumber_predicates(tree, expressions, new, count, bloom):
+    """Give the predicates of expressions and records their new numbers, `new[old]`."""
+    # Expressions that are gone have no leaf, and perhaps predicates without a number.
     for e in range(count):
         if expressions.leaf[e] != NONE:
             for k in range(expressions.start[e], expressions.start[e] + expressions.count[e]):
                 expressions.predicate[k] = new[expressions.predicate[k]]
-    head = header(bloom)
-    for b in range(tree.state[BUCKETS]):
-        place = tree.bucket[b, BEGIN]
-        end = place + tree.bucket[b, USED]
+    head = header_size(bloom)
+    for b in range(tree.state[USED_BUCKETS]):
+        place = tree.bucket[b, LEAF_BEGIN]
+        end = place + tree.bucket[b, LEAF_SIZE]
         while place < end:
             size = tree.records[place]
             for i in range(place + head, place + size):
@@ -211,15 +225,15 @@ def renumber_records(tree, expressions, new, count, bloom):
 
 
 @kernel
-def in_order(expressions, predicates, numbers):
-    """Put the predicates of expressions in the order in which they are best tested: what accepts
-    one value first, and what accepts the most last."""
+def sort_predicates(expressions, predicates, numbers):
+    """Sort the predicates of expressions so that those which accept few values are tested first."""
+    # Insertion sort: an expression has few predicates.
     for e in numbers:
         start = expressions.start[e]
         for i in range(start + 1, start + expressions.count[e]):
             p = expressions.predicate[i]
             k = i
-            while k > start and weight(predicates, p) < weight(
+            while k > start and estimate_width(predicates, p) < estimate_width(
                 predicates, expressions.predicate[k - 1]
             ):
                 expressions.predicate[k] = expressions.predicate[k - 1]
@@ -228,8 +242,8 @@ def in_order(expressions, predicates, numbers):
 
 
 @kernel
-def weight(predicates, p):
-    """The less it is, the fewer values a predicate accepts, as a guess."""
+def estimate_width(predicates, p):
+    """Return a number that is lower the fewer values a predicate accepts, as a guess."""
     if predicates.flags[p] & EQUALITY:
         return 0.0
     return 1.0 + np.float64(predicates.most[p]) - np.float64(predicates.least[p])
@@ -237,12 +251,14 @@ def weight(predicates, p):
 
 @kernel
 def copy_live_predicates(expressions, count, predicate):
+    """Write the predicates of live expressions one after the other; return how many there are."""
+    # rows are copied with what fills them up, and `start` moves with them
     used = 0
     for e in range(count):
         if expressions.leaf[e] != NONE:
             start = expressions.start[e]
             expressions.start[e] = used
-            for k in range(start, start + filled_up(expressions.count[e])):
+            for k in range(start, start + pad_count(expressions.count[e])):
                 predicate[used] = expressions.predicate[k]
                 used += 1
     return used

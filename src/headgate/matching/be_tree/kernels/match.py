@@ -1,8 +1,9 @@
-"""Matching: Algorithms 1 and 2 of the BE-Tree paper, and predicates as in section 6.1.
+"""Match events: Algorithms 1 and 2 of the BE-Tree paper, and predicates as in section 6.1.
 
-Each distinct predicate is evaluated at most once for an event. Those below `Bits.end` are looked up
-in the result bits, which are copied from a bitmap when the event arrives; the others are evaluated
-when first asked for, and remembered in `passed` and `failed` (lazy), or not (direct).
+"Analysis and optimization for Boolean expression indexing". Each distinct predicate is evaluated at
+most once for an event. Those below `Bitmap.end` are looked up in the result bits, which are copied
+from a bitmap when the event arrives; the others are evaluated when first needed, and remembered in
+`passed` and `failed` (lazy), or not (direct).
 
 Deviations: the listing overwrites the matches of earlier calls, here they add up; buckets to visit
 are queued, and their leaves checked when all are known. An attribute of the event leads to the
@@ -16,99 +17,123 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headgate.jit import inlined_kernel, kernel, load_unchecked, prefetch
-from headgate.matching.be_tree.kernels.leaves import bloom_word
-from headgate.matching.be_tree.kernels.nodes import found, middle, of_bucket, of_partition
+from headgate.matching.be_tree.kernels.leaves import bloom_bit
+from headgate.matching.be_tree.kernels.nodes import (
+    bucket_owner,
+    find_middle,
+    look_up,
+    partition_owner,
+)
 from headgate.matching.be_tree.kernels.pools import (
-    BEGIN,
+    ATTRIBUTE_MASK,
     DISCARDED,
-    FALSE_ONES,
+    FALSE_CANDIDATES,
     FIRST_HASHED,
-    GIVEN,
     HIGH,
+    LEAF_BEGIN,
+    LEAF_SIZE,
     LEFT,
-    LIVE,
+    LIVE_EXPRESSIONS,
     LOW,
-    MASK,
     NONE,
+    PRECOMPUTED,
+    PREDICATES_PER_STEP,
     RIGHT,
     ROOT,
-    TOGETHER,
-    TOP,
-    USED,
+    TOP_BUCKET,
     VISITS,
-    header,
-    mask_of,
+    attribute_bit,
+    header_size,
 )
 
-AHEAD = 4  # leaves that are being loaded
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-CANDIDATES, TRUE_ONES, EVENTS = range(3)  # places in `Room.seen`
+PREFETCHED_LEAVES = 4  # that are being loaded while one is read
+ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
+CANDIDATES, MATCHES, EVENTS = range(3)  # places in `Scratch.seen`
 
 
-class Bits(NamedTuple):
-    """The bitmap: column c has the words from `word[c]` on, `words[c]` of them; its row for a code
-    begins at `row[c] + code · words[c]`. Predicates from `end` on are not in it."""
+class Bitmap(NamedTuple):
+    """The bits of the predicates below `end`, in a row of words for each code of a column.
+
+    Column c has the words from `word[c]` on, `words[c]` of them, of an event's result; its row for
+    a code begins at `bits[row[c] + code * words[c]]`.
+    """
 
     end: int
-    word: Any
-    words: Any
-    row: Any
-    bits: Any
+    word: Any  # (columns,)
+    words: Any  # (columns,)
+    row: Any  # (columns,)
+    bits: Any  # all rows of all columns, flat
 
 
-class Events(NamedTuple):
-    """Event e has, for k from `start[e]` to `start[e + 1]`, a column with its value, as predicates
-    are evaluated; its point and its key, as directories tell it apart; and its row in the bitmap.
-    Predicates `given` from `given_start[e]` on are TRUE, and others of their kind are not."""
+class EventArrays(NamedTuple):
+    """The attributes of events: event e has those from `start[e]` to `start[e + 1]`.
 
-    start: Any
+    Of the precomputed predicates those from `true_start[e]` to `true_start[e + 1]` in `true` are
+    TRUE, and all others are not.
+    """
+
+    start: Any  # (events + 1,)
     column: Any
-    value: Any
-    point: Any
-    key: Any
-    code: Any
-    given_start: Any
-    given: Any
+    value: Any  # as predicates are evaluated
+    point: Any  # where it lies in the domain of its column
+    key: Any  # by which it is hashed
+    code: Any  # its row in the bitmap
+    true_start: Any  # (events + 1,)
+    true: Any
 
 
-class Room(NamedTuple):
-    """What one thread works in; all is 0, or NONE, between two events."""
+class Scratch(NamedTuple):
+    """Working memory of one thread; all but the last two is 0, or NONE, between two events."""
 
-    at: Any  # by column: the place of the event's value, or NONE
+    at: Any  # by column: the place of the event's value in `EventArrays`, or NONE
     result: Any  # bits of the predicates in the bitmap
-    passed: Any
-    failed: Any
-    touched: Any  # words of the last two that are not 0, after their number
-    queue: Any
-    met: Any  # by position: when it was last given out, by a clock that no event repeats
-    seen: Any  # how often: see above
+    passed: Any  # bits of the others that were evaluated and hold,
+    failed: Any  # or do not
+    touched: Any  # the number of words of `passed` and `failed` that are not 0, and which
+    queue: Any  # buckets to visit
+    met: Any  # by position: when it last matched, by a clock that no event repeats
+    seen: Any  # candidates, matches and events so far
 
 
 @kernel
-def match(
-    tree, expressions, predicates, bits, events, room, bloom, memo, rows, adapt, begin, out, offsets
+def match_events(
+    tree,
+    expressions,
+    predicates,
+    bits,
+    events,
+    scratch,
+    bloom,
+    memo,
+    rows,
+    adapt,
+    begin,
+    out,
+    offsets,
 ):
-    """Match events from `begin` on, until `out` might not hold the next one; how far it got."""
-    most, seen = tree.state[LIVE], room.seen
+    """Match events from `begin` on, until `out` might not hold the next; return where it ended."""
+    # An event matches each live expression at most once, so that many places must be free.
+    most, seen = tree.state[LIVE_EXPRESSIONS], scratch.seen
     no_late = len(predicates.flags) <= bits.end
-    room.result[0] = ALL
+    scratch.result[0] = ALL_BITS
     used = 0
     e = begin
     while e < len(events.start) - 1 and len(out) - used >= most:
         offsets[e - begin] = used
-        filter_, mask = begin_event(bits, events, room, bloom, e)
-        visited = buckets_for(tree, events, room.queue, mask, e)
+        filter_, mask = load_event(bits, events, scratch, bloom, e)
+        visited = queue_buckets(tree, events, scratch.queue, mask, e)
         clock = seen[EVENTS] + (e - begin) + 1
+        # By default the options need no more than a look at the bits of the bitmap.
         if rows and no_late and not bloom and not adapt:
-            used = check_plain(tree, room, visited, clock, out, used)
+            used = check_leaves_by_bitmap(tree, scratch, visited, clock, out, used)
         else:
-            used = check(
+            used = check_leaves(
                 tree,
                 expressions,
                 predicates,
                 bits,
                 events,
-                room,
+                scratch,
                 bloom,
                 memo,
                 rows,
@@ -119,21 +144,21 @@ def match(
                 out,
                 used,
             )
-        end_event(bits, events, room, e)
+        clear_event(bits, events, scratch, e)
         e += 1
     offsets[e - begin] = used
     seen[EVENTS] += e - begin
-    seen[TRUE_ONES] += used
+    seen[MATCHES] += used
     return e
 
 
 @kernel
-def buckets_for(tree, events, queue, mask, e):
-    """Queue the buckets that an event leads to, level by level; how many they are.
+def queue_buckets(tree, events, queue, mask, e):
+    """Queue the buckets that an event leads to, level by level; return how many there are.
 
-    What is queued is also on its way into the cache. Arrays are taken out of their groups first:
-    Numba counts a reference each time one is.
+    What is queued is also on its way into the cache.
     """
+    # Take arrays out of their tuples once: Numba counts a reference each time.
     bucket, partitions, table = tree.bucket, tree.partition, tree.table
     domain_low, domain_high = tree.domain_low, tree.domain_high
     column, point, key = events.column, events.point, events.key
@@ -143,58 +168,66 @@ def buckets_for(tree, events, queue, mask, e):
     while head < tail:
         b = queue[head]
         head += 1
-        shared = bucket[b, MASK] & mask
+        # most buckets have no partition by any attribute of the event
+        shared = bucket[b, ATTRIBUTE_MASK] & mask
         if shared == 0:
             continue
         for k in range(first, last):
             c = np.int64(column[k])
-            if shared & mask_of(c) == 0:
+            if shared & attribute_bit(c) == 0:
                 continue
-            partition = found(table, of_partition(b), c)
+            partition = look_up(table, partition_owner(b), c)
             if partition == NONE:
                 continue
+            # the bucket of the very value, by hashing
             if partitions[partition, FIRST_HASHED] != NONE:
-                to = found(table, of_bucket(partition), key[k])
+                to = look_up(table, bucket_owner(partition), key[k])
                 if to != NONE:
                     queue[tail] = to
                     prefetch(lines, 8 * to)
                     tail += 1
-            to = partitions[partition, TOP]
+            # and all buckets of the binary tree on the way to its point, unless they are empty
+            to = partitions[partition, TOP_BUCKET]
             if to != NONE:
                 here = min(max(point[k], domain_low[c]), domain_high[c])
                 while to != NONE:
-                    if bucket[to, USED] or bucket[to, MASK]:
+                    if bucket[to, LEAF_SIZE] or bucket[to, ATTRIBUTE_MASK]:
                         queue[tail] = to
                         tail += 1
-                    cut = middle(bucket[to, LOW], bucket[to, HIGH])
+                    cut = find_middle(bucket[to, LOW], bucket[to, HIGH])
                     to = bucket[to, LEFT] if here <= cut else bucket[to, RIGHT]
     return tail
 
 
 @kernel
-def check_plain(tree, room, visited, clock, out, used):
-    """Append the positions of the expressions in the leaves of visited buckets that hold: where all
-    predicates are in the bitmap and in the rows."""
-    bucket, records, queue = tree.bucket, tree.records, room.queue
-    result, met = room.result, room.met
+def check_leaves_by_bitmap(tree, scratch, visited, clock, out, used):
+    """Append the positions of the expressions that hold; return how many positions `out` has.
+
+    For leaves that list their predicates, all of which are in the bitmap.
+    """
+    # Leaves lie apart from one another: have the next few loaded while one is read.
+    bucket, records, queue = tree.bucket, tree.records, scratch.queue
+    result, met = scratch.result, scratch.met
     candidates = 0
-    for j in range(min(AHEAD, visited)):
-        prefetch(records, bucket[queue[j], BEGIN])
+    for j in range(min(PREFETCHED_LEAVES, visited)):
+        prefetch(records, bucket[queue[j], LEAF_BEGIN])
     for j in range(visited):
-        if j + AHEAD < visited:
-            prefetch(records, bucket[queue[j + AHEAD], BEGIN])
-        place = np.uint64(bucket[queue[j], BEGIN])
-        end = place + np.uint64(bucket[queue[j], USED])
+        if j + PREFETCHED_LEAVES < visited:
+            prefetch(records, bucket[queue[j + PREFETCHED_LEAVES], LEAF_BEGIN])
+        place = np.uint64(bucket[queue[j], LEAF_BEGIN])
+        end = place + np.uint64(bucket[queue[j], LEAF_SIZE])
         while place < end:
             following = place + np.uint64(load_unchecked(records, place))
             truth = np.uint64(1)
             k = place + np.uint64(3)
-            while k < following:  # to the end: leaving early costs more
-                for i in range(np.uint64(TOGETHER)):
+            # A record is tested to its end: leaving early costs more, by branches mispredicted.
+            while k < following:
+                for i in range(np.uint64(PREDICATES_PER_STEP)):
                     p = np.uint64(load_unchecked(records, k + i))
                     truth &= load_unchecked(result, p >> np.uint64(6)) >> (p & np.uint64(63))
-                k += np.uint64(TOGETHER)
+                k += np.uint64(PREDICATES_PER_STEP)
             position = np.int64(load_unchecked(records, place + np.uint64(1)))
+            # a query with OR matches once, however many of its expressions hold
             if truth and position < 0:
                 position = -1 - position
                 truth = np.uint64(met[position] != clock)
@@ -204,18 +237,18 @@ def check_plain(tree, room, visited, clock, out, used):
                 used += 1
             candidates += 1
             place = following
-    room.seen[CANDIDATES] += candidates
+    scratch.seen[CANDIDATES] += candidates
     return used
 
 
 @kernel
-def check(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
+def check_leaves(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
     tree,
     expressions,
     predicates,
     bits,
     events,
-    room,
+    scratch,
     bloom,
     memo,
     rows,
@@ -226,27 +259,32 @@ def check(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
     out,
     used,
 ):
-    """As `check_plain`, with everything that can be chosen."""
-    bucket, records, fact, queue = tree.bucket, tree.records, tree.fact, room.queue
-    result, passed, failed, at = room.result, room.passed, room.failed, room.at
-    touched, met, value = room.touched, room.met, events.value
+    """Do the same as `check_leaves_by_bitmap`, with everything that can be chosen.
+
+    Whether there is a Bloom filter (`bloom`), results are remembered (`memo`), leaves list their
+    predicates (`rows`), and false candidates are counted (`adapt`).
+    """
+    bucket, records, fact, queue = tree.bucket, tree.records, tree.fact, scratch.queue
+    result, passed, failed, at = scratch.result, scratch.passed, scratch.failed, scratch.at
+    touched, met, value = scratch.touched, scratch.met, events.value
     flags, column_of = predicates.flags, predicates.column
     first_of, last_of = predicates.first, predicates.last
     low, high = predicates.low, predicates.high
     start_of, count_of = expressions.start, expressions.count
     listed = records if rows else expressions.predicate
-    head, in_bitmap = header(bloom), bits.end
+    head, in_bitmap = header_size(bloom), bits.end
     candidates = 0
     for j in range(visited):
         b = queue[j]
-        place = bucket[b, BEGIN]
-        end = place + bucket[b, USED]
+        place = bucket[b, LEAF_BEGIN]
+        end = place + bucket[b, LEAF_SIZE]
         discarded, false_ones = 0, 0
         while place < end:
             size, evaluated, holds = records[place], 0, True
             if bloom:
-                holds = passes(records, place, bloom, filter_)
+                holds = passes_bloom(records, place, bloom, filter_)
             if holds:
+                # Predicates stand in the record, or are those of the expression.
                 k, stop = place + head, place + size
                 if not rows:
                     k = start_of[records[place + 2]]
@@ -259,15 +297,17 @@ def check(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
                         word = result[p >> 6] >> np.uint64(p & 63)
                         holds = word & np.uint64(1) != np.uint64(0)
                         continue
-                    at_word, bit = late_place(p - in_bitmap)
+                    # Not in the bitmap: remembered, precomputed, or to be evaluated now.
+                    at_word, bit = locate_late(p - in_bitmap)
                     holds = passed[at_word] & bit != np.uint64(0)
-                    if holds or flags[p] & GIVEN or failed[at_word] & bit != np.uint64(0):
+                    if holds or flags[p] & PRECOMPUTED or failed[at_word] & bit != np.uint64(0):
                         continue
                     i = at[column_of[p]]
                     if i != NONE:
                         for n in range(first_of[p], last_of[p]):
                             holds = holds or low[n] <= value[i] <= high[n]
                     if memo:
+                        # note which words are no longer 0, so that clearing them is cheap
                         if passed[at_word] == np.uint64(0) and failed[at_word] == np.uint64(0):
                             touched[0] += 1
                             touched[touched[0]] = at_word
@@ -292,36 +332,37 @@ def check(  # noqa: PLR0915 (one loop; its parts would hand over twenty arrays)
         if adapt:
             fact[b, VISITS] += 1
             fact[b, DISCARDED] += discarded
-            fact[b, FALSE_ONES] += false_ones
-    room.seen[CANDIDATES] += candidates
+            fact[b, FALSE_CANDIDATES] += false_ones
+    scratch.seen[CANDIDATES] += candidates
     return used
 
 
 @inlined_kernel
-def late_place(number):
-    """The word and the bit of a predicate that is not in the bitmap."""
+def locate_late(number):
+    """Return the word and the bit of a predicate that is not in the bitmap."""
     return number >> 6, np.uint64(1) << np.uint64(number & 63)
 
 
 @kernel
-def begin_event(bits, events, room, bloom, e):
-    """Lay out an event's values and bits; gives its Bloom filter and the mask of its attributes."""
+def load_event(bits, events, scratch, bloom, e):
+    """Lay out an event's values and bits; return its Bloom filter and its attributes' mask."""
     filter_, mask = np.int64(0), np.int64(0)
-    at, result, passed = room.at, room.result, room.passed
+    at, result, passed = scratch.at, scratch.result, scratch.passed
     column, code, rows, words_of = events.column, events.code, bits.bits, bits.words
     for k in range(events.start[e], events.start[e + 1]):
         c = column[k]
         at[c] = k
-        mask |= mask_of(c)
+        mask |= attribute_bit(c)
+        # copy the row of the bitmap for its value: all predicates of the column at once
         words = words_of[c]
         if words:
             row, word = bits.row[c] + code[k] * words, bits.word[c]
             for i in range(words):
                 result[word + i] = rows[row + i]
         if bloom:
-            filter_ |= np.int64(1) << bloom_word(c, bloom)
-    for i in range(events.given_start[e], events.given_start[e + 1]):
-        p = events.given[i]
+            filter_ |= np.int64(1) << bloom_bit(c, bloom)
+    for i in range(events.true_start[e], events.true_start[e + 1]):
+        p = events.true[i]
         if p < bits.end:
             result[p >> 6] |= np.uint64(1) << np.uint64(p & 63)
         else:
@@ -330,31 +371,32 @@ def begin_event(bits, events, room, bloom, e):
 
 
 @kernel
-def end_event(bits, events, room, e):
-    """Clear what the event has left."""
-    at, result, passed, failed = room.at, room.result, room.passed, room.failed
+def clear_event(bits, events, scratch, e):
+    """Set to 0, or NONE, what an event has left."""
+    # only the words that it touched: clearing all would cost more than matching
+    at, result, passed, failed = scratch.at, scratch.result, scratch.passed, scratch.failed
     column, words, word = events.column, bits.words, bits.word
     for k in range(events.start[e], events.start[e + 1]):
         c = column[k]
         at[c] = NONE
         for i in range(words[c]):
             result[word[c] + i] = 0
-    for i in range(events.given_start[e], events.given_start[e + 1]):
-        p = events.given[i]
+    for i in range(events.true_start[e], events.true_start[e + 1]):
+        p = events.true[i]
         if p < bits.end:
             result[p >> 6] = 0
         else:
             passed[(p - bits.end) >> 6] = 0
             failed[(p - bits.end) >> 6] = 0
-    for i in range(room.touched[0]):
-        passed[room.touched[1 + i]] = 0
-        failed[room.touched[1 + i]] = 0
-    room.touched[0] = 0
+    for i in range(scratch.touched[0]):
+        passed[scratch.touched[1 + i]] = 0
+        failed[scratch.touched[1 + i]] = 0
+    scratch.touched[0] = 0
 
 
 @inlined_kernel
-def passes(records, place, bloom, filter_):
-    """Has the event all attributes of an expression, as far as its filter tells?"""
+def passes_bloom(records, place, bloom, filter_):
+    """Return whether the event has all attributes of an expression, as far as its filter tells."""
     wanted = np.int64(records[place + 3]) & np.int64(0xFFFFFFFF)
     if bloom == 64:
         wanted |= np.int64(records[place + 4]) << np.int64(32)
@@ -363,7 +405,8 @@ def passes(records, place, bloom, filter_):
 
 @kernel
 def fill_rows(bits, row, words, owner, low, high):
-    """Set the bit of each owner in the rows of its codes."""
+    """Set the bit of each owner, a place among a column's predicates, in the rows of its codes."""
+    # owner i is TRUE for the codes from low[i] to high[i]; a row has `words` words
     for i in range(len(owner)):
         bit = np.uint64(1) << np.uint64(owner[i] & 63)
         for code in range(low[i], high[i] + 1):

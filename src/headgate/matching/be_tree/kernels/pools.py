@@ -1,17 +1,18 @@
-"""The tree as arrays: buckets, partitions, leaves and directories, each a pool that can grow.
+"""The layout of a tree: buckets, partitions, leaves and directories, each an array that can grow.
 
 A *bucket* is a cluster node, the interval of points that it stands for, and its leaf, in one row:
 the paper pairs them one to one. A *partition* is a partition node: the attribute by which some
 expressions of a bucket were told apart. Of its buckets, one for each value with an equality
-predicate is found by hashing, and the others form a binary tree of halved intervals below `TOP`.
+predicate is looked up by hashing, and the others form a binary tree of halved intervals below
+`TOP_BUCKET`.
 
 A leaf is a block of `records`, written one behind the other:
 
     size of the record | position | expression | Bloom filter, if any | predicates left to check
 
-where a position p of a query with several expressions is written as −1 − p. Predicates that the
-path to the leaf has decided are left out, and rows are filled up to a multiple of four: the paper's
-two-dimensional leaf, as wide as each expression needs it.
+where a position p of a query with more than one expression is written as −1 − p. Predicates that
+the path to the leaf has decided are left out, and rows are filled up to a multiple of
+`PREDICATES_PER_STEP`: the paper's two-dimensional leaf, as wide as each expression needs it.
 """
 
 from __future__ import annotations
@@ -24,59 +25,92 @@ from headgate.jit import kernel
 
 NONE = -1
 
-# columns of `Tree.bucket`: what matching reads, in one cache line
-LOW, HIGH, LEFT, RIGHT, BEGIN, USED, FIRST, MASK = range(8)
-# columns of `Tree.fact`: what else is known of a bucket
-COUNT, CAPACITY, ROOM, PARENT, OWNER, NEXT, PREVIOUS, KEY, HASHED = range(9)
-VISITS, DISCARDED, FALSE_ONES, CHANGES, PARTITIONS = range(9, 14)
-# columns of `Tree.partition`
-ATTRIBUTE, TOP, AFTER, BEFORE, HOME, FIRST_HASHED, SIZE, HASHES = range(8)
-# places in `Tree.state`
-BUCKETS, FREE_BUCKET, USED_PARTITIONS, FREE_PARTITION, RECORDS, PENDING, RANDOM, LIVE = range(8)
+# Columns of `TreeArrays.bucket`: what matching reads of a bucket, in one cache line. The interval
+# of points, its halves, where its leaf begins in `records` and how many numbers it takes there,
+# the first of its partitions, and a mask of their attributes that lets most events pass by.
+LOW, HIGH, LEFT, RIGHT, LEAF_BEGIN, LEAF_SIZE, FIRST_PARTITION, ATTRIBUTE_MASK = range(8)
+# Columns of `TreeArrays.fact`: what else is known of a bucket. The expressions of its leaf, how
+# many it may hold and the numbers reserved for it; the bucket that it is a half of, the partition
+# that it belongs to, its neighbours in the chain of hashed buckets, its value's key, and whether it
+# is hashed (1), a part of the binary tree (0) or free (NONE).
+LEAF_COUNT, CAPACITY, LEAF_ROOM, PARENT, OWNER, NEXT_HASHED, PREVIOUS_HASHED, KEY, HASHED = range(9)
+# Statistics since the bucket was last judged (section 5), and the number of its partitions.
+VISITS, DISCARDED, FALSE_CANDIDATES, CHANGES, PARTITIONS = range(9, 14)
+# Columns of `TreeArrays.partition`: its attribute (NONE: free), the top of its binary tree, its
+# neighbours in the chain of its bucket's partitions, that bucket, the first of its hashed buckets,
+# the expressions below it, and the number of hashed buckets.
+(
+    ATTRIBUTE,
+    TOP_BUCKET,
+    NEXT_PARTITION,
+    PREVIOUS_PARTITION,
+    HOME,
+    FIRST_HASHED,
+    PARTITION_SIZE,
+    HASHED_COUNT,
+) = range(8)
+# Places in `TreeArrays.state`: how much of each array is used, where the chains of what is free
+# begin, the seed of what is left to chance, and the number of expressions in the tree.
+(
+    USED_BUCKETS,
+    FREE_BUCKET,
+    USED_PARTITIONS,
+    FREE_PARTITION,
+    USED_RECORDS,
+    PENDING_COUNT,
+    RANDOM_STATE,
+    LIVE_EXPRESSIONS,
+) = range(8)
 
 ROOT = 0
 
 # The first predicates, a word of bits, are always TRUE; records are filled up with the very first,
 # so that predicates can be tested some at a time.
-ALWAYS, ALWAYS_TRUE = 0, 64
-TOGETHER = 8
+TRUE_PREDICATE, FIRST_PREDICATE = 0, 64
+PREDICATES_PER_STEP = 8
 
-# parts of a predicate's flags
-CUTTABLE, EQUALITY, EXACT, GIVEN = 1, 2, 4, 8
+# Flags of a predicate: a set of values of one attribute, so that a leaf can be cut by it; a single
+# value; decided by that value's key; neither, but evaluated for the whole batch beforehand.
+CUTTABLE, EQUALITY, EXACT, PRECOMPUTED = 1, 2, 4, 8
 
+# Values of `Policy.directory`
 GENERIC, SPECIALISED, HYBRID, RANKED = range(4)
 
 
-class Tree(NamedTuple):
-    """The pools. `table` is one hash table for both directories (`directory`)."""
+class TreeArrays(NamedTuple):
+    """The arrays of a tree; `table` is one hash table for both directories (`nodes`)."""
 
-    bucket: Any
-    fact: Any
-    partition: Any
+    bucket: Any  # (buckets, 8)
+    fact: Any  # (buckets, 14)
+    partition: Any  # (partitions, 8)
     penalty: Any  # by partition: what its score is below its gain
-    records: Any
-    table: Any
-    state: Any
+    records: Any  # the leaves, one block of records after the other
+    table: Any  # (a power of two, 4)
+    state: Any  # (8,)
     pending: Any  # buckets whose leaf may be over its capacity
     domain_low: Any  # by attribute: the points that are told apart
     domain_high: Any
 
 
-class Expressions(NamedTuple):
-    """Expression e has the predicates `predicate[start[e]:start[e] + count[e]]`, filled up as in
-    records."""
+class ExpressionArrays(NamedTuple):
+    """Expression e has the predicates `predicate[start[e]:start[e] + count[e]]`.
+
+    They are filled up to a multiple of `PREDICATES_PER_STEP`, as in records.
+    """
 
     start: Any
     count: Any
-    position: Any
-    several: Any  # is it one of several of its query?
+    position: Any  # of its query
+    is_alternative: Any  # does its query have others too?
     leaf: Any  # the bucket that holds it, or NONE
     predicate: Any
 
 
-class Predicates(NamedTuple):
-    """Predicate p is TRUE for the values `low[i]` … `high[i]` of its column, for i from `first[p]`
-    to `last[p]`; `least` and `most` are the points at the ends, `key` the hash of a single value.
+class PredicateArrays(NamedTuple):
+    """Predicate p is TRUE for the values `low[i]` … `high[i]`, for i from `first[p]` to `last[p]`.
+
+    These are values of its column; `least` and `most` are the points at the ends, and `key` is the
+    hash of a single value.
     """
 
     column: Any
@@ -91,11 +125,11 @@ class Predicates(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """The options that the kernels need; see `options`."""
+    """The options that the kernels need, as `BeTreeOptions` explains them."""
 
     directory: int
     capacity: int
-    fewest: int
+    min_size: int
     histogram: bool
     alpha: float
     beta: float
@@ -106,18 +140,18 @@ class Policy(NamedTuple):
 
 
 @kernel
-def mask_of(attribute):
-    """The bit of an attribute in a bucket's mask of those that it is partitioned by."""
+def attribute_bit(attribute):
+    """Return the bit of an attribute in a bucket's mask of those that it is partitioned by."""
     return np.int64(1) << np.int64(attribute % 63)
 
 
 @kernel
-def filled_up(count):
-    """So many predicates, and those that fill up their row."""
-    return -(-count // TOGETHER) * TOGETHER
+def pad_count(count):
+    """Return the length of a row of predicates once it is filled up."""
+    return -(-count // PREDICATES_PER_STEP) * PREDICATES_PER_STEP
 
 
 @kernel
-def header(bloom):
-    """The numbers of a record before its predicates."""
+def header_size(bloom):
+    """Return the length of the part of a record before its predicates."""
     return 3 + (bloom + 31) // 32

@@ -1,7 +1,8 @@
-"""The literals of which at least one must hold for a condition to hold, and which are rarest.
+"""Choose for each condition the rarest literals of which one must hold for it to hold.
 
 A literal is an atom together with the truth value that it should have. `cost[a, t]` is how often
-atom a has the truth value t: 0 for never, infinity where nothing can be filed under it.
+atom a has the truth value t: 0 for never, infinity where nothing can be placed under it. Entries of
+a program are those of `snapshot.arrays.trees`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from headgate.matching.keyed.arrays import FALSE, NULL, TRUE
 
 @kernel
 def choose_keys(offsets, program, cost):
-    """For each query the literals of which at least one must hold, the rarest such set.
+    """Choose for each query the rarest set of literals of which at least one must hold.
 
-    Gives `start`, `atom`, `target`: the literals of query q are those from start[q] to
+    Return `start`, `atom`, `target`: the literals of query q are those from start[q] to
     start[q + 1]; and `weight[q]`: how often one of them holds, 0 where the query is never TRUE,
     inf where no set is known.
     """
@@ -24,10 +25,11 @@ def choose_keys(offsets, program, cost):
     longest = 0
     for q in range(count):
         longest = max(longest, offsets[q + 1] - offsets[q])
-    first = np.empty(longest, np.int64)
-    costs = np.empty((longest, 3))
+    # scratch of one program, by its entries
+    first = np.empty(longest, np.int64)  # where the subtree that ends there begins
+    costs = np.empty((longest, 3))  # of the cheapest key for each truth value of the subtree
     todo = np.empty(4 * longest + 4, np.int64)
-    asked = np.empty(longest, np.uint8)
+    requested = np.empty(longest, np.uint8)
     start = np.zeros(count + 1, np.int64)
     weight = np.empty(count)
     atoms = np.empty(max(16, 2 * count), np.int32)
@@ -39,12 +41,16 @@ def choose_keys(offsets, program, cost):
             _node_cost(program, begin, i, first, costs, cost)
         weight[q] = costs[size - 1, TRUE]
         if 0.0 < weight[q] < np.inf:
+            # a key has at most three literals for each atom
             if used + size * 3 > len(atoms):
                 room = 2 * len(atoms) + 3 * size
                 more_atoms, more_targets = np.empty(room, np.int32), np.empty(room, np.uint8)
                 more_atoms[:used], more_targets[:used] = atoms[:used], targets[:used]
                 atoms, targets = more_atoms, more_targets
-            used = _collect(program, begin, size, first, costs, todo, asked, atoms, targets, used)
+            used = _collect(
+                program, begin, size, first, costs, todo, requested, atoms, targets, used
+            )
+            # a node that is requested in two ways is collected once: sum anew
             weight[q] = 0.0
             for i in range(start[q], used):
                 weight[q] += cost[atoms[i], targets[i]]
@@ -54,6 +60,7 @@ def choose_keys(offsets, program, cost):
 
 @kernel
 def _node_cost(program, begin, i, first, costs, cost):
+    """Compute the cost of each truth value at entry i from those of its parts before it."""
     entry = program[begin + i]
     if entry >= 0:
         first[i] = i
@@ -73,7 +80,10 @@ def _node_cost(program, begin, i, first, costs, cost):
             costs[i, (mask >> t) & 1] += costs[i - 1, t]
         return
     arity, is_or = (-16 - entry) // 2, (-16 - entry) % 2
-    wins = is_or  # the value that decides alone: TRUE for OR, FALSE for AND
+    # The value that wins (TRUE for OR, FALSE for AND) may come from any part: costs add up. The
+    # other needs every part, so the cheapest part is key enough. NULL comes from any part that
+    # is NULL, and needs every part not to win.
+    wins = is_or
     loses = 1 - wins
     any_wins, any_null, best_loses, best_weak = 0.0, 0.0, np.inf, np.inf
     child = i - 1
@@ -90,46 +100,49 @@ def _node_cost(program, begin, i, first, costs, cost):
 
 
 @kernel
-def _collect(program, begin, size, first, costs, todo, asked, atoms, targets, used):
-    """The literals of the cheapest set, from the root down; `todo` holds 4 · node + truth.
+def _collect(program, begin, size, first, costs, todo, requested, atoms, targets, used):
+    """Append the literals of the cheapest set; return their end.
 
-    `asked` remembers by node which truths were asked of it, so that each is asked for once.
+    From the root down: `todo` is a stack of 4 · node + truth. `requested` has by node the truths
+    that were requested, so that each is followed once.
     """
-    asked[:size] = 0
-    depth = _ask(size - 1, TRUE, todo, asked, 0)
+    requested[:size] = 0
+    depth = _request(size - 1, TRUE, todo, requested, 0)
     while depth > 0:
         depth -= 1
         i, t = todo[depth] >> 2, todo[depth] & 3
-        if costs[i, t] == 0.0:
+        if costs[i, t] == 0.0:  # this never happens, and needs no literal
             continue
         entry = program[begin + i]
         if entry >= 0:
             atoms[used], targets[used] = entry, t
             used += 1
         elif entry == -1:
-            depth = _ask(i - 1, t if t == NULL else 1 - t, todo, asked, depth)
+            depth = _request(i - 1, t if t == NULL else 1 - t, todo, requested, depth)
         elif entry > -16:
             mask = -8 - entry
             for v in range(3):
                 if (mask >> v) & 1 == t:
-                    depth = _ask(i - 1, v, todo, asked, depth)
+                    depth = _request(i - 1, v, todo, requested, depth)
         else:
-            depth = _ask_parts(entry, i, t, first, costs, todo, asked, depth)
+            depth = _request_parts(entry, i, t, first, costs, todo, requested, depth)
     return used
 
 
 @kernel
-def _ask(node, truth, todo, asked, depth):
-    """Put a node on the list, unless this truth was asked of it already."""
-    if asked[node] >> truth & 1:
+def _request(node, truth, todo, requested, depth):
+    """Put a node on the stack, unless this truth was requested of it already."""
+    if requested[node] >> truth & 1:
         return depth
-    asked[node] |= 1 << truth
+    requested[node] |= 1 << truth
     todo[depth] = 4 * node + truth
     return depth + 1
 
 
 @kernel
-def _ask_parts(entry, i, t, first, costs, todo, asked, depth):
+def _request_parts(entry, i, t, first, costs, todo, requested, depth):
+    """Put the parts of an AND or OR on the stack that make up its cheapest key for a truth."""
+    # the cheapest part, by the costs of `_node_cost`
     arity, wins = (-16 - entry) // 2, (-16 - entry) % 2
     loses = 1 - wins
     best, best_child, any_null = np.inf, i - 1, 0.0
@@ -143,22 +156,22 @@ def _ask_parts(entry, i, t, first, costs, todo, asked, depth):
     if t == wins or (t == NULL and any_null <= best):
         child = i - 1
         for _ in range(arity):
-            depth = _ask(child, t, todo, asked, depth)
+            depth = _request(child, t, todo, requested, depth)
             child = first[child] - 1
         return depth
-    depth = _ask(best_child, loses, todo, asked, depth)
+    depth = _request(best_child, loses, todo, requested, depth)
     if t == NULL:
-        depth = _ask(best_child, NULL, todo, asked, depth)
+        depth = _request(best_child, NULL, todo, requested, depth)
     return depth
 
 
 @kernel
-def deciding(offsets, program):
-    """By entry: is it the end of a part of an AND that is the whole condition?
+def find_deciding(offsets, program):
+    """Return, by entry, whether it ends a part of an AND that is the whole condition.
 
-    Where such a part is not TRUE, the condition is not either.
+    If such a part is not TRUE, neither is the condition.
     """
-    found = np.zeros(len(program), np.bool_)
+    is_deciding = np.zeros(len(program), np.bool_)
     longest = 0
     for q in range(len(offsets) - 1):
         longest = max(longest, offsets[q + 1] - offsets[q])
@@ -177,6 +190,6 @@ def deciding(offsets, program):
         if root <= -16 and root % 2 == 0:
             child = size - 2
             for _ in range((-16 - root) // 2):
-                found[begin + child] = True
+                is_deciding[begin + child] = True
                 child = first[child] - 1
-    return found
+    return is_deciding

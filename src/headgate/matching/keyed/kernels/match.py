@@ -1,4 +1,4 @@
-"""The inner loop: events against clusters."""
+"""The inner loop: match events against the grid and the clusters that their values lead to."""
 
 from __future__ import annotations
 
@@ -8,77 +8,87 @@ from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit, pre
 from headgate.matching.keyed.arrays import NULL, TRUE
 from headgate.matching.keyed.kernels.grid import match_grid
 from headgate.matching.keyed.kernels.records import (
-    HALF,
+    HALF_MASK,
     HEAD,
     HEADER,
     INTERVAL,
     LEAF_COLUMN,
     LINE,
     LINE_WORDS,
-    MASKED,
+    MASK_BITS,
     PROGRAM_ONCE,
     ROW,
 )
 from headgate.snapshot.arrays.atoms import COMPARE, CONSTANT, MATCHES, WITHIN
 
-AHEAD = 4  # records that are being loaded while one is read
+PREFETCHED_RECORDS = 4  # that are being loaded while one is read
 
 
 @kernel
-def match(conditions, clusters, grid, events, begin, stop, scratch, living, given, out, offsets):
+def match(conditions, clusters, grid, events, begin, stop, scratch, living, appended, out, offsets):
     """Match events from `begin` on, up to `stop` or until `out` might not hold the next one.
 
-    Gives how far it got. `offsets[e - begin]` is where the matches of event e begin, which are in
-    no particular order. `living` and `given` are described in `arrays`.
+    Return the event after the last. `offsets[e - begin]` is where the matches of event e begin,
+    which are in no particular order. The groups of arrays are described in `arrays`.
     """
     used = 0
     count = len(conditions.offsets) - 1
     codes = scratch.codes
     e = begin
     while e < stop:
+        # an event can match every query once, and the appended ones: it must fit whole
         more = 0
-        if len(given.offsets):
-            more = given.offsets[e - begin + 1] - given.offsets[e - begin]
+        if len(appended.offsets):
+            more = appended.offsets[e - begin + 1] - appended.offsets[e - begin]
         if len(out) - used < count + more:
             break
         offsets[e - begin] = used
+        # a new time makes all stamps of earlier events void, without clearing them
         scratch.clock[0] += 1
         now = scratch.clock[0]
-        present = _take(events, e, codes)
+        present = _load_event(events, e, codes)
         _stamp_patterns(events, e, codes, scratch.stamp, now)
         if len(grid.columns):
             used = match_grid(grid, living.grid, codes, scratch, out, used)
-        met = _lines_met(conditions, clusters, events, e, codes, scratch.met)
+        # Heads are queued while their rows are being loaded, and checked when the queue is half
+        # full: checking each at once would wait for memory.
+        met = _find_records(conditions, clusters, events, e, codes, scratch.met)
         waiting = 0
         for i in range(met):
-            prefetch(clusters.records, scratch.met[min(i + AHEAD, met - 1)] * LINE)
-            prefetch(clusters.records, scratch.met[min(i + AHEAD, met - 1)] * LINE + LINE)
+            ahead = scratch.met[min(i + PREFETCHED_RECORDS, met - 1)] * LINE
+            prefetch(clusters.records, ahead)
+            prefetch(clusters.records, ahead + LINE)
             base = scratch.met[i] * LINE
             if clusters.records[base] > 0:
                 used = _match_bitmap(clusters, base, living.bitmaps, scratch, out, used)
-            head, end = _heads(clusters.records, base)
+            head, end = _head_range(clusters.records, base)
             while head < end:
-                head, waiting = _gather(
+                head, waiting = _queue_heads(
                     clusters.records, base, head, end, present, scratch.waiting, waiting
                 )
                 if head < end or waiting > len(scratch.waiting) // 2:
-                    used = _check(
+                    used = _check_queue(
                         conditions, clusters, events, e, now, scratch, waiting, living, out, used
                     )
                     waiting = 0
-        used = _check(conditions, clusters, events, e, now, scratch, waiting, living, out, used)
+        used = _check_queue(
+            conditions, clusters, events, e, now, scratch, waiting, living, out, used
+        )
+        # queries that no key leads to
         for q in clusters.unkeyed:
             if _program_holds(
                 conditions, events.bits[e], q, codes, scratch.stamp, now, scratch.stack
             ):
                 out[used] = q
-                used += _lives(living.numbers, q)
-        if len(given.position):
+                used += _is_alive(living.numbers, q)
+        # from numbers to positions, with the matches of other parts behind them
+        if len(appended.position):
             for i in range(offsets[e - begin], used):
-                out[i] = given.position[out[i]]
+                out[i] = appended.position[out[i]]
         for i in range(more):
-            out[used + i] = given.found[given.offsets[e - begin] + i]
+            out[used + i] = appended.matches[appended.offsets[e - begin] + i]
         used += more
+        # only what was set: there may be very many columns
         for k in range(events.start[e], events.start[e + 1]):
             codes[events.column[k]] = 0
         e += 1
@@ -87,27 +97,28 @@ def match(conditions, clusters, grid, events, begin, stop, scratch, living, give
 
 
 @inlined_kernel
-def _take(events, e, codes):
-    """Spread an event's codes; the columns that it has, as bits, of which several may share one."""
+def _load_event(events, e, codes):
+    """Spread an event's codes by column; return the columns that it has, as a mask of bits."""
     present = np.int64(0)
     for k in range(events.start[e], events.start[e + 1]):
         column = events.column[k]
         codes[column] = events.code[k]
-        present |= np.int64(1) << (column % MASKED)
+        present |= np.int64(1) << (column % MASK_BITS)
     return present
 
 
 @inlined_kernel
-def _lives(alive, number):
-    """1 for a query that is alive, 0 for one that was removed."""
+def _is_alive(alive, number):
+    """Return 1 for a query that is alive, 0 for one that was removed."""
     if len(alive) == 0:
         return np.int64(1)
     return np.int64(alive[number >> 6] >> np.uint64(number & 63) & np.uint64(1))
 
 
 @kernel
-def most_met(clusters):
-    """How many records an event can lead to at most."""
+def count_reachable_records(clusters):
+    """Return how many records an event can lead to at most."""
+    # a match of each pattern, each comparison, and a path to the root for each column
     most = 2 * len(clusters.plain_line) + len(clusters.compared)
     for width in clusters.width:
         node = width
@@ -118,15 +129,17 @@ def most_met(clusters):
 
 
 @inlined_kernel
-def _lines_met(conditions, clusters, events, e, codes, met):
-    """The records that an event's codes, texts and comparisons lead to; gives their number."""
+def _find_records(conditions, clusters, events, e, codes, met):
+    """List the records that an event's codes, texts and comparisons lead to; return how many."""
     count = 0
+    # codes that are there, then columns whose NULL leads somewhere
     for k in range(events.start[e], events.start[e + 1]):
-        if clusters.filed[events.column[k]]:
-            count = _path(clusters, events.column[k], events.code[k], met, count)
-    for c in clusters.null_keyed:
+        if clusters.is_used[events.column[k]]:
+            count = _add_path(clusters, events.column[k], events.code[k], met, count)
+    for c in clusters.null_columns:
         if codes[c] == 0:
-            count = _path(clusters, c, 0, met, count)
+            count = _add_path(clusters, c, 0, met, count)
+    # patterns that matched the event's texts, for LIKE and NOT LIKE
     for p in range(events.ranks.shape[1]):
         if codes[events.pattern_column[p]] != 0:
             text = events.first_text[p] + events.ranks[e, p]
@@ -146,8 +159,9 @@ def _lines_met(conditions, clusters, events, e, codes, met):
 
 
 @inlined_kernel
-def _path(clusters, column, code, met, count):
-    """The records on the way from a code up to the root of its column."""
+def _add_path(clusters, column, code, met, count):
+    """Add the records of the nodes from a code up to the root of its column."""
+    # a heap: the leaf of code c is node `width + c`, the parent of node n is n / 2
     node = clusters.width[column] + code
     while node >= 1:
         line = clusters.line_of[clusters.node_base[column] + node]
@@ -168,20 +182,21 @@ def _stamp_patterns(events, e, codes, stamp, now):
 
 
 @inlined_kernel
-def _heads(records, base):
-    """Where the heads of a record begin and end."""
+def _head_range(records, base):
+    """Return where the heads of a record begin and end."""
     begin = base + records[base + 4]
     return begin, begin + HEAD * records[base + 3]
 
 
 @inlined_kernel
-def _gather(records, base, head, end, present, waiting, count):
-    """Put the heads whose columns are all present into `waiting`, and begin to load what they ask.
+def _queue_heads(records, base, head, end, present, waiting, count):
+    """Put the heads whose columns are all present into `waiting`, and begin to load their rows.
 
-    Gives the head before which there was no more room, and how many are waiting.
+    Return the head before which the queue was full, and how many are waiting.
     """
-    absent_low, absent_high = ~present & HALF, ~(present >> 31) & HALF
+    absent_low, absent_high = ~present & HALF_MASK, ~(present >> 31) & HALF_MASK
     while head < end and count < len(waiting):
+        # written first and counted only then: no branch around the store
         waiting[count, 0], waiting[count, 1] = base, head
         if not (records[head + 2] & absent_low or records[head + 3] & absent_high):
             prefetch(records, base + records[head + 1])
@@ -192,8 +207,8 @@ def _gather(records, base, head, end, present, waiting, count):
 
 
 @inlined_kernel
-def _check(conditions, clusters, events, e, now, scratch, count, living, out, used):
-    """Append the waiting queries that hold for an event."""
+def _check_queue(conditions, clusters, events, e, now, scratch, count, living, out, used):
+    """Append the waiting queries that hold for an event; return the end of the output."""
     records, codes = clusters.records, scratch.codes
     for i in range(count):
         base, head = scratch.waiting[i, 0], scratch.waiting[i, 1]
@@ -201,6 +216,7 @@ def _check(conditions, clusters, events, e, now, scratch, count, living, out, us
         holds = _intervals_hold(records, row, codes)
         then = records[row + 1]
         if holds and then != 0:
+            # more than one literal may lead to the query, which must be appended once
             if then == PROGRAM_ONCE:
                 holds = scratch.seen[q] != now
                 scratch.seen[q] = now
@@ -209,12 +225,13 @@ def _check(conditions, clusters, events, e, now, scratch, count, living, out, us
             )
         if holds:
             out[used] = q
-            used += _lives(living.numbers, q)
+            used += _is_alive(living.numbers, q)
     return used
 
 
 @inlined_kernel
 def _intervals_hold(records, row, codes):
+    # column, low, high: a column c that is written −1 − c must have its code outside
     place = row + ROW
     for _ in range(records[row]):
         column = load_unchecked(records, place)
@@ -228,12 +245,13 @@ def _intervals_hold(records, row, codes):
 
 @inlined_kernel
 def _match_bitmap(clusters, base, alive, scratch, out, used):
-    """Append the queries of a bitmap that accept an event's codes."""
+    """Append the queries of a bitmap that accept an event's codes; return the end of the output."""
     records, bits = clusters.records, clusters.bits
     codes, rows = scratch.codes, scratch.rows
     size, columns = records[base], records[base + 1]
     width = (size + 63) >> 6
     first_word = np.int64(records[base + 2]) * LINE_WORDS
+    # rows[k]: the first word of the row for the event's region of the k-th column
     about = base + HEADER
     for k in range(columns):
         code = codes[records[about]]
@@ -248,19 +266,20 @@ def _match_bitmap(clusters, base, alive, scratch, out, used):
                 right = middle
         rows[k] = first_word + (row + left) * width
         about += LEAF_COLUMN
+    # word by word, so that the AND stays in a register
     query = base + records[base + 4] - size
     w = 0
     while w < width:
         word = alive[records[base + 5] + w] if len(alive) else ~np.uint64(0)
         for k in range(columns):
             word &= load_unchecked(bits, load_unchecked(rows, k) + w)
-        used = _append(word, records, query + (w << 6), out, used)
+        used = _append_bits(word, records, query + (w << 6), out, used)
         w += 1
     return used
 
 
 @inlined_kernel
-def _append(word, records, first, out, used):
+def _append_bits(word, records, first, out, used):
     while word != 0:
         out[used] = load_unchecked(records, first + lowest_bit(word))
         used += 1
@@ -270,12 +289,17 @@ def _append(word, records, first, out, used):
 
 @inlined_kernel
 def _program_holds(conditions, bits, q, codes, stamp, now, stack):
-    """The truth of a condition for one event: a stack machine over the program."""
+    """Return whether a condition holds for one event: a stack machine over its program.
+
+    Entries of a program are those of `snapshot.arrays.trees`: an atom from 0 on, −1 for NOT, −8 − m
+    for IS [NOT] TRUE and the like with a mask m of accepted truth values, −16 − 2n for an AND of n
+    parts, −17 − 2n for an OR.
+    """
     depth = 0
     for i in range(conditions.offsets[q], conditions.offsets[q + 1]):
         entry = conditions.program[i]
         if entry >= 0:
-            stack[depth] = _atom(conditions, bits, entry, codes, stamp, now)
+            stack[depth] = _atom_truth(conditions, bits, entry, codes, stamp, now)
             depth += 1
         elif entry == -1:
             if stack[depth - 1] != NULL:
@@ -283,6 +307,7 @@ def _program_holds(conditions, bits, q, codes, stamp, now, stack):
         elif entry > -16:
             stack[depth - 1] = ((-8 - entry) >> stack[depth - 1]) & 1
         else:
+            # FALSE wins an AND, TRUE an OR, and NULL over the other one
             arity, wins = (-16 - entry) // 2, (-16 - entry) % 2
             result = 1 - wins
             for k in range(depth - arity, depth):
@@ -293,14 +318,16 @@ def _program_holds(conditions, bits, q, codes, stamp, now, stack):
                     result = NULL
             depth -= arity - 1
             stack[depth - 1] = result
+        # a part of the outermost AND that is not TRUE decides at once
         if conditions.deciding[i] and stack[depth - 1] != TRUE:
             return False
     return stack[0] == TRUE
 
 
 @inlined_kernel
-def _atom(conditions, bits, atom, codes, stamp, now):
+def _atom_truth(conditions, bits, atom, codes, stamp, now):
     what = conditions.kind[atom]
+    # known before the match began
     if what in (COMPARE, CONSTANT):
         return np.int64(bits[conditions.slot[atom]])
     code = codes[conditions.column[atom]]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.events import EventBatch, Piece
-from headgate.events.batch import used_attributes
+from headgate.events.batch import select_attributes
 from headgate.matching.asc.options import AscOptions
 from headgate.schema import Stream
 from headgate.spark.job.batch.rows import dead_table, match_schema, match_tables
@@ -103,7 +103,7 @@ class Led(Protocol):
 
     def follow(self, order: dict[str, Any] | None) -> None: ...
 
-    def statistics(self) -> Statistics: ...
+    def take_statistics(self) -> Statistics: ...
 
     def describe(self) -> dict[str, Any]: ...
 
@@ -114,7 +114,7 @@ def _checked(plan: Plan) -> tuple[Stream, set[str]]:
     kept: set[str] = set()
     if plan.routed:
         used |= set(_filters(plan).used)
-        kept = {attribute.name for attribute in used_attributes(plan.stream, plan.keep)}
+        kept = {attribute.name for attribute in select_attributes(plan.stream, plan.keep)}
     return plan.stream.keep_checks_on(used), used | kept
 
 
@@ -129,14 +129,14 @@ class _Matching:
         self._plan = plan
         self._file = file
         self._queries = _filters(plan)
-        self._kept = used_attributes(plan.stream, plan.keep)
+        self._kept = select_attributes(plan.stream, plan.keep)
         self._schema = match_schema(plan.stream, self._kept)
         self.hits = np.zeros(len(self._queries.index), np.int64)
         index = self._queries.index
         self._led = index if isinstance(index, Led) else None
         if self._led is not None:
             self._led.follow(plan.order)
-            self._led.statistics()  # without what a task that failed has left
+            self._led.take_statistics()  # without what a task that failed has left
 
     def add(self, source: str, batch: EventBatch) -> int:
         """Write the matches of a batch; returns how many there are."""
@@ -161,7 +161,7 @@ class _Matching:
         if self._led is None:
             return None
         sequence = self._led.describe()["order"]
-        return {"sequence": sequence, "statistics": self._led.statistics().as_json()}
+        return {"sequence": sequence, "statistics": self._led.take_statistics().as_json()}
 
 
 def _report(plan: Plan, batches: Iterator[tuple[str, EventBatch]]) -> pa.RecordBatch:

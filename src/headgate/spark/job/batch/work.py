@@ -13,8 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.events import EventBatch, Piece, read_piece, split_file
-from headgate.events.batch import used_attributes
-from headgate.events.tables import from_table
+from headgate.events.batch import select_attributes
+from headgate.events.tables import batch_from_table
 from headgate.schema import Stream
 from headgate.spark.worker import BATCH_ROWS
 
@@ -65,9 +65,9 @@ def typed(
     numbered_by: str,
 ) -> Iterator[tuple[str, EventBatch]]:
     """The same of typed rows."""
-    attributes = used_attributes(stream, used)
+    attributes = select_attributes(stream, used)
     for rows in batches:
-        batch = from_table(rows, stream, attributes, source=source)
+        batch = batch_from_table(rows, stream, attributes, source=source)
         numbers = rows.column(numbered_by).to_numpy()
         dead = tuple(replace(one, line=int(numbers[one.event])) for one in batch.dead)
         yield source, replace(batch, lines=numbers[batch.events], dead=dead)
@@ -77,7 +77,7 @@ def events_of(piece: Piece, stream: Stream, used: Collection[str]) -> Iterator[E
     """The events of a piece; of a text every attribute is parsed, of Parquet only those used."""
     typed = (piece.format or Path(piece.path).suffix.removeprefix(".")) == "parquet"
     columns = used if typed else None
-    return read_piece(piece, stream, columns=columns, batch_rows=BATCH_ROWS, bury=True)
+    return read_piece(piece, stream, columns=columns, batch_rows=BATCH_ROWS, dead_letter_errors=True)
 
 
 def typed_rows(

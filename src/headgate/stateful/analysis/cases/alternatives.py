@@ -30,9 +30,9 @@ from headgate.predicate import (
     to_monotone,
 )
 from headgate.predicate.atoms import MIRROR
-from headgate.predicate.conjunctions import to_conjunctions
+from headgate.predicate.normal_form import to_conjunctions
 from headgate.schema import EVERYTHING, ValueSet, union
-from headgate.stateful.analysis.cases.finite import is_finite
+from headgate.stateful.analysis.cases.bounds import is_finite
 
 COARSE_CAP = 64
 FINE_CAP = 128

@@ -12,14 +12,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headgate.predicate import (
+    And,
     Atom,
     Column,
     Compare,
     Constant,
     IsNull,
     Matches,
+    Predicate,
     Within,
+    collect_columns,
     columns_of,
+    to_monotone,
 )
 from headgate.predicate.atoms import MIRROR
 from headgate.predicate.narrowing import prefix_range
@@ -30,10 +34,8 @@ from headgate.schema import (
     ValueSet,
 )
 from headgate.stateful.analysis.cases.alternatives import Alternative
-from headgate.stateful.analysis.cases.axis import Axis
-from headgate.stateful.analysis.cases.ends import End, all_ends, ends_of
-from headgate.stateful.analysis.cases.finite import is_finite
-from headgate.stateful.analysis.cases.lines import axis_of, grid, is_whole, lines_of, outside
+from headgate.stateful.analysis.cases.bounds import End, all_ends, ends_of, is_finite
+from headgate.stateful.analysis.cases.lines import Axis, axis_of, grid, is_whole, lines_of, outside
 from headgate.stateful.analysis.theory.conjunctive import (
     Bound,
     BoundComparator,
@@ -153,7 +155,7 @@ def _variable(query: Query, known: _Collected, column: Column, placed: _Placed) 
     is_dense = grid(column.type) is None
     finite = is_finite(known.sets[column], column.type)
     before, beyond = outside(placed.axes[line], column.type)
-    source = _source(query, column)
+    source = source_of(query, column)
     return Variable(source, column.name, line, is_dense, finite, before, beyond)
 
 
@@ -245,13 +247,24 @@ def argument_columns(query: Query) -> tuple[Column, ...]:
     return tuple(a.argument for a in aggregates(query) if a.argument is not None)
 
 
-def _source(query: Query, column: Column) -> int:
-    return next(n for n, s in enumerate(query.sources) if column.source in ("", s.alias))
-
-
 def _comparison(compare: Compare, numbers: Mapping[Column, int]) -> Comparison:
     left, right, operator = numbers[compare.left], numbers[compare.right], compare.operator
     if operator in (">", ">="):
         left, right, operator = right, left, MIRROR[operator]
     comparator: Comparator = "<" if operator == "<" else "<=" if operator == "<=" else "="
     return Comparison(left, comparator, right)
+
+
+def filters(query: Query, source: int) -> tuple[Predicate, ...]:
+    """The parts of the condition that are about one occurrence alone."""
+    held = to_monotone(query.where)
+    return tuple(
+        part
+        for part in (held.parts if isinstance(held, And) else (held,))
+        if {source_of(query, column) for column in collect_columns(part)} == {source}
+    )
+
+
+def source_of(query: Query, column: Column) -> int:
+    """The occurrence that a column belongs to."""
+    return next(n for n, s in enumerate(query.sources) if column.source in ("", s.alias))

@@ -4,12 +4,162 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from headgate.predicate import Column, Compare
-from headgate.schema import Date, DecimalType, Double, String, Timestamp, Type
-from headgate.stateful.analysis.cases.axis import Axis, NumberAxis, TextAxis, TimeAxis, WholeAxis
+from headgate.schema import Date, DecimalType, Double, Ordinal, String, Timestamp, Type, Value
+
+Position = Fraction | int
+DIGITS = 18
+DAY = 86_400_000_000
+
+
+class NoSuchValue(ValueError):
+    """A type has no value at a position: its range is too short, or nothing lies in a gap."""
+
+
+class Axis(Protocol):
+    """Maps positions to values in their order, whatever the type of the column."""
+
+    def ordinal(self, position: Position, type_: Type) -> Ordinal: ...
+
+
+def value_at(axis: Axis, position: Position, type_: Type) -> Value:
+    """The value of a type at a position; raises NoSuchValue where there is none."""
+    ordinal = axis.ordinal(position, type_)
+    low, high = type_.minimum, type_.maximum
+    if isinstance(ordinal, int) and not (int(low) <= ordinal <= int(high or 0)):
+        raise NoSuchValue(f"{type_.sql} does not reach that far")
+    return type_.value(ordinal)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAxis:
+    """Positions are ordinals."""
+
+    def ordinal(self, position: Position, type_: Type) -> Ordinal:  # noqa: ARG002
+        return int(position)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberAxis:
+    """Constants are exact numbers, or infinities and NaN as floats."""
+
+    constants: tuple[Fraction | float, ...]
+
+    def ordinal(self, position: Position, type_: Type) -> Ordinal:
+        number = self._number(Fraction(position))
+        if isinstance(number, float):
+            return type_.ordinal(number)
+        low, above = type_.place(number)
+        if low != above:
+            return low
+        return type_.ordinal(float(number)) if isinstance(type_, Double) else low
+
+    def _number(self, position: Fraction) -> Fraction | float:
+        constants, last = self.constants, len(self.constants) - 1
+        if not constants:
+            return position
+        if position > last:
+            end = math.ceil(self._finite(last))
+            return end + (position - last) * _step(end)
+        if position < 0:
+            end = math.floor(self._finite(0))
+            return end + position * _step(end)
+        at = int(position)
+        share = position - at
+        return constants[at] if share == 0 else self._between(at, share)
+
+    def _finite(self, at: int) -> Fraction:
+        constant = self.constants[at]
+        if isinstance(constant, float):
+            raise NoSuchValue("nothing lies beyond infinity and NaN")
+        return constant
+
+    def _between(self, at: int, share: Fraction) -> Fraction:
+        low, high = self.constants[at], self.constants[at + 1]
+        if isinstance(low, Fraction) and isinstance(high, Fraction):
+            return low + share * (high - low)
+        if isinstance(low, Fraction) and high == math.inf:
+            return math.ceil(low) + 1000 * share / (1 - share)
+        if isinstance(high, Fraction) and low == -math.inf:
+            return math.floor(high) - 1000 * (1 - share) / share
+        if low == -math.inf and high == math.inf:
+            return 1000 * (share - Fraction(1, 2)) / (share * (1 - share))
+        raise NoSuchValue("nothing lies between infinity and NaN")
+
+
+def _step(end: int) -> int:
+    """Whole numbers so far apart beyond an end that even doubles tell them from each other."""
+    return 1 << max(abs(end).bit_length() - 40, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """Constants are microseconds; beyond them, positions count days of the zone."""
+
+    constants: tuple[int, ...]
+    zone: Timestamp
+
+    def ordinal(self, position: Position, type_: Type) -> Ordinal:
+        at = Fraction(position)
+        last = len(self.constants) - 1
+        if self.constants and 0 <= at <= last:
+            low, high = self.constants[int(at)], self.constants[min(int(at) + 1, last)]
+            moment = low + int((at - int(at)) * (high - low))
+            return self._day_of(moment) if isinstance(type_, Date) else moment
+        start = 0 if not self.constants else self._day_of(self.constants[last if at > last else 0])
+        beyond = int(at) - (last if at > last else 0)
+        day = start + beyond + (1 if beyond > 0 else -1)
+        return day if isinstance(type_, Date) else self.zone.midnight(Date().value(day))
+
+    def _day_of(self, moment: int) -> int:
+        """The last day that has begun in the zone by a moment."""
+        day = moment // DAY + 1
+        while self.zone.midnight(Date().value(day)) > moment:
+            day -= 1
+        return day
+
+
+@dataclass(frozen=True, slots=True)
+class TextAxis:
+    """Constants are texts."""
+
+    constants: tuple[str, ...]
+
+    def ordinal(self, position: Position, type_: Type) -> Ordinal:  # noqa: ARG002
+        at, last = Fraction(position), len(self.constants) - 1
+        if not self.constants:
+            return f"{int(at) + 10 ** (DIGITS - 1):0{DIGITS}d}"
+        if at > last:
+            return self.constants[last] + f"{int(at - last):0{DIGITS}d}"
+        if at < 0:
+            return text_between("", self.constants[0], 1 / (1 - at))
+        share = at - int(at)
+        low = self.constants[int(at)]
+        return low if share == 0 else text_between(low, self.constants[int(at) + 1], share)
+
+
+def text_between(low: str, high: str, share: Fraction) -> str:
+    """A text above the first and below the second one; a greater share gives a greater text.
+
+    >>> text_between("a", "b", Fraction(1, 4)) < text_between("a", "b", Fraction(1, 2)) < "b"
+    True
+    >>> "a" < text_between("a", "a1", Fraction(1, 2)) < "a1"
+    True
+    """
+    digits = f"{int(share * 10**DIGITS):0{DIGITS}d}"
+    if not high.startswith(low):
+        return low + digits
+    stem, rest = low, high[len(low) :]
+    while rest.startswith("\0"):
+        stem, rest = stem + "\0", rest[1:]
+    if not rest:
+        raise NoSuchValue(f"no text lies between {low!r} and {high!r}")
+    before = ord(rest[0]) - 1
+    return stem + chr(0xD7FF if 0xD800 <= before <= 0xDFFF else before) + digits
 
 
 def grid(type_: Type) -> Any:

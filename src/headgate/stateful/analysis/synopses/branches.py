@@ -10,14 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headgate.predicate import (
-    And,
     Atom,
     Column,
     Compare,
-    Predicate,
     Row,
     collect_columns,
-    to_monotone,
 )
 from headgate.predicate.narrowing import Narrowing
 from headgate.queries import Query, find_attribute
@@ -28,9 +25,9 @@ from headgate.schema import (
     ValueSet,
 )
 from headgate.stateful.analysis.cases.alternatives import Alternative
-from headgate.stateful.analysis.cases.axis import NumberAxis, TextAxis, TimeAxis
-from headgate.stateful.analysis.cases.case import Case
-from headgate.stateful.analysis.cases.finite import spelt_out
+from headgate.stateful.analysis.cases.bounds import spelt_out
+from headgate.stateful.analysis.cases.case import Case, source_of
+from headgate.stateful.analysis.cases.lines import NumberAxis, TextAxis, TimeAxis
 from headgate.stateful.analysis.synopses.cells import (
     NULL_CELL,
     Cell,
@@ -111,21 +108,6 @@ def branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
         for case, reach in reached
         if reach is not None
     )
-
-
-def filters(query: Query, source: int) -> tuple[Predicate, ...]:
-    """The parts of the condition that are about one occurrence alone."""
-    held = to_monotone(query.where)
-    return tuple(
-        part
-        for part in (held.parts if isinstance(held, And) else (held,))
-        if {source_of(query, column) for column in collect_columns(part)} == {source}
-    )
-
-
-def source_of(query: Query, column: Column) -> int:
-    """The occurrence that a column belongs to."""
-    return next(n for n, s in enumerate(query.sources) if column.source in ("", s.alias))
 
 
 def _reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None:

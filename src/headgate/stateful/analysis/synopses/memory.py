@@ -14,12 +14,10 @@ from typing import Any
 
 from headgate.predicate import Column
 from headgate.queries import Query
-from headgate.stateful.analysis.cases.case import Case
-from headgate.stateful.analysis.synopses.branches import source_of
-from headgate.stateful.analysis.synopses.lengths import Lengths
+from headgate.stateful.analysis.cases.case import Case, source_of
+from headgate.stateful.analysis.synopses.answer_parts import remembered_parts
 from headgate.stateful.analysis.synopses.plan import Plan, merged_cells, plan_of
-from headgate.stateful.analysis.synopses.remembered import remembered_parts
-from headgate.stateful.analysis.synopses.sizes import ASSUMED_TEXT, readable
+from headgate.stateful.analysis.synopses.sizes import ASSUMED_TEXT, Lengths, readable
 from headgate.stateful.analysis.synopses.synopsis import Synopsis, synopses
 
 

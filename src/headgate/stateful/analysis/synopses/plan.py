@@ -13,11 +13,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
+from headgate.errors import UsageError
 from headgate.predicate import Atom, Column, IsNull, Within, collect_columns
+from headgate.predicate.answer import Answer
 from headgate.queries import Aggregate, Query
 from headgate.schema import NOTHING, Timestamp
-from headgate.stateful.analysis.cases.case import Case, aggregates, output_columns
-from headgate.stateful.analysis.synopses.branches import Branch, branches, filters, source_of
+from headgate.stateful.analysis.boundedness import analyse
+from headgate.stateful.analysis.cases.case import (
+    Case,
+    aggregates,
+    filters,
+    output_columns,
+    source_of,
+)
+from headgate.stateful.analysis.redundancy import lean
+from headgate.stateful.analysis.synopses.branches import Branch, branches
 from headgate.stateful.analysis.synopses.cells import Cells, overlaid
 from headgate.stateful.analysis.theory.checker import is_bounded, live_joins
 
@@ -217,3 +227,27 @@ def _tied(found: Iterable[Branch]) -> tuple[Column, ...]:
 
 def _of_source(query: Query, source: int, columns: Iterable[Column]) -> tuple[Column, ...]:
     return tuple(c for c in dict.fromkeys(columns) if source_of(query, c) == source)
+
+
+def plan_to_run(query: Query) -> Plan:
+    """What a query keeps of each stream; of a self-join, without occurrences that are redundant."""
+    analysis = analyse(query)
+    if analysis.bounded is not Answer.YES:
+        raise UsageError("only a query that needs bounded memory is run from synopses")
+    if query.kind == "filter":
+        raise UsageError("a filter keeps nothing: it decides on each row alone")
+    plan = plan_of(query, analysis.cases)
+    if not plan.needs_reduction:
+        return plan
+    less = _without_redundant(query, analysis.cases)
+    return plan_of(less, analyse(less).cases)
+
+
+def _without_redundant(query: Query, cases: Sequence[Case]) -> Query:
+    less = lean(query, cases[0]) if len(cases) == 1 else None
+    if less is None:
+        raise UsageError(
+            f"`{query.id}` joins a stream with itself, which is bounded because an occurrence is "
+            "redundant, but not the same one in all alternatives of the condition; that is not run"
+        )
+    return less

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from headgate.predicate import Column, Matches, Row, collect_columns, evaluate
-from headgate.predicate.candidates import list_pattern_examples
-from headgate.predicate.solve import pick_example
+from headgate.predicate.narrowing import list_pattern_examples
+from headgate.predicate.satisfiability import pick_example
 from headgate.queries import Query
 from headgate.schema import Ordinal, Stream, Type, Value, ValueSet
-from headgate.stateful.analysis.answer import together
-from headgate.stateful.analysis.cases.axis import NoSuchValue, Position, value_at
 from headgate.stateful.analysis.cases.case import Case, argument_columns, output_columns
+from headgate.stateful.analysis.cases.lines import NoSuchValue, Position, value_at
 from headgate.stateful.analysis.faults import Fault
+from headgate.stateful.analysis.relational_answer import together
 from headgate.stateful.analysis.theory.closure import close
 from headgate.stateful.analysis.witness.schedule import schedule
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from headgate.predicate import Row
 from headgate.queries import Query
-from headgate.stateful.analysis.answer import Answer, NotComputable, answer
-from headgate.stateful.analysis.cases.axis import NoSuchValue
 from headgate.stateful.analysis.cases.case import Case
+from headgate.stateful.analysis.cases.lines import NoSuchValue
 from headgate.stateful.analysis.faults import Fault
+from headgate.stateful.analysis.relational_answer import Answer, NotComputable, answer
 from headgate.stateful.analysis.theory.checker import Violation
 from headgate.stateful.analysis.theory.closure import close
 from headgate.stateful.analysis.theory.conjunctive import Comparison

@@ -1,0 +1,397 @@
+"""A TOML file that is read key by key: every mistake is an error with its line and a hint."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from headgate.errors import PipelineError, did_you_mean, shorten
+
+Value = TypeVar("Value")
+
+_UNITS = {
+    unit: seconds
+    for units, seconds in (
+        ("ms millisecond milliseconds", 0.001),
+        ("s second seconds", 1.0),
+        ("min minute minutes", 60.0),
+        ("h hour hours", 3600.0),
+    )
+    for unit in units.split()
+}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.ASCII)
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://?", re.ASCII | re.IGNORECASE)
+
+KeyPath = tuple[str | int, ...]
+
+_TOKEN = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\''
+    r"|\#[^\n]*|[\[\]{}=,.\n]|[^\s\[\]{}=,.\#\"\']+",
+    re.DOTALL,
+)
+_AFTER_A_VALUE = (",", "]", "}", "\n")
+
+
+def read_toml(path: Path, page: str = "docs/reference/pipeline.md") -> TomlTable:
+    """Read a file; return its root table, whose keys a page of the documentation explains."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise PipelineError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise PipelineError(f"{path}: is not UTF-8 ({error.reason})") from None
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(error))
+        said, line = (place[1], place[2]) if place else (str(error), str(text.count("\n") + 1))
+        raise PipelineError(f"{path}:{line}: not TOML: {said}") from None
+    return TomlTable(path, page, find_lines(text), (), values)
+
+
+class TomlTable:
+    """A table whose keys are read one by one, each with its type checked.
+
+    `check_all_used` refuses what nobody read. Every error has the line of what it is about.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        page: str,
+        lines: Mapping[KeyPath, int],
+        place: KeyPath,
+        values: dict[str, Any],
+    ) -> None:
+        self.path = path
+        self._page = page
+        self._lines = lines
+        self._place = place
+        self._values = values
+        self._used: list[str] = []
+
+    @property
+    def title(self) -> str:
+        """The header of the table as it is written."""
+        name = ".".join(part for part in self._place if isinstance(part, str))
+        return f"[[{name}]]" if self._place and isinstance(self._place[-1], int) else f"[{name}]"
+
+    @property
+    def keys(self) -> list[str]:
+        return list(self._values)
+
+    def __contains__(self, key: str) -> bool:
+        self._used.append(key)
+        return key in self._values
+
+    def get_table(self, key: str, *, required: bool = False) -> TomlTable:
+        """Return the table of that name; an empty one if there is none."""
+        inner = TomlTable(self.path, self._page, self._lines, (*self._place, key), {})
+        if required and key not in self._values:
+            near = [word for word in self._values if did_you_mean(word, [key]).startswith("did")]
+            if near:
+                hint = f"did you mean {inner.title}?"
+                raise self.make_error(near[0], f"`{near[0]}` has no meaning", hint)
+            message = f"{self.path}: there is no {inner.title}; {self._page} shows one"
+            raise PipelineError(message)
+        inner._values = self._take(key, dict, f"a table, written {inner.title}", {})
+        return inner
+
+    def get_array(self, key: str) -> list[TomlTable]:
+        """Return the tables of an array, written [[key]]; none if there are none."""
+        items: list[Any] = self._take(key, list, f"tables, each written [[{key}]]", [])
+        for number, item in enumerate(items):
+            if not isinstance(item, dict):
+                hint = f"give tables, each written [[{key}]]"
+                raise self.make_error((key, number), f"`{key}` holds {shorten(repr(item))}", hint)
+        places = ((*self._place, key, number) for number in range(len(items)))
+        return [
+            TomlTable(self.path, self._page, self._lines, place, item)
+            for place, item in zip(places, items, strict=True)
+        ]
+
+    def get_tables(self) -> dict[str, TomlTable]:
+        """Return everything in the table by key; all of it must be tables."""
+        return {key: self.get_table(key) for key in self._values}
+
+    def get_text(self, key: str, default: str | None = None) -> str:
+        """Return a text that is not empty; a missing one without default is an error."""
+        value = self.get_optional_text(key) or default
+        if value is None:
+            raise self.make_missing_error(key)
+        return value
+
+    def get_optional_text(self, key: str) -> str | None:
+        """Return a text that is not empty, or None if there is none."""
+        value = self._take(key, str, 'a text, as in "…"', None)
+        if value == "":
+            raise self.make_error(key, f"`{key}` is empty", "leave it out, or give it a value")
+        return value
+
+    def get_choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str:
+        """Return a text that is one of some choices."""
+        value = self.get_text(key, default)
+        if value not in choices:
+            raise self.make_error(key, f"no {key} `{shorten(value)}`", did_you_mean(value, choices))
+        return value
+
+    def get_integer(self, key: str, default: int, *, least: int = 0) -> int:
+        """Return a whole number that is not below the least one."""
+        value = self.get_optional_integer(key, least=least)
+        return default if value is None else value
+
+    def get_optional_integer(self, key: str, *, least: int = 0) -> int | None:
+        """Return a whole number that is not below the least one, or None if there is none."""
+        value = self._take(key, int, "a whole number", None)
+        if value is not None and value < least:
+            raise self.make_error(key, f"`{key}` is {value}", f"the least is {least}")
+        return value
+
+    def get_number(self, key: str, default: float | None = None) -> float:
+        """Return a number, whole or not; a missing one without default is an error."""
+        value = default if (given := self.get_value(key)) is None else given
+        if value is None:
+            raise self.make_missing_error(key)
+        if type(value) not in (int, float):
+            raise self.make_error(key, f"`{key}` is {shorten(repr(value))}", "give a number")
+        return float(value)
+
+    def is_text(self, key: str) -> bool:
+        """Return whether a key has a text."""
+        return isinstance(self._values.get(key), str)
+
+    def get_texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts, none of them empty."""
+        items: list[Any] = self._take(key, list, 'a list of texts, as in ["a", "b"]', [])
+        for number, item in enumerate(items):
+            if not isinstance(item, str) or not item:
+                hint = 'give texts, as in ["a", "b"]'
+                raise self.make_error((key, number), f"`{key}` holds {item!r}", hint)
+        return tuple(items)
+
+    def get_values(self, key: str) -> list[Any]:
+        """Return a list of values of any types."""
+        items: list[Any] = self._take(key, list, "a list, as in [1, 2]", [])
+        return items
+
+    def get_value(self, key: str) -> Any:
+        """Return a value of any type, or None."""
+        self._used.append(key)
+        return self._values.get(key)
+
+    def get_flag(self, key: str) -> bool:
+        """Return true or false; false if it is left out."""
+        return bool(self._take(key, bool, "true or false", False))
+
+    def get_seconds(self, key: str) -> float | None:
+        """Return a length of time in seconds, or None if there is none."""
+        value = self.get_optional_text(key)
+        return None if value is None else self.parse_duration(key, value)
+
+    def parse_duration(self, key: str, text: str) -> float:
+        """Return the seconds of a text such as "10 minutes"."""
+        parts = _DURATION.fullmatch(text)
+        if parts is None or parts[2] not in _UNITS:
+            hint = 'write it as in "500 ms", "1 second", "10 minutes" or "2 hours"'
+            raise self.make_error(key, f"`{key}` is `{shorten(text)}`, not a length of time", hint)
+        return float(parts[1]) * _UNITS[parts[2]]
+
+    def get_optional_path(self, key: str) -> Path | None:
+        """Return a path, relative to the directory of the file, or None if there is none."""
+        value = self.get_optional_text(key)
+        return None if value is None else self.resolve_path(key, value)
+
+    def get_path(self, key: str) -> Path:
+        """Return a path, relative to the directory of the file."""
+        return self.resolve_path(key, self.get_text(key))
+
+    def resolve_path(self, key: str, text: str) -> Path:
+        """Return an absolute path; a location that is not on a file system is an error."""
+        scheme = _SCHEME.match(text)
+        if scheme and scheme[1].lower() != "file":
+            raise self.make_error(
+                key,
+                f"`{key}` is at {scheme[1]}://, which cannot be read",
+                "give a path that the driver and all workers can read, mounted if need be",
+            )
+        local = "/" + text[scheme.end() :].lstrip("/") if scheme else text
+        return (self.path.absolute().parent / Path(local).expanduser()).resolve()
+
+    def get_settings(self) -> dict[str, str]:
+        """Return everything in the table as texts, by dotted names."""
+        self._used += list(self._values)
+        return dict(_flatten("", self._values))
+
+    def check_all_used(self) -> None:
+        """Raise an error for a key that was not read."""
+        for key in self._values:
+            if key not in self._used:
+                where = f" in {self.title}" if self._place else ""
+                hint = did_you_mean(key, dict.fromkeys(self._used))
+                raise self.make_error(key, f"`{key}` has no meaning{where} here", hint)
+
+    def make_missing_error(self, key: str) -> PipelineError:
+        """Return the error for a missing key; a similar one that was not read may be meant."""
+        for written in self._values:
+            hint = did_you_mean(written, [key])
+            if written not in self._used and hint.startswith("did"):
+                return self.make_error(written, f"`{written}` has no meaning in {self.title}", hint)
+        owner = self.title if self._place else "the file"
+        return self.make_error((), f"{owner} has no `{key}`", f"{self._page} explains it")
+
+    def make_error(self, key: str | KeyPath, message: str, hint: str) -> PipelineError:
+        """Return an error at a key of the table, or deeper inside it."""
+        place = (key,) if isinstance(key, str) else key
+        return self.locate_error(place, f"{message}; {hint}")
+
+    def locate_error(self, place: KeyPath, error: object) -> PipelineError:
+        """Return an error of another reader with the line of what it is about."""
+        return PipelineError(f"{self.path}:{self.get_line(place)}: {error}")
+
+    def get_line(self, place: KeyPath) -> int:
+        """Return the line of a key or element, or of the nearest one that contains it."""
+        whole = (*self._place, *place)
+        while whole and whole not in self._lines:
+            whole = whole[:-1]
+        return self._lines.get(whole, 1)
+
+    def _take(
+        self, key: str, kind: Callable[..., Value], what: str, default: Value | Any
+    ) -> Value | Any:
+        self._used.append(key)
+        if key not in self._values:
+            return default
+        value = self._values[key]
+        if type(value) is not kind:  # bool is an int, but not a whole number
+            raise self.make_error(key, f"`{key}` is {shorten(repr(value))}", f"give {what}")
+        return value
+
+
+def _flatten(prefix: str, values: dict[str, Any]) -> list[tuple[str, str]]:
+    flat = []
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            flat += _flatten(f"{name}.", value)
+        else:
+            flat.append((name, str(value).lower() if isinstance(value, bool) else str(value)))
+    return flat
+
+
+def find_lines(text: str) -> Mapping[KeyPath, int]:
+    """Return the line of each key and element of a TOML text, which `tomllib` does not tell.
+
+    A path leads there from the root: names of keys, and positions in arrays.
+
+    >>> lines = find_lines('a = 1\\n[[b]]\\nc.d = [\\n2]')
+    >>> lines[("a",)], lines[("b", 0)], lines[("b", 0, "c", "d")], lines[("b", 0, "c", "d", 0)]
+    (1, 2, 3, 4)
+    """
+    return _LineFinder(text).read()
+
+
+class _LineFinder:
+    """Goes through the tokens once, and notes the line of each key and element."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = [*_tokenize(text), ("\n", 0)]
+        self._at = 0
+        self._lines_by_key: dict[KeyPath, int] = {}
+        self._counts: dict[KeyPath, int] = {}
+
+    def read(self) -> Mapping[KeyPath, int]:
+        table: KeyPath = ()
+        while self._at < len(self._tokens):
+            token, line = self._tokens[self._at]
+            if token == "\n":
+                self._at += 1
+            elif token == "[":
+                table = self._header(line)
+            else:
+                self._pair(table)
+        return self._lines_by_key
+
+    def _header(self, line: int) -> KeyPath:
+        self._at += 1
+        is_element = self._passes("[")
+        *names, last = self._key()
+        table: KeyPath = ()
+        for name in names:
+            table = self._latest(self._mark((*table, name), line))
+        table = self._mark((*table, last), line)
+        if is_element:
+            number = self._counts.get(table, 0)
+            self._counts[table] = number + 1
+            table = self._mark((*table, number), line)
+        while self._passes("]"):
+            pass
+        return table
+
+    def _latest(self, table: KeyPath) -> KeyPath:
+        """Return the last table of an array of tables."""
+        count = self._counts.get(table)
+        return table if count is None else (*table, count - 1)
+
+    def _pair(self, table: KeyPath) -> None:
+        line = self._tokens[self._at][1]
+        for name in self._key():
+            table = self._mark((*table, name), line)
+        self._passes("=")
+        self._value(table)
+
+    def _key(self) -> list[str]:
+        """Return the names up to `=` or `]`."""
+        names = []
+        while (token := self._tokens[self._at][0]) not in ("=", "]"):
+            if token != ".":
+                names.append(_unquote_key(token))
+            self._at += 1
+        return names
+
+    def _value(self, place: KeyPath) -> None:
+        if self._passes("["):
+            number = 0
+            while not self._ends("]"):
+                self._value(self._mark((*place, number), self._tokens[self._at][1]))
+                number += 1
+        elif self._passes("{"):
+            while not self._ends("}"):
+                self._pair(place)
+        else:
+            while self._tokens[self._at][0] not in _AFTER_A_VALUE:
+                self._at += 1  # 1.5 is several tokens, and so is a date with a time
+
+    def _mark(self, place: KeyPath, line: int) -> KeyPath:
+        self._lines_by_key.setdefault(place, line)
+        return place
+
+    def _ends(self, sign: str) -> bool:
+        """Return whether an array or inline table ends here; skip what separates elements."""
+        while self._tokens[self._at][0] in (",", "\n"):
+            self._at += 1
+        return self._passes(sign)
+
+    def _passes(self, sign: str) -> bool:
+        is_next = self._at < len(self._tokens) and self._tokens[self._at][0] == sign
+        self._at += is_next
+        return is_next
+
+
+def _tokenize(text: str) -> Iterator[tuple[str, int]]:
+    line, before = 1, 0
+    for match in _TOKEN.finditer(text):
+        line += text.count("\n", before, match.start())
+        before = match.start()
+        if not match[0].startswith("#"):
+            yield match[0], line
+
+
+def _unquote_key(token: str) -> str:
+    """Return a key without quotes and escapes."""
+    if token[0] not in "\"'":
+        return token
+    (name,) = tomllib.loads(f"{token} = 0")
+    return name

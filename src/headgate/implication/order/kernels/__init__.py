@@ -1,0 +1,1 @@
+"""Kernels: which products contain a product, which unions cover it, and who the parents are."""

@@ -1,0 +1,251 @@
+"""How the boxes of a predicate graph lie side by side, and what is written on them, in inches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from headgate.plots.memory.graph import Edge, Limit, Node, PredicateGraph
+from headgate.plots.memory.layout import Places, Side, Slot, side_of
+
+HARD_SPACE = "\N{NO-BREAK SPACE}"
+POINTS = 72.0  # to an inch
+WITHOUT_TEXT = ("cm", "STIX", "Last Resort")  # fonts of symbols, and of boxes with numbers
+
+
+def printable(text: str) -> str:
+    """A text on one line, whatever it holds."""
+    return "".join(c if c.isprintable() or c == HARD_SPACE else f"\\u{ord(c):04x}" for c in text)
+
+
+@dataclass(frozen=True)
+class Fonts:
+    """The usual font, and for the characters that it lacks installed ones that have them."""
+
+    characters: frozenset[str]
+
+    @staticmethod
+    def of(texts: Iterable[str]) -> Fonts:
+        return Fonts(frozenset(character for text in texts for character in text))
+
+    @cached_property
+    def families(self) -> list[str]:
+        from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+
+        usual = FontProperties()
+        lacking = {ord(c) for c in self.characters} - {*get_font(findfont(usual)).get_charmap()}
+        families = [usual.get_name()]
+        for font in sorted(fontManager.ttflist, key=lambda font: (font.name, font.fname)):
+            if not lacking:
+                break
+            if font.name.startswith(WITHOUT_TEXT) or font.name in families:
+                continue
+            had = lacking & {*get_font(font.fname).get_charmap()}
+            families += [font.name] if had else []
+            lacking -= had
+        return families
+
+    @cached_property
+    def _renderer(self) -> Any:
+        from matplotlib.backends.backend_agg import RendererAgg
+
+        return RendererAgg(1, 1, POINTS)  # type: ignore[no-untyped-call]
+
+    def width(self, text: str, size: float, weight: str = "normal") -> float:
+        """The width of a text in inches."""
+        from matplotlib.font_manager import FontProperties
+
+        font = FontProperties(family=self.families, size=size, weight=weight)
+        width, _, _ = self._renderer.get_text_width_height_descent(text, font, False)
+        return float(width) / POINTS
+
+
+NAME_SIZE, CONSTANT_SIZE, TITLE_SIZE, SMALL_SIZE = 10.0, 9.0, 11.0, 8.0  # points
+LONGEST_NAME, LONGEST_CONSTANT = 30, 24  # characters
+MARGIN = 0.25
+PAD = 0.16  # between a box and its nodes
+STUB = 0.17  # from a box to the operator beside it, and on to a constant
+GUTTER, PER_LINK = 0.6, 0.03  # room for curves between boxes
+GAP = 0.05  # from the end of a line to a constant
+ARC = 0.16  # room for an edge inside a box
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A stream's box and the nodes in it, from left to right; its constants stand outside of it."""
+
+    left: float
+    box: tuple[float, float]
+    nodes: tuple[float, float]
+    right: float
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a graph, wide enough for their texts."""
+
+    graph: PredicateGraph
+    places: Places
+
+    @cached_property
+    def fonts(self) -> Fonts:
+        graph = self.graph
+        texts = [graph.headline, graph.sentence, *graph.left_out]
+        texts += [text for box in graph.boxes for text in (box.alias, box.stream)]
+        texts += [node.name for node in graph.nodes]
+        return Fonts.of([*texts, *(limit.constant.text for limit in graph.limits)])
+
+    @cached_property
+    def all(self) -> tuple[Column, ...]:
+        found: list[Column] = []
+        at = MARGIN
+        for number in range(len(self.graph.boxes)):
+            links = sum(slot.column == number for way in self.places.slots.ways for slot in way[1:])
+            at += GUTTER + PER_LINK * links if number else 0
+            found.append(self._column(number, at))
+            at = found[-1].right
+        return tuple(found)
+
+    def _column(self, number: int, left: float) -> Column:
+        names = [node_text(node) for node in self.graph.nodes if node.source == number]
+        widest = self._widest(names, NAME_SIZE) + 2 * PAD
+        header = max(self._widest([text], size) for text, size in self.header(number))
+        arcs = len(self.arcs(number))
+        beside = ARC * (arcs + 1) if arcs else 0
+        inner = max(widest, header - beside)
+        start = left + self._outside(number, "left")
+        end = start + PAD + inner + PAD + beside
+        nodes = start + PAD, start + PAD + inner
+        return Column(left, (start, end), nodes, end + self._outside(number, "right"))
+
+    def _outside(self, number: int, side: Side) -> float:
+        """The room for operators and constants at a side of a box."""
+        nodes, last = self.graph.nodes, len(self.graph.boxes) - 1
+        beside = [
+            constant_text(limit)
+            for limit in self.graph.limits
+            if nodes[limit.node].source == number and side_of(limit) == side
+        ]
+        if not beside and number == (0 if side == "left" else last):
+            return 0.0
+        return 2 * STUB + (self._widest(beside, CONSTANT_SIZE) + GAP if beside else 0.0)
+
+    def _widest(self, texts: Sequence[str], size: float) -> float:
+        return max((self.fonts.width(text, size) for text in texts), default=0.0)
+
+    def arcs(self, number: int) -> list[Edge]:
+        """The edges inside a box, the shortest first."""
+
+        def length(edge: Edge) -> float:
+            smaller, greater = Slot(number, edge.smaller), Slot(number, edge.greater)
+            return abs(self.places.middle[smaller] - self.places.middle[greater])
+
+        ways = zip(self.graph.edges, self.places.slots.ways, strict=True)
+        inside = (edge for edge, way in ways if not way)
+        here = [e for e in inside if self.graph.nodes[e.smaller].source == number]
+        return sorted(here, key=length)
+
+    def header(self, number: int) -> list[tuple[str, float]]:
+        """The lines over the nodes of a box, each with its size."""
+        box = self.graph.boxes[number]
+        lines = [(_shortened(box.alias, LONGEST_NAME), TITLE_SIZE)]
+        if box.stream != box.alias:
+            lines.append((_shortened(box.stream, LONGEST_NAME), SMALL_SIZE))
+        if box.rows is not None:
+            lines.append((f"last {box.rows:,} row{'s' * (box.rows != 1)}", SMALL_SIZE))
+        return lines
+
+
+def node_text(node: Node) -> str:
+    """An attribute, and the aggregates that see it."""
+    name = _shortened(node.name, LONGEST_NAME)
+    return f"{name} · {', '.join(node.roles)}" if node.roles else name
+
+
+def constant_text(limit: Limit) -> str:
+    return _shortened(limit.constant.text, LONGEST_CONSTANT)
+
+
+def _shortened(text: str, longest: int) -> str:
+    """The beginning and the end of a long name, on one line."""
+    line = printable(text)
+    half = longest // 2
+    return line if len(line) <= longest else f"{line[:half]}…{line[1 - half :]}"
+
+
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`points` are a start, then two controls and an end for each curve."""
+
+    points: tuple[Point, ...]
+    sign: str
+    sign_at: Point
+
+
+def edge_line(columns: Columns, number: int) -> Line:
+    """The line of an edge."""
+    edge, way = columns.graph.edges[number], columns.places.slots.ways[number]
+    return _across(columns, edge, way) if way else _arc(columns, edge)
+
+
+def limit_line(columns: Columns, limit: Limit) -> Line:
+    """The line between a node and its constant, which stands at one end of it."""
+    column = columns.all[columns.graph.nodes[limit.node].source]
+    side, operator = side_of(limit), limit.constant.operator
+    y = columns.places.ports[limit.node, side, limit]
+    if side == "left":
+        outer = column.box[0] - 2 * STUB
+        points = ((outer, y), *_straight((outer, y), (column.nodes[0], y)))
+        return Line(points, MIRRORED[operator], (column.box[0] - STUB, y))
+    start, outer = (column.nodes[1], y), column.box[1] + 2 * STUB
+    return Line((start, *_straight(start, (outer, y))), operator, (column.box[1] + STUB, y))
+
+
+def _across(columns: Columns, edge: Edge, way: tuple[Slot, ...]) -> Line:
+    """Level beside and across boxes, curved between them."""
+    places = columns.places
+    heights = [places.middle[slot] for slot in way]
+    heights[0] = places.ports[way[0].node, "right", edge]
+    heights[-1] = places.ports[way[-1].node, "left", edge]
+    points = [(columns.all[way[0].column].nodes[1], heights[0])]
+    for (one, other), (here, there) in zip(pairwise(way), pairwise(heights), strict=True):
+        left, right = columns.all[one.column].right, columns.all[other.column].left
+        middle = (left + right) / 2
+        points += _straight(points[-1], (left, here))
+        points += [(middle, here), (middle, there), (right, there)]
+    first, last = columns.all[way[0].column], columns.all[way[-1].column]
+    points += _straight(points[-1], (last.nodes[0], heights[-1]))
+    if way[0].node == edge.smaller:
+        return Line(tuple(points), edge.operator, (first.box[1] + STUB, heights[0]))
+    sign_at = last.box[0] - STUB, heights[-1]
+    return Line(tuple(reversed(points)), MIRRORED[edge.operator], sign_at)
+
+
+def _arc(columns: Columns, edge: Edge) -> Line:
+    """At the right of the nodes of one box, the longer the farther out."""
+    number = columns.graph.nodes[edge.smaller].source
+    right = columns.all[number].nodes[1]
+    out = right + PAD + ARC * (columns.arcs(number).index(edge) + 1)
+    start, end = (columns.places.ports[n, "right", edge] for n in (edge.smaller, edge.greater))
+    turn = min(ARC, abs(end - start) / 2) * (1 if end > start else -1)
+    straight = _straight((out, start + turn), (out, end - turn))
+    points = (
+        *((right, start), (out, start), (out, start), (out, start + turn)),
+        *(*straight, (out, end), (out, end), (right, end)),
+    )
+    return Line(points, edge.operator, (right + PAD, start))
+
+
+def _straight(start: Point, end: Point) -> list[Point]:
+    """The rest of a curve that is a straight line."""
+    (x, y), (far_x, far_y) = start, end
+    across, up = (far_x - x) / 3, (far_y - y) / 3
+    return [(x + across, y + up), (far_x - across, far_y - up), end]

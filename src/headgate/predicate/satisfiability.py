@@ -1,0 +1,224 @@
+"""Is there a row for which a predicate is TRUE? Yes with such a row, no, or unknown.
+
+The search walks the tree: atoms narrow the values that each column may still take, an OR branches,
+and a branch ends as soon as a column has no value left. What is left is a conjunction; a row for it
+is guessed from the narrowed values and then *verified* by `evaluate`, so a "yes" is always right. A
+"no" is right because narrowing only ever removes impossible values. The rest is "unknown": past the
+budget, or where patterns and comparisons leave it open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from headgate.predicate.answer import Answer
+from headgate.predicate.atoms import MIRROR, Atom, Column, Compare, Matches
+from headgate.predicate.evaluation import evaluate, evaluate_atom
+from headgate.predicate.monotone import expand_truth_tests
+from headgate.predicate.narrowing import Narrowing, list_pattern_examples, values_within_bound
+from headgate.predicate.tree import And, Or, Predicate, collect_columns, columns_of
+from headgate.schema import (
+    EVERYTHING,
+    Double,
+    Interval,
+    Ordinal,
+    String,
+    Type,
+    Value,
+    ValueSet,
+    successor,
+)
+
+MAX_STEPS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Satisfiability:
+    """The answer, a row for which the predicate is TRUE, and why where there is none."""
+
+    answer: Answer
+    witness: Mapping[str, Value | None] | None = None
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class _Search:
+    """The branches that are still to be walked, each the parts that must hold in it."""
+
+    stack: list[tuple[tuple[Predicate, ...], Narrowing]]
+    budget: int
+    steps: int = 0
+    blamed: str = ""
+
+
+def decide_satisfiability(
+    predicate: Predicate,
+    domains: Mapping[Column, ValueSet] | None = None,
+    required: Collection[Column] = (),
+    budget: int = MAX_STEPS,
+) -> Satisfiability:
+    """Can the predicate be TRUE, given the values that CHECK allows and what is NOT NULL?"""
+    start = Narrowing(domains or {}, frozenset(required))
+    search = _Search([((expand_truth_tests(predicate),), start)], budget)
+    is_open = False
+    for narrowing in _branches(search):
+        if not narrowing.propagate():
+            search.blamed = search.blamed or narrowing.contradiction
+            continue
+        witness = find_row(predicate, narrowing)
+        if witness is not None:
+            return Satisfiability(Answer.YES, witness)
+        is_open = True
+    if search.steps > budget:
+        return Satisfiability(Answer.UNKNOWN, reason=f"no answer within {budget:,} steps")
+    if is_open:
+        reason = "patterns or comparisons between attributes leave it open"
+        return Satisfiability(Answer.UNKNOWN, reason=reason)
+    return Satisfiability(Answer.NO, reason=search.blamed or "the condition is FALSE")
+
+
+def _branches(search: _Search) -> Iterator[Narrowing]:
+    """All ways to make the predicate TRUE that narrowing does not exclude, depth first."""
+    while search.stack and search.steps <= search.budget:
+        pending, narrowing = search.stack.pop()
+        alternatives = _narrowed(list(pending), narrowing, search)
+        if alternatives is None:
+            search.blamed = search.blamed or narrowing.contradiction
+        elif not alternatives:
+            yield narrowing
+        else:
+            chosen = min(alternatives, key=lambda part: len(part.parts))
+            rest = tuple(part for part in alternatives if part is not chosen)
+            for option in reversed(chosen.parts):
+                search.stack.append(((*rest, option), narrowing.copy()))
+
+
+def _narrowed(pending: list[Predicate], narrowing: Narrowing, search: _Search) -> list[Or] | None:
+    """Assume all atoms that must hold; the ORs that remain, or None on a contradiction."""
+    alternatives: list[Or] = []
+    while pending:
+        search.steps += 1
+        part = pending.pop()
+        if isinstance(part, And):
+            pending.extend(part.parts)
+        elif isinstance(part, Or):
+            alternatives.append(part)
+        else:
+            assert isinstance(part, Atom)
+            if not narrowing.assume(part):
+                return None
+    return alternatives
+
+
+MAX_TRIES = 2_000
+MAX_CANDIDATES = 12
+MAX_TIED_COLUMNS = 100
+MAX_DIGITS = 16
+
+_Row = dict[str, Value | None]
+
+
+def find_row(predicate: Predicate, narrowing: Narrowing) -> _Row | None:
+    """A row for which the predicate is TRUE; None when none was found, which proves nothing."""
+    row: _Row = {column.key: None for column in collect_columns(predicate)}
+    for column in narrowing.required:
+        narrowing.sets.setdefault(column, narrowing.domains.get(column, EVERYTHING))
+    tied = {column for other in narrowing.conditions for column in columns_of(other)}
+    for column, values in narrowing.sets.items():
+        if column not in tied:
+            row[column.key] = column.type.value(pick_example(values, column.type))
+    if len(tied) > MAX_TIED_COLUMNS:
+        return None
+    order = sorted(tied, key=lambda column: column.key)
+    guess = _Guess(narrowing, row)
+    return row if guess.assign(order) and evaluate(predicate, row) is True else None
+
+
+class _Guess:
+    """Backtracking over a few candidates for each column that a pattern or comparison ties."""
+
+    def __init__(self, narrowing: Narrowing, row: _Row) -> None:
+        self.narrowing = narrowing
+        self.row = row
+        self.tries = 0
+
+    def assign(self, order: list[Column]) -> bool:
+        if not order:
+            return True
+        column, *rest = order
+        for ordinal in self.candidates(column):
+            self.tries += 1
+            if self.tries > MAX_TRIES:
+                return False
+            self.row[column.key] = column.type.value(ordinal)
+            if self.is_consistent(column) and self.assign(rest):
+                return True
+            self.row[column.key] = None
+        return False
+
+    def is_consistent(self, column: Column) -> bool:
+        """No condition on this column is FALSE; what still lacks a value is NULL."""
+        return all(
+            evaluate_atom(other, self.row) is not False
+            for other in self.narrowing.conditions
+            if column in columns_of(other)
+        )
+
+    def candidates(self, column: Column) -> Iterator[Ordinal]:
+        """Examples of patterns, and the ends of what the neighbours that have a value leave."""
+        allowed = self.narrowing.sets[column]
+        examples: list[str] = []
+        for other in self.narrowing.conditions:
+            if isinstance(other, Matches) and other.column == column:
+                examples.extend(list_pattern_examples(other))
+            elif isinstance(other, Compare) and column in columns_of(other):
+                allowed = allowed.intersection(self.beside(column, other))
+        yield from (example for example in examples if example in allowed)
+        yield from islice(_ends(allowed, column.type), MAX_CANDIDATES)
+
+    def beside(self, column: Column, comparison: Compare) -> ValueSet:
+        """The values that agree with the other side of a comparison, once that has its value."""
+        mine = comparison.left == column
+        other = comparison.right if mine else comparison.left
+        op = comparison.operator if mine else MIRROR[comparison.operator]
+        value = self.row.get(other.key)
+        if value is None:
+            return EVERYTHING
+        return values_within_bound(column, op, other.type.ordinal(value), other)
+
+
+def pick_example(values: ValueSet, type_: Type) -> Ordinal:
+    """A member of a set that is not empty, one that reads well where there is a choice."""
+    return next(_ends(values, type_))
+
+
+def _ends(values: ValueSet, type_: Type) -> Iterator[Ordinal]:
+    """The ends of each interval, nearest to zero first where an end is infinite."""
+    for interval in values.intervals:
+        low, high = interval.low, interval.high
+        if low is None and high is None:
+            yield from (type_.ordinal("a"), "") if isinstance(type_, String) else (0, 1)
+            continue
+        if isinstance(type_, Double):
+            yield from _round_number(interval, type_)
+        if low is not None:
+            yield low
+            if successor(low) in values:
+                yield successor(low)
+        if high is not None and not isinstance(high, str):
+            yield high - 1
+        elif low is None and isinstance(high, str):
+            yield ""
+
+
+def _round_number(interval: Interval, type_: Double) -> Iterator[Ordinal]:
+    """A number of few digits in the middle of an interval, or beyond its only end."""
+    ends = [float(type_.value(o)) for o in (interval.low, interval.high) if isinstance(o, int)]
+    if not all(map(math.isfinite, ends)):
+        return
+    middle = sum(ends) / 2 if len(ends) == 2 else ends[0] + (1 if interval.high is None else -1)
+    rounded = (type_.ordinal(round(middle, digits)) for digits in range(MAX_DIGITS))
+    yield from islice((ordinal for ordinal in rounded if ordinal in interval), 1)

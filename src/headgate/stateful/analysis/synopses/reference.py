@@ -1,0 +1,281 @@
+"""A bounded query, run from its synopses alone: the obvious version, and the oracle of all others.
+
+"Characterizing Memory Requirements …", sections 7 and 8.2. Rows go into buckets as they arrive, and
+the answer at any moment is the join of what the buckets keep. It is worked out anew whenever it is
+asked for. Sums are exact, whatever the bytes of the bound say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import Any
+
+from headgate.predicate import Column, Row, evaluate
+from headgate.predicate.evaluation import evaluate_atom
+from headgate.queries import Aggregate, Query
+from headgate.schema import Timestamp
+from headgate.stateful.analysis.cases.case import filters, output_columns, source_of
+from headgate.stateful.analysis.relational_answer import Answer, NotComputable
+from headgate.stateful.analysis.synopses.answer_parts import remembered_parts
+from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell
+from headgate.stateful.analysis.synopses.extremes import Ends, Frontier, ends
+from headgate.stateful.analysis.synopses.plan import Part, Store, needs_values, plan_to_run
+from headgate.stateful.analysis.synopses.totals import Total, of_total, of_values
+
+
+@dataclass(slots=True)
+class Kept:
+    """A row that stands for `count` rows: what is kept of it, and the branches it can be in."""
+
+    row: Row
+    mask: int
+    count: int = 1
+    totals: dict[Column, Total] = field(default_factory=dict)
+
+
+class Counted:
+    """Duplicates count: of each bucket the first row, how many there are, and sums."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.cells = {column: store.cells(column) for column in store.columns}
+        self.buckets: dict[Hashable, Kept] = {}
+
+    def add(self, row: Row) -> None:
+        mask = sum(
+            1 << at
+            for at, branch in enumerate(self.store.branches)
+            if all(evaluate_atom(atom, row) is True for atom in branch.own(self.store.source))
+            and all(branch.cell(column, row) is not None for column in self.store.columns)
+        )
+        if not mask:
+            return
+        key = mask, tuple(self._cell(column, row) for column in self.store.columns)
+        bucket = self.buckets.get(key)
+        if bucket is None:
+            kept = {column.key: row.get(column.key) for column in self.store.columns}
+            bucket = self.buckets[key] = Kept(kept, mask, 0)
+            bucket.totals = {column: Total() for column in self.store.aggregated}
+        bucket.count += 1
+        for column, total in bucket.totals.items():
+            total.add(row.get(column.key))
+
+    def _cell(self, column: Column, row: Row) -> Cell:
+        value = row.get(column.key)
+        if value is None:
+            return NULL_CELL
+        cell = self.cells[column].cell(column.type.ordinal(value))
+        assert cell is not None
+        return cell
+
+    def kept(self) -> Iterable[Kept]:
+        return self.buckets.values()
+
+    def stored(self) -> int:
+        store = self.store
+        totals = len(store.summed) + len(store.counted)
+        return len(self.buckets) * (len(store.columns) + 1 + (store.masks > 1) + totals)
+
+
+class Chosen:
+    """Duplicates do not count: of each bucket the rows at its ends, or the first one."""
+
+    def __init__(self, store: Store, zone: Timestamp) -> None:
+        self.store = store
+        self.zone = zone
+        self.buckets: dict[Hashable, list[Frontier] | None] = {}
+
+    def add(self, row: Row) -> None:
+        (branch,) = self.store.branches
+        if not all(evaluate_atom(atom, row) is True for atom in branch.own(self.store.source)):
+            return
+        cells = {column: branch.cell(column, row) for column in self.store.columns}
+        known = {column: cell for column, cell in cells.items() if cell is not None}
+        if len(known) < len(cells):
+            return
+        key = tuple(known.values())
+        if key not in self.buckets:
+            self.buckets[key] = self._frontiers(ends(self.store, known))
+        kept = {column.key: row.get(column.key) for column in self.store.kept}
+        for frontier in self.buckets[key] or ():
+            frontier.offer(kept)
+
+    def _frontiers(self, found: Ends | None) -> list[Frontier] | None:
+        if found is None:
+            return None
+        sides = [(found.highs, True), (found.lows, False)]
+        used = [Frontier(side, highs, self.zone) for side, highs in sides if side.columns]
+        return used or [Frontier(found.highs, True, self.zone)]
+
+    def kept(self) -> Iterable[Kept]:
+        for frontiers in self.buckets.values():
+            for frontier in frontiers or ():
+                for _, row in frontier.rows:
+                    yield Kept(row, 1)
+
+    def stored(self) -> int:
+        return sum(1 for _ in self.kept()) * max(len(self.store.kept), 1)
+
+
+class PlainRun:
+    """A query that the analysis finds bounded, run on rows that are pushed one by one."""
+
+    def __init__(self, query: Query) -> None:
+        self.plan = plan_to_run(query)
+        self.query = query = self.plan.query
+        self._zone = self.plan.zone
+        self._windows = {
+            number: deque[Kept | None](maxlen=source.rows)
+            for number, source in enumerate(query.sources)
+            if source.rows is not None
+        }
+        self._filters = [filters(query, number) for number in range(len(query.sources))]
+        self._stored = [
+            [Counted(store) if not part.distinct else Chosen(store, self._zone) for store in of]
+            for part, of in self.plan.stores
+        ]
+
+    def push(self, stream: str, row: Row) -> None:
+        """A row arrives on a stream."""
+        for number, source in enumerate(self.query.sources):
+            if source.stream.name.lower() != stream.lower():
+                continue
+            prefix = f"{source.alias}." if len(self.query.sources) > 1 else ""
+            named = {prefix + name: value for name, value in row.items()}
+            taken = all(evaluate(part, named) is True for part in self._filters[number])
+            if number in self._windows:
+                self._windows[number].append(self._last(number, named) if taken else None)
+            elif taken:
+                for stored in self._stored:
+                    for each in stored:
+                        if each.store.source == number:
+                            each.add(named)
+
+    def answer(self) -> Answer:
+        """The relational answer over all rows so far, as `answer.answer` gives it."""
+        if self.query.kind != "aggregate":
+            found: Counter[Hashable] = Counter()
+            outputs = output_columns(self.query)
+            for row, times in self._joined(0):
+                found[_ordinals(outputs, _row(row))] += times
+            return dict.fromkeys(found, 1) if self.query.distinct else found
+        return self._groups()
+
+    def stored(self) -> int:
+        """How many values are stored now, those of the answer included."""
+        windows = 0
+        for number, rows in self._windows.items() if self.plan.branches else ():
+            each = len(self.plan.windowed(number)) + self._is_masked
+            passed = sum(kept is not None for kept in rows)
+            windows += passed * each + len(rows) * self.plan.is_flagged(number)
+        return (
+            windows
+            + sum(each.stored() for stored in self._stored for each in stored)
+            + self._stored_answer()
+        )
+
+    @property
+    def _is_masked(self) -> bool:
+        return len(self.plan.branches) > 1
+
+    def _stored_answer(self) -> int:
+        is_streamed = self.query.kind != "aggregate" and not self.query.distinct
+        if is_streamed or (len(self.query.sources) == 1 and not self._windows):
+            return 0
+        return sum(
+            part.values * len({_ordinals(part.columns, _row(row)) for row, _ in self._joined(at)})
+            for at, part in enumerate(remembered_parts(self.plan))
+        )
+
+    def _last(self, number: int, named: Row) -> Kept | None:
+        mask = sum(
+            1 << at
+            for at, branch in enumerate(self.plan.branches)
+            if all(evaluate_atom(atom, named) is True for atom in branch.own(number))
+        )
+        if not mask:
+            return None
+        return Kept({c.key: named.get(c.key) for c in self.plan.windowed(number)}, mask)
+
+    def _joined(self, part: int) -> Iterator[tuple[tuple[Kept, ...], int]]:
+        """All combinations of kept rows that join, with the number of those that they stand for."""
+        stored = self._stored[part] if self._stored else []
+        masks = range(len(self.plan.branches))
+        is_distinct = bool(self._stored) and self.plan.stores[part][0].distinct
+        for only in [(n,) for n in masks] if is_distinct else [tuple(masks)]:
+            choices = []
+            for number in range(len(self.query.sources)):
+                if number in self._windows:
+                    choices.append([kept for kept in self._windows[number] if kept is not None])
+                else:
+                    mine = [s for s in stored if s.store.source == number]
+                    if is_distinct:
+                        branch = self.plan.branches[only[0]]
+                        mine = [s for s in mine if s.store.branches == (branch,)]
+                    choices.append([kept for s in mine for kept in s.kept()])
+            for choice in product(*choices):
+                if any(self._is_joined(choice, n, is_distinct=is_distinct) for n in only):
+                    yield choice, prod(kept.count for kept in choice)
+
+    def _is_joined(self, choice: tuple[Kept, ...], number: int, *, is_distinct: bool) -> bool:
+        for at, kept in enumerate(choice):
+            bit = 0 if is_distinct and at not in self._windows else number
+            if not kept.mask >> bit & 1:
+                return False
+        row = _row(choice)
+        return all(evaluate_atom(tie, row) is True for tie in self.plan.branches[number].ties)
+
+    def _groups(self) -> Answer:
+        groups: dict[Hashable, dict[Aggregate, Hashable]] = {}
+        by = output_columns(self.query)
+        if not by:
+            groups[()] = {}
+        for number, (part, _) in enumerate(self.plan.stores):
+            members: dict[Hashable, list[tuple[tuple[Kept, ...], int]]] = {} if by else {(): []}
+            for choice, times in self._joined(number):
+                members.setdefault(_ordinals(by, _row(choice)), []).append((choice, times))
+            for group, joined in members.items():
+                found = groups.setdefault(group, {})
+                for aggregate in part.aggregates:
+                    found[aggregate] = self._aggregate(part, aggregate, joined)
+        listed = [o.expression for o in self.query.outputs if isinstance(o.expression, Aggregate)]
+        return {group: tuple(found[a] for a in listed) for group, found in groups.items()}
+
+    def _aggregate(
+        self, part: Part, aggregate: Aggregate, joined: list[tuple[tuple[Kept, ...], int]]
+    ) -> Hashable:
+        """An aggregate over joined rows: by a total where it has one, else by its values."""
+        column = aggregate.argument
+        if aggregate.declared is not None:
+            raise NotComputable(f"{aggregate.function} is declared, not defined")
+        if column is None:
+            return sum(times for _, times in joined)
+        if part.distinct or needs_values(self.query, aggregate):
+            values: Counter[Any] = Counter()
+            for choice, times in joined:
+                value = _row(choice).get(column.key)
+                if value is not None:
+                    values[column.type.ordinal(value)] += times
+            return of_values(aggregate, column, values)
+        source = source_of(self.query, column)
+        total = Total()
+        for choice, times in joined:
+            mine = choice[source]
+            if column in mine.totals:
+                total.merge(mine.totals[column], times // mine.count)
+            else:
+                total.add(mine.row.get(column.key), times)
+        return of_total(aggregate, total)
+
+
+def _row(choice: tuple[Kept, ...]) -> Mapping[str, Any]:
+    return {key: value for kept in choice for key, value in kept.row.items()}
+
+
+def _ordinals(by: Iterable[Column], row: Mapping[str, Any]) -> tuple[Hashable, ...]:
+    values = ((column, row.get(column.key)) for column in by)
+    return tuple(None if value is None else column.type.ordinal(value) for column, value in values)

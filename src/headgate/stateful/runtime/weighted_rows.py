@@ -1,0 +1,209 @@
+"""Weighted rows: each stands for many, and carries how many, and the sums over them.
+
+Reductions, synopses and answers are all of this form, so that they are merged, written and read in
+one way.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headgate.errors import Overflow, StateError
+from headgate.events.columns import Mask
+from headgate.predicate import Column
+from headgate.stateful.runtime.exact_sums import Sums
+from headgate.stateful.runtime.grouping import Numbers
+
+LARGEST = (1 << 63) - 1
+_HEAD = struct.Struct("<QI")  # the length and the checksum of a table
+_MEMBER, _COUNT, _SUM = "member", "count", "sum"
+
+
+@dataclass(slots=True, eq=False)
+class Weighted:
+    """Rows with what is kept of them, the branches they can be in, their number, and sums.
+
+    `member` has a row for each row and a column for each branch.
+    """
+
+    values: dict[Column, pa.Array[Any]]
+    member: Mask
+    count: Numbers
+    sums: dict[Column, Sums] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    def at(self, rows: Numbers) -> Weighted:
+        """Some of the rows."""
+        return Weighted(
+            {column: array.take(rows) for column, array in self.values.items()},
+            self.member[rows],
+            self.count[rows],
+            {column: sums.at(rows) for column, sums in self.sums.items()},
+        )
+
+    def table(self) -> pa.Table:
+        """As a table, whose columns are numbered by their place."""
+        columns: dict[str, pa.Array[Any]] = {}
+        for number, array in enumerate(self.values.values()):
+            columns[f"value{number}"] = array
+        bits = np.packbits(self.member, axis=1)
+        columns[_MEMBER] = pa.array([row.tobytes() for row in bits], pa.binary())
+        columns[_COUNT] = pa.array(self.count)
+        for number, sums in enumerate(self.sums.values()):
+            columns[f"{_SUM}{number}"] = pa.array(map(_bytes, sums.finite.tolist()), pa.binary())
+            columns[f"{_SUM}{number}.special"] = pa.array(sums.special)
+            columns[f"{_SUM}{number}.count"] = pa.array(sums.count)
+        return pa.table(columns)
+
+
+def from_table(
+    table: pa.Table, columns: Sequence[Column], branches: int, summed: Sequence[Column]
+) -> Weighted:
+    """What `Weighted.table` gave; StateError where it was given by something else."""
+    table = table.combine_chunks()
+
+    def array(name: str, type_: pa.DataType) -> pa.Array[Any]:
+        if name not in table.column_names or table.column(name).type != type_:
+            raise StateError(f"stored rows have no `{name}` of type {type_}")
+        return _whole(table.column(name), type_)
+
+    packed = b"".join(bytes(row or b"") for row in array(_MEMBER, pa.binary()).to_pylist())
+    width = -(-branches // 8)
+    if len(packed) != width * table.num_rows:
+        raise StateError(f"stored rows are not of {branches} branches")
+    bits = np.frombuffer(packed, np.uint8).reshape(table.num_rows, width)
+    member = np.unpackbits(bits, axis=1)[:, :branches].astype(np.bool_)
+    sums = {
+        column: Sums(
+            _integers(array(f"{_SUM}{number}", pa.binary())),
+            _numpy(array(f"{_SUM}{number}.special", pa.int8())),
+            _numpy(array(f"{_SUM}{number}.count", pa.int64())),
+        )
+        for number, column in enumerate(summed)
+    }
+    values = {c: array(f"value{n}", c.type.arrow) for n, c in enumerate(columns)}
+    return Weighted(values, member, _numpy(array(_COUNT, pa.int64())), sums)
+
+
+def nothing(columns: Sequence[Column], branches: int, summed: Sequence[Column]) -> Weighted:
+    """No rows."""
+    return Weighted(
+        {column: empty(column.type.arrow) for column in columns},
+        np.empty((0, branches), np.bool_),
+        np.empty(0, np.int64),
+        {column: Sums.none(0) for column in summed},
+    )
+
+
+def concatenated(parts: Sequence[Weighted]) -> Weighted:
+    """The rows of several, which keep the same."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    return Weighted(
+        {c: pa.concat_arrays([part.values[c] for part in parts]) for c in first.values},
+        np.concatenate([part.member for part in parts]),
+        np.concatenate([part.count for part in parts]),
+        {c: Sums.concatenated([part.sums[c] for part in parts]) for c in first.sums},
+    )
+
+
+def multiplied(counts: Sequence[Numbers]) -> Numbers:
+    """The products of counts; an Overflow where one does not fit into 64 bits.
+
+    >>> multiplied([np.array([2, 3]), np.array([5, 7])]).tolist()
+    [10, 21]
+    """
+    product = counts[0]
+    for other in counts[1:]:
+        if np.any(product.astype(np.float64) * other > LARGEST / 2):
+            exact = product.astype(object) * other.astype(object)
+            if any(number > LARGEST for number in exact.tolist()):
+                raise Overflow("a row is there more than 2^63 times, which no BIGINT counts")
+        product = product * other
+    return product
+
+
+def added(counts: Numbers, groups: Numbers, size: int) -> Numbers:
+    """The sums of counts by group; an Overflow where one does not fit into 64 bits."""
+    if float(counts.sum(dtype=np.float64)) > LARGEST / 2:
+        exact = np.zeros(size, object)
+        np.add.at(exact, groups, counts.astype(object))
+        if any(number > LARGEST for number in exact.tolist()):
+            raise Overflow("more than 2^63 rows, which no BIGINT counts")
+        return exact.astype(np.int64)
+    total = np.zeros(size, np.int64)
+    np.add.at(total, groups, counts)
+    return total
+
+
+def _bytes(number: int) -> bytes:
+    return number.to_bytes((number.bit_length() + 8) // 8, "little", signed=True)
+
+
+def _integers(array: pa.Array[Any]) -> npt.NDArray[np.object_]:
+    found = np.empty(len(array), object)
+    every: list[Any] = array.to_pylist()
+    found[:] = [int.from_bytes(each, "little", signed=True) for each in every]
+    return found
+
+
+def _whole(column: pa.ChunkedArray[Any], type_: pa.DataType) -> pa.Array[Any]:
+    chunk: Any = column.chunk(0) if column.num_chunks else empty(type_)
+    found: pa.Array[Any] = chunk
+    return found
+
+
+def empty(type_: Any) -> pa.Array[Any]:
+    found: pa.Array[Any] = pa.nulls(0, type_)
+    return found
+
+
+def _numpy(array: pa.Array[Any]) -> npt.NDArray[Any]:
+    found: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return found
+
+
+def framed(tables: Iterable[pa.Table]) -> bytes:
+    """Tables one after the other, each behind its length and a checksum.
+
+    Arrow trusts what it reads: a flipped bit would end the process.
+    """
+    found = []
+    for table in tables:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        data = sink.getvalue().to_pybytes()
+        found += [_HEAD.pack(len(data), crc32(data)), data]
+    return b"".join(found)
+
+
+def unframed(data: bytes) -> list[pa.Table]:
+    """What `framed` has framed, or a StateError."""
+    found, at = [], 0
+    while at < len(data):
+        if at + _HEAD.size > len(data):
+            raise _damaged()
+        length, checksum = _HEAD.unpack_from(data, at)
+        at += _HEAD.size
+        part = data[at : at + length]
+        if not part or len(part) != length or crc32(part) != checksum:
+            raise _damaged()
+        found.append(pa.ipc.open_stream(part).read_all())
+        at += length
+    return found
+
+
+def _damaged() -> StateError:
+    return StateError("stored rows are damaged: their checksum does not fit")

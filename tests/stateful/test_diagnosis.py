@@ -1,0 +1,66 @@
+"""What is at fault, in words and at its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from headgate.stateful.analysis.boundedness import analyse
+from headgate.stateful.analysis.diagnosis import Blame, blame
+from tests.stateful.sql import PAPER, bound
+
+
+def blamed(select: str, file: str | None = None) -> Blame:
+    query = bound(select, PAPER, file)
+    found = analyse(query)
+    assert found.case is not None
+    assert found.fault is not None
+    return blame(query, found.case, found.fault)
+
+
+@pytest.mark.parametrize(
+    ("select", "theorem", "condition", "stream", "attributes", "at"),
+    [
+        ("SELECT DISTINCT A FROM S WHERE A > 10", "5.10", "C1", "S", ("A",), "A"),
+        ("SELECT A AS x FROM S, T WHERE B = 1", "5.6", "C1", "S", ("S.A",), "A AS x"),
+        ("SELECT S.A FROM S, T WHERE B = E AND A = 1", "5.6", "C2", "S", ("S.B", "T.E"), "B = E"),
+        ("SELECT A FROM S, T WHERE D > B AND A = 1", "5.6", "C3", "S", ("S.B", "T.D"), "D > B"),
+        ("SELECT A, COUNT(*) FROM S GROUP BY A", "8.5", "(1)", "S", ("A",), "A"),
+        ("SELECT COUNT(*), MEDIAN(A) AS m FROM S", "8.5", "(2)", "S", ("A",), "MEDIAN(A) AS m"),
+        ("SELECT COUNT(*) AS all_of_A, MEDIAN(A) FROM S", "8.5", "(2)", "S", ("A",), "MEDIAN(A)"),
+        ("SELECT MEDIAN(A) FROM S, T WHERE E = 1", "8.6", "C2", "S", ("S.A",), "MEDIAN(A)"),
+        ("SELECT MAX(A) FROM S, T WHERE B < D", "8.6", "C3", "S", ("S.A", "S.B", "T.D"), "B < D"),
+    ],
+)
+def test_faults(
+    select: str, theorem: str, condition: str, stream: str, attributes: tuple[str, ...], at: str
+) -> None:
+    """The theorem, the condition, the stream, the attributes, and where they stand."""
+    found = blamed(select, "q.sql")
+    assert (found.theorem, found.condition, found.stream) == (theorem, condition, stream)
+    assert found.attributes == attributes
+    assert found.place is not None
+    assert found.place.text == at
+    line = f"CREATE QUERY q AS {select}"
+    places = [i + 1 for i in range(len(line)) if line.startswith(at, i)]
+    assert found.place.position.line == 3
+    assert found.place.position.column in places
+
+
+def test_what_follows_is_blamed_on_what_is_written() -> None:
+    """`S.B = T.E` follows from two equalities, and both are named."""
+    found = blamed("SELECT DISTINCT A FROM S, T WHERE A = 1 AND S.B = S.C AND T.E = S.C")
+    assert found.attributes == ("S.B", "T.E")
+    assert found.predicates == ("S.B = S.C", "T.E = S.C")
+
+
+def test_sentences() -> None:
+    """Read by somebody who has never seen the paper."""
+    assert blamed("SELECT A FROM S, T WHERE A = D").sentence == (
+        "`S.A` is put out and can take infinitely many values"
+    )
+    assert blamed("SELECT A FROM S, T WHERE B < D AND A = 1").sentence == (
+        "by `B < D` rows of `S` must be counted for infinitely many values"
+    )
+    assert blamed("SELECT DISTINCT A FROM S, T WHERE B < D AND C < E AND A = 1").sentence == (
+        "`B < D` and `C < E` need two minima of `S` at once"
+    )

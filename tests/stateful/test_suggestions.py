@@ -1,0 +1,85 @@
+"""Cures: each makes the query bounded, none holds more than it needs, and all read well."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from headgate.sql import render_query
+from headgate.stateful.analysis.boundedness import analyse
+from headgate.stateful.analysis.suggestions import Cure, cures
+from tests.stateful.sql import PAPER, TABLE_1, TYPED, bound, distinct
+
+UNBOUNDED = [
+    *((PAPER, select) for select, answer, _ in TABLE_1.values() if answer == "no"),
+    *((PAPER, distinct(select)) for select, _, answer in TABLE_1.values() if answer == "no"),
+    (PAPER, "SELECT A, B FROM S, T WHERE A = 3 AND B > 0"),
+    (PAPER, "SELECT * FROM S, T WHERE A = D AND B = 1"),
+    (PAPER, "SELECT A, COUNT(*), MEDIAN(B) FROM S GROUP BY A"),
+    (PAPER, "SELECT MAX(S.A) FROM S, T WHERE S.B < T.D"),
+    (PAPER, "SELECT S.C FROM S, T WHERE C = 3 AND (A = D OR B = E)"),
+    (PAPER, "SELECT x.A FROM S x, S y WHERE x.A = 10 AND x.B = y.B"),
+    (TYPED, "SELECT DISTINCT A, N FROM S"),
+    (TYPED, "SELECT DISTINCT D FROM S WHERE D > DATE '9999-01-01'"),
+    (TYPED, "SELECT DISTINCT D FROM S WHERE D < DATE '0001-02-01'"),
+    (TYPED, "SELECT DISTINCT U FROM S WHERE U > TIMESTAMP '9999-12-30 00:00:00'"),
+    (TYPED, "SELECT DISTINCT K FROM S WHERE K >= 2147483640"),
+    (TYPED, "SELECT DISTINCT P FROM S WHERE P > 99999990"),
+    (TYPED, "SELECT q FROM S, T WHERE U < V AND D = W"),
+    (TYPED, "SELECT P FROM S, T WHERE P = R AND side = kind"),
+]
+
+
+def found(streams: str, select: str) -> tuple[Cure, ...]:
+    query = bound(select, streams)
+    analysis = analyse(query)
+    assert analysis.bounded != "yes"
+    assert analysis.case is not None
+    assert analysis.fault is not None
+    return cures(query, analysis.case, analysis.fault)
+
+
+@pytest.mark.parametrize(("streams", "select"), UNBOUNDED)
+def test_every_cure_cures(streams: str, select: str) -> None:
+    """The cured query is read back from its SQL and checked again, as a user would."""
+    every = found(streams, select)
+    assert every
+    for cure in every:
+        query = bound(cure.sql, streams)
+        analysis = analyse(query)
+        assert analysis.bounded == "yes", cure
+        assert not analysis.is_contradiction
+        assert render_query(query) == render_query(cure.query).replace(cure.query.id, "q", 1)
+
+
+@pytest.mark.parametrize(("streams", "select"), UNBOUNDED)
+def test_cures_are_minimal(streams: str, select: str) -> None:
+    """No cure of two additions holds one that would do alone."""
+    every = [set(cure.additions) for cure in found(streams, select)]
+    assert all(len(additions) <= 2 for additions in every)
+    assert not any(one < two for one in every for two in every)
+    assert len(every) == len({frozenset(additions) for additions in every})
+
+
+def test_a_large_query_is_cured_in_seconds() -> None:
+    """Sixty-four streams in a row: not all pairs of additions are tried."""
+    streams = "".join(f"CREATE STREAM s{n} (a INT, b INT);" for n in range(64))
+    joins = " AND ".join(f"s{n}.a < s{n + 1}.a" for n in range(63))
+    sources = ", ".join(f"s{n}" for n in range(64))
+    begun = time.process_time()
+    found(streams, f"SELECT DISTINCT s0.b FROM {sources} WHERE s0.b = 1 AND {joins}")
+    assert time.process_time() - begun < 10
+
+
+def test_the_words_of_cures() -> None:
+    """A bound near what is known, DISTINCT, a column less, a window."""
+    select = "SELECT A, B FROM S, T WHERE A = 3 AND B > 0 AND C < 9 AND C = D"
+    words = [" + ".join(cure.additions) for cure in found(PAPER, select)]
+    assert "bound `S.B`, such as S.B BETWEEN 1 AND 1000 + bound `S.C`" in words[0]
+    assert any(
+        "drop the column `S.B` + bound" in w or "+ drop the column `S.B`" in w for w in words
+    )
+    windows = "a row window, last_rows(S, 100) + a row window, last_rows(T, 100)"
+    assert windows in words
+    assert any("SELECT DISTINCT" in w for w in (c.additions[0] for c in found(*UNBOUNDED[1])))
