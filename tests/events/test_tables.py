@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.errors import EventError
-from headgate.events import fit as fit_module
-from headgate.events import batch_from_rows
+from headgate.events import arrow_casts, batch_from_rows
 from headgate.schema import (
     BIGINT,
     BOOLEAN,
@@ -158,7 +157,7 @@ def test_arrow_column_is_cast_as_a_whole(
     type_: Type, array: pa.Array[Any], expected: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A column whose values all fit is never looked at row by row."""
-    monkeypatch.setattr(fit_module, "_row_by_row", None)
+    monkeypatch.setattr(arrow_casts, "_convert_rows", None)
     batch = batch_from_rows(pa.table({"v": array}), stream(v=type_))
     assert exact(values(batch)) == exact(expected)
     assert batch.table.schema.field("v").type == type_.arrow
@@ -240,7 +239,11 @@ def test_check_and_not_null_of_tables() -> None:
 def test_chunked_and_empty_tables() -> None:
     """Chunks are one table; no rows and no columns are fine."""
     chunked = pa.chunked_array([pa.array(["a"]), pa.array(["b", "a"])]).dictionary_encode()
-    assert values(batch_from_rows(pa.table([chunked], names=["v"]), stream(v=STRING))) == ["a", "b", "a"]
+    assert values(batch_from_rows(pa.table([chunked], names=["v"]), stream(v=STRING))) == [
+        "a",
+        "b",
+        "a",
+    ]
     assert batch_from_rows(pa.table({"v": pa.array([], pa.int64())}), stream(v=INT)).total == 0
     assert batch_from_rows(pa.table({"v": [1, 2]}), stream(v=INT), columns=[]).total == 2
     assert batch_from_rows([], stream(v=INT)).total == 0

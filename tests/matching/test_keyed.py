@@ -41,7 +41,9 @@ def test_oracle_codes() -> None:
     rows: list[dict[str, Any]] = [dict(row) for row in random_rows(random, stream, 150)]
     book, intervals = build_code_book(encoded.atoms, schema)
     codes = np.zeros((len(rows), len(book.regions)), np.int32)
-    start, column_of, code = book.codes(EventColumns(batch_from_rows(rows, stream).table, len(rows)))
+    start, column_of, code = book.codes(
+        EventColumns(batch_from_rows(rows, stream).table, len(rows))
+    )
     codes[np.repeat(np.arange(len(rows)), np.diff(start)), column_of] = code
     checked = 0
     for number, atom in enumerate(atoms_from(encoded.atoms, schema)):

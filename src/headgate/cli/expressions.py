@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.errors import EventError, Position, SqlError
-from headgate.events.batch import BOM
+from headgate.events.attribute_paths import RepeatedKeys
+from headgate.events.batch import BOM, UnfitValue, show_value
+from headgate.events.file_access import (
+    JSON_LINES,
+    KNOWN_ENDINGS,
+    find_file_kind,
+    is_compressed,
+    open_lines,
+)
 from headgate.events.json_lines import scan_object
-from headgate.events.opening import JSON_LINES, KNOWN_ENDINGS, find_file_kind, is_compressed, open_lines
-from headgate.events.paths import RepeatedKeys
-from headgate.events.reasons import UnfitValue, show_value
 from headgate.matching import Matches
 from headgate.matching.chunks import Chunk
 from headgate.predicate import Predicate
@@ -128,7 +133,9 @@ def _decode_text(line: bytes) -> str | None:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        raise UnfitValue(f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}") from None
+        raise UnfitValue(
+            f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}"
+        ) from None
     return None if text.lstrip().startswith("--") else text
 
 

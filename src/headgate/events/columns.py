@@ -34,14 +34,14 @@ class CodedColumn:
     ranked: list[Any] | None = None  # the ordinals in order, where codes are ranks among them
 
     def encode_cut(self, cut: Ordinal) -> int:
-        """The least code that is not below a cut."""
+        """Return the least code that is not below a cut."""
         if self.ranked is not None:
             return bisect_left(self.ranked, cut)
         assert isinstance(cut, int)
         return cut
 
     def test_membership(self, values: ValueSet) -> Mask:
-        """Where a value's ordinal lies in a set; meaningless where it is NULL."""
+        """Return where a value's ordinal lies in a set; meaningless where it is NULL."""
         cuts = [self.encode_cut(cut) for cut in values.cuts]
         if len(cuts) == 1:
             below = self.codes < cuts[0]
@@ -76,7 +76,7 @@ class CodedColumn:
 
 
 def encode_column(column: pa.Array[Any], type_: Type) -> CodedColumn:
-    """The codes of an Arrow column that has the Arrow type of `type_`."""
+    """Return the codes of an Arrow column that has the Arrow type of `type_`."""
     valid = None if column.null_count == 0 else _to_numpy(pc.is_valid(column)).astype(np.bool_)
     if isinstance(type_, String) or (
         isinstance(type_, DecimalType) and type_.precision > MAX_CODED_DIGITS
@@ -90,11 +90,13 @@ def encode_column(column: pa.Array[Any], type_: Type) -> CodedColumn:
         column = column.cast(pa.int8())
     elif pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
-    return CodedColumn(type_, _fill_nulls(column, pa.int64(), 0).astype(np.int64, copy=False), valid)
+    return CodedColumn(
+        type_, _fill_nulls(column, pa.int64(), 0).astype(np.int64, copy=False), valid
+    )
 
 
 def encode_present(column: pa.Array[Any], type_: Type) -> tuple[Codes, CodedColumn]:
-    """The rows in which a column is not NULL, and its values there alone.
+    """Return the rows in which a column is not NULL, and its values there.
 
     The same as `encode_column` of what is left without NULLs, and faster where few are left:
     numbers are taken from Arrow's buffers as they lie there.
@@ -109,14 +111,16 @@ def encode_present(column: pa.Array[Any], type_: Type) -> tuple[Codes, CodedColu
 
 
 def read_plain_numbers(column: pa.Array[Any]) -> npt.NDArray[Any] | None:
-    """The values of a column that are their own ordinals, as they lie in Arrow's buffer; None if
-    they are not, or if one is NULL."""
+    """Return the values of a column that are their own ordinals, as they lie in Arrow's buffer.
+
+    None if they are not, or if one is NULL.
+    """
     values = None if column.null_count else _read_buffer(column)
     return None if values is None or values.dtype == np.float64 else values
 
 
 def _read_buffer(column: pa.Array[Any]) -> npt.NDArray[Any] | None:
-    """The values of a column of numbers, with something in the place of NULLs."""
+    """Return the values of a column of numbers, with something in the place of NULLs."""
     width = _NUMBERS.get(column.type)
     if width is None:
         return None
@@ -147,7 +151,7 @@ def _find_present_rows(column: pa.Array[Any]) -> Codes:
 
 
 def rank_doubles(doubles: npt.NDArray[np.float64]) -> Codes:
-    """The ordinals of doubles, as `Double.ordinal` gives them one by one."""
+    """Return the ordinals of doubles, as `Double.ordinal` gives them one by one."""
     bits = (doubles + 0.0).view(np.int64)  # adding zero turns −0.0 into 0.0
     ranks = np.where(bits >= 0, bits, -(bits & np.int64(MAGNITUDE)))
     ranks[np.isnan(doubles)] = NAN_RANK
@@ -166,7 +170,7 @@ def _encode_ranks(column: pa.Array[Any], type_: Type, valid: Mask | None) -> Cod
 
 
 def _read_unscaled(column: pa.Array[Any]) -> Codes:
-    """The low halves of 128-bit decimals, which hold up to 18 digits."""
+    """Return the low halves of 128-bit decimals, which hold up to 18 digits."""
     buffer = column.buffers()[1]
     halves = np.frombuffer(memoryview(buffer) if buffer else b"", dtype=np.int64)
     start = 2 * column.offset

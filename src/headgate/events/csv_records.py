@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headgate.errors import EventError, did_you_mean
-from headgate.events.assemble import ConvertedColumn, assemble_batch, convert_column
+from headgate.events.assembly import ConvertedColumn, RowPlaces, assemble_batch, convert_column
+from headgate.events.attribute_paths import limit_names
 from headgate.events.batch import (
     BOM,
     MAX_RECORD,
@@ -23,9 +24,8 @@ from headgate.events.batch import (
     excerpt_record,
     select_attributes,
 )
-from headgate.events.convert import make_json_rule
-from headgate.events.drift import limit_names
-from headgate.events.raw import QuotedField, make_field_reader
+from headgate.events.conversion import make_json_rule
+from headgate.events.raw_values import QuotedField, make_field_reader
 from headgate.schema import Stream
 
 
@@ -50,7 +50,7 @@ _QUOTED = re.compile(r'"((?:[^"]++|"")*+)"')
 def split_csv(
     lines: Iterable[bytes], *, separator: str = ",", first_line: int = 1
 ) -> Iterator[CsvRecord]:
-    """The records of a text, which may go over several lines.
+    """Yield the records of a text, which may go over many lines.
 
     A quote that is never closed makes one record of all that follows, with a problem; of a record
     longer than the limit only the beginning is kept.
@@ -141,7 +141,7 @@ def parse_csv_records(
     columns: Collection[str] | None = None,
     first_event: int = 0,
 ) -> EventBatch:
-    """The events of a block of records, whose fields `header` names.
+    """Parse a block of records, whose fields `header` names.
 
     >>> from headgate.schema import INT, Attribute
     >>> trades = Stream("trades", (Attribute("qty", INT),))
@@ -151,7 +151,8 @@ def parse_csv_records(
     ([{'qty': 3}, {'qty': None}], "`qty` is 'x', which is not an INT")
     """
     names = read_column_names(header, source)
-    where = _locate_attributes(names, stream, source)
+    places = _locate_attributes(names, stream, source)
+    # every record is blank, a row, or a dead letter; rows and dead letters are numbered together
     rows: list[CsvRecord] = []
     numbers: list[int] = []
     dead: list[DeadLetter] = []
@@ -165,39 +166,57 @@ def parse_csv_records(
             problem = f"{len(record.fields)} fields, and the header has {len(header)}"
         number = first_event + len(rows) + len(dead)
         if problem:
-            dead.append(DeadLetter(source, record.line, problem, excerpt_record(record.raw), number))
+            raw = excerpt_record(record.raw)
+            dead.append(DeadLetter(source, record.line, problem, raw, number))
         else:
             rows.append(record)
             numbers.append(number)
 
-    def letter(row: int, reason: str) -> DeadLetter:
-        at = rows[row]
-        return DeadLetter(source, at.line, reason, excerpt_record(at.raw), numbers[row])
+    def write_letter(row: int, reason: str) -> DeadLetter:
+        record = rows[row]
+        return DeadLetter(source, record.line, reason, excerpt_record(record.raw), numbers[row])
 
+    # columns from rows: one tuple of fields for each column of the file
     by_field: list[Sequence[str]] = list(zip(*(row.fields for row in rows), strict=True))
     absent = [None] * len(rows)
-    filled: list[ConvertedColumn] = []
+    converted: list[ConvertedColumn] = []
     for attribute in select_attributes(stream, columns):
         values: Sequence[Any] = absent
-        if rows and attribute.name in where:
+        if rows and attribute.name in places:
             read = make_field_reader(attribute.type)
-            values = [read(field) for field in by_field[where[attribute.name]]]
-        filled.append(convert_column(attribute, make_json_rule(attribute), values))
+            values = [read(field) for field in by_field[places[attribute.name]]]
+        converted.append(convert_column(attribute, make_json_rule(attribute), values))
     unknown = [name for name in names if name and stream.get(name) is None]
     return assemble_batch(
         stream,
-        filled,
-        np.array(numbers, dtype=np.int64),
-        np.array([row.line for row in rows], dtype=np.int64),
-        letter,
+        converted,
+        RowPlaces(
+            np.array(numbers, dtype=np.int64),
+            np.array([row.line for row in rows], dtype=np.int64),
+            write_letter,
+        ),
         dead=dead,
         blank=blank,
         unknown=limit_names(dict.fromkeys(unknown, len(rows))),
     )
 
 
+def read_header(
+    records: Iterator[CsvRecord], source: str
+) -> tuple[Sequence[CsvRecord], Sequence[str]]:
+    """Return the blank lines before the header, and the header."""
+    blanks: list[CsvRecord] = []
+    for record in records:
+        if record.problem:
+            raise EventError(f"{source}:{record.line}: no header can be read: {record.problem}")
+        if record.fields:
+            return blanks, record.fields
+        blanks.append(record)
+    raise EventError(f"{source}: empty; the first line of a CSV file must name its columns")
+
+
 def read_column_names(header: Sequence[str], source: str) -> list[str]:
-    """The names in a header, no two of which may be the same; a column may have none."""
+    """Return the names in a header, no two of which may be the same; a column may have none."""
     names = [title.strip() for title in header]
     seen: set[str] = set()
     for name in names:
@@ -208,7 +227,7 @@ def read_column_names(header: Sequence[str], source: str) -> list[str]:
 
 
 def _locate_attributes(names: Sequence[str], stream: Stream, source: str) -> dict[str, int]:
-    """The place of each attribute in the header; other columns are skipped."""
+    """Return the place of each attribute in the header; other columns are skipped."""
     fields = {
         attribute.name: place
         for place, name in enumerate(names)

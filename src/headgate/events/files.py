@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.errors import EventError, EventsUnreachable, UsageError
+from headgate.events.attribute_paths import find_undeclared_columns
 from headgate.events.batch import DeadLetter, EventBatch, select_attributes
-from headgate.events.csv_records import CsvRecord, parse_csv_records, split_csv
-from headgate.events.drift import find_undeclared_columns
+from headgate.events.csv_records import CsvRecord, parse_csv_records, read_header, split_csv
+from headgate.events.file_access import SEPARATORS, find_file_kind, open_lines, translate_errors
+from headgate.events.file_pieces import Piece
 from headgate.events.json_lines import parse_json_lines
-from headgate.events.opening import SEPARATORS, find_file_kind, open_lines, translate_errors
-from headgate.events.pieces import Piece
 from headgate.events.tables import batch_from_rows, batch_from_table, locate_attributes
 from headgate.schema import Stream
 
@@ -34,7 +34,7 @@ def read_events(
     columns: Collection[str] | None = None,
     batch_rows: int = 65_536,
 ) -> Iterator[EventBatch]:
-    """The events of a JSON-lines, CSV or Parquet file, in batches of at most `batch_rows`.
+    """Read the events of a JSON-lines, CSV or Parquet file, in batches of at most `batch_rows`.
 
     Only `columns` are parsed and checked; None means all attributes. At no time is more than one
     batch in memory. Whether there is such a file is checked at once, its content as it is read:
@@ -51,12 +51,12 @@ def read_piece(
     batch_rows: int = 65_536,
     dead_letter_errors: bool = False,
 ) -> Iterator[EventBatch]:
-    """The events of a piece: those that `read_events` finds there, with the same lines.
+    """Read the events of a piece: those that `read_events` finds there, with the same lines.
 
-    The number of an event counts from the start of the piece. With `bury`, a file that cannot be
-    read, or not to its end, gives what it can and one dead letter for the rest, and a column of
-    Parquet that has a type of its own a dead letter for each of its rows; only a file that cannot
-    be reached is still an error, for another try may succeed.
+    The number of an event counts from the start of the piece. With `dead_letter_errors`, a file
+    that cannot be read, or not to its end, gives what it can and one dead letter for the rest, and
+    a column of Parquet that has a type of its own a dead letter for each of its rows; only a file
+    that cannot be reached is still an error, for another try may succeed.
     """
     if batch_rows < 1:
         raise UsageError(f"a batch of {batch_rows} rows holds nothing; give at least 1")
@@ -80,7 +80,7 @@ class _ReadState:
     event: int = 0
 
     def advance(self, batch: EventBatch, line: int) -> EventBatch:
-        """The batch, after which reading goes on at this line."""
+        """Count a batch, after which reading goes on at this line, and return it."""
         self.line = line
         self.event += len(batch.events) + len(batch.dead)
         return batch
@@ -111,7 +111,7 @@ def _read_with_dead_letters(task: _ReadState) -> Iterator[EventBatch]:
 def _split_blocks(
     items: Iterable[Item], size: Callable[[Item], int], batch_rows: int
 ) -> Iterator[list[Item]]:
-    """Blocks of at most `batch_rows` items, fewer where these are large."""
+    """Yield blocks of at most `batch_rows` items, fewer where these are large."""
     block: list[Item] = []
     held = 0
     for item in items:
@@ -156,7 +156,9 @@ def _read_csv(task: _ReadState, separator: str) -> Iterator[EventBatch]:
             yield task.advance(_parse_records(task, block, header), lines.number)
 
 
-def _split_record_blocks(task: _ReadState, records: Iterable[CsvRecord]) -> Iterator[list[CsvRecord]]:
+def _split_record_blocks(
+    task: _ReadState, records: Iterable[CsvRecord]
+) -> Iterator[list[CsvRecord]]:
     return _split_blocks(records, lambda record: len(record.raw), task.batch_rows)
 
 
@@ -169,20 +171,6 @@ def _parse_records(task: _ReadState, block: list[CsvRecord], header: Sequence[st
         columns=task.columns,
         first_event=task.event,
     )
-
-
-def read_header(
-    records: Iterator[CsvRecord], source: str
-) -> tuple[Sequence[CsvRecord], Sequence[str]]:
-    """The blank lines before the header, and the header."""
-    blanks: list[CsvRecord] = []
-    for record in records:
-        if record.problem:
-            raise EventError(f"{source}:{record.line}: no header can be read: {record.problem}")
-        if record.fields:
-            return blanks, record.fields
-        blanks.append(record)
-    raise EventError(f"{source}: empty; the first line of a CSV file must name its columns")
 
 
 def _read_parquet(task: _ReadState) -> Iterator[EventBatch]:
@@ -209,9 +197,11 @@ def _read_parquet(task: _ReadState) -> Iterator[EventBatch]:
 
 
 def _select_columns(task: _ReadState, schema: pa.Schema) -> list[str]:
-    """The columns to read; all of them where every row will be a dead letter that shows them."""
+    """Return the columns to read; all where every row will be a dead letter that shows them."""
     try:
-        places = locate_attributes(task.stream, select_attributes(task.stream, task.columns), schema)
+        places = locate_attributes(
+            task.stream, select_attributes(task.stream, task.columns), schema
+        )
     except EventError:
         if not task.dead_letter_errors:
             raise
@@ -222,7 +212,7 @@ def _select_columns(task: _ReadState, schema: pa.Schema) -> list[str]:
 def _read_row_groups(
     file: pq.ParquetFile, piece: Piece, names: Sequence[str], batch_rows: int
 ) -> Iterator[Any]:
-    """The rows of a piece, for which only the row groups are read that it touches."""
+    """Yield the rows of a piece; only the row groups that it touches are read."""
     total = file.metadata.num_rows
     end = total if piece.end is None else piece.end
     if end > total:

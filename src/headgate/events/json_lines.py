@@ -1,7 +1,7 @@
 """JSON lines: one object per line, and every other line is a dead letter.
 
 The standard scanner does the work, with three additions. Numbers with a point or an exponent stay
-text (`convert` says why). An object in which a key stands twice is kept as its pairs. Nesting is
+text (`conversion` says why). An object in which a key stands twice is kept as its pairs. Nesting is
 bounded by a number of our own, and not by how deep the caller's stack happens to be.
 """
 
@@ -14,21 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from headgate.events.assemble import assemble_batch, convert_column
+from headgate.events.assembly import RowPlaces, assemble_batch, convert_column
+from headgate.events.attribute_paths import (
+    RepeatedKeys,
+    count_undeclared_keys,
+    locate_columns,
+)
 from headgate.events.batch import (
     BOM,
     MAX_RECORD,
     DeadLetter,
     EventBatch,
+    UnfitValue,
     excerpt_record,
     select_attributes,
+    show_value,
 )
-from headgate.events.convert import make_json_rule
-from headgate.events.drift import count_undeclared_keys
-from headgate.events.paths import RepeatedKeys
-from headgate.events.paths import locate_columns as columns_of
-from headgate.events.raw import parse_number
-from headgate.events.reasons import UnfitValue, show_value
+from headgate.events.conversion import make_json_rule
+from headgate.events.raw_values import parse_number
 from headgate.schema import Stream
 
 MAX_DEPTH = 200
@@ -46,7 +49,7 @@ def parse_json_lines(
     first_line: int = 1,
     first_event: int = 0,
 ) -> EventBatch:
-    """The events of a block of lines, of which the first has the number `first_line`.
+    """Parse a block of lines, of which the first has the number `first_line`.
 
     >>> from headgate.schema import INT, Attribute
     >>> trades = Stream("trades", (Attribute("qty", INT),))
@@ -57,6 +60,7 @@ def parse_json_lines(
     block = list(lines)
     if first_line == 1 and block and block[0].startswith(BOM):
         block[0] = block[0][len(BOM) :]
+    # every line is blank, an object, or broken; `places` has the line in the block of each row
     rows: list[dict[str, Any] | RepeatedKeys] = []
     places: list[int] = []
     broken: dict[int, str] = {}
@@ -71,31 +75,36 @@ def parse_json_lines(
         except UnfitValue as reason:
             broken[place] = str(reason)
 
+    # the number of the event on each line: rows and dead letters count, blank lines do not
     is_event = np.ones(len(block), dtype=np.int64)
     is_event[blanks] = 0
     numbers = np.cumsum(is_event) + (first_event - 1)
 
-    def letter(place: int, reason: str) -> DeadLetter:
+    def write_letter(place: int, reason: str) -> DeadLetter:
         raw = excerpt_record(block[place])
         return DeadLetter(source, first_line + place, reason, raw, int(numbers[place]))
 
+    # columns from rows: the raw values of each attribute, wherever the objects have it
     attributes = select_attributes(stream, columns)
-    located = columns_of(stream, attributes, rows)
+    located = locate_columns(stream, attributes, rows)
+    pairs = zip(attributes, located.values, strict=True)
     return assemble_batch(
         stream,
-        [convert_column(a, make_json_rule(a), v) for a, v in zip(attributes, located.values, strict=True)],
-        numbers[places],
-        np.array(places, dtype=np.int64) + first_line,
-        lambda row, reason: letter(places[row], reason),
+        [convert_column(a, make_json_rule(a), values) for a, values in pairs],
+        RowPlaces(
+            numbers[places],
+            np.array(places, dtype=np.int64) + first_line,
+            lambda row, reason: write_letter(places[row], reason),
+        ),
         reasons=located.problems,
-        dead=[letter(place, reason) for place, reason in broken.items()],
+        dead=[write_letter(place, reason) for place, reason in broken.items()],
         blank=len(blanks),
         unknown=count_undeclared_keys(stream, rows) if located.has_unknown_keys else None,
     )
 
 
 def scan_object(line: bytes) -> dict[str, Any] | RepeatedKeys:
-    """The object that a line holds, with its raw values.
+    """Return the object that a line holds, with its raw values.
 
     >>> scan_object(b'{"price": 1.20, "qty": 7}')
     {'price': b'1.20', 'qty': 7}
@@ -105,7 +114,9 @@ def scan_object(line: bytes) -> dict[str, Any] | RepeatedKeys:
     try:
         text = line.decode().strip(_SPACE)
     except UnicodeDecodeError as error:
-        raise UnfitValue(f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}") from None
+        raise UnfitValue(
+            f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}"
+        ) from None
     if len(text) > 2 * MAX_DEPTH and _depth_exceeds(text, MAX_DEPTH):
         raise UnfitValue(f"nested more than {MAX_DEPTH} deep")
     document, end = _decode(text, _DECODER)

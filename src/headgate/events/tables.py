@@ -14,14 +14,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.errors import EventError
-from headgate.events.assemble import ConvertedColumn, assemble_batch, convert_column
-from headgate.events.batch import DeadLetter, EventBatch, truncate_text, select_attributes
-from headgate.events.convert import make_python_rule
-from headgate.events.drift import limit_names, find_undeclared_columns, count_undeclared_keys
-from headgate.events.fit import cast_column
-from headgate.events.paths import Node, build_path_tree
-from headgate.events.paths import locate_columns as columns_of
-from headgate.events.reasons import show_value
+from headgate.events.arrow_casts import cast_column
+from headgate.events.assembly import ConvertedColumn, RowPlaces, assemble_batch, convert_column
+from headgate.events.attribute_paths import (
+    Node,
+    build_path_tree,
+    count_undeclared_keys,
+    find_undeclared_columns,
+    limit_names,
+    locate_columns,
+)
+from headgate.events.batch import (
+    DeadLetter,
+    EventBatch,
+    select_attributes,
+    show_value,
+    truncate_text,
+)
+from headgate.events.conversion import make_python_rule
 from headgate.schema import Attribute, Stream
 
 if TYPE_CHECKING:
@@ -34,13 +44,13 @@ def batch_from_rows(
     *,
     columns: Collection[str] | None = None,
 ) -> EventBatch:
-    """The events of a table, a DataFrame or a list of dicts, checked as a file's would be.
+    """Return the events of a table, a DataFrame or a list of dicts, checked as a file's would be.
 
     A column that is missing is NULL, and so is NaN in pandas, and only there.
 
     >>> from headgate.schema import INT
     >>> trades = Stream("trades", (Attribute("qty", INT),))
-    >>> batch = from_rows([{"Qty": 3}, {"qty": "3"}], trades)
+    >>> batch = batch_from_rows([{"Qty": 3}, {"qty": "3"}], trades)
     >>> batch.table.to_pylist(), batch.dead[0].reason, batch.dead[0].raw
     ([{'qty': 3}], "`qty` is '3', which is not an INT", '{"qty":"3"}')
     """
@@ -68,15 +78,15 @@ def batch_from_table(
     unknown: Sequence[str] | None = None,
     dead_letter_errors: bool = False,
 ) -> EventBatch:
-    """The events of an Arrow table, of which the first has the given number and line.
+    """Return the events of an Arrow table, of which the first has the given number and line.
 
     `unknown` names the undeclared columns where the table has them no more. A column that cannot be
-    the attribute's is an error, or, with `bury`, a dead letter for each row with a value there;
-    columns among which an attribute cannot be found make one of every row.
+    the attribute's is an error, or, with `dead_letter_errors`, a dead letter for each row with a
+    value there; columns among which an attribute cannot be found make one of every row.
     """
     rows = table.num_rows
 
-    def letter(row: int, reason: str) -> DeadLetter:
+    def write_letter(row: int, reason: str) -> DeadLetter:
         return DeadLetter(
             source, first_line + row, reason, _show_row(table, row), first_event + row
         )
@@ -90,16 +100,23 @@ def batch_from_table(
     names = find_undeclared_columns(stream, table.schema) if unknown is None else unknown
     return assemble_batch(
         stream,
-        [_cast_or_refuse(a, _take_array(table, places.get(a.name)), dead_letter_errors) for a in attributes],
-        np.arange(first_event, first_event + rows),
-        np.arange(first_line, first_line + rows),
-        letter,
+        [
+            _cast_or_refuse(a, _take_array(table, places.get(a.name)), dead_letter_errors)
+            for a in attributes
+        ],
+        RowPlaces(
+            np.arange(first_event, first_event + rows),
+            np.arange(first_line, first_line + rows),
+            write_letter,
+        ),
         reasons=reasons,
         unknown=limit_names(dict.fromkeys(names, rows)),
     )
 
 
-def _cast_or_refuse(attribute: Attribute, array: pa.Array[Any], dead_letter_errors: bool) -> ConvertedColumn:
+def _cast_or_refuse(
+    attribute: Attribute, array: pa.Array[Any], dead_letter_errors: bool
+) -> ConvertedColumn:
     try:
         return cast_column(attribute, array)
     except EventError as error:
@@ -113,7 +130,7 @@ def _cast_or_refuse(attribute: Attribute, array: pa.Array[Any], dead_letter_erro
 def locate_attributes(
     stream: Stream, attributes: Sequence[Attribute], schema: pa.Schema
 ) -> dict[str, tuple[int, ...]]:
-    """The way to each attribute: the number of its column, then of the field in each struct."""
+    """Return the way to each attribute: the number of its column, then of each struct's field."""
     places: dict[str, tuple[int, ...]] = {}
     _locate_fields(build_path_tree(stream, attributes), list(schema), (), places)
     return places
@@ -190,19 +207,24 @@ def _batch_from_dicts(
     source: str = "<rows>",
 ) -> EventBatch:
     objects = [row if isinstance(row, Mapping) else {} for row in rows]
-    located = columns_of(stream, attributes, objects)
-    strange = {
+    located = locate_columns(stream, attributes, objects)
+    no_objects = {
         number: f"{show_value(row)}, not an object"
         for number, row in enumerate(rows)
         if not isinstance(row, Mapping)
     }
     return assemble_batch(
         stream,
-        [convert_column(a, make_python_rule(a), v) for a, v in zip(attributes, located.values, strict=True)],
-        np.arange(len(rows)),
-        np.arange(1, len(rows) + 1),
-        lambda row, reason: DeadLetter(source, row + 1, reason, _show_json(rows[row]), row),
-        reasons=strange | dict(located.problems),
+        [
+            convert_column(a, make_python_rule(a), v)
+            for a, v in zip(attributes, located.values, strict=True)
+        ],
+        RowPlaces(
+            np.arange(len(rows)),
+            np.arange(1, len(rows) + 1),
+            lambda row, reason: DeadLetter(source, row + 1, reason, _show_json(rows[row]), row),
+        ),
+        reasons=no_objects | dict(located.problems),
         unknown=count_undeclared_keys(stream, objects) if located.has_unknown_keys else None,
     )
 
@@ -216,7 +238,7 @@ def _is_pandas(data: object) -> TypeGuard[pd.DataFrame]:
 def _batch_from_pandas(
     frame: pd.DataFrame, stream: Stream, attributes: Sequence[Attribute]
 ) -> EventBatch:
-    """Through Arrow if it can hold every used column exactly, otherwise as a list of dicts."""
+    """Go through Arrow if it can hold every used column exactly, otherwise a list of dicts."""
     used = _select_series(frame, build_path_tree(stream, attributes))
     declared = build_path_tree(stream, stream)
     unknown = [str(label) for label in frame.columns if str(label).lower() not in declared]
@@ -228,7 +250,9 @@ def _batch_from_pandas(
     values = [_read_objects(series) for series in used.values()]
     rows = [dict(zip(used, row, strict=True)) for row in zip(*values, strict=True)]
     batch = _batch_from_dicts(rows or [{}] * len(frame), stream, attributes, source="<table>")
-    return replace(batch, unknown=limit_names(dict(batch.unknown) | dict.fromkeys(unknown, len(frame))))
+    return replace(
+        batch, unknown=limit_names(dict(batch.unknown) | dict.fromkeys(unknown, len(frame)))
+    )
 
 
 def _select_series(frame: pd.DataFrame, nodes: Mapping[str, Node]) -> dict[str, pd.Series[Any]]:
@@ -242,7 +266,7 @@ def _select_series(frame: pd.DataFrame, nodes: Mapping[str, Node]) -> dict[str, 
 
 
 def _convert_series(series: pd.Series[Any]) -> pa.Array[Any] | None:
-    """The column in Arrow with NaN as NULL, or None if Arrow would have to guess or to round."""
+    """Return the column in Arrow with NaN as NULL; None if Arrow would have to guess or round."""
     values: pd.Series[Any] | list[Any] = series
     if series.dtype == object:
         values = _read_objects(series)
@@ -261,6 +285,6 @@ def _convert_series(series: pd.Series[Any]) -> pa.Array[Any] | None:
 
 
 def _read_objects(series: pd.Series[Any]) -> list[Any]:
-    """The values as Python objects; None for each that pandas takes for missing."""
+    """Return the values as Python objects; None for each that pandas takes for missing."""
     missing = series.isna().tolist()
     return [None if gone else value for value, gone in zip(series.tolist(), missing, strict=True)]

@@ -231,7 +231,9 @@ class Evaluation:
         if isinstance(atom, IsNull):
             null = np.full(self.rows, False) if column.valid is None else ~column.valid
             return ~null if atom.negated else null
-        inside = column.test_membership(atom.values) if isinstance(atom, Within) else _text(atom, column)
+        inside = (
+            column.test_membership(atom.values) if isinstance(atom, Within) else _text(atom, column)
+        )
         return inside if column.valid is None else inside & column.valid
 
 

@@ -127,7 +127,7 @@ class QuerySet:
         )
 
     def filters(self, stream: str) -> list[Query]:
-        """Return the filters on a stream, which decide on each event by itself: indexes hold these."""
+        """Return the filters on a stream: what an index holds, since each event decides itself."""
         return [query for query in self if query.kind == "filter" and query.stream_name == stream]
 
     def __getitem__(self, query_id: str) -> Query:

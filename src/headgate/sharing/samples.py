@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 
 from headgate._toml import TomlTable
 from headgate.errors import EventError, did_you_mean
-from headgate.events.assemble import convert_column
-from headgate.events.check import find_violations
-from headgate.events.convert import make_python_rule
+from headgate.events.assembly import convert_column, find_violations
+from headgate.events.conversion import make_python_rule
 from headgate.events.files import read_events
 from headgate.schema import Attribute, Boolean, Double, Interval, Stream, String, successor
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headgate.errors import EventError
 from headgate.events import Piece, split_file
-from headgate.events.pieces import MAX_PIECE_BYTES
+from headgate.events.file_pieces import MAX_PIECE_BYTES
 from headgate.matching import Matches
 from headgate.matching.chunks import Chunk, match_batches
 from headgate.queries import QuerySet

@@ -18,8 +18,8 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.types import DataType, StructType
 
 from headgate.errors import did_you_mean, shorten
-from headgate.events.fit import cast_column
-from headgate.events.infer import infer_types
+from headgate.events.arrow_casts import cast_column
+from headgate.events.inference import infer_types
 from headgate.events.tables import locate_attributes
 from headgate.schema import Attribute, Stream
 

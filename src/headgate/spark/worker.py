@@ -51,7 +51,9 @@ class Loaded:
         """
         typed = (piece.format or Path(piece.path).suffix.removeprefix(".")) == "parquet"
         columns = {*self.used, *keep} if typed else None
-        return read_piece(piece, self.stream, columns=columns, batch_rows=BATCH_ROWS, dead_letter_errors=bury)
+        return read_piece(
+            piece, self.stream, columns=columns, batch_rows=BATCH_ROWS, dead_letter_errors=bury
+        )
 
 
 class Versions:

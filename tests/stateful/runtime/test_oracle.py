@@ -129,7 +129,9 @@ class Trial:
         """The reductions of rows that are cut in two; at times merged."""
         declared, columns = self.schema.stream(stream), self.reduction.attributes(stream)
         at = self.numbers.randrange(len(rows) + 1)
-        halves = [batch_from_rows(half, declared, columns=columns) for half in (rows[:at], rows[at:])]
+        halves = [
+            batch_from_rows(half, declared, columns=columns) for half in (rows[:at], rows[at:])
+        ]
         parts = [self.reduction.reduced(stream, half) for half in halves]
         return [self.reduction.merged(stream, parts)] if self.numbers.random() < 0.5 else parts
 

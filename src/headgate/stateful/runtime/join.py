@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.events.columns import CodedColumn, Mask, rank_doubles, encode_column
+from headgate.events.columns import CodedColumn, Mask, encode_column, rank_doubles
 from headgate.predicate import Column, Compare
 from headgate.predicate.comparison import OPERATOR_TESTS
 from headgate.schema import Double, Integer, Timestamp, Type

@@ -77,7 +77,9 @@ def events_of(piece: Piece, stream: Stream, used: Collection[str]) -> Iterator[E
     """The events of a piece; of a text every attribute is parsed, of Parquet only those used."""
     typed = (piece.format or Path(piece.path).suffix.removeprefix(".")) == "parquet"
     columns = used if typed else None
-    return read_piece(piece, stream, columns=columns, batch_rows=BATCH_ROWS, dead_letter_errors=True)
+    return read_piece(
+        piece, stream, columns=columns, batch_rows=BATCH_ROWS, dead_letter_errors=True
+    )
 
 
 def typed_rows(

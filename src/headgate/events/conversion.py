@@ -7,7 +7,7 @@ through a float on its way to a type that is not DOUBLE.
 Raw values are those of the JSON scanner: None, bool, int, str, list, dict, and two conventions. A
 number with a point or an exponent is its text as `bytes`, untouched, so that 1.239 stays exact and
 1e999999999 costs nothing until somebody wants it. A float is one of the tokens NaN, Infinity and
--Infinity. Fields of CSV and objects of Python are first brought into this form (`raw`).
+-Infinity. Fields of CSV and objects of Python are first brought into this form (`raw_values`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from headgate.events.raw import make_object_reader
-from headgate.events.reasons import UnfitValue, refuse_inexact, refuse_type, refuse_range, show_value
+from headgate.events.batch import UnfitValue, refuse_inexact, refuse_range, refuse_type, show_value
+from headgate.events.raw_values import make_object_reader
 from headgate.schema import (
     TIMESTAMP,
     Attribute,
@@ -61,17 +61,17 @@ class Rule:
 
 
 def make_json_rule(attribute: Attribute) -> Rule:
-    """The rule for values of the JSON scanner.
+    """Make the rule for values of the JSON scanner.
 
     >>> from headgate.schema import INT
-    >>> json_rule(Attribute("qty", INT)).convert(b"1e2")
+    >>> make_json_rule(Attribute("qty", INT)).convert(b"1e2")
     100
     """
     return Rule(_make_converter(attribute), _find_ready_type(attribute.type))
 
 
 def make_python_rule(attribute: Attribute) -> Rule:
-    """The rule for Python objects."""
+    """Make the rule for Python objects."""
     convert, read = _make_converter(attribute), make_object_reader(attribute)
 
     def from_python(value: Any) -> Any:
@@ -82,7 +82,7 @@ def make_python_rule(attribute: Attribute) -> Rule:
 
 
 def to_microseconds(name: str, clock: datetime, type_: Timestamp, zone: ZoneInfo) -> int:
-    """The ordinal of a clock time, read in `zone` if it has no offset."""
+    """Return the ordinal of a clock time, read in `zone` if it has no offset."""
     aware = clock if clock.tzinfo else clock.replace(tzinfo=zone)
     ordinal = (aware - EPOCH) // MICROSECOND
     if not FIRST_MOMENT <= ordinal <= LAST_MOMENT:

@@ -1,4 +1,4 @@
-"""Fields of CSV and objects of Python, as the JSON scanner would have given them (`convert`)."""
+"""Fields of CSV and objects of Python, as the JSON scanner would have given them (`conversion`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from headgate.events.reasons import UnfitValue, refuse_type, show_value
+from headgate.events.batch import UnfitValue, refuse_type, show_value
 from headgate.schema import Attribute, Boolean, Date, Double, String, Timestamp, Type
 
 MAX_DIGITS = 640  # int() takes this many under every setting of the interpreter
@@ -28,9 +28,9 @@ class QuotedField(str):
 
 
 def parse_number(text: str) -> int | bytes:
-    """A number in JSON's grammar as the scanner gives it.
+    """Return a number in JSON's grammar as the scanner gives it.
 
-    >>> scanned_number("12"), scanned_number("1.20")
+    >>> parse_number("12"), parse_number("1.20")
     (12, b'1.20')
     """
     if "." in text or "e" in text or "E" in text or len(text) > MAX_DIGITS:
@@ -39,12 +39,12 @@ def parse_number(text: str) -> int | bytes:
 
 
 def make_field_reader(type_: Type) -> Callable[[str], Any]:
-    """From the text of a CSV field to the raw value that JSON would have given.
+    """Make the function from the text of a CSV field to the raw value that JSON would have given.
 
     An empty field is NULL unless it is `Quoted`. Spaces around it belong to a STRING only.
 
     >>> from headgate.schema import INT
-    >>> read = field_reader(INT)
+    >>> read = make_field_reader(INT)
     >>> read(" +3 "), read(""), read("three")
     (3, None, 'three')
     """
@@ -71,14 +71,14 @@ def _make_plain_reader(type_: Type) -> Callable[[str], Any]:
 
 
 def make_object_reader(attribute: Attribute) -> Callable[[Any], Any]:
-    """From a Python object to a raw value: JSON's, Decimal, date, datetime, NumPy's scalars.
+    """Make the function from a Python object to a raw value; NumPy's scalars are objects too.
 
     A float that is not whole stands for its shortest text, as JSON would write it, so that a row
     means the same before `json.dumps` and after. A whole one is the number that it is; beyond 2^53
     its shortest text is another number.
 
     >>> from headgate.schema import INT
-    >>> object_reader(Attribute("qty", INT))(0.1)
+    >>> make_object_reader(Attribute("qty", INT))(0.1)
     b'0.1'
     """
     name, type_ = attribute.name, attribute.type
@@ -115,7 +115,7 @@ def _to_raw_number(value: Any) -> Any:
 
 
 def _to_date(value: Any) -> Any:
-    """The date of a clock time that is nothing but a date; pandas has no other way to write one."""
+    """Return the date of a clock time at midnight: pandas has no other way to write one."""
     if not isinstance(value, datetime) or value.tzinfo:
         return value
     start = datetime(value.year, value.month, value.day)

@@ -18,8 +18,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headgate.errors import EventError, EventsUnreachable, UsageError
-from headgate.events import EventBatch, LineIndex, Piece, read_events, read_piece, split_file
-from headgate.events import line_index as line_index_module
+from headgate.events import (
+    EventBatch,
+    LineIndex,
+    Piece,
+    file_pieces,
+    read_events,
+    read_piece,
+    split_file,
+)
 from headgate.schema import INT, STRING
 from tests.events.helpers import rows, stream
 from tests.scale import case_count
@@ -79,7 +86,7 @@ def written(name: str, content: bytes) -> Iterator[Path]:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         for module in ("opening", "json_lines", "csv_records"):
             patch.setattr(f"headgate.events.{module}.MAX_RECORD", LIMIT)
-        patch.setattr(line_index_module, "EVERY", 3)
+        patch.setattr(file_pieces, "RECORDS_PER_MARK", 3)
         path = Path(folder) / name
         path.write_bytes(content)
         yield path
@@ -360,7 +367,9 @@ def test_columns_that_contradict_the_stream_bury_all_rows(tmp_path: Path) -> Non
     }
     nested = stream(a__b=INT)
     pq.write_table(pa.table({"a": [1, 2, 3]}), path)
-    letters = [x for b in read_piece(Piece(str(path)), nested, dead_letter_errors=True) for x in b.dead]
+    letters = [
+        x for b in read_piece(Piece(str(path)), nested, dead_letter_errors=True) for x in b.dead
+    ]
     assert len(letters) == 3
     assert "and the stream declares `a.b` in it" in letters[0].reason
 

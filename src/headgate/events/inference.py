@@ -17,15 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.errors import EventError
-from headgate.events.batch import BOM
-from headgate.events.convert import Convert, make_json_rule
-from headgate.events.csv_records import read_column_names, split_csv
-from headgate.events.files import read_header
+from headgate.events.attribute_paths import RepeatedKeys
+from headgate.events.batch import BOM, UnfitValue, show_value
+from headgate.events.conversion import Convert, make_json_rule
+from headgate.events.csv_records import read_column_names, read_header, split_csv
+from headgate.events.file_access import SEPARATORS, find_file_kind, open_lines, translate_errors
 from headgate.events.json_lines import scan_object
-from headgate.events.opening import SEPARATORS, find_file_kind, open_lines, translate_errors
-from headgate.events.paths import RepeatedKeys
-from headgate.events.raw import make_field_reader
-from headgate.events.reasons import UnfitValue, show_value
+from headgate.events.raw_values import make_field_reader
 from headgate.schema import (
     BIGINT,
     BOOLEAN,
@@ -57,7 +55,7 @@ class Inferred:
 
 
 def infer_stream(path: str | PathLike[str], name: str | None = None) -> Inferred:
-    """The stream that a file suggests; its name is the file's unless one is given.
+    """Infer the stream that a file suggests; its name is the file's unless one is given.
 
     Of a Parquet file the schema is read, of a text file every event that can be.
     """
@@ -74,7 +72,8 @@ def infer_stream(path: str | PathLike[str], name: str | None = None) -> Inferred
 
 
 def _stream_name(path: str | PathLike[str]) -> str:
-    """
+    """Return a name for the stream of a file.
+
     >>> _stream_name("data/trades-2024.csv.gz")
     'trades_2024'
     """
@@ -131,7 +130,7 @@ class _Guess:
 
     @property
     def type(self) -> Type:
-        return next((found.type for found in self.candidates if found.used), STRING)
+        return next((candidate.type for candidate in self.candidates if candidate.used), STRING)
 
     @property
     def problem(self) -> str:
@@ -194,8 +193,10 @@ def _add_guess(parent: _Guess, name: str, key: str, guesses: dict[str, _Guess]) 
     return guess
 
 
-def _split_problems(guesses: Mapping[str, tuple[str, Type | str]]) -> tuple[dict[str, Type], dict[str, str]]:
-    """Types by name, and problems by name; what is inside a problem goes without saying."""
+def _split_problems(
+    guesses: Mapping[str, tuple[str, Type | str]],
+) -> tuple[dict[str, Type], dict[str, str]]:
+    """Return types by name and problems by name; what is inside a problem is left out."""
     types: dict[str, Type] = {}
     skipped: dict[str, str] = {}
     for key, (name, type_or_problem) in guesses.items():
@@ -215,7 +216,9 @@ def _infer_csv(path: str | PathLike[str], separator: str) -> _InferredTypes:
     with open_lines(path) as lines:
         records = split_csv(lines, separator=separator)
         _, header = read_header(records, str(path))
-        guesses = [_make_guess(title, make_field_reader) for title in read_column_names(header, str(path))]
+        guesses = [
+            _make_guess(title, make_field_reader) for title in read_column_names(header, str(path))
+        ]
         for record in records:
             if len(record.fields) == len(header):
                 rows += 1
@@ -236,9 +239,9 @@ def _infer_parquet(path: str | PathLike[str]) -> _InferredTypes:
 
 
 def infer_types(fields: Iterable[pa.Field[Any]]) -> tuple[dict[str, Type], dict[str, str]]:
-    """A type for each column, or for each field of a struct; and those without one, with reasons.
+    """Return a type for each column or field of a struct, and those without one, with reasons.
 
-    >>> types_of(pa.schema({"bid": pa.struct({"size": pa.int8()}), "raw": pa.binary()}))
+    >>> infer_types(pa.schema({"bid": pa.struct({"size": pa.int8()}), "raw": pa.binary()}))
     ({'bid.size': Integer(bits=32)}, {'raw': 'binary has no type here'})
     """
     columns: dict[str, tuple[str, Type | str]] = {}
@@ -266,9 +269,9 @@ def _has_path(key: str, prefix: str) -> bool:
 
 
 def _infer_arrow_type(given: pa.DataType) -> Type | None:
-    """The type for a column of Parquet.
+    """Return the type for a column of Parquet.
 
-    >>> str(_of_arrow(pa.uint32())), _of_arrow(pa.binary())
+    >>> str(_infer_arrow_type(pa.uint32())), _infer_arrow_type(pa.binary())
     ('BIGINT', None)
     """
     of = pa.types

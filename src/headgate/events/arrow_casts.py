@@ -1,7 +1,7 @@
 """An Arrow column is cast as a whole where that is exact, and row by row where it is not.
 
 Arrow's safe casts refuse to round, to overflow and to cut, but they refuse a whole column for one
-value, and a few they refuse without need. Then the rules of `convert` decide on each value.
+value, and a few they refuse without need. Then the rules of `conversion` decide on each value.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.errors import EventError
-from headgate.events.assemble import ConvertedColumn, convert_column
-from headgate.events.convert import (
+from headgate.events.assembly import ConvertedColumn, convert_column
+from headgate.events.batch import UnfitValue
+from headgate.events.conversion import (
     FIRST_MOMENT,
     LAST_MOMENT,
     Convert,
     Rule,
     make_json_rule,
-    to_microseconds,
     make_python_rule,
+    to_microseconds,
 )
-from headgate.events.reasons import UnfitValue
 from headgate.schema import (
     Attribute,
     Boolean,
@@ -43,10 +43,10 @@ _DAY = 24 * 60 * 60
 
 
 def cast_column(attribute: Attribute, given: pa.Array[Any]) -> ConvertedColumn:
-    """The column as the attribute's type; EventError if no value of the column's could be.
+    """Cast a column to the attribute's type; raise an EventError if no value of it could be cast.
 
     >>> from headgate.schema import INT
-    >>> fit(Attribute("qty", INT), pa.array([3.0, 3.5])).unfit
+    >>> cast_column(Attribute("qty", INT), pa.array([3.0, 3.5])).unfit
     {1: '`qty` is 3.5, which is not an INT'}
     """
     array = given.dictionary_decode() if isinstance(given, pa.DictionaryArray) else given
@@ -83,7 +83,7 @@ def _is_castable(given: pa.DataType, wanted: Type) -> bool:
 
 
 def _exact_cast(array: pa.Array[Any], wanted: Type) -> pa.Array[Any] | None:
-    """The whole column without any loss, or nothing, or one of Arrow's errors."""
+    """Cast the whole column without any loss; return None or raise one of Arrow's errors."""
     of, given = pa.types, array.type
     match wanted:
         case String():
@@ -111,7 +111,7 @@ def _exact_cast(array: pa.Array[Any], wanted: Type) -> pa.Array[Any] | None:
 
 
 def _rescale(array: pa.Array[Any], wanted: pa.DataType) -> pa.Array[Any] | None:
-    """Decimals of another scale, if the way back gives what they were.
+    """Return decimals of another scale, if the way back gives what they were.
 
     That is a proof, and it is needed: a cast of 293 to DECIMAL(38, 38) overflows without a word.
     """
@@ -129,7 +129,7 @@ def _cast_dates(array: pa.Array[Any]) -> pa.Array[Any] | None:
 
 
 def _check_range(array: pa.Array[Any], integers: pa.DataType, wanted: Type) -> pa.Array[Any] | None:
-    """The array, if all its values lie in the years 1 to 9999."""
+    """Return the array, if all its values lie in the years 1 to 9999."""
     numbers = array.cast(integers)
     low, high = pc.min(numbers).as_py(), pc.max(numbers).as_py()
     return array if low is None or wanted.minimum <= low <= high <= wanted.maximum else None
@@ -141,7 +141,11 @@ def _convert_rows(attribute: Attribute, array: pa.Array[Any]) -> ConvertedColumn
         return convert_column(attribute, make_json_rule(attribute), _read_texts(array))
     if isinstance(wanted, Date):
         ticks = array.cast(pa.int32() if pa.types.is_date32(given) else pa.int64())
-        return convert_column(attribute, Rule(_make_day_converter(attribute.name, wanted, given), None), ticks.to_pylist())
+        return convert_column(
+            attribute,
+            Rule(_make_day_converter(attribute.name, wanted, given), None),
+            ticks.to_pylist(),
+        )
     if isinstance(wanted, Timestamp):
         rule = Rule(_make_moment_converter(attribute.name, wanted, given), None)
         return convert_column(attribute, rule, array.cast(pa.int64()).to_pylist())
@@ -154,13 +158,13 @@ def _is_text(given: pa.DataType) -> bool:
 
 
 def _read_texts(array: pa.Array[Any]) -> list[str | None]:
-    """The strings, in which a byte that is not UTF-8 becomes a lone surrogate, and so unfit."""
+    """Return the strings; a byte that is not UTF-8 becomes a lone surrogate, and so unfit."""
     raw = array.cast(pa.large_string()).cast(pa.large_binary()).to_pylist()
     return [None if text is None else text.decode("utf-8", "surrogateescape") for text in raw]
 
 
 def _make_day_converter(name: str, type_: Date, given: pa.DataType) -> Convert:
-    """From the number in a column of dates or of clock times to the number of the day."""
+    """Make the rule from the number in a column of dates or clock times to that of the day."""
     per_day = _DAY * _UNITS["ms"]
     if isinstance(given, pa.TimestampType):
         per_day = _DAY * _UNITS[given.unit]
@@ -179,17 +183,17 @@ def _make_day_converter(name: str, type_: Date, given: pa.DataType) -> Convert:
 
 
 def _make_moment_converter(name: str, type_: Timestamp, given: Any) -> Convert:
-    """From the number in a column of clock times to microseconds; without a zone, read in ours."""
+    """Make the rule from clock times to microseconds; without a zone, they are read in ours."""
     per_second, zone = _UNITS[given.unit], ZoneInfo(type_.zone)
     start = EPOCH if given.tz else EPOCH.replace(tzinfo=None)
 
     def convert(ticks: int) -> int:
-        found, rest = divmod(ticks * _UNITS["us"], per_second)
+        moment, rest = divmod(ticks * _UNITS["us"], per_second)
         if rest:
             raise UnfitValue(f"`{name}` is {_show_ticks(ticks, given)}, finer than a microsecond")
-        if not FIRST_MOMENT <= found <= LAST_MOMENT:
+        if not FIRST_MOMENT <= moment <= LAST_MOMENT:
             raise UnfitValue(f"`{name}` is {_show_ticks(ticks, given)}, outside {type_}")
-        return to_microseconds(name, start + timedelta(microseconds=found), type_, zone)
+        return to_microseconds(name, start + timedelta(microseconds=moment), type_, zone)
 
     return convert
 

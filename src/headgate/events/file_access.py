@@ -24,7 +24,7 @@ _DAMAGE = (OSError, EOFError, zlib.error, pa.ArrowException, UnicodeDecodeError)
 
 
 def find_file_kind(path: str | PathLike[str], format: str | None = None) -> str:
-    """The ending that says what a file holds, such as `.csv` for `trades.csv.gz`.
+    """Return the ending that says what a file holds, such as `.csv` for `trades.csv.gz`.
 
     A `format`, such as "csv", says it in place of the ending. A file that is not there is refused.
     """
@@ -41,8 +41,9 @@ def _kind_by_name(path: str | PathLike[str]) -> str:
     ending = Path(Path(path).stem) if is_compressed(path) else Path(path)
     kind = ending.suffix.lower()
     if kind not in KNOWN_ENDINGS or (is_compressed(path) and kind == ".parquet"):
+        endings = ", ".join(KNOWN_ENDINGS)
         raise EventError(
-            f"{path}: cannot tell what it holds; the name should end in {', '.join(KNOWN_ENDINGS)}, "
+            f"{path}: cannot tell what it holds; the name should end in {endings}, "
             "and .gz after one of the text formats"
         )
     return kind
@@ -104,8 +105,11 @@ class Lines:
 def open_lines(
     path: str | PathLike[str], start: int = 0, end: int | None = None, first_line: int = 1
 ) -> Iterator[Lines]:
-    """The lines of a text file, or of a stretch of it; at the end, an error if it is damaged."""
-    with translate_errors(path), gzip.open(path) if is_compressed(path) else open(path, "rb") as file:
+    """Open the lines of a text file, or of a stretch of it; raise at the end if it is damaged."""
+    with (
+        translate_errors(path),
+        gzip.open(path) if is_compressed(path) else open(path, "rb") as file,
+    ):
         file.seek(start)
         lines = Lines(file, str(path), start, end, first_line)
         try:
@@ -119,7 +123,7 @@ def open_lines(
 
 @contextmanager
 def translate_errors(path: str | PathLike[str]) -> Iterator[None]:
-    """Errors of the machine and of the format as ours."""
+    """Raise errors of the machine and of the format as ours."""
     try:
         yield
     except _DAMAGE as error:
@@ -134,7 +138,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def describe_damage(path: str | PathLike[str], error: BaseException) -> EventError:
-    """What to say of a file after such an error."""
+    """Return what to say of a file after such an error."""
     if is_transient(error):
         hint = "may you read it, and is its disk in order?"
         return EventsUnreachable(f"{path}: cannot be read: {shorten(str(error))}; {hint}")
