@@ -84,7 +84,7 @@ def texts(parts: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
 @contextmanager
 def written(name: str, content: bytes) -> Iterator[Path]:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        for module in ("opening", "json_lines", "csv_records"):
+        for module in ("file_access", "json_lines", "csv_records"):
             patch.setattr(f"headgate.events.{module}.MAX_RECORD", LIMIT)
         patch.setattr(file_pieces, "RECORDS_PER_MARK", 3)
         path = Path(folder) / name
@@ -140,7 +140,7 @@ def test_json_lines_in_pieces(text: bytes, max_bytes: int, batch_rows: int) -> N
             assert pieces == [Piece(str(path))]
         expected = told(read_events(path, DECLARED))
         assert read_all(pieces, batch_rows=batch_rows) == expected
-        assert read_all(pieces, batch_rows=batch_rows, bury=True) == expected
+        assert read_all(pieces, batch_rows=batch_rows, dead_letter_errors=True) == expected
 
 
 @settings(max_examples=case_count(200))
@@ -275,7 +275,7 @@ def test_a_cut_file_keeps_what_it_has(tmp_path: Path, name: str, batch_rows: int
     text = head + b"".join(line.format(n, n).encode() for n in range(9_000))
     path = tmp_path / name
     path.write_bytes(gzip.compress(text)[:-2_000])
-    found = read_all([Piece(str(path))], batch_rows=batch_rows, bury=True)
+    found = read_all([Piece(str(path))], batch_rows=batch_rows, dead_letter_errors=True)
     count = len(found["rows"])
     assert 100 < count < 9_000
     assert [row["id"] for row in found["rows"]] == list(range(count))
@@ -332,7 +332,7 @@ def test_a_damaged_row_group(tmp_path: Path) -> None:
     hole = pq.ParquetFile(path).metadata.row_group(6).column(1).data_page_offset
     raw = path.read_bytes()
     path.write_bytes(raw[:hole] + b"\xff" * 200 + raw[hole + 200 :])
-    found = read_all([Piece(str(path))], batch_rows=50, bury=True)
+    found = read_all([Piece(str(path))], batch_rows=50, dead_letter_errors=True)
     assert [row["id"] for row in found["rows"]] == list(range(600))
     ((_, line, reason, _),) = found["dead"]
     assert line == 601
@@ -344,7 +344,7 @@ def test_a_column_of_another_type_buries_its_rows(tmp_path: Path) -> None:
     path = tmp_path / "e.parquet"
     table = pa.table({"id": ["1", None, "x"], "name": ["a", "b", "c"]})
     pq.write_table(table, path)
-    found = read_all(split_file(path), bury=True)
+    found = read_all(split_file(path), dead_letter_errors=True)
     assert found["rows"] == [{"id": None, "name": "b"}]
     reason = "column `id` is string, and the stream declares INT; "
     assert [(line, said.startswith(reason)) for _, line, said, _ in found["dead"]] == [
@@ -360,7 +360,7 @@ def test_columns_that_contradict_the_stream_bury_all_rows(tmp_path: Path) -> Non
     """Two columns for one attribute, or no struct where a path leads, spoil every row."""
     path = tmp_path / "e.parquet"
     pq.write_table(pa.table({"id": [1, None], "ID": [1, 2]}), path)
-    found = read_all(split_file(path), bury=True)
+    found = read_all(split_file(path), dead_letter_errors=True)
     assert [line for _, line, _, _ in found["dead"]] == [1, 2]
     assert {said for _, _, said, _ in found["dead"]} == {
         "attribute `id` has two columns; rename or drop one"
@@ -380,7 +380,7 @@ def test_files_that_change_are_noticed(tmp_path: Path) -> None:
     path.write_bytes(b'{"id": 1}\n' * 10)
     pieces = split_file(path, max_bytes=35)
     path.write_bytes(b'{"id": 1}\n' * 6)
-    found = read_all(pieces, bury=True)
+    found = read_all(pieces, dead_letter_errors=True)
     assert len(found["rows"]) == 6
     said = [(line, reason) for _, line, reason, _ in found["dead"]]
     assert said[0] == (7, "ends at byte 60, before 80; was it changed while it was read?")
@@ -393,17 +393,17 @@ def test_files_that_change_are_noticed(tmp_path: Path) -> None:
 
 
 def test_a_file_out_of_reach_is_an_error_even_so(tmp_path: Path) -> None:
-    """What may pass is never buried: a missing file, and a disk that fails."""
+    """What may pass never becomes a dead letter: a missing file, and a disk that fails."""
     gone = tmp_path / "gone.jsonl"
     with pytest.raises(EventsUnreachable, match="no such file"):
-        read_all([Piece(str(gone))], bury=True)
+        read_all([Piece(str(gone))], dead_letter_errors=True)
     with pytest.raises(EventsUnreachable, match="no such file"):
         split_file(gone)
     (tmp_path / "folder.jsonl").mkdir()
     with pytest.raises(EventsUnreachable, match="is a directory"):
-        read_all([Piece(str(tmp_path / "folder.jsonl"))], bury=True)
+        read_all([Piece(str(tmp_path / "folder.jsonl"))], dead_letter_errors=True)
     failing = Path("/proc/self/mem")  # reading its start is an EIO
     if failing.exists():
         (tmp_path / "e.jsonl").symlink_to(failing)
         with pytest.raises(EventsUnreachable, match="Errno 5"):
-            read_all([Piece(str(tmp_path / "e.jsonl"))], bury=True)
+            read_all([Piece(str(tmp_path / "e.jsonl"))], dead_letter_errors=True)

@@ -96,6 +96,7 @@ def batch_from_table(
     except EventError as error:
         if not dead_letter_errors:
             raise
+        # no column can be trusted: all are NULL, and every row is a dead letter
         places, reasons = {}, dict.fromkeys(range(rows), str(error))
     names = find_undeclared_columns(stream, table.schema) if unknown is None else unknown
     return assemble_batch(
