@@ -31,7 +31,7 @@ extensions = [
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
-nitpicky = False
+default_role = "code"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -63,7 +63,7 @@ def test_commands_do_without_spark(tmp_path: Path) -> None:
     )
     *codes, refusal = printed.stdout.splitlines()
     assert codes == ["0", "0", "0", "1", "1", "0", "1"]  # 1: there are findings, as always
-    assert refusal == "headgate.spark needs PySpark 4.1 or newer; pip install 'headgate[spark]'"
+    assert refusal == "headgate.spark needs PySpark 4.1 to 4.3; pip install 'headgate[spark]'"
 
 
 def test_the_core_leaves_a_platforms_spark_alone() -> None:

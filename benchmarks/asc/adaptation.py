@@ -51,7 +51,7 @@ class SettlesWithin:
     def verdict(self, result: Result) -> str:
         above = [self._above(result, number) for number in range(len(result.sizes))]
         parts = [above[n : n + self.slices] for n in range(self.slices, len(above), self.slices)]
-        settled = list(map(self._settled, parts))
+        settled = list(map(self._find_settling, parts))
         held = all(periods is not None and periods <= PERIODS for periods in settled)
         took = ", ".join("never" if one is None else f"{one:g}" for one in settled)
         worst = ", ".join(f"{max(part):+.1f}" for part in parts)
@@ -63,15 +63,15 @@ class SettlesWithin:
         )
 
     def _above(self, result: Result, number: int) -> float:
-        """By how many percent a slice costs more than the best."""
+        """Return by how many percent a slice costs more than the best."""
         size = result.sizes[number]
         own, best = (result.find(name, size) for name in (self.name, self.best))
         assert own is not None
         assert best is not None
         return 100 * own.seconds[0] / best.seconds[0] - 100
 
-    def _settled(self, above: list[float]) -> float | None:
-        """How long it took until all slices are near, in periods; None if they are not."""
+    def _find_settling(self, above: list[float]) -> float | None:
+        """Return how long it took until all slices are near, in periods; None if they are not."""
         far = list(self._far(above))
         if not far:
             return 0.0
@@ -113,7 +113,7 @@ def part_size(scale: float) -> int:
 
 @cache
 def traces(draws: tuple[Draw, Draw], scale: float, seed: int) -> dict[str, Trace]:
-    """All contestants over the whole stream; found once, and then asked for slice by slice."""
+    """Return all contestants over the whole stream, found once and cached for its slices."""
     size = part_size(scale)
     parts = [synthetic(SELECTION_SETS["Q1"], draw, size)(1.0, seed) for draw in draws]
     whole = pa.concat_tables([part.events for part in parts] * (PARTS // 2)).combine_chunks()

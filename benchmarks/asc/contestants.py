@@ -53,7 +53,7 @@ class Fixed:
 
 
 def find_fixed_orders(work: Selections, scale: float = 1.0) -> Fixed:
-    """From all events, or from as many as there is time for, spread over them."""
+    """Return the best and worst orders, from as many events as there is time for."""
     from benchmarks.rivals.fixed_orders import find_extremes
     from benchmarks.rivals.routing import Regions
 
@@ -79,7 +79,7 @@ def adaptive(work: Selections, **options: Any) -> Build:
 
 
 def in_order(work: Selections, sequence: tuple[int, ...], **options: Any) -> Build:
-    """The constructs in this order, for good."""
+    """Return the constructs in this order, for good."""
 
     def build() -> Matching:
         from headgate.matching.asc.index import AscIndex
@@ -104,7 +104,7 @@ def route_by(work: Selections, make_router: Callable[[], Any]) -> Build:
 
 
 def orders(work: Selections, fixed: Fixed, period: int) -> dict[str, Build]:
-    """All orders by name; those that adapt do so after every period (μ = 0)."""
+    """Return all orders by name; those that adapt do so after every period (μ = 0)."""
     from benchmarks.rivals.routers import AGreedy, Lottery
 
     return {
@@ -138,7 +138,7 @@ def pass_events(index: Matching, events: pa.Table) -> Passed:
 
 
 def count_evaluated(index: Any) -> int:
-    """Constructs evaluated so far."""
+    """Return how many constructs an index has evaluated so far."""
     if hasattr(index, "monitor"):
         from headgate.matching.asc.kernels.evaluate import EVALUATED as AT
 
@@ -148,14 +148,14 @@ def count_evaluated(index: Any) -> int:
 
 
 def micro_ratio(index: Any) -> float:
-    """The mean over the periods so far; 0 of an order that has no arrows."""
+    """Return the mean over the periods so far; 0 of an order that has no arrows."""
     periods = index.monitor.history if hasattr(index, "monitor") else ()
     events = sum(period.events for period in periods)
     return float(sum(period.micro * period.events for period in periods) / max(1, events))
 
 
 def summarise_agreement(build: Build, events: pa.Table) -> Callable[[], tuple[object, ...]]:
-    """What all contestants must agree on."""
+    """Return what all contestants must agree on."""
 
     def answer() -> tuple[object, ...]:
         from benchmarks.matching.matchers import summarise_matches
@@ -167,7 +167,7 @@ def summarise_agreement(build: Build, events: pa.Table) -> Callable[[], tuple[ob
 
 
 def make_counted(name: str, build: Build, events: pa.Table, heard: dict[str, Passed]) -> Contestant:
-    """Counts what an index of its own evaluates, and leaves what is known of it in `heard`."""
+    """Return a contestant that counts what its index evaluates, and notes it in `heard`."""
 
     def run() -> int:
         heard[name] = pass_events(build(), events)
@@ -179,7 +179,7 @@ def make_counted(name: str, build: Build, events: pa.Table, heard: dict[str, Pas
 def make_timed(
     name: str, build: Build, events: pa.Table, note: str = "", times_before: int = 1
 ) -> Contestant:
-    """The time of an index that has seen all events before, once or several times."""
+    """Return the time of an index that has seen all events before, once or several times."""
     index = build()
 
     def match() -> int:

@@ -65,7 +65,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
 def _together(
     name: str, works: Sequence[Selections], built: Sequence[Mapping[str, Build]]
 ) -> Passed:
-    """What became of the events of all sets."""
+    """Return what became of the events of all sets."""
     each = [pass_events(one[name](), work.events) for work, one in zip(works, built, strict=True)]
     return Passed(
         sum(one.events for one in each),

@@ -54,7 +54,7 @@ def period(scale: float) -> int:
 
 
 def make_counting_round(work: Selections, size: int, shown: str, scale: float) -> Round:
-    """All orders, counted."""
+    """Return all orders, counted."""
     fixed = find_fixed_orders(work, scale)
     heard: dict[str, Passed] = {}
     contestants = tuple(
@@ -65,7 +65,7 @@ def make_counting_round(work: Selections, size: int, shown: str, scale: float) -
 
 
 def report_facts(shown: str, fixed: Fixed, heard: Mapping[str, Passed]) -> dict[str, Fact]:
-    """What else is known of the events and the orders."""
+    """Return what else is known of the events and the orders."""
     hybrid = heard[HYBRID]
     return {
         f"{shown}share of events that match nothing": round(hybrid.dropped / hybrid.events, 3),
@@ -89,7 +89,7 @@ def figure_6(source: str, *, beats_best: bool) -> tuple[Claim, ...]:
 
 
 def of_data(name: str, what: str, make: Make, *claims: Claim) -> Iterator[Experiment]:
-    """A data set, once by what is evaluated and once by time."""
+    """Yield a data set, once by what is evaluated and once by time."""
 
     @contextmanager
     def prepare(_: int, scale: float, seed: int) -> Iterator[Round]:

@@ -60,7 +60,7 @@ def d2(count: int, seed: int) -> pa.Table:
 
 
 def make_skewed_draw(places: int) -> Draw:
-    """Like D2, with values that gather elsewhere."""
+    """Return a draw like D2, with values that gather elsewhere."""
 
     def draw(count: int, seed: int) -> pa.Table:
         return draw_skewed_tuples(count, places=places, seed=seed + 1)
@@ -81,7 +81,7 @@ def synthetic(spec: SelectionSpec, draw: Draw, tuples: int = TUPLES) -> Make:
 
 
 def large(draw: Draw) -> Make:
-    """5,000 queries on 20 attributes."""
+    """Return a maker of 5,000 queries on 20 attributes."""
 
     def make(scale: float, seed: int) -> Selections:
         return synthetic(LARGE_SELECTIONS, draw, LARGE_TUPLES)(scale, seed)

@@ -35,7 +35,7 @@ FARTHEST = 3  # steps that a value is moved
 
 
 def change_queries(name: str, what: str, *, back: bool) -> Experiment:
-    """From uniform queries to such by Zipf's law and back, or the other way round."""
+    """Return queries that go from uniform to Zipf's law and back, or the other way round."""
 
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
@@ -52,7 +52,7 @@ def change_queries(name: str, what: str, *, back: bool) -> Experiment:
         indexes: dict[str, Index] = {}
         facts: dict[str, Fact] = {}
         for kind in (ADAPTING, FIXED, AUTO):
-            indexes[kind.name], seconds = run.replayed(kind, size)
+            indexes[kind.name], seconds = run.replay(kind, size)
             facts[f"{kind.name} at stage {size}, µs a change"] = round(1e6 * seconds, 1)
         indexes[ANEW.name] = run.build(ANEW, run.live(size))
         contestants = (by_id(name, index, events) for name, index in indexes.items())
@@ -88,14 +88,14 @@ class Transition:
         return index
 
     def live(self, stage: int) -> list[Query]:
-        """The queries that are there at a stage."""
+        """Return the queries that are there at a stage."""
         there = {1: 0, 2: self.half, 3: len(self.first), 4: self.half, 5: 0}[stage]
         if stage == 4:
             return [*self.first[:there], *self.second[there:]]
         return [*self.second[:there], *self.first[there:]]
 
-    def replayed(self, kind: Kind, stage: int) -> tuple[Index, float]:
-        """An index that has seen all stages up to one, and the seconds of a change.
+    def replay(self, kind: Kind, stage: int) -> tuple[Index, float]:
+        """Return an index that has seen all stages up to one, and the seconds of a change.
 
         The events are matched at every stage, so that an index can learn from them.
         """
@@ -117,7 +117,7 @@ class Transition:
 
 
 def false_candidates(percent: int) -> Experiment:
-    """More and more queries, and events of which so many values just miss."""
+    """Return more and more queries, and events of which so many values just miss."""
 
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
@@ -145,7 +145,7 @@ def false_candidates(percent: int) -> Experiment:
 
 
 def _in_batches(kind: Kind, queries: Conjunctions, events: pa.Table) -> Index:
-    """An index that got its queries in batches, and the events after each of them."""
+    """Return an index that got its queries in batches, and the events after each of them."""
     ends = [len(queries) * batch // BATCHES for batch in range(1, BATCHES + 1)]
     index = kind.build(queries.stream, queries.part(0, ends[0]).encode())
     index.threads = 1
@@ -157,7 +157,7 @@ def _in_batches(kind: Kind, queries: Conjunctions, events: pa.Table) -> Index:
 
 
 def just_missing(events: IntegerEvents, share: float, cardinality: int, seed: int) -> IntegerEvents:
-    """A share of the values moved by up to three, within the domain."""
+    """Return a share of the values moved by up to three, within the domain."""
     random = np.random.default_rng([seed, 3])
     steps = random.integers(1, FARTHEST, len(events.value), np.int32, endpoint=True)
     steps[random.random(len(steps)) < 0.5] *= -1
@@ -167,7 +167,7 @@ def just_missing(events: IntegerEvents, share: float, cardinality: int, seed: in
 
 
 def by_id(name: str, index: Index, events: pa.Table) -> Contestant:
-    """Compared by ids, because positions depend on what came before."""
+    """Return matches by ids, because positions depend on what came before."""
 
     def answer() -> Answer:
         matches = index.match(events.slice(0, COMPARED))

@@ -29,7 +29,7 @@ DATA: dict[str, tuple[str, tuple[int, ...], Make]] = {
 
 
 def experiment(suffix: str, what: str, sizes: tuple[int, ...], make: Make) -> Experiment:
-    """All build from arrays, until the first event can be matched; `size` is scaled."""
+    """Prepare contestants that build from arrays, until the first event can be matched."""
 
     @contextmanager
     def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
@@ -82,7 +82,7 @@ BURSTS, REPEATED = (1, 100, 1_000), 10
 
 @contextmanager
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-    """As many queries as `size` says, scaled, and some that come and go."""
+    """Prepare as many queries as `size` says, scaled, and some that come and go."""
     count, changes = scale_count(size, scale), REPEATED * sum(BURSTS)
     queries = synthetic()(0, count + 2 * changes, seed)
     index = BE_TREE.build(queries.stream, queries.part(0, count + changes).encode())
@@ -116,7 +116,7 @@ def _pair(
 def _summarise_agreement(
     index: Index, there: Callable[[], None], back: Callable[[], None]
 ) -> Answer:
-    """As many queries as before, when all is undone."""
+    """Return as many queries as before, when all is undone."""
     before = len(index)
     there()
     changed = len(index) != before

@@ -44,7 +44,7 @@ def _scan(stream: Stream, encoded: EncodedQueries) -> Index:
 
 
 def be_tree(name: str, **options: Any) -> Kind:
-    """A BE-Tree with these options, otherwise as users get it, with section 6's optimisations."""
+    """Return a BE-Tree with these options, otherwise as users get it."""
 
     def build(stream: Stream, encoded: EncodedQueries) -> Index:
         from headgate.matching.be_tree.index import BeTreeIndex

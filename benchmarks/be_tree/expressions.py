@@ -51,7 +51,7 @@ class OverlapScan:
         self._masks = masks(queries)
 
     def match(self, events: Conjunctions) -> tuple[Offsets, npt.NDArray[np.int64]]:
-        """Offsets and queries, as in `Matches`."""
+        """Return offsets and queries, as in `Matches`."""
         matches = [np.empty(0, np.int64)]
         accepted = np.zeros(len(events.stream.attributes), np.uint64)
         theirs = masks(events)
@@ -67,7 +67,7 @@ class OverlapScan:
 
 
 def masks(queries: Conjunctions) -> Masks:
-    """The values that each predicate accepts."""
+    """Return the values that each predicate accepts."""
     if queries.cardinality > WIDEST:
         raise UsageError(f"{queries.cardinality:,} values of an attribute; {WIDEST} is the most")
     masks = _below(queries.high + 1) ^ _below(queries.low)
@@ -80,7 +80,7 @@ def masks(queries: Conjunctions) -> Masks:
 
 
 def _below(value: npt.NDArray[np.int32] | npt.NDArray[np.int64]) -> Masks:
-    """All values below one."""
+    """Return all values below one."""
     masks: Masks = (np.uint64(1) << value.astype(np.uint64)) - np.uint64(1)
     return masks
 

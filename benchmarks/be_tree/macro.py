@@ -65,7 +65,7 @@ def both(
     queries: int | None = QUERIES,
     **fixed: Any,
 ) -> Iterator[Sweep]:
-    """A sweep with uniform attributes and one by Zipf's law, in which the paper's order differs."""
+    """Return a sweep with uniform attributes, and one by Zipf's law with its own order."""
     for zipf in (False, True):
         ranked = order("section 8.8", ranking or IN_ORDER[zipf])
         yield Sweep(

@@ -26,11 +26,11 @@ from headgate.snapshot.arrays import encode_queries
 
 
 def count_enumerated(queries: Conjunctions) -> int:
-    """The entries in all lists, where values that no query tells apart are one.
+    """Return the entries in all lists, where values that no query tells apart are one.
 
     Values that are listed count one by one, also where they are refused, which is too few.
 
-    >>> from benchmarks.workloads import generate_begen
+    >>> from benchmarks.workloads.begen import BegenSpec, generate_begen
     >>> sets = [generate_begen(1_000, BegenSpec(cardinality=n), seed=1) for n in (10, 100, 10_000)]
     >>> [count_enumerated(queries) // 1_000 for queries in sets]
     [28, 72, 88]
@@ -113,15 +113,17 @@ def scale_count(number: int, scale: float) -> int:
 
 
 def event_count(scale: float) -> int:
-    """Many, since what a batch costs is shared by them; few below the scale of a quick look."""
+    """Return many, which share what a batch costs; few below the scale of a quick look."""
     return EVENTS if scale >= QUICK else COMPARED
 
 
 def build_indexes(
     kinds: Sequence[Kind], queries: Conjunctions
 ) -> tuple[list[tuple[Kind, Index]], dict[tuple[str, str], Fact]]:
-    """The indexes; and how long they took to build, or why they were left out: they cannot express
-    a query, or would not fit."""
+    """Return the indexes, with how long they took to build, or why they were left out.
+
+    One is left out that cannot express a query, or would not fit.
+    """
     indexes: list[tuple[Kind, Index]] = []
     facts: dict[tuple[str, str], Fact] = {}
     encoded = queries.encode()
@@ -144,7 +146,7 @@ def build_indexes(
 
 
 def make_contestant(kind: Kind, index: Index, events: pa.Table) -> Contestant:
-    """An index that matches these events, or as many of them as are enough for it."""
+    """Return an index that matches these events, or as many of them as are enough for it."""
     from benchmarks.matching.matchers import count_matches, match_by_index, summarise_matches
 
     match = match_by_index(index, events)
@@ -159,7 +161,7 @@ def make_contestant(kind: Kind, index: Index, events: pa.Table) -> Contestant:
 
 
 def time_reading(stream: Stream, events: pa.Table) -> float:
-    """Microseconds an event, for queries on all attributes that no event leads to."""
+    """Return microseconds an event, for queries on all attributes that no event leads to."""
     clauses = (f"{name} = -1" for name in stream.names)
     queries = encode_queries(bind_queries(stream, clauses, "q"), Schema((stream,)))
     index = AUTO.build(stream, queries)

@@ -36,12 +36,12 @@ def make_unvaried(_: int) -> dict[str, Any]:
 
 
 def vary_matching(value: int) -> dict[str, Any]:
-    """So many of 10,000 queries match."""
+    """Return the option by which so many of 10,000 queries match."""
     return {"matching": value / PER_QUERY}
 
 
 def synthetic(options: Options = make_unvaried, *, zipf: float = 0.0, **fixed: Any) -> Make:
-    """BEGen's queries; `options` says what a value means, and `fixed` what does not vary."""
+    """Return BEGen's queries; `options` says what a value means, `fixed` what does not vary."""
 
     def make(value: int, count: int, seed: int) -> Conjunctions:
         chosen: dict[str, Any] = {"extra": 3, "fewest": 3, "operators": "medium", "zipf": zipf}
@@ -51,17 +51,17 @@ def synthetic(options: Options = make_unvaried, *, zipf: float = 0.0, **fixed: A
 
 
 def names(_: int, count: int, seed: int) -> Conjunctions:
-    """A city each, all of its grams; events are cities too."""
+    """Return a city each, all of its grams; events are cities too."""
     return generate_gram_queries(every_name()[:count], seed=seed)
 
 
 def texts(_: int, count: int, seed: int) -> Conjunctions:
-    """A city and its other names each, all of its grams; events are such, too."""
+    """Return a city and its other names each, all of its grams; events are such, too."""
     return generate_gram_queries(every_text()[:count], seed=seed)
 
 
 def derive_from_names(options: Options = make_unvaried, **fixed: Any) -> Make:
-    """Queries derived from the names of cities, with a matching probability."""
+    """Return queries derived from the names of cities, with a matching probability."""
 
     def make(value: int, count: int, seed: int) -> Conjunctions:
         return generate_begen_of_names(
@@ -72,7 +72,7 @@ def derive_from_names(options: Options = make_unvaried, **fixed: Any) -> Make:
 
 
 def derive_from_texts(options: Options = make_unvaried, **fixed: Any) -> Make:
-    """The same from texts, with more predicates."""
+    """Return the same from texts, with more predicates."""
 
     def make(value: int, count: int, seed: int) -> Conjunctions:
         chosen: dict[str, Any] = {"predicates": 15, "attributes": 22}

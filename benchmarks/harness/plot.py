@@ -79,7 +79,7 @@ def _subtitle(result: Result) -> str:
 
 
 def _draw_bars(axes: Axes, result: Result) -> None:
-    """A bar for each contestant, with its figure and its ratio to the baseline beside it."""
+    """Draw a bar for each contestant, with its figure and its ratio to the baseline."""
     rows = result.measurements
     figures = [row.figure(result.unit) for row in rows]
     axes.barh(
@@ -113,7 +113,7 @@ def _draw_bars(axes: Axes, result: Result) -> None:
 
 
 def _draw_lines(axes: Axes, result: Result) -> None:
-    """A line for each contestant over the sizes; on logarithmic axes points are a little apart."""
+    """Draw a line for each contestant over the sizes; on logarithmic axes a little apart."""
     look = result.look
     middle = (len(result.contestants) - 1) / 2
     step = min(1.0, FARTHEST / middle) if middle else 0.0
@@ -143,7 +143,7 @@ def _draw_lines(axes: Axes, result: Result) -> None:
 
 
 def _set_scales(axes: Axes, result: Result) -> None:
-    """Axes, and ticks at the sizes, unless there are too many of them."""
+    """Set axes, and ticks at the sizes, unless there are too many of them."""
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     if not result.look.linear:
@@ -171,7 +171,7 @@ MILLION = 1_000_000
 
 
 def plot_panels(result: Result, path: Path) -> None:
-    """A panel for each of what stands before the colon in the names of contestants."""
+    """Draw a panel for each of what stands before the colon in the names of contestants."""
     from matplotlib.figure import Figure
 
     named = [name.split(SEPARATOR, 1) for name in result.contestants]
@@ -198,7 +198,7 @@ def plot_panels(result: Result, path: Path) -> None:
 
 
 def _draw_line(axes: Axes, result: Result, panel: str, line: str, number: int) -> Line2D:
-    """With its first and its last figure in words."""
+    """Draw a line with its first and its last figure in words."""
     name = f"{panel}{SEPARATOR}{line}"
     measured = [m for m in result.measurements if m.contestant == name]
     figures = [m.figure(result.unit).median for m in measured]
@@ -239,7 +239,7 @@ def _style_axes(axes: Axes, result: Result) -> None:
 
 
 def _shorten(figure: float) -> str:
-    """In thousands and millions, where there are so many.
+    """Return a figure in thousands or millions, where there are so many.
 
     >>> _shorten(1_234_567.0), _shorten(42_000.0), _shorten(1_000)
     ('1.23 M', '42 k', '1,000')

@@ -54,7 +54,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
 
 
 def _report_facts(size: int, scale: float, seed: int) -> dict[str, Fact]:
-    """Of further draws, once."""
+    """Return what HCR selects too much in further draws, once."""
     if size != STEPS[-1]:
         return {}
     excess = []
@@ -67,7 +67,7 @@ def _report_facts(size: int, scale: float, seed: int) -> dict[str, Fact]:
 
 @cache
 def select_shares(seed: int, count: int) -> dict[str, list[float]]:
-    """The share of rows that each way's predicate selects after each of the queries."""
+    """Return the share of rows that each way's predicate selects after each of the queries."""
     from headgate.implication.exact.matching import match_exact
 
     ours = DisjunctionSpec(2, values=6, ends="normal")
@@ -92,7 +92,7 @@ def select_shares(seed: int, count: int) -> dict[str, list[float]]:
 
 
 def share(space: Space, boxes: Boxes, rows: Rows) -> float:
-    """The share of rows inside a union of boxes; no row lies just on an end."""
+    """Return the share of rows inside a union of boxes; no row lies just on an end."""
     inside = np.zeros(len(rows), np.bool_)
     for low, high in zip(boxes.low, boxes.high, strict=True):
         held = ~inside

@@ -69,7 +69,7 @@ class Ready:
         self._query = to_parts(space.sort_by_volume(query))
 
     def match(self) -> bool:
-        """Does the stream cover the query? Relaxes it, where it does not."""
+        """Return whether the stream covers the query; relax it where it does not."""
         run = MATCHERS[self._way.method]
         return run(self.stream, self._query, self.tally, check_first=self._way.quick_check)
 
@@ -93,9 +93,9 @@ class Turns:
 
     def __init__(self, pairs: Pairs, way: Way) -> None:
         self._pairs, self.way = pairs, way
-        self.ready = self._prepared()
+        self.ready = self._prepare_all()
 
-    def _prepared(self) -> list[Ready]:
+    def _prepare_all(self) -> list[Ready]:
         space = self._pairs.space
         return [Ready(space, query, stream, self.way) for query, stream in self._pairs]
 
@@ -103,7 +103,7 @@ class Turns:
         return tuple(one.match() for one in self.ready)
 
     def reset(self) -> None:
-        self.ready = self._prepared()
+        self.ready = self._prepare_all()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +141,12 @@ class Tried:
 
 
 def make_counted(name: str, count: float, answer: tuple[object, ...] = ()) -> Contestant:
-    """What was counted before."""
+    """Return what was counted before."""
     return Contestant(name, 1, answer=lambda: answer, run=lambda: count)
 
 
 def holds_of(answers: Iterable[bool], truth: Verdicts) -> Verdicts:
-    """The truth, unless something was found that is not true."""
+    """Return the truth, unless something was found that is not true."""
     return tuple(one or true for one, true in zip(answers, truth, strict=True))
 
 
@@ -157,7 +157,7 @@ def exact_verdicts(pairs: Pairs) -> Verdicts:
 
 
 def hcr_verdicts(pairs: Pairs) -> Verdicts:
-    """By the kernel itself: the query boxes are in the order that `match_hcr_compiled` makes."""
+    """Return the kernel's answer; its query boxes are in the order of `match_hcr_compiled`."""
     from benchmarks.implication.kernels import grow_boxes
 
     starts, stops = pairs.space.positions
@@ -173,7 +173,7 @@ def hcr_verdicts(pairs: Pairs) -> Verdicts:
 
 
 def make_compiled(pairs: Pairs, truth: Verdicts, times: int) -> tuple[Contestant, Contestant]:
-    """Ours and HCR as kernels, given all pairs several times over: they are soon done."""
+    """Return ours and HCR as kernels, which get all pairs repeatedly: they are soon done."""
 
     def exact() -> None:
         for _ in range(times):

@@ -89,7 +89,7 @@ def make_masking(name: str, stream: Stream, predicate: Predicate) -> Callable[[p
 
 
 def from_table(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) -> Contestant:
-    """The whole way."""
+    """Return a contestant that goes the whole way, from an Arrow table to a mask."""
     mask = make_masking(name, stream, predicate)
     return Contestant(
         name,
@@ -101,7 +101,7 @@ def from_table(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) 
 
 
 def from_cells(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) -> Contestant:
-    """Only what comes after the values have got their cells."""
+    """Return a contestant that is timed on what comes after values have got their cells."""
     from headgate.events import batch_from_rows
     from headgate.implication.evaluation import Evaluator
     from headgate.implication.evaluation.evaluator import BoxFilter
@@ -140,7 +140,7 @@ def make_evaluation(
     kernels: bool = False,
     linear: bool = False,
 ) -> Experiment:
-    """One number of the setting takes several values."""
+    """Return an experiment in which one number of the setting varies."""
     # the kernels start from the cells of rows, everybody else from an Arrow table
     start = from_cells if kernels else from_table
 
@@ -287,7 +287,7 @@ Side = tuple[int, float, float]  # the dimension, the least and the greatest val
 
 
 def comparisons(boxes: Sequence[Sequence[Side]], row: Sequence[float]) -> int:
-    """How many values are compared with an interval to evaluate a row.
+    """Return how many values are compared with an interval to evaluate a row.
 
     >>> comparisons([[(0, 5, 9)], [(0, 1, 3), (1, 1, 3)], [(0, 1, 4)]], [2, 7])
     4

@@ -40,7 +40,7 @@ Case = Callable[[Sizes], tuple[Space, Boxes, Boxes]]
 
 
 def covered_by_first(sizes: Sizes) -> tuple[Space, Boxes, Boxes]:
-    """The first box of the stream mentions one dimension and holds every query box."""
+    """Return a stream whose first box mentions one dimension and holds every query box."""
     columns = _columns(sizes)
     first = [Box({columns[0]: Interval(0, 1_000)})]
     others = [Box({columns[0]: Interval(1_000, 1_010 + i)}) for i in range(sizes.n - 1)]
@@ -49,7 +49,7 @@ def covered_by_first(sizes: Sizes) -> tuple[Space, Boxes, Boxes]:
 
 
 def never_covered(sizes: Sizes) -> tuple[Space, Boxes, Boxes]:
-    """Every query box sticks out of every box, in all dimensions at both ends."""
+    """Return query boxes that stick out of every box, in all dimensions at both ends."""
     columns = _columns(sizes)
     inner = [Box(dict.fromkeys(columns, Interval(400 + i, 500 + i))) for i in range(sizes.n)]
     outer = [Box(dict.fromkeys(columns, Interval(10 + i, 900 + i))) for i in range(sizes.m)]
@@ -94,7 +94,7 @@ Count = Callable[[Way, Sizes, float, int], float]  # for sizes, at a scale, from
 
 
 def exact_bound(s: Sizes) -> float:
-    """The sum in section 5.5.1, before it is rounded up."""
+    """Return the sum in section 5.5.1, before it is rounded up."""
     return float(sum(s.d * (2 * s.d) ** j for i in range(s.m) for j in range(s.n + i)))
 
 
@@ -126,7 +126,7 @@ def count_worst_comparisons(way: Way, sizes: Sizes, *_: object) -> float:
 
 
 def count_mean_comparisons(way: Way, sizes: Sizes, scale: float, seed: int) -> float:
-    """Of random predicates, possibly unbounded, so that about half of the sides are mentioned."""
+    """Return the mean for random, possibly unbounded predicates, with about half the sides."""
     setting = Setting(sizes.d, sizes.m, sizes.n, unbounded=True)
     counts = []
     for query, stream in (pairs := setting.pairs(max(FEWEST, round(PAIRS * scale)), seed=seed)):
@@ -153,7 +153,7 @@ def make_growth(
     *,
     unit: Unit = COMPARISONS,
 ) -> Experiment:
-    """One of n, m and d takes several values."""
+    """Return an experiment in which one of n, m and d varies."""
     bounds = COMPARED if unit is COMPARISONS else STORED
     table = "Table 3" if unit is COMPARISONS else "Table 4"
 

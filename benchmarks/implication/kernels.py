@@ -14,7 +14,7 @@ from headgate.jit import inlined_kernel, kernel
 
 @inlined_kernel
 def volume_of(low, high, starts, stops):
-    """How many ends of a box are infinite, and the volume of its finite sides."""
+    """Return how many ends of a box are infinite, and the volume of its finite sides."""
     # A side with an infinite end counts only as such: its length would be infinite or NaN.
     infinite, finite = 0, 1.0
     for k in range(len(low)):
@@ -27,14 +27,14 @@ def volume_of(low, high, starts, stops):
 
 @inlined_kernel
 def side_length(k, low, high, starts, stops):
-    """How long a side is; infinite with NULL."""
+    """Return how long a side is; infinite with NULL."""
     bottom = starts[k, low[k]]
     return stops[k, high[k] - 1] - bottom if np.isfinite(bottom) else np.inf
 
 
 @inlined_kernel
 def arrange_sides(low, high, starts, stops, counts, sides):
-    """The dimensions that a box mentions, the shortest first; returns how many there are."""
+    """List the dimensions that a box mentions, the shortest first; return how many there are."""
     count = 0
     for k in range(len(low)):
         if low[k] == 0 and high[k] == counts[k]:
@@ -79,7 +79,7 @@ def is_inside(low, high, first, end, sides, count):
 
 @inlined_kernel
 def distance(start, stop):
-    """How far it is up from one to the other, where both are finite."""
+    """Return how far it is up from one to the other, where both are finite."""
     return max(0.0, stop - start) if np.isfinite(start) and np.isfinite(stop) else 0.0
 
 

@@ -53,7 +53,7 @@ class Setting:
     nulls: float = 0.0
 
     def pairs(self, count: int = ALL_PAIRS, *, seed: int) -> Pairs:
-        """So many pairs of 1,200, chosen at random."""
+        """Return so many pairs of 1,200, chosen at random."""
         theirs = DisjunctionSpec(
             self.stream_boxes, self.dimensions, unbounded=self.unbounded, nulls=self.nulls
         )

@@ -27,7 +27,7 @@ from headgate.schema import DOUBLE, Interval
 
 
 def require_z3() -> Any:
-    """The module; raises where it is not there, with the way to get it."""
+    """Return the module; raise where it is not there, with the way to get it."""
     try:
         import z3
     except ImportError:
@@ -47,7 +47,7 @@ class Z3:
         self._known: dict[Within | IsNull, Any] = {}
 
     def make_solver(self, query: Predicate, stream: Predicate) -> Any:
-        """A solver that looks for a row of the query that is none of the stream."""
+        """Return a solver that looks for a row of the query that is none of the stream."""
         solver = self._z3.Solver()
         solver.add(self.formula(query), self._z3.Not(self.formula(stream)))
         return solver
@@ -58,7 +58,7 @@ class Z3:
         return bool(answer == self._z3.unsat)
 
     def formula(self, predicate: Predicate) -> Any:
-        """TRUE where the predicate is; where that is FALSE or NULL, it is false."""
+        """Return a formula that is true where the predicate is TRUE, else false."""
         z3 = self._z3
         if isinstance(predicate, And | Or):
             together = z3.And if isinstance(predicate, And) else z3.Or
@@ -170,7 +170,7 @@ def _prepare_answers(size: int, scale: float, seed: int) -> Iterator[Round]:
 def _make_comparison(
     kind: str, size: int, draws: list[Pairs], facts: dict[str, Fact]
 ) -> Contestant:
-    """Tells how many pairs are covered; its answer is what the ways disagree on."""
+    """Return a contestant that counts covered pairs; its answer is what the ways disagree on."""
     ways = (exact_verdicts, implies_verdicts, lambda pairs: Solvers(pairs).whole())
     ours, whole, z3 = (tuple(verdict for pairs in draws for verdict in way(pairs)) for way in ways)
     apart = tuple(

@@ -135,7 +135,7 @@ def strategy_claims(figure: str) -> tuple[Claim, ...]:
 
 
 def goals() -> tuple[Claim, ...]:
-    """What we ask of our own exact method: both are compiled."""
+    """Return what we ask of our own exact method: both are compiled."""
     return (Faster("at most twice HCR's time", EXACT, COMPILED_HCR, 0.5, says="goal"),)
 
 
@@ -171,7 +171,7 @@ def experiment(
 
 
 def make_round(size: int, setting: Setting, ways: tuple[Way, ...], count: int, seed: int) -> Round:
-    """All ways, and both kernels, on the same pairs."""
+    """Return all ways, and both kernels, on the same pairs."""
     pairs = setting.pairs(count, seed=seed)
     truth = exact_verdicts(pairs)
     contestants: list[Contestant] = []

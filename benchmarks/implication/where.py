@@ -64,7 +64,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
 def _make_contestant(
     name: str, stream: Stream, frame: Any, predicate: Predicate, rows: pa.Table
 ) -> Contestant:
-    """Writes what is left to nowhere; answers by how much that differs from what is found here."""
+    """Return a contestant that writes what is left to nowhere; its answer is the difference."""
 
     def run() -> None:
         frame.write.format("noop").mode("overwrite").save()

@@ -27,7 +27,7 @@ READERS = "benchmarks.matching.readers"
 
 @contextmanager
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-    """Files of rules, and a process for each contestant."""
+    """Prepare files of rules, and a process for each contestant."""
     count = max(FEWEST, round(size * scale))
     sampled = min(count, SAMPLE)
     with TemporaryDirectory(prefix="headgate-bench-") as directory:
@@ -51,7 +51,7 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
 
 
 def write_rules(directory: Path, count: int, sampled: int, seed: int) -> tuple[Path, Path, Path]:
-    """The schema, all rules, and the first of them as the sample."""
+    """Return the schema, all rules, and the first of them as the sample."""
     schema = directory / "schema.sql"
     schema.write_text(render_schema(Schema((make_rule_stream(),))), encoding="utf-8")
     rules, sample = directory / "rules.jsonl", directory / "sample.jsonl"
@@ -78,7 +78,7 @@ def _contestant(
 
 
 def _check_sqlglot(plain: Process, compiled: Process) -> None:
-    """The two are what their names say."""
+    """Raise unless the two are what their names say."""
     if plain("is_compiled"):
         raise UsageError("sqlglot has no Python sources here; install it from its wheel")
     if not compiled("is_compiled"):

@@ -72,7 +72,7 @@ def of_queries(stream: Stream, queries: list[Query], events: pa.Table) -> Worklo
 
 
 def paper(**options: Any) -> Make:
-    """The BE-Tree paper's workload."""
+    """Return the BE-Tree paper's workload."""
 
     def make(count: int, events: int, seed: int) -> Workload:
         return of_conjunctions(
@@ -115,7 +115,7 @@ def experiment(
     *,
     events: int = EVENTS,
 ) -> Experiment:
-    """All who can match what `make` makes; the scale shrinks the queries, and the rivals' pairs.
+    """Return all who can match what `make` makes; the scale shrinks queries and pairs.
 
     It does not shrink the events of a batch, because what a batch costs is shared by them.
     """
@@ -143,7 +143,7 @@ def experiment(
 
 
 def _auto(workload: Workload, count: int) -> tuple[Entrant, Mapping[str, Fact]]:
-    """The index that users get, and what it took to build it from arrays."""
+    """Return the index that users get, and what it took to build it from arrays."""
     from benchmarks.matching.matchers import match_by_index
     from headgate.matching.keyed.index import KeyedIndex
 

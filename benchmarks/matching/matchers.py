@@ -27,7 +27,7 @@ Matcher = Callable[[int], Iterator[FoundRows]]
 
 
 def match_by_index(index: Index, events: pa.Table, shift: int = 0) -> Matcher:
-    """An index under the protocol; the query at position p has the number p + shift."""
+    """Match by an index under the protocol; the query at position p has the number p + shift."""
 
     def match(count: int) -> Iterator[FoundRows]:
         for chunk in index.match_chunks(events.slice(0, count)):
@@ -37,7 +37,7 @@ def match_by_index(index: Index, events: pa.Table, shift: int = 0) -> Matcher:
 
 
 def match_by_numpy(queries: Conjunctions, events: Numbers) -> Matcher:
-    """By hand: the conditions on each attribute as columns, compared with the value of an event.
+    """Match by hand: conditions on each attribute as columns, compared with an event's value.
 
     A loop over the queries, and columns of events, took half as long again.
     """
@@ -62,7 +62,7 @@ def match_by_numpy(queries: Conjunctions, events: Numbers) -> Matcher:
 
 
 def summarise_matches(chunks: Iterable[FoundRows]) -> Answer:
-    """How many queries each event satisfies, and a sum over which."""
+    """Return how many queries each event satisfies, and a sum over which."""
     sums: list[object] = []
     for offsets, positions in chunks:
         for start, stop in pairwise(offsets.tolist()):
@@ -72,5 +72,5 @@ def summarise_matches(chunks: Iterable[FoundRows]) -> Answer:
 
 
 def count_matches(chunks: Iterable[FoundRows]) -> int:
-    """The number of matches."""
+    """Return the number of matches."""
     return sum(len(positions) for _, positions in chunks)

@@ -22,7 +22,7 @@ from headgate.sql.fast_path import FastPath
 
 
 def headgate_reads(schema: str, sample: str, rules: str) -> Commands:
-    """`read` on the whole file."""
+    """Return commands that read the whole file with Headgate."""
     kept: list[QuerySet] = []
 
     def run() -> int:
@@ -49,7 +49,7 @@ def headgate_reads(schema: str, sample: str, rules: str) -> Commands:
 
 
 def sqlglot_parses(schema: str, sample: str) -> Commands:
-    """`sqlglot.parse_one` on each text of the sample; its answer is bound by `sql.binder`."""
+    """Return commands that parse each text of the sample; answers are bound by `sql.binder`."""
     scope, texts = _sample(schema, sample)
 
     def run() -> None:

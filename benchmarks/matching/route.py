@@ -35,7 +35,7 @@ CROSSINGS = 3
 
 @contextmanager
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-    """`size` rules; the scale shrinks the number of events."""
+    """Prepare `size` rules; the scale shrinks the number of events."""
     rules = generate_boxes(size, matching=MATCHING, seed=seed)
     events = with_numbers(
         generate_box_events(max(FEWEST, round(EVENTS[size] * scale)), seed=seed + 1)
@@ -60,7 +60,7 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
 
 
 def _on_spark(name: str, work: int, pairs: Any) -> Contestant:
-    """A frame with the columns `event` and `rule`; the timed run writes all rows to nowhere."""
+    """Return a contestant that writes a frame of `event` and `rule` to nowhere."""
 
     def run() -> None:
         pairs.write.format("noop").mode("overwrite").save()
@@ -82,7 +82,7 @@ def _in_process(name: str, work: int, run: Callable[[], Pairs]) -> Contestant:
 
 
 def route_events(frame: Any, rules: Boxes) -> Any:
-    """The events through `route`."""
+    """Return the events through `route`."""
     from pyspark.sql import functions as F  # noqa: N812
 
     from headgate.spark import route
@@ -94,7 +94,7 @@ def route_events(frame: Any, rules: Boxes) -> Any:
 
 
 def join_by_nested_loop(spark: Any, frame: Any, rules: Boxes) -> Any:
-    """What Spark makes of a join on ranges: every event with every rule, which is broadcast."""
+    """Join on ranges as Spark does: every event with every rule, which is broadcast."""
     from pyspark.sql import functions as F  # noqa: N812
 
     table = spark.createDataFrame(with_numbers(table_of(rules), "rule"))
@@ -106,7 +106,7 @@ def join_by_nested_loop(spark: Any, frame: Any, rules: Boxes) -> Any:
 
 
 def _time_crossing(frame: Any, size: int) -> Mapping[str, Fact]:
-    """The seconds that it takes to bring the ten columns to Python and one number back."""
+    """Return the seconds that it takes to bring the ten columns to Python and one number back."""
     from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # not in its stubs
 
     names = [name for name in frame.columns if name != "number"]

@@ -29,7 +29,7 @@ Pairs = tuple[Numbers, Numbers]  # the number of the event and of the rule
 
 @contextmanager
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-    """`size` rules; the scale shrinks the number of events."""
+    """Prepare `size` rules; the scale shrinks the number of events."""
     rules = generate_boxes(size, matching=MATCHING, seed=seed)
     events = generate_box_events(max(FEWEST, round(EVENTS * scale)), seed=seed + 1)
     with range_join(rules, events) as joined:
@@ -47,7 +47,7 @@ def _contestant(name: str, work: int, run: Callable[[], Pairs]) -> Contestant:
 
 
 def checksum(pairs: Pairs) -> Answer:
-    """How many pairs, and a sum that depends on every one of them but not on their order."""
+    """Return how many pairs, and a sum that depends on every one of them but not on their order."""
     events, rules = (numbers.astype(np.uint64) for numbers in pairs)
     mixed = (events * np.uint64(0x9E3779B97F4A7C15)) ^ (rules * np.uint64(0xC2B2AE3D27D4EB4F))
     mixed ^= mixed >> np.uint64(29)
@@ -55,7 +55,7 @@ def checksum(pairs: Pairs) -> Answer:
 
 
 def scan_index(rules: Boxes, events: pa.Table) -> Callable[[], Pairs]:
-    """Headgate's reference index."""
+    """Return a match by Headgate's reference index."""
     index = ScanIndex.build(rules.stream, rules.queries())
 
     def run() -> Pairs:
@@ -66,7 +66,7 @@ def scan_index(rules: Boxes, events: pa.Table) -> Callable[[], Pairs]:
 
 
 def numpy_loop(rules: Boxes, events: pa.Table) -> Callable[[], Pairs]:
-    """A loop over the rules, a comparison of whole columns for each end of each range."""
+    """Loop over the rules, with a comparison of whole columns for each end of each range."""
     columns = [events.column(name).to_numpy() for name in rules.stream.names]
     bounds = [list(ranges) for ranges in rules.ranges()]
 
@@ -86,7 +86,7 @@ def numpy_loop(rules: Boxes, events: pa.Table) -> Callable[[], Pairs]:
 
 @contextmanager
 def range_join(rules: Boxes, events: pa.Table) -> Iterator[Callable[[], Pairs]]:
-    """A join in DuckDB, BETWEEN for every attribute; what a rule leaves open has distant ends."""
+    """Join in DuckDB, BETWEEN for every attribute; open ends of a rule are distant."""
     with _connection() as database:
         database.register("arrow_events", with_numbers(events))
         database.register("arrow_rules", with_numbers(table_of(rules)))
@@ -116,7 +116,7 @@ def _connection() -> Iterator[Any]:
 
 
 def table_of(rules: Boxes) -> pa.Table:
-    """Two columns for each attribute: the least and the greatest value that a rule accepts."""
+    """Return the least and the greatest value that a rule accepts, by attribute."""
     least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max
     low = np.full((len(rules), len(rules.stream.attributes)), least, np.float64)
     high = np.full_like(low, most)
@@ -131,7 +131,7 @@ def table_of(rules: Boxes) -> pa.Table:
 
 
 def with_numbers(table: pa.Table, name: str = "number") -> pa.Table:
-    """The table with a column that numbers its rows from 0."""
+    """Return the table with a column that numbers its rows from 0."""
     return table.append_column(name, pa.array(np.arange(table.num_rows)))
 
 

@@ -25,7 +25,7 @@ SHARE = 100  # queries for each that is inserted and each that is removed
 
 @contextmanager
 def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-    """`size` queries, in the paper's workload; the scale shrinks their number."""
+    """Prepare `size` queries of the paper's workload; the scale shrinks their number."""
     from benchmarks.matching.matchers import match_by_index
 
     count = max(SHARE, round(size * scale))
@@ -47,7 +47,7 @@ def prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
 
 
 def _built(queries: Conjunctions, events: pa.Table) -> KeyedIndex:
-    """An index that has matched already, so that nothing is left to be done at first use."""
+    """Return an index that has matched already, so that nothing is left to be done at first use."""
     from headgate.matching.keyed.index import KeyedIndex
 
     index = KeyedIndex.from_encoded(queries.stream, queries.encode())

@@ -29,7 +29,7 @@ class Access(NamedTuple):
 
 
 def choose_access(entries: Entries) -> Access:
-    """The access predicates of each entry."""
+    """Return the access predicates of each entry."""
     low, high = entries.hull
     equality = entries.is_hull & (low == high)
     likelihood = entries.likelihood()
@@ -51,7 +51,7 @@ def choose_access(entries: Entries) -> Access:
 
 
 def _schemes(entries: Entries, first: Numbers, second: Numbers) -> tuple[Numbers, Shares]:
-    """The number of each pair's attributes, and what looking into their table costs an event."""
+    """Return the number of each pair's attributes, and what a look into their table costs."""
     a, b = (entries.column[entries.atom[places]].astype(np.int64) for places in (first, second))
     present = entries.present()
     keys, scheme = np.unique(
@@ -74,7 +74,7 @@ class Clusters(NamedTuple):
 
 
 def make_clusters(entries: Entries) -> tuple[Clusters, Numbers]:
-    """The clusters, and the key of each; the first is that of entries without an access predicate.
+    """Return the clusters and their keys; the first has entries without an access predicate.
 
     With n = `entries.values`: value v alone has the key v − n, the values v < w together v·n + w.
     """

@@ -41,7 +41,7 @@ class Lists(NamedTuple):
 def make_lists(
     entries: Entries, chosen: npt.NDArray[np.bool_] | None = None, order: Numbers | None = None
 ) -> Lists:
-    """The lists of all values, or of some predicates only; entry `order[n]` is listed as n.
+    """Return the lists of all values, or of some predicates only; entry `order[n]` is listed as n.
 
     Lists that would not fit are declined before they are written.
     """
@@ -114,7 +114,7 @@ class SiftByStepsIndex(SiftIndex):
 
 
 def count_needed(entries: Entries) -> npt.NDArray[np.uint8]:
-    """The number of predicates of each entry, in whole blocks."""
+    """Return the number of predicates of each entry, in whole blocks."""
     sizes = np.diff(entries.start)
     if sizes.max(initial=0) >= MAX_PREDICATES:
         raise QuerySetError(f"a query has {MAX_PREDICATES} predicates or more; SIFT counts fewer")

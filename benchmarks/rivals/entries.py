@@ -15,7 +15,7 @@ from headgate.matching.encoding.code_book import CodeBook, Codes, build_code_boo
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries
 from headgate.snapshot.arrays.atoms import WITHIN
-from headgate.snapshot.arrays.selection import ranges
+from headgate.snapshot.arrays.selection import expand_ranges
 from headgate.snapshot.arrays.trees import AND
 
 Numbers = npt.NDArray[np.int64]
@@ -58,14 +58,14 @@ class Entries(NamedTuple):
         return np.asarray(np.diff(self.interval) == 1)
 
     def list_intervals(self, chosen: Mask) -> tuple[Numbers, Codes]:
-        """The intervals of the predicates that are chosen, by entry and predicate.
+        """Return the intervals of the predicates that are chosen, by entry and predicate.
 
         Entry e has those from `start[e]` to `start[e + 1]`: column, low and high.
         """
         atom = self.atom[chosen]
         counts = np.where(chosen, np.diff(self.interval)[self.atom], 0)
         start = np.concatenate(([0], np.cumsum(counts)))[self.start]
-        places = ranges(self.interval[atom], self.interval[atom + 1])
+        places = expand_ranges(self.interval[atom], self.interval[atom + 1])
         column = np.repeat(self.column[atom], np.diff(self.interval)[atom])
         return start, np.stack([column, self.low[places], self.high[places]], axis=1)
 
@@ -86,16 +86,16 @@ class Entries(NamedTuple):
         return np.diff(sizes[self.interval])
 
     def present(self) -> Shares:
-        """How often an event is taken to have each attribute: as often as queries ask for it."""
+        """Return how often an event is taken to have each attribute: as often as queries use it."""
         return np.minimum(self.predicate_counts / max(1, len(self)), 1.0)
 
     def likelihood(self) -> Shares:
-        """How often each predicate is taken to be TRUE: its values are taken to be even."""
+        """Return how often each predicate is taken to be TRUE: its values are taken to be even."""
         return self.present()[self.column] * self.width / self.greatest[self.column]
 
 
 def are_conjunctions(encoded: EncodedQueries) -> bool:
-    """Is each query an AND of sets of values, none empty, of different columns?"""
+    """Return whether each query is an AND of sets of values, of different columns."""
     atoms, trees = encoded.atoms, encoded.trees
     empty = (atoms.start == atoms.end) & (atoms.starts_inside == 0)
     if not (atoms.kind == WITHIN).all() or empty.any():
@@ -111,7 +111,7 @@ def are_conjunctions(encoded: EncodedQueries) -> bool:
 
 
 def make_entries(encoded: EncodedQueries, schema: Schema) -> tuple[CodeBook, Entries]:
-    """An entry for each of the queries, which `are_conjunctions`."""
+    """Return an entry for each of the queries, which `are_conjunctions`."""
     book, intervals = build_code_book(encoded.atoms, schema)
     greatest = np.array([regions.greatest for regions in book.regions], np.int64)
     return book, Entries(

@@ -27,7 +27,7 @@ class FixedOrder:
 
 
 def find_extremes(regions: Regions, events: Any) -> tuple[FixedOrder, FixedOrder]:
-    """Of all orders in which these events could be evaluated."""
+    """Return the best and the worst of all orders in which these events could be evaluated."""
     constructs = regions.constructs
     if len(constructs) > MAX_CONSTRUCTS:
         raise ExpansionTooLarge(

@@ -66,7 +66,7 @@ class KIndex(StaticIndex):
 
 
 def _all_but_some(values: ValueSet) -> bool:
-    """Has the set no least and no greatest value, and yet a gap?"""
+    """Return whether the set has no least and no greatest value, and yet a gap."""
     return values.starts_inside and len(values.cuts) > 0 and len(values.cuts) % 2 == 0
 
 

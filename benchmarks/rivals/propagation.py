@@ -60,7 +60,7 @@ class PropagationIndex(StaticIndex):
     how = "by one or two of its equality predicates; without any it is looked at for every event"
 
     def match_ranges(self, expressions: Iterable[Predicate]) -> Matches:
-        """The matches of events that are conjunctions themselves (stabbing subscription).
+        """Return the matches of events that are conjunctions themselves (stabbing subscription).
 
         A query is found when each of its predicates shares a value with the event's predicate on
         the same attribute; a query with OR, when that holds for one of its conjunctions.
@@ -88,7 +88,7 @@ class PropagationIndex(StaticIndex):
 
 
 def make_keys(known: Numbers, entries: Entries) -> Keys:
-    """The keys of clusters, by value and by pair of values."""
+    """Return the keys of clusters, by value and by pair of values."""
     count = entries.values
     single = np.full(entries.values, -1, np.int32)
     singles = np.flatnonzero((known < 0) & (known > -count - 1))
@@ -114,7 +114,7 @@ def make_keys(known: Numbers, entries: Entries) -> Keys:
 
 
 def expression_events(predicates: Iterable[Predicate], book: CodeBook) -> Events:
-    """The codes of which each expression has a value, column by column."""
+    """Return the codes of which each expression has a value, column by column."""
     numbers = {regions.column: number for number, regions in enumerate(book.regions)}
     start = [0]
     intervals: list[tuple[int, int, int]] = []
@@ -140,7 +140,7 @@ def _single(event: int, predicate: Predicate) -> Conjunction:
 
 
 def _codes(values: ValueSet, regions: Regions) -> Iterator[tuple[int, int]]:
-    """The intervals of codes that a set of values reaches into, ascending and apart."""
+    """Yield the intervals of codes that a set of values reaches into, ascending and apart."""
     first, last = 0, -1
     for interval in values.intervals:
         low = 1 if interval.low is None else bisect_right(regions.cuts, interval.low) + 1

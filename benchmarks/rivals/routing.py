@@ -37,7 +37,7 @@ class Router(Protocol):
     """Evaluates events and chooses their constructs, with what it has learned from those before."""
 
     def route(self, bits: Bits, rows: Rows, left: Bits) -> int:
-        """How many constructs were evaluated for some events.
+        """Return how many constructs were evaluated for some events.
 
         Event e is in row `rows[c, e]` of construct c. `left[e]` holds the queries that count, and
         then those that are left of them.
@@ -69,7 +69,7 @@ class Regions:
         return batch_from_rows(events, self.stream, columns=self.columns)
 
     def rows(self, batch: EventBatch, start: int, size: int) -> Rows:
-        """By construct in use, in the order of their numbers, and event: the row it is in."""
+        """Return, by construct in use and by event, the row that the event is in."""
         values = EventColumns(batch.table.slice(start, size), size)
         every: Rows = self.bitmaps.read_rows(values, self.constructs.tolist())
         return every[self.constructs]

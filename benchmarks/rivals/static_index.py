@@ -29,7 +29,7 @@ from headgate.predicate.tree import conjunction
 from headgate.queries import Query, Source
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries, encode_queries
-from headgate.snapshot.arrays.atoms import atoms_from
+from headgate.snapshot.arrays.atoms import decode_atoms
 from headgate.snapshot.arrays.texts import unpack
 
 OUTPUT = 1 << 21  # matches of a chunk, unless a single event may have more
@@ -75,7 +75,7 @@ class BuiltQueries:
     positions: int
 
     def match(self, events: Events) -> Iterator[RowMatches]:
-        """The matches of events, in as many pieces as there is room for."""
+        """Yield the matches of events, in as many pieces as there is room for."""
         rows = len(events.start) - 1
         most, row = len(self.entries), 0
         at_once = max(1, OUTPUT // (1 + len(self.always)))
@@ -112,16 +112,16 @@ class StaticIndex(BaseIndex):
 
     @abstractmethod
     def _lay_out(self, entries: Entries) -> Layout:
-        """The arrays of the rival."""
+        """Return the arrays of the rival."""
 
     @classmethod
     def from_encoded(cls, stream: Stream, encoded: EncodedQueries) -> Self:
-        """An index over queries that are arrays already, all filters on the stream.
+        """Return an index over queries that are arrays already, all filters on the stream.
 
         Where all are plain conjunctions, there is no object for each of them.
         """
         schema = Schema((stream,))
-        flaws = map(cls._find_flaw, atoms_from(encoded.atoms, schema))
+        flaws = map(cls._find_flaw, decode_atoms(encoded.atoms, schema))
         if not are_conjunctions(encoded) or any(flaws):
             return cls.build(stream, list(decode_queries(encoded, schema)))
         index = cls(stream)
@@ -133,7 +133,7 @@ class StaticIndex(BaseIndex):
 
     @classmethod
     def refusal(cls, query: Query) -> str | None:
-        """Why the rival does not take a query; None if it does."""
+        """Return why the rival does not take a query; None if it does."""
         try:
             cls._split(query)
         except QuerySetError as error:
@@ -178,7 +178,7 @@ class StaticIndex(BaseIndex):
 
     @classmethod
     def _split(cls, query: Query) -> tuple[Conjunction, ...]:
-        """The query as conjunctions, or an error that names what the rival cannot do."""
+        """Return the query as conjunctions, or an error that names what the rival cannot do."""
         try:
             parts = to_conjunctions(query.where)
         except ExpansionTooLarge as error:
@@ -190,13 +190,13 @@ class StaticIndex(BaseIndex):
 
     @classmethod
     def _find_flaw(cls, atom: Atom) -> str | None:
-        """What is wrong with a predicate, if the rival cannot do it."""
+        """Return what is wrong with a predicate, if the rival cannot do it."""
         if isinstance(atom, Within):
             return None
         return f"{_name_atom(atom)}; {cls.title} indexes comparisons with constants only"
 
     def _change(self) -> None:
-        """From here on the queries are objects, which differ from what was built."""
+        """Turn the queries into objects, which from here on differ from what was built."""
         if self._encoded is not None:
             schema = Schema((self.stream,))
             for position, query in enumerate(decode_queries(self._encoded, schema)):
@@ -204,7 +204,7 @@ class StaticIndex(BaseIndex):
         self._encoded = self._built = None
 
     def _build(self) -> BuiltQueries:
-        """The queries as they are now, filed."""
+        """Return the queries as they are now, laid out for matching."""
         if self._built is None:
             schema = Schema((self.stream,))
             parts = [(at, part) for at, kept in self._conjunctions.items() for part in kept]
@@ -222,7 +222,7 @@ class StaticIndex(BaseIndex):
 
 
 def _name_atom(atom: Atom) -> str:
-    """What the user wrote, in short."""
+    """Return what the user wrote, in short."""
     if isinstance(atom, IsNull):
         return f"`{atom.column.name}` IS NULL"
     if isinstance(atom, Compare):

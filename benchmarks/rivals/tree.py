@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.rivals.entries import Entries, Numbers
-from headgate.snapshot.arrays.selection import ranges
+from headgate.snapshot.arrays.selection import expand_ranges
 
 
 class Tree(NamedTuple):
@@ -43,7 +43,7 @@ class Tree(NamedTuple):
 
 
 def build_tree(entries: Entries, label: Numbers, column: Numbers) -> Tree:
-    """The tree over the predicates `label`, an ascending number for each of the entries'.
+    """Return the tree over the predicates `label`, an ascending number for each of the entries'.
 
     Labels ascend in the order in which attributes are tested; `column` is the column of each label.
     """
@@ -81,7 +81,7 @@ def build_tree(entries: Entries, label: Numbers, column: Numbers) -> Tree:
     lone, entry = child < 0, np.where(child < 0, -1 - child, 0)
     lengths = np.where(lone, (stop - at)[entry], 0)
     rest = np.concatenate(([0], np.cumsum(lengths)))
-    tail = path[ranges(at[entry[lone]], stop[entry[lone]])]
+    tail = path[expand_ranges(at[entry[lone]], stop[entry[lone]])]
     groups, ends = (
         _count_starts(at, first + count) for at in (parent[heads], _concatenate(ended_at))
     )
@@ -118,7 +118,7 @@ class Packed(NamedTuple):
 
     @classmethod
     def of(cls, tree: Tree, *predicate: npt.NDArray[Any]) -> Packed:
-        """The tree with an array by label for each further number of an edge."""
+        """Return the tree with an array by label for each further number of an edge."""
         given = (part[tree.label] for part in predicate)
         return cls(
             _rows(tree.groups, tree.ends),
@@ -136,14 +136,14 @@ def _rows(*columns: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
 
 
 def make_empty_codes(entries: Entries) -> npt.NDArray[np.int32]:
-    """Room for the codes of an event, by column, which has what stands for no attribute."""
+    """Return room for the codes of an event, by column, with one that is always there."""
     codes = np.zeros(len(entries.greatest) + 1, np.int32)
     codes[-1] = 1
     return codes
 
 
 def _find_changes(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Where a value is not the one before it; the first is new."""
+    """Return where a value is not the one before it; the first is new."""
     new = np.ones(len(values), np.bool_)
     new[1:] = values[1:] != values[:-1]
     return new

@@ -107,7 +107,7 @@ def above_fixed(planner: Planner) -> float:
 
 
 def _fix_orders(planner: Planner) -> float:
-    """What the links of thin peers carry, whatever the plan."""
+    """Return what the links of thin peers carry, whatever the plan."""
     links = zip(planner.network.links, planner.routes.used, strict=True)
     nodes = planner.network.nodes
     return sum(link.cost * used for link, used in links if any(nodes[n].is_thin for n in link.ends))

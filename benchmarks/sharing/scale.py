@@ -51,7 +51,7 @@ def _make_registering(name: str, planner: Planner, work: NetworkedQueries, last:
 
 
 def _make_leaving(name: str, planner: Planner, work: NetworkedQueries, last: int) -> Contestant:
-    """As many of the first ones leave, and come back after the clock has stopped."""
+    """Return a contestant by which as many leave, and come back off the clock."""
     return Contestant(
         name,
         last,

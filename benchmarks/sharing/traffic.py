@@ -39,7 +39,7 @@ workload = lru_cache(KEPT)(generate_networked_queries)
 
 
 def make_planner(work: NetworkedQueries, name: str) -> Planner:
-    """A planner by one of the strategies, before any query."""
+    """Return a planner by one of the strategies, before any query."""
     strategy, method = BY_NAME[name]
     streams = [PublishedStream(SampledStream(READINGS, RATE, work.sample), SOURCE)]
     return Planner(work.network, streams, strategy=strategy, method=method)
@@ -48,7 +48,7 @@ def make_planner(work: NetworkedQueries, name: str) -> Planner:
 def plan_queries(
     work: NetworkedQueries, name: str, queries: Sequence[tuple[Query, str]] | None = None
 ) -> Planner:
-    """With all queries registered, in the order of the workload or in another."""
+    """Return a planner with all queries registered, in the order given."""
     planner = make_planner(work, name)
     for query, target in work.queries if queries is None else queries:
         planner.register(query, target)
@@ -88,7 +88,7 @@ def by_queries(size: int, scale: float, seed: int) -> NetworkedQueries:
 
 
 def by_overlap(size: int, scale: float, seed: int) -> NetworkedQueries:
-    """The size is the overlap, in percent."""
+    """Prepare a round whose size is the overlap, in percent."""
     return workload(NODES, max(1, round(QUERIES * scale)), overlap=size / 100, seed=seed)
 
 

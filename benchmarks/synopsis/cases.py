@@ -20,7 +20,7 @@ LARGE = 10_000
 
 
 def dice(number: int, sides: int) -> str:
-    """A number below `sides` that depends on the row, the seed, and which dice it is."""
+    """Return a number below `sides` that depends on the row, the seed, and which dice it is."""
     return f"pmod(xxhash64(value, {{seed}}, {number}), {sides})"
 
 
@@ -71,7 +71,7 @@ class Case:
         return "A = D" in self.where
 
     def columns(self, stream: str, seed: int) -> list[str]:
-        """For `selectExpr` over a column `value`; with the key that all rows have."""
+        """Return columns for `selectExpr` over `value`, with the key that all rows have."""
         expressions = self.s if stream == "S" else self.t
         columns = [f"INT({text}) AS {name}" for name, text in expressions.items()]
         return [each.format(seed=seed) for each in (*columns, f"pmod(value, 1) AS key_{stream}")]

@@ -30,7 +30,7 @@ Push = Callable[[str, pa.Table], dict[int, int]]  # gives how often each A is pu
 
 @contextmanager
 def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
-    """S and T are pushed in turn, so many tuples at once."""
+    """Yield S and T in turn, so many tuples at once."""
     rows = max(1, round(size * scale))
     rng = np.random.default_rng(seed)
     tables = {
@@ -53,7 +53,7 @@ def _prepare(size: int, scale: float, seed: int) -> Iterator[Round]:
 def _contestant(
     name: str, make: Callable[[], Push], tables: dict[str, pa.Table], tuples: int
 ) -> Contestant:
-    """In a turn it takes about so many tuples; answers by what some first ones give."""
+    """Return a contestant of about so many tuples a turn; the first ones are its answer."""
     push = make()
     rows = min(tables["S"].num_rows, tuples // 2)
     mine = {stream: table.slice(0, rows) for stream, table in tables.items()}

@@ -100,7 +100,7 @@ Side = Callable[[Any, Case, int, int], Any]  # of a session, for a case, rows a 
 
 @contextmanager
 def session() -> Iterator[Any]:
-    """A session on all cores, with memory for the other side's state if we are who starts it."""
+    """Open a session on all cores, with memory for Spark's state if we start it."""
     try:
         from pyspark.sql import SparkSession
 
@@ -114,7 +114,7 @@ def session() -> Iterator[Any]:
 
 
 def source(spark: Any, case: Case, stream: str, rows: int, seed: int) -> Any:
-    """So many rows in each batch, numbered from 0, made where they are read."""
+    """Return a stream of so many rows in each batch, numbered from 0."""
     reader = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows)
     return reader.option("numPartitions", 1).load().selectExpr(*case.columns(stream, seed))
 
@@ -144,7 +144,7 @@ SIDES: dict[str, Side] = {OURS: ours, THEIRS: theirs}
 
 
 def differences(spark: Any, case: Case, side: str, seed: int) -> Answer:
-    """How many rows of the answer are missing, and too many, after some batches.
+    """Return how many rows of the answer are missing, and too many, after some batches.
 
     What is right, Spark says of the same rows at rest.
     """

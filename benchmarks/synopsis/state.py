@@ -38,13 +38,13 @@ Trace = Mapping[int, State]  # by the number of batches
 
 
 def marks(scale: float) -> tuple[int, ...]:
-    """After how many batches to look; at a small scale no two of them are the same."""
+    """Return after how many batches to look; at a small scale all differ."""
     return tuple(max(place, round(size * scale)) for place, size in enumerate(BATCHES, 1))
 
 
 @lru_cache(maxsize=1)
 def traces(scale: float, seed: int) -> Mapping[tuple[str, str], Trace]:
-    """All queries on both sides."""
+    """Return all queries on both sides."""
     with session() as spark, ThreadPoolExecutor(AT_ONCE) as pool:
         runs = list(product(CASES, SIDES))
         traced = pool.map(lambda one: trace(spark, one[0], one[1], marks(scale), seed), runs)
@@ -61,7 +61,7 @@ def trace(spark: Any, case: Case, side: str, at: tuple[int, ...], seed: int) -> 
 
 
 def _ours(spark: Any, case: Case, live: Paced) -> State:
-    """The parts of the state as the store has them, and what a run makes of these."""
+    """Return the parts of the state as the store has them, and what a run makes of these."""
     from headgate.stateful.runtime.running_query import Run
 
     reader = spark.read.format("statestore").option("stateVarName", "parts")
@@ -104,7 +104,7 @@ def line(case: Case, side: str) -> str:
 
 
 def _answer(spark: Any, case: Case, side: str, seed: int, *, check: bool) -> tuple[object, ...]:
-    """Once is enough, as it takes some batches of its own."""
+    """Return whether both sides agree, once, as that takes some batches of its own."""
     return differences(spark, case, side, seed) if check else (0, 0)
 
 
@@ -117,7 +117,7 @@ def _note(state: State, side: str) -> str:
 
 
 def _facts(traced: Mapping[tuple[str, str], Trace], size: int) -> Mapping[str, Fact]:
-    """In the end, what was stored in values and rows, from the first look to the last."""
+    """Return what was stored in values and rows, from the first look to the last."""
     if size != BATCHES[-1]:
         return {}
     facts: dict[str, Fact] = {"events in a batch": 2 * ROWS}

@@ -28,23 +28,23 @@ UNIT = Unit("thousand events per second", "rate", 1e-3)
 
 
 def batches_of(case: Case) -> dict[int, int]:
-    """Where every row is compared with every other, batches are small at first."""
+    """Return batch sizes; small at first where every row is compared with every other."""
     return LARGE if _is_quick(case) else SMALL
 
 
 def _is_quick(case: Case) -> bool:
-    """Does Spark's join find what meets without comparing all with all?"""
+    """Return whether Spark's join finds what meets without comparing all with all."""
     return case.has_equality or case.one_counts
 
 
 def prepare(case: Case, plan: Mapping[int, tuple[int, int]]) -> Prepare:
-    """The two sides of a case; the plan has the events of a batch and how many go before.
+    """Yield the two sides of a case; the plan has the events of a batch and how many go before.
 
     The scale shrinks the batches, and not their number.
     """
 
     @contextmanager
-    def prepared(size: int, scale: float, seed: int) -> Iterator[Round]:
+    def prepare_round(size: int, scale: float, seed: int) -> Iterator[Round]:
         batch, batches = plan[size]
         events = max(2, round(batch * scale) // 2 * 2)
         shown = max(2, round(size * scale))
@@ -61,11 +61,11 @@ def prepare(case: Case, plan: Mapping[int, tuple[int, int]]) -> Prepare:
                 contestants.append(Contestant(side, events, answer, live.advance, note=note))
             yield Round(shown, tuple(contestants), lambda: facts)
 
-    return prepared
+    return prepare_round
 
 
 def late(live: Paced, batches: int, events: int) -> str:
-    """Why a side does not get to a length of the stream; nothing where it does."""
+    """Return why a side does not get to a length of the stream; nothing where it does."""
     began = last = monotonic()
     rate = 0.0
     for _ in range(batches):

@@ -39,9 +39,9 @@ from benchmarks.workloads.derivation import (
     Rules,
     Space,
     base_expressions,
+    concatenate,
     derive,
     events_of,
-    joined,
 )
 from benchmarks.workloads.integer_events import (
     ABOVE,
@@ -154,7 +154,7 @@ def generate_begen(count: int, spec: BegenSpec = PAPER, *, seed: int) -> Conjunc
 
 
 def check(shape: Shape, space: Space, matching: float) -> None:
-    """Refuses what cannot be."""
+    """Refuse what cannot be."""
     if not 0 < matching <= MOST:
         raise UsageError(f"a matching probability of {matching}; it must be above 0, up to {MOST}")
     if not 1 <= shape.fewest <= shape.predicates <= shape.base:
@@ -189,7 +189,7 @@ class Generator:
         return self.conjunctions(count, self.bases(bases))
 
     def chance(self) -> float:
-        """How often an event satisfies a query that was derived from another base expression."""
+        """Return how often an event satisfies a query derived from another base expression."""
         draw = events_of(self.bases(SAMPLED_EVENTS), self.shape.extra, self.space)
         columns = np.ascontiguousarray(draw(SAMPLED_EVENTS, self.random).dense().T)
         queries = self.conjunctions(SAMPLED_QUERIES, self.bases(SAMPLED_QUERIES))
@@ -200,10 +200,10 @@ class Generator:
         return base_expressions(count, self.shape.base, self.space, self.random)
 
     def conjunctions(self, count: int, bases: Bases) -> Conjunctions:
-        """Queries in random order, as many from each base expression as from any other."""
+        """Return queries in random order, as many from each base expression as from any other."""
         origin = self.random.permutation(count) % len(bases)
         chunks = (origin[start : start + CHUNK] for start in range(0, max(count, 1), CHUNK))
-        derived = joined([self.derived(bases, chunk) for chunk in chunks])
+        derived = concatenate([self.derive_queries(bases, chunk) for chunk in chunks])
         events = events_of(bases, self.shape.extra, self.space)
         listed = np.flatnonzero(derived.counts)
         return Conjunctions(
@@ -218,14 +218,14 @@ class Generator:
             draw_events=events,
         )
 
-    def derived(self, bases: Bases, origin: npt.NDArray[np.int64]) -> Derived:
-        """A query from each of these base expressions."""
+    def derive_queries(self, bases: Bases, origin: npt.NDArray[np.int64]) -> Derived:
+        """Return a query from each of these base expressions."""
         keep = self.kept(len(origin))
         attribute, value = bases.attribute[origin][keep], bases.value[origin][keep]
         return derive(keep.sum(axis=1), attribute, value, self.rules, self.random)
 
     def kept(self, count: int) -> npt.NDArray[np.bool_]:
-        """Which predicates of its base expression each query keeps."""
+        """Return which predicates of its base expression each query keeps."""
         chance = self.random.random((count, self.shape.base), np.float32)
         kept = chance < self.shape.predicates / self.shape.base
         few = np.flatnonzero(kept.sum(axis=1) < self.shape.fewest)
@@ -235,7 +235,7 @@ class Generator:
 
 
 def _hits(query: Conjunctions, columns: Numbers) -> int:
-    """How many events satisfy one query."""
+    """Return how many events satisfy one query."""
     values = columns[query.attribute]
     named = (values >= query.low[:, None]) & (values <= query.high[:, None])
     for place, predicate in enumerate(query.listed.predicate.tolist()):
@@ -260,13 +260,13 @@ def derive_event_expressions(
     range_size: float = 0.12,
     seed: int,
 ) -> Conjunctions:
-    """Events of these queries that are less certain: `=` stays as it is, or turns into BETWEEN.
+    """Return events that are less certain: `=` stays as it is, or turns into BETWEEN.
 
     Every range holds the value that the event had, so that it meets every query that the event
     satisfied; and it meets more than those.
 
     >>> from benchmarks.workloads import generate_begen
-    >>> queries = generate_begen(10, attributes=3, predicates=2, seed=1)
+    >>> queries = generate_begen(10, BegenSpec(attributes=3, predicates=2), seed=1)
     >>> next(derive_event_expressions(queries, 1, seed=1).where_clauses())
     'a13 BETWEEN 43 AND 47 AND a193 BETWEEN 1 AND 1 AND a309 BETWEEN 20 AND 24'
     """
@@ -331,7 +331,7 @@ class _OfNames(Generator):
     enough: Indices
 
     def bases(self, count: int) -> Bases:
-        """Different names, as long as there are enough of them."""
+        """Return different names, as long as there are enough of them."""
         rounds = -(-count // len(self.enough))
         chosen = self.random.permuted(np.tile(self.enough, rounds))[:count]
         attribute = np.empty((count, self.shape.base), np.int32)

@@ -42,14 +42,14 @@ class Boxes:
         return len(self.sides)
 
     def ranges(self) -> Iterator[list[tuple[int, Number, Number]]]:
-        """For each box its sides: the attribute's number, the least and the greatest value."""
+        """Yield the sides of each box: attribute's number, least and greatest value."""
         number: list[Callable[[float], Number]] = [_NUMBERS[a.type] for a in self.stream]
         rows = zip(self.sides.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
         for sides in (zip(*row, strict=True) for row in rows):
             yield [(side, number[side](low), number[side](high)) for side, low, high in sides]
 
     def where_clauses(self) -> Iterator[str]:
-        """Each box as a WHERE clause.
+        """Yield each box as a WHERE clause.
 
         >>> next(generate_boxes(1, constrained=2, matching=0.1, seed=1).where_clauses())
         'a4 BETWEEN 506.814 AND 921.299 AND a8 BETWEEN 571.719 AND 812.981'
@@ -59,7 +59,7 @@ class Boxes:
             yield " AND ".join(f"{names[i]} BETWEEN {low} AND {high}" for i, low, high in sides)
 
     def queries(self) -> list[Query]:
-        """Each box as a query, with the ids box0, box1, …"""
+        """Return each box as a query, with the ids box0, box1, …"""
         read = WhereReader(self.stream).read
         source = (Source(self.stream, self.stream.name),)
         clauses = enumerate(self.where_clauses())
@@ -67,7 +67,7 @@ class Boxes:
 
 
 def box_stream(attributes: int = 10) -> Stream:
-    """The stream `events` with attributes a0, a1, …, in turns DOUBLE and INT."""
+    """Return the stream `events` with attributes a0, a1, …, in turns DOUBLE and INT."""
     return Stream(
         "events", tuple(Attribute(f"a{i}", INT if i % 2 else DOUBLE) for i in range(attributes))
     )
@@ -81,10 +81,10 @@ def generate_boxes(
     matching: float = 0.001,
     seed: int,
 ) -> Boxes:
-    """Boxes that each match an event of `generate_box_events` with the probability `matching`."""
+    """Return boxes that each match an event with the probability `matching`."""
     random = np.random.default_rng(seed)
     stream = box_stream(attributes)
-    sides = np.sort(random.permuted(_numbered(count, attributes), axis=1)[:, :constrained])
+    sides = np.sort(random.permuted(_number_attributes(count, attributes), axis=1)[:, :constrained])
     shares = random.dirichlet([EVENNESS] * constrained, count)
     widths = np.maximum(1, np.rint(DOMAIN * matching**shares)).astype(np.int64)
     low = random.integers(0, DOMAIN - widths, endpoint=True)
@@ -93,7 +93,7 @@ def generate_boxes(
 
 
 def generate_box_events(count: int, *, attributes: int = 10, seed: int) -> pa.Table:
-    """Events uniform over the domain of every attribute."""
+    """Return events uniform over the domain of every attribute."""
     random = np.random.default_rng(seed)
     stream = box_stream(attributes)
     steps = random.integers(0, DOMAIN, (attributes, count))
@@ -104,13 +104,13 @@ def generate_box_events(count: int, *, attributes: int = 10, seed: int) -> pa.Ta
     return pa.Table.from_arrays(columns, names=list(stream.names))
 
 
-def _numbered(count: int, attributes: int) -> Steps:
-    """The numbers of all attributes, once for each box."""
+def _number_attributes(count: int, attributes: int) -> Steps:
+    """Return the numbers of all attributes, once for each box."""
     return np.tile(np.arange(attributes), (count, 1))
 
 
 def steps_per_unit(stream: Stream) -> Steps:
-    """How finely the values of each attribute are divided."""
+    """Return how finely the values of each attribute are divided."""
     return np.array([THOUSANDTHS if a.type == DOUBLE else 1 for a in stream])
 
 
@@ -165,7 +165,7 @@ def generate_covering_boxes(
 
 
 def _tiles(count: int, size: Steps, random: Random) -> Steps:
-    """Boxes from start to end that tile one of this size: halved again and again, about."""
+    """Return boxes from start to end that tile one of this size: halved again and again, about."""
     finished: list[Steps] = []
     pending = [(np.stack((np.zeros_like(size), size)), count)]
     while pending:
@@ -184,7 +184,7 @@ def _tiles(count: int, size: Steps, random: Random) -> Steps:
 
 
 def _inside(count: int, tiles: Steps, side: int, random: Random) -> Steps:
-    """Boxes as large as tiles, about the middle of a cube and not beyond it."""
+    """Return boxes as large as tiles, about the middle of a cube and not beyond it."""
     like = tiles[random.integers(0, len(tiles), count)]
     size = like[:, 1] - like[:, 0]
     middle = random.normal(side / 2, side / 2 / DEVIATIONS, size.shape)

@@ -44,13 +44,13 @@ class _Runs:
 
 
 def encode(conjunctions: Conjunctions) -> EncodedQueries:
-    """The queries as arrays."""
+    """Return the queries as arrays."""
     count = len(conjunctions)
     schema, stream = conjunctions.schema, conjunctions.stream
     if count == 0:
         return encode_queries([], schema)
     single = encode_queries([Query("q", (Source(stream, stream.name),), TRUE)], schema)
-    numbers, firsts = _numbered(pa.array(_keys(conjunctions)))
+    numbers, firsts = _number_keys(pa.array(_keys(conjunctions)))
     return EncodedQueries(
         ids=_ids(conjunctions.first, count),
         metadata=Texts(np.zeros(count + 1, np.int64), np.empty(0, np.uint8)),
@@ -72,8 +72,8 @@ def _ids(first: int, count: int) -> Texts:
     return Texts(ends, np.frombuffer(data or b"", np.uint8, ends[-1]))
 
 
-def _numbered(keys: pa.Array[Any]) -> tuple[npt.NDArray[np.int32], Indices]:
-    """The number of each key in the order of first occurrence, and where each key first occurs."""
+def _number_keys(keys: pa.Array[Any]) -> tuple[npt.NDArray[np.int32], Indices]:
+    """Return the number of each key by first occurrence, and where it first occurs."""
     encoded: Any = keys.dictionary_encode()
     numbers = encoded.indices.to_numpy()
     firsts = np.empty(len(encoded.dictionary), np.int64)
@@ -82,7 +82,7 @@ def _numbered(keys: pa.Array[Any]) -> tuple[npt.NDArray[np.int32], Indices]:
 
 
 def _trees(offsets: Indices, atoms: npt.NDArray[np.int32]) -> Trees:
-    """The atoms of each query, followed by an AND where there are several."""
+    """Return the atoms of each query, followed by an AND where there are several."""
     sizes = np.diff(offsets)
     joined = sizes > 1
     ends = np.cumsum(sizes + joined)
@@ -95,7 +95,7 @@ def _trees(offsets: Indices, atoms: npt.NDArray[np.int32]) -> Trees:
 
 
 def _keys(conjunctions: Conjunctions) -> Indices:
-    """A number for each predicate; two that accept the same values have the same.
+    """Return a number for each predicate; two that accept the same values have the same.
 
     A list of values without a gap is an interval, and must be known as one.
     """
@@ -109,20 +109,20 @@ def _keys(conjunctions: Conjunctions) -> Indices:
     gappy = np.flatnonzero(_lengths(conjunctions) != np.diff(listed.offsets))
     if len(gappy):
         at = listed.predicate[gappy]
-        lists, _ = _numbered(_packed(conjunctions, gappy, keys[at]))
+        lists, _ = _number_keys(_pack_lists(conjunctions, gappy, keys[at]))
         keys[at] = -1 - lists.astype(np.int64)
     return keys
 
 
 def _lengths(conjunctions: Conjunctions) -> Indices:
-    """For each list how long it would be without gaps."""
+    """Return for each list how long it would be without gaps."""
     at = conjunctions.listed.predicate
     widths: Indices = conjunctions.high[at].astype(np.int64) - conjunctions.low[at] + 1
     return widths
 
 
-def _packed(conjunctions: Conjunctions, lists: Indices, keys: Indices) -> pa.Array[Any]:
-    """These lists as bytes, with what else their predicates say."""
+def _pack_lists(conjunctions: Conjunctions, lists: Indices, keys: Indices) -> pa.Array[Any]:
+    """Return these lists as bytes, with what else their predicates say."""
     offsets, values = conjunctions.listed.offsets, conjunctions.listed.values
     lengths = np.diff(offsets)[lists]
     rows = np.full((len(lists), 2 + int(lengths.max())), -1, np.int64)
@@ -136,18 +136,18 @@ def _packed(conjunctions: Conjunctions, lists: Indices, keys: Indices) -> pa.Arr
 
 
 def _stretches(starts: Indices, lengths: Indices) -> Indices:
-    """`lengths[i]` numbers from `starts[i]` on, for all i one behind the other."""
+    """Return `lengths[i]` numbers from `starts[i]` on, for all i one behind the other."""
     before = np.cumsum(lengths) - lengths
     places: Indices = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
     return places
 
 
 def _atoms(conjunctions: Conjunctions, firsts: Indices, other: EncodedAtoms) -> EncodedAtoms:
-    """The distinct atoms, each as its first predicate says it; `other` gives the empty pools."""
+    """Return the distinct atoms, each as its first predicate says it."""
     count = len(firsts)
     operator = conjunctions.operator[firsts]
     cuts, starts, ends = _cuts(_runs(conjunctions, firsts), count)
-    column, first_mentions = _numbered(pa.array(conjunctions.attribute[firsts]))
+    column, first_mentions = _number_keys(pa.array(conjunctions.attribute[firsts]))
     attribute = conjunctions.attribute[firsts][first_mentions]
     aliases = Texts(np.zeros(len(attribute) + 1, np.int64), np.empty(0, np.uint8))
     return replace(
@@ -171,19 +171,19 @@ def _atoms(conjunctions: Conjunctions, firsts: Indices, other: EncodedAtoms) -> 
 
 
 def _runs(conjunctions: Conjunctions, predicates: Indices) -> _Runs:
-    """The values that these predicates name, whether they accept or refuse them."""
+    """Return the values that these predicates name, whether they accept or refuse them."""
     listed = conjunctions.listed
     place = np.searchsorted(listed.predicate, predicates)
     with_list = has_list(conjunctions.operator[predicates])
-    plain = _plain_runs(conjunctions, predicates, np.flatnonzero(~with_list))
-    in_lists = _listed_runs(conjunctions, place[with_list], np.flatnonzero(with_list))
+    plain = _find_plain_runs(conjunctions, predicates, np.flatnonzero(~with_list))
+    in_lists = _find_listed_runs(conjunctions, place[with_list], np.flatnonzero(with_list))
     order = np.argsort(np.concatenate((plain.owner, in_lists.owner)), kind="stable")
     names = [field.name for field in fields(_Runs)]
     pairs = ((getattr(plain, name), getattr(in_lists, name)) for name in names)
     return _Runs(*(np.concatenate(pair)[order] for pair in pairs))
 
 
-def _plain_runs(conjunctions: Conjunctions, predicates: Indices, owner: Indices) -> _Runs:
+def _find_plain_runs(conjunctions: Conjunctions, predicates: Indices, owner: Indices) -> _Runs:
     at = predicates[owner]
     operator = conjunctions.operator[at]
     return _Runs(
@@ -195,8 +195,8 @@ def _plain_runs(conjunctions: Conjunctions, predicates: Indices, owner: Indices)
     )
 
 
-def _listed_runs(conjunctions: Conjunctions, lists: Indices, owner: Indices) -> _Runs:
-    """Each value of each list; those that touch are joined when cuts are made of them."""
+def _find_listed_runs(conjunctions: Conjunctions, lists: Indices, owner: Indices) -> _Runs:
+    """Return each value of each list; those that touch are joined when cuts are made of them."""
     offsets = conjunctions.listed.offsets
     lengths = np.diff(offsets)[lists]
     values = conjunctions.listed.values[_stretches(offsets[lists], lengths)].astype(np.int64)
@@ -212,7 +212,7 @@ def _listed_runs(conjunctions: Conjunctions, lists: Indices, owner: Indices) -> 
 
 
 def _cuts(runs: _Runs, count: int) -> tuple[Indices, Indices, Indices]:
-    """The cuts of all owners, one behind the other, and where those of each start and end."""
+    """Return the cuts of all owners, and where those of each start and end."""
     ends = np.stack((runs.start, runs.end), axis=1)
     is_cut = ~np.stack((runs.from_below, runs.to_above), axis=1)
     counts = np.bincount(runs.owner, is_cut.sum(axis=1), minlength=count).astype(np.int64)

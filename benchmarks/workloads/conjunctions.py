@@ -49,7 +49,7 @@ class Listed:
     values: Numbers
 
     def part(self, start: int, stop: int) -> Listed:
-        """The lists of the predicates from `start` up to `stop`, numbered from 0."""
+        """Return the lists of the predicates from `start` up to `stop`, numbered from 0."""
         first, last = np.searchsorted(self.predicate, (start, stop)).tolist()
         offsets = self.offsets[first : last + 1]
         values = self.values[offsets[0] : offsets[-1]]
@@ -83,11 +83,11 @@ class Conjunctions:
         return Schema((self.stream,))
 
     def events(self, count: int, *, seed: int) -> IntegerEvents:
-        """Events that match as often as was asked for when the queries were made."""
+        """Return events that match as often as was asked for when the queries were made."""
         return self.draw_events(count, np.random.default_rng([seed, 1]))
 
     def part(self, start: int, stop: int) -> Conjunctions:
-        """The queries from `start` up to `stop`, under the ids that they have here."""
+        """Return the queries from `start` up to `stop`, under the ids that they have here."""
         offsets = self.offsets[start : stop + 1]
         low, high = int(offsets[0]), int(offsets[-1])
         return replace(
@@ -102,17 +102,17 @@ class Conjunctions:
         )
 
     def where_clauses(self) -> Iterator[str]:
-        """Each query as a WHERE clause, its predicates in their order."""
+        """Yield each query as a WHERE clause, its predicates in their order."""
         predicates = self._predicates()
         for size in np.diff(self.offsets).tolist():
             yield " AND ".join(next(predicates) for _ in range(size))
 
     def queries(self) -> list[Query]:
-        """The queries as objects; equal predicates are one object."""
+        """Return the queries as objects; equal predicates are one object."""
         return list(decode_queries(self.encode(), self.schema))
 
     def encode(self) -> EncodedQueries:
-        """What `encode_queries` makes of the queries, without an object for each of them."""
+        """Return what `encode_queries` makes of the queries, without an object for each of them."""
         return encode(self)
 
     def _predicates(self) -> Iterator[str]:
@@ -139,7 +139,7 @@ class Conjunctions:
 
 
 def bind_queries(stream: Stream, clauses: Iterable[str], prefix: str) -> list[Query]:
-    """The clauses as queries, with the ids prefix0, prefix1, …"""
+    """Return the clauses as queries, with the ids prefix0, prefix1, …"""
     read = WhereReader(stream).read
     source = (Source(stream, stream.name),)
     return [Query(f"{prefix}{i}", source, read(clause)) for i, clause in enumerate(clauses)]

@@ -49,14 +49,14 @@ class Bases:
 
 
 def base_expressions(count: int, size: int, space: Space, random: Random) -> Bases:
-    """Expressions over `size` attributes each."""
+    """Draw expressions over `size` attributes each."""
     free = np.full((count, space.dimensions), ABSENT, np.int32)
     attribute = _free_attributes(free, size, space, random)
     return Bases(attribute, random.integers(0, space.cardinality, attribute.shape, np.int32))
 
 
 def events_of(bases: Bases, extra: int, space: Space) -> Callable[[int, Random], IntegerEvents]:
-    """Draws events: any of the base expressions, and `extra` attributes more."""
+    """Draw events: any of the base expressions, and `extra` attributes more."""
 
     def draw(count: int, random: Random) -> IntegerEvents:
         chosen = random.integers(0, len(bases), count)
@@ -72,7 +72,7 @@ def events_of(bases: Bases, extra: int, space: Space) -> Callable[[int, Random],
 
 
 def _free_attributes(dense: Numbers, size: int, space: Space, random: Random) -> Numbers:
-    """For each row `size` attributes of those that are absent, ascending.
+    """Return for each row `size` attributes of those that are absent, ascending.
 
     The greatest of logarithms of weights with Gumbel noise are a draw without putting back.
     """
@@ -121,7 +121,7 @@ class Rules:
 def derive(
     sizes: Offsets, attribute: Numbers, value: Numbers, rules: Rules, random: Random
 ) -> Derived:
-    """Every predicate accepts its value.
+    """Derive predicates that each accept their value.
 
     >>> rules = Rules(48, equality=0.0, range_size=0.12, operators=(BETWEEN,))
     >>> value = np.full(1_000, 40, np.int32)
@@ -152,14 +152,14 @@ def derive(
     return Derived(sizes, attribute, operator, low, high, counts, lists[listed])
 
 
-def joined(parts: Sequence[Derived]) -> Derived:
-    """All parts one behind the other."""
+def concatenate(parts: Sequence[Derived]) -> Derived:
+    """Return all parts one behind the other."""
     names = [field.name for field in fields(Derived)]
     return Derived(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def _operators(count: int, rules: Rules, random: Random) -> Codes:
-    """`=` with the probability that it stays, else any of the others."""
+    """Draw `=` with the probability that it stays, else any of the others."""
     operator = np.full(count, EQUAL, np.uint8)
     if rules.operators:
         chosen = random.random(count, np.float32) >= rules.equality
@@ -169,7 +169,7 @@ def _operators(count: int, rules: Rules, random: Random) -> Codes:
 
 
 def _between(value: Numbers, limit: int, random: Random) -> Numbers:
-    """From each value to the limit, any number as likely as another, both included."""
+    """Draw from each value to the limit, both included, evenly."""
     steps = np.abs(limit - value) + 1
     drawn = (random.random(len(value)) * steps).astype(np.int32)
     ends: Numbers = value + np.sign(limit - value) * drawn
@@ -177,7 +177,7 @@ def _between(value: Numbers, limit: int, random: Random) -> Numbers:
 
 
 def _ranges(value: Numbers, rules: Rules, random: Random) -> tuple[Numbers, Numbers]:
-    """Ranges that hold the value and lie in the domain; all widths up to twice the mean."""
+    """Return ranges that hold the value and lie in the domain; all widths up to twice the mean."""
     widest = max(1, min(rules.cardinality, round(2 * rules.range_size * rules.cardinality) - 1))
     width = random.integers(1, widest, len(value), np.int32, endpoint=True)
     first = np.maximum(0, value - width + 1)
@@ -187,7 +187,7 @@ def _ranges(value: Numbers, rules: Rules, random: Random) -> tuple[Numbers, Numb
 
 
 def _others(value: Numbers, rules: Rules, random: Random) -> Numbers:
-    """For each value one that is not it."""
+    """Return for each value one that is not it."""
     steps = random.integers(1, rules.cardinality, value.shape, np.int32)
     others: Numbers = (value + steps) % rules.cardinality
     return others
@@ -196,7 +196,7 @@ def _others(value: Numbers, rules: Rules, random: Random) -> Numbers:
 def _lists(
     value: Numbers, includes: npt.NDArray[np.bool_], rules: Rules, random: Random
 ) -> Numbers:
-    """Up to six values a row, ascending and distinct, with the value itself or certainly without.
+    """Draw up to six distinct values a row, ascending, with the value itself or without.
 
     What a row does not need comes last and is out of the domain.
     """

@@ -25,7 +25,7 @@ class Dice:
         self.fraction = blocks.__next__
 
     def whole(self, low: int, high: int) -> int:
-        """A whole number from `low` to `high`, both included."""
+        """Return a whole number from `low` to `high`, both included."""
         return low + int(self.fraction() * (high - low + 1))
 
     def chance(self, probability: float) -> bool:
@@ -36,7 +36,7 @@ class Dice:
 
 
 def repeat_by_weight(shares: dict[Choice, int]) -> tuple[Choice, ...]:
-    """Each choice as often as its share says, so that `one_of` draws it that often.
+    """Return each choice as often as its share says, so that `one_of` draws it that often.
 
     >>> repeat_by_weight({"=": 2, "<": 1})
     ('=', '=', '<')

@@ -64,7 +64,7 @@ class DisjunctionSpec:
 
 
 def generate_disjunctions(count: int, spec: DisjunctionSpec, *, seed: int) -> tuple[Predicate, ...]:
-    """Predicates, each an OR of as many boxes.
+    """Return predicates, each an OR of as many boxes.
 
     >>> from headgate.sql import render_predicate
     >>> (found,) = generate_disjunctions(1, DisjunctionSpec(2, 2, unbounded=True), seed=0)
@@ -74,7 +74,7 @@ def generate_disjunctions(count: int, spec: DisjunctionSpec, *, seed: int) -> tu
     random = np.random.default_rng(seed)
     columns = [Column(attribute.name, attribute.type) for attribute in spec.stream]
     low, high = _ends(count, spec, random)
-    mentioned = _mentioned(count, spec, random)
+    mentioned = _draw_mentioned(count, spec, random)
     null = random.random(mentioned.shape) < spec.nulls
 
     def sides(at: tuple[int, int]) -> Iterator[Predicate]:
@@ -92,7 +92,7 @@ def generate_disjunctions(count: int, spec: DisjunctionSpec, *, seed: int) -> tu
 
 
 def _ends(count: int, spec: DisjunctionSpec, random: Random) -> tuple[Numbers, Numbers]:
-    """Where sides begin and end: pairs of different values, drawn by the weight of both."""
+    """Return where sides begin and end: pairs of different values, drawn by the weight of both."""
     values = np.linspace(LEAST, GREATEST, spec.values)
     weights = np.ones_like(values)
     if spec.ends == "normal":
@@ -104,8 +104,8 @@ def _ends(count: int, spec: DisjunctionSpec, random: Random) -> tuple[Numbers, N
     return values[first[drawn]], values[second[drawn]]
 
 
-def _mentioned(count: int, spec: DisjunctionSpec, random: Random) -> npt.NDArray[np.bool_]:
-    """Which dimensions each box has a side in."""
+def _draw_mentioned(count: int, spec: DisjunctionSpec, random: Random) -> npt.NDArray[np.bool_]:
+    """Return which dimensions each box has a side in."""
     shape = (count, spec.boxes, spec.dimensions)
     if not spec.unbounded:
         return np.ones(shape, np.bool_)
@@ -114,8 +114,8 @@ def _mentioned(count: int, spec: DisjunctionSpec, random: Random) -> npt.NDArray
     return mentioned
 
 
-def _drawn(predicate: Predicate) -> list[Box]:
-    """A box for each part of the OR."""
+def _list_boxes(predicate: Predicate) -> list[Box]:
+    """Return a box for each part of the OR."""
     parts = predicate.parts if isinstance(predicate, Or) else (predicate,)
     return [conjunct.box for part in parts for conjunct in to_dnf(part)]
 
@@ -123,12 +123,12 @@ def _drawn(predicate: Predicate) -> list[Box]:
 def place_in_one_space(
     stream: Stream, *workloads: tuple[Predicate, ...]
 ) -> tuple[Space, list[list[Boxes]]]:
-    """One space for all predicates of several workloads, and in it the boxes of each.
+    """Return one space for all predicates of the workloads, and in it the boxes of each.
 
     The boxes of a predicate are those that were drawn, although some of them could be merged, in
     order of volume, the largest first.
     """
-    unions = [[_drawn(predicate) for predicate in predicates] for predicates in workloads]
+    unions = [[_list_boxes(predicate) for predicate in predicates] for predicates in workloads]
     space = Space.of(
         (box for predicates in unions for boxes in predicates for box in boxes),
         required=[Column(a.name, a.type) for a in stream if not a.nullable],

@@ -17,7 +17,7 @@ Numbers = npt.NDArray[np.int32]
 
 
 def integer_stream(attributes: int) -> Stream:
-    """The stream `events` with the INT attributes a0, a1, …"""
+    """Return the stream `events` with the INT attributes a0, a1, …"""
     return Stream("events", tuple(Attribute(f"a{i}", INT) for i in range(attributes)))
 
 
@@ -42,7 +42,7 @@ class IntegerEvents:
 
     @staticmethod
     def from_dense(dense: Numbers) -> IntegerEvents:
-        """The events whose rows are these."""
+        """Return the events whose rows are these."""
         rows, attribute = np.nonzero(dense != ABSENT)
         counts = np.bincount(rows, minlength=len(dense))
         offsets = np.concatenate(([0], np.cumsum(counts)))
@@ -52,13 +52,13 @@ class IntegerEvents:
         )
 
     def dense(self) -> Numbers:
-        """A row for each event and a column for each attribute; what is absent is −1."""
+        """Return a row for each event and a column for each attribute; what is absent is −1."""
         dense = np.full((len(self), len(self.stream.attributes)), ABSENT, np.int32)
         dense[np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.attribute] = self.value
         return dense
 
     def table(self) -> pa.Table:
-        """The same for Arrow; what is absent is NULL."""
+        """Return the same for Arrow; what is absent is NULL."""
         columns = np.ascontiguousarray(self.dense().T)
         arrays = [pa.array(column, INT.arrow, mask=column == ABSENT) for column in columns]
         return pa.Table.from_arrays(arrays, names=list(self.stream.names))
@@ -74,20 +74,20 @@ Mask = npt.NDArray[np.bool_]
 
 
 def from_below(operator: Codes) -> Mask:
-    """Where there is no least value."""
+    """Return where there is no least value."""
     return np.isin(operator, (BELOW, AT_MOST))
 
 
 def to_above(operator: Codes) -> Mask:
-    """Where there is no greatest value."""
+    """Return where there is no greatest value."""
     return np.isin(operator, (AT_LEAST, ABOVE))
 
 
 def has_list(operator: Codes) -> Mask:
-    """Where values are listed."""
+    """Return where values are listed."""
     return np.isin(operator, (IN, NOT_IN))
 
 
 def refuses(operator: Codes) -> Mask:
-    """Where the values that are named are those that do not match."""
+    """Return where the values that are named are those that do not match."""
     return np.isin(operator, (UNEQUAL, NOT_IN))

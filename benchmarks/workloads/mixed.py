@@ -92,7 +92,7 @@ class Values:
         return "millions" if self.type in (INT, DOUBLE, PRICE) else self.name
 
     def array(self, ranks: Ranks, missing: npt.NDArray[np.bool_]) -> pa.Array[Any]:
-        """The values of these ranks, NULL where they are missing."""
+        """Return the values of these ranks, NULL where they are missing."""
         at = self.at
         pairs = zip(ranks.tolist(), missing.tolist(), strict=True)
         return pa.array([None if absent else at(rank) for rank, absent in pairs], self.type.arrow)
@@ -171,12 +171,12 @@ class Mixed:
         return iter(self.clauses)
 
     def queries(self) -> list[Query]:
-        """Each clause as a query, with the ids mixed0, mixed1, …"""
+        """Return each clause as a query, with the ids mixed0, mixed1, …"""
         return bind_queries(self.stream, self.clauses, "mixed")
 
 
-def mixed_attributes() -> list[MixedAttribute]:
-    """Four attributes of each kind, with more and more NULLs."""
+def make_attributes() -> list[MixedAttribute]:
+    """Return four attributes of each kind, with more and more NULLs."""
     return [
         MixedAttribute(f"{values.name}{copy}", values, missing)
         for values in VALUES
@@ -184,14 +184,14 @@ def mixed_attributes() -> list[MixedAttribute]:
     ]
 
 
-def mixed_stream() -> Stream:
-    return Stream("records", tuple(Attribute(a.name, a.values.type) for a in mixed_attributes()))
+def make_stream() -> Stream:
+    return Stream("records", tuple(Attribute(a.name, a.values.type) for a in make_attributes()))
 
 
 def generate_mixed(
     count: int, *, matching: float = 0.005, long_lists: float = LONG_LISTS, seed: int
 ) -> Mixed:
-    """Clauses that each match an event of `generate_mixed_events` with the probability `matching`.
+    """Return clauses that each match an event with the probability `matching`.
 
     The share `long_lists` of them has an IN with 1,000 to 5,000 values.
 
@@ -201,16 +201,16 @@ def generate_mixed(
     day2 > DATE '2027-05-01' OR price1 < 839.19 OR code1 < '00b07-mesa'
     """
     dice = Dice(seed)
-    attributes = mixed_attributes()
+    attributes = make_attributes()
     clauses = (_Clause(attributes, dice).written(matching, long_lists) for _ in range(count))
-    return Mixed(mixed_stream(), tuple(clauses))
+    return Mixed(make_stream(), tuple(clauses))
 
 
 def generate_mixed_events(count: int, *, seed: int) -> pa.Table:
-    """Events with independent, uniform values and NULLs."""
+    """Return events with independent, uniform values and NULLs."""
     random = np.random.default_rng(seed)
     columns = {}
-    for attribute in mixed_attributes():
+    for attribute in make_attributes():
         ranks = random.integers(0, attribute.values.count, count)
         missing = random.random(count) < attribute.missing
         columns[attribute.name] = attribute.values.array(ranks, missing)
@@ -232,7 +232,7 @@ class _Clause:
         return root[1:-1] if root.startswith("(") else root
 
     def around(self, given: list[Draw], probability: float) -> Leaf | Group:
-        """A tree of this probability that has the given leaves, whatever theirs may be."""
+        """Return a tree of this probability that has the given leaves, whatever theirs may be."""
         if not given:
             return self.dice.one_of(_SHAPES)(self, probability)
         leaf, own = given[0](self)
@@ -243,34 +243,34 @@ class _Clause:
         return Group(is_and, (leaf, self.around(given[1:], rest)))
 
     def text(self, node: Leaf | Group, opposite: bool) -> str:
-        """The node or its opposite; a group in parentheses, now and then as NOT of the other."""
+        """Return the node or its opposite; a group in parentheses, now and then under NOT."""
         if isinstance(node, Leaf):
             return node.opposite if opposite else node.text
         if self.dice.chance(NEGATED):
-            return f"NOT ({self.joined(node, not opposite)})"
-        return f"({self.joined(node, opposite)})"
+            return f"NOT ({self.join(node, not opposite)})"
+        return f"({self.join(node, opposite)})"
 
-    def joined(self, node: Group, opposite: bool) -> str:
+    def join(self, node: Group, opposite: bool) -> str:
         texts = (self.text(part, opposite) for part in node.parts)
         return (" AND " if node.is_and != opposite else " OR ").join(texts)
 
     def take(self, fits: Callable[[MixedAttribute], bool]) -> MixedAttribute:
-        """An attribute that fits, and that did not occur before."""
+        """Return an attribute that fits, and that did not occur before."""
         return self.free.pop(next(i for i, attribute in enumerate(self.free) if fits(attribute)))
 
     def shares(self, parts: int) -> list[float]:
-        """Positive numbers that sum to one."""
+        """Return positive numbers that sum to one."""
         weights = [self.dice.fraction() + 0.3 for _ in range(parts)]
         return [weight / sum(weights) for weight in weights]
 
     def leaves(self, is_and: bool, probability: float, parts: int) -> Leaf | Group:
         shares = self.shares(parts)
-        each = (_divided(is_and, probability, share) for share in shares)
-        return Group(is_and, tuple(_sized(self, size) for size in each))
+        each = (_divide_probability(is_and, probability, share) for share in shares)
+        return Group(is_and, tuple(_draw_sized(self, size) for size in each))
 
 
-def _divided(is_and: bool, probability: float, share: float) -> float:
-    """What one part must have, so that AND or OR of all parts has the probability."""
+def _divide_probability(is_and: bool, probability: float, share: float) -> float:
+    """Return what one part must have, so that AND or OR of all parts has the probability."""
     return float(probability**share if is_and else 1 - (1 - probability) ** share)
 
 
@@ -283,38 +283,38 @@ def _any(clause: _Clause, probability: float) -> Leaf | Group:
 
 
 def _two_levels(is_and: bool) -> Callable[[_Clause, float], Leaf | Group]:
-    """AND of ORs, or OR of ANDs."""
+    """Make an AND of ORs, or an OR of ANDs."""
 
     def build(clause: _Clause, probability: float) -> Leaf | Group:
         shares = clause.shares(clause.dice.whole(2, 4))
-        each = [_divided(is_and, probability, share) for share in shares]
+        each = [_divide_probability(is_and, probability, share) for share in shares]
         parts = (clause.leaves(not is_and, size, clause.dice.whole(2, 3)) for size in each)
         return Group(is_and, tuple(parts))
 
     return build
 
 
-def _sized(clause: _Clause, probability: float) -> Leaf:
-    """A leaf of this probability: a list where that is short, else a range."""
+def _draw_sized(clause: _Clause, probability: float) -> Leaf:
+    """Return a leaf of this probability: a list where that is short, else a range."""
     attribute = clause.take(lambda candidate: _reaches(candidate, probability))
     total = attribute.values.count
     size = round(probability / attribute.present * total)
     if size >= total:
         return Leaf(f"{attribute.name} IS NOT NULL", f"{attribute.name} IS NULL")
     if size <= 12 or attribute.values.type.family == "boolean":
-        return _listed(clause, attribute, size)
-    return _ranged(clause, attribute, size)
+        return _draw_list(clause, attribute, size)
+    return _draw_range(clause, attribute, size)
 
 
 def _reaches(attribute: MixedAttribute, probability: float) -> bool:
-    """Has the attribute so few NULLs, and enough values, that a part of them is that likely?"""
+    """Return whether so few values are NULL that a part of the others is that likely."""
     share = probability / attribute.present
     size = round(share * attribute.values.count)
     return size > 0 and share <= 1 and abs(size / attribute.values.count - share) <= 0.1 * share
 
 
-def _listed(clause: _Clause, attribute: MixedAttribute, size: int) -> Leaf:
-    """Exactly so many values: `=`, or IN."""
+def _draw_list(clause: _Clause, attribute: MixedAttribute, size: int) -> Leaf:
+    """Accept exactly so many values: `=`, or IN."""
     ranks: dict[int, None] = {}
     while len(ranks) < size:
         ranks[clause.dice.whole(0, attribute.values.count - 1)] = None
@@ -324,8 +324,8 @@ def _listed(clause: _Clause, attribute: MixedAttribute, size: int) -> Leaf:
     return Leaf(f"{attribute.name} IN ({listed})", f"{attribute.name} NOT IN ({listed})")
 
 
-def _ranged(clause: _Clause, attribute: MixedAttribute, size: int) -> Leaf:
-    """Exactly so many values, by one comparison or by BETWEEN."""
+def _draw_range(clause: _Clause, attribute: MixedAttribute, size: int) -> Leaf:
+    """Accept exactly so many values, by one comparison or by BETWEEN."""
     name, total, at = attribute.name, attribute.values.count, attribute.values.at
     kind = clause.dice.whole(0, 5)
     if kind == 0:
@@ -354,10 +354,10 @@ def _null(clause: _Clause) -> tuple[Leaf, float]:
 
 
 def _few(clause: _Clause) -> tuple[Leaf, float]:
-    """One value or a few of very many, or all but those."""
+    """Accept one value or a few of very many, or all but those."""
     attribute = clause.take(lambda candidate: candidate.values.count > 100)
     size = clause.dice.whole(1, 5)
-    leaf = _listed(clause, attribute, size)
+    leaf = _draw_list(clause, attribute, size)
     share = size / attribute.values.count
     if clause.dice.chance(0.5):
         return leaf, attribute.present * share
@@ -365,14 +365,14 @@ def _few(clause: _Clause) -> tuple[Leaf, float]:
 
 
 def _long_list(clause: _Clause) -> tuple[Leaf, float]:
-    """An IN with thousands of values."""
+    """Return an IN with thousands of values."""
     attribute = clause.take(lambda candidate: candidate.values.count > LONGEST)
     size = clause.dice.whole(LONGEST // 5, LONGEST)
-    return _listed(clause, attribute, size), attribute.present * size / attribute.values.count
+    return _draw_list(clause, attribute, size), attribute.present * size / attribute.values.count
 
 
 def _like(clause: _Clause) -> tuple[Leaf, float]:
-    """How a text begins or ends."""
+    """Ask how a text begins or ends."""
     attribute = clause.take(
         lambda candidate: candidate.values.type == STRING and candidate.values.count > 100
     )
@@ -388,7 +388,7 @@ def _like(clause: _Clause) -> tuple[Leaf, float]:
 
 
 def _comparison(clause: _Clause) -> tuple[Leaf, float]:
-    """Two attributes of one span; by order where they have many values, else whether equal."""
+    """Compare two attributes of one span, by order or for being equal."""
     left = clause.take(lambda _: True)
     right = clause.take(lambda candidate: candidate.values.span == left.values.span)
     both = left.present * right.present

@@ -73,7 +73,7 @@ def generate_networked_queries(
     rows: int = 4_096,
     seed: int,
 ) -> NetworkedQueries:
-    """So many super-peers, and queries at their thin peers.
+    """Return so many super-peers, and queries at their thin peers.
 
     >>> found = generate_networked_queries(50, 500, seed=1)
     >>> len(found.network.super_peers), len(found.queries)
@@ -98,7 +98,7 @@ def generate_networked_queries(
 
 
 def random_network(nodes: int, random: Random) -> Network:
-    """Super-peers S0, S1, … with thin peers P0, P1, …, and `source` at S0."""
+    """Return super-peers S0, S1, … with thin peers P0, P1, …, and `source` at S0."""
     links = [Link((f"S{one}", f"S{other}")) for one, other in sorted(_small_world(nodes, random))]
     thin = [Link((f"P{i}", f"S{i}")) for i in range(nodes)]
     names = [*(Node(f"S{i}") for i in range(nodes)), *(Node(f"P{i}", True) for i in range(nodes))]
@@ -117,7 +117,7 @@ def _small_world(nodes: int, random: Random) -> set[tuple[int, int]]:
 
 
 def readings(rows: int, random: Random) -> pa.Table:
-    """Rows of the stream."""
+    """Return rows of the stream."""
     columns: dict[str, Any] = {
         f"x{i}": random.integers(0, DOMAIN, rows).astype(np.int32) for i in range(INTEGERS)
     }
@@ -127,7 +127,7 @@ def readings(rows: int, random: Random) -> pa.Table:
 
 @cache
 def distance(overlap: float) -> float:
-    """How far off its interest a query's middle may be, in sides, for such an overlap.
+    """Return how far off its interest a query's middle may be, in sides, for such an overlap.
 
     By bisection, over pairs of queries that are drawn once.
 
@@ -152,7 +152,7 @@ def _factors(shape: tuple[int, ...], random: Random) -> npt.NDArray[np.float64]:
 def _boxes(
     interests: int, queries: int, away: float, random: Random
 ) -> list[tuple[str, tuple[str, str]]]:
-    """Conditions, each with the two attributes that it is about."""
+    """Return conditions, each with the two attributes that it is about."""
     about = np.array([random.choice(INTEGERS, 2, replace=False) for _ in range(interests)])
     reach = min(0.5, SIDE * (away + 2**0.5 / 2))
     places = random.uniform(reach, 1 - reach, (interests, 2))
@@ -170,7 +170,7 @@ def _boxes(
 
 
 def _view(number: int, filtered: tuple[str, str]) -> tuple[str, ...]:
-    """What a query puts out; nothing means all."""
+    """Return what a query puts out; nothing means all."""
     if number == 0:
         return ()
     return READINGS.names[:-1] if number == 1 else (*sorted(filtered), "value")

@@ -56,7 +56,7 @@ class Condition:
 
 
 def rare_needle(dice: Dice) -> str:
-    """A word such as no usual text has, now and then with what LIKE must escape."""
+    """Return a word such as no usual text has, now and then with what LIKE must escape."""
     word = "".join(dice.one_of(SYLLABLES) for _ in range(dice.whole(3, 4)))
     kind = dice.fraction()
     if kind < 0.1:
@@ -71,7 +71,7 @@ def common_needle(dice: Dice) -> str:
 
 
 def usual_text(length: int, dice: Dice) -> str:
-    """So much text of common words, numbers and what stands between them."""
+    """Return so much text of common words, numbers and what stands between them."""
     parts: list[str] = []
     size = 0
     while size < length:
@@ -81,36 +81,40 @@ def usual_text(length: int, dice: Dice) -> str:
     return "".join(parts)[:length]
 
 
-def anchored(column: str, needle: str, dice: Dice) -> Condition:
-    """Any kind of condition that looks for the needle."""
+def draw_anchored(column: str, needle: str, dice: Dice) -> Condition:
+    """Return any kind of condition that looks for the needle."""
     return dice.one_of(_ANCHORED)(column, needle, dice)
 
 
-def floating(column: str, needle: str, dice: Dice) -> Condition:
-    """A condition that finds the needle anywhere, so that two of them can both hold."""
+def draw_floating(column: str, needle: str, dice: Dice) -> Condition:
+    """Return a condition that finds the needle anywhere, so that two of them can both hold."""
     return dice.one_of(_FLOATING)(column, needle, dice)
 
 
 def _contains(column: str, needle: str, _: Dice) -> Condition:
-    return Condition(f"{column} LIKE {render_literal(f'%{escaped(needle)}%')}", needle)
+    return Condition(f"{column} LIKE {render_literal(f'%{escape_pattern(needle)}%')}", needle)
 
 
 def _starts(column: str, needle: str, _: Dice) -> Condition:
-    return Condition(f"{column} LIKE {render_literal(f'{escaped(needle)}%')}", needle, "start")
+    return Condition(
+        f"{column} LIKE {render_literal(f'{escape_pattern(needle)}%')}", needle, "start"
+    )
 
 
 def _ends(column: str, needle: str, dice: Dice) -> Condition:
     name = needle + dice.one_of((".exe", ".dll", ".ps1", ""))
-    return Condition(f"{column} LIKE {render_literal(f'%{escaped(name)}')}", name, "end")
+    return Condition(f"{column} LIKE {render_literal(f'%{escape_pattern(name)}')}", name, "end")
 
 
 def _ignores_case(column: str, needle: str, _: Dice) -> Condition:
-    return Condition(f"{column} ILIKE {render_literal(f'%{escaped(needle)}%')}", needle.upper())
+    return Condition(
+        f"{column} ILIKE {render_literal(f'%{escape_pattern(needle)}%')}", needle.upper()
+    )
 
 
 def _two_pieces(column: str, needle: str, dice: Dice) -> Condition:
     second = dice.one_of(COMMON)
-    pattern = f"%{escaped(needle)}%{second}%"
+    pattern = f"%{escape_pattern(needle)}%{second}%"
     return Condition(f"{column} LIKE {render_literal(pattern)}", f"{needle} {second}")
 
 
@@ -126,10 +130,10 @@ def _regex(column: str, needle: str, dice: Dice) -> Condition:
     return Condition(f"{column} RLIKE {render_literal(pattern)}", text)
 
 
-def escaped(text: str) -> str:
+def escape_pattern(text: str) -> str:
     r"""The text as LIKE must have it to mean itself.
 
-    >>> escaped("\\a_b")
+    >>> escape_pattern("\\a_b")
     '\\\\a\\_b'
     """
     return "".join(f"\\{character}" if character in "\\%_" else character for character in text)
@@ -178,13 +182,13 @@ class PatternRules:
         return (rule.where for rule in self.rules)
 
     def queries(self) -> list[Query]:
-        """Each rule as a query, with the ids rule0, rule1, …"""
+        """Return each rule as a query, with the ids rule0, rule1, …"""
         return bind_queries(self.stream, self.where_clauses(), "rule")
 
     def events(
         self, count: int, *, matching: float = 0.1, length: int = 200, seed: int
     ) -> pa.Table:
-        """Events of which the share `matching` satisfies a rule at least."""
+        """Return events of which the share `matching` satisfies a rule at least."""
         dice = Dice(seed)
         supply = usual_text(SUPPLY, dice)
         rows = [self._event(supply, matching, length, dice) for _ in range(count)]
@@ -211,7 +215,7 @@ class PatternRules:
 def generate_pattern_rules(
     count: int, *, atoms: int = 20, needles: int | None = None, seed: int
 ) -> PatternRules:
-    """`count` rules of about `atoms` conditions each, over so many rare needles.
+    """Return `count` rules of about `atoms` conditions each, over so many rare needles.
 
     There are five needles to a rule unless told otherwise, so each occurs about four times.
 
@@ -227,7 +231,7 @@ def generate_pattern_rules(
 
 
 def _rule(atoms: int, vocabulary: list[str], dice: Dice) -> PatternRule:
-    """From 60 % to 140 % of the conditions asked for, divided among the groups."""
+    """Return from 60 % to 140 % of the conditions asked for, divided among the groups."""
     names = np.array(TEXTS)[np.argsort([dice.fraction() for _ in TEXTS])].tolist()
     groups = min(dice.one_of(GROUPS), max(1, atoms // 2))
     left = max(groups, round(atoms * (0.6 + 0.8 * dice.fraction())))
@@ -235,7 +239,7 @@ def _rule(atoms: int, vocabulary: list[str], dice: Dice) -> PatternRule:
     planted: Planted = {}
     if dice.chance(EXCLUDING) and left > groups + 2:
         size = dice.whole(1, 2)
-        refused = [anchored(names[-1], dice.one_of(vocabulary), dice) for _ in range(size)]
+        refused = [draw_anchored(names[-1], dice.one_of(vocabulary), dice) for _ in range(size)]
         parts.append(f"NOT ({_any(refused)})")
         left -= size
     for place in range(groups):
@@ -258,14 +262,14 @@ def _needles(size: int, commonplace: bool, vocabulary: list[str], dice: Dice) ->
 
 
 def _group(column: str, needles: list[str], dice: Dice) -> tuple[str, tuple[Condition, ...]]:
-    """Any of the conditions, or any pair of them; and one choice that satisfies the group."""
+    """Return any of the conditions or pairs of them, and a choice that satisfies the group."""
     if len(needles) >= 4 and dice.chance(0.3):
-        conditions = [floating(column, needle, dice) for needle in needles]
+        conditions = [draw_floating(column, needle, dice) for needle in needles]
         pairs = [tuple(conditions[i : i + 2]) for i in range(0, len(conditions), 2)]
         texts = [" AND ".join(condition.sql for condition in pair) for pair in pairs]
         joined = " OR ".join(f"({text})" for text in texts)
         return f"({joined})", dice.one_of(pairs)
-    choices = [anchored(column, needle, dice) for needle in needles]
+    choices = [draw_anchored(column, needle, dice) for needle in needles]
     return f"({_any(choices)})", (dice.one_of(choices),)
 
 
@@ -280,7 +284,7 @@ def _on_channel(channel: str, dice: Dice) -> str:
 
 
 def _plant(text: str, conditions: tuple[Condition, ...], dice: Dice) -> str:
-    """The text with what satisfies all conditions, each in a stretch of its own."""
+    """Return the text with what satisfies all conditions, each in a stretch of its own."""
     length = len(text)
     for number, condition in enumerate(conditions):
         first = number * length // len(conditions)

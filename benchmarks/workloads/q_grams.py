@@ -37,14 +37,14 @@ _CODES[[ord(letter) for letter in LETTERS]] = np.arange(len(LETTERS))
 
 
 def make_gram_stream() -> Stream:
-    """The stream `names`, with an attribute for each pair of letters: g_aa, g_ab, …, g__a, …"""
+    """Return the stream `names`, with an attribute for each pair of letters."""
     return Stream("names", tuple(Attribute(name, INT) for name in GRAM_ATTRIBUTES))
 
 
 def generate_gram_queries(
     names: Sequence[str], *, kept: float = 1.0, misspelt: float = 0.0, seed: int
 ) -> Conjunctions:
-    """A query for each name, which keeps a share of its predicates, but one at least.
+    """Return a query for each name, which keeps a share of its predicates, but one at least.
 
     Events are any of these names, a share of them misspelt in one letter.
 
@@ -83,7 +83,7 @@ def generate_gram_queries(
 
 
 def make_gram_events(names: Sequence[str]) -> IntegerEvents:
-    """An event for each name: for each pair of letters the one that follows it first.
+    """Return an event for each name: for each pair of letters the one that follows it first.
 
     >>> events = make_gram_events(["Rome", "of"])
     >>> events.offsets.tolist(), [events.stream.names[i] for i in events.attribute]
@@ -123,7 +123,7 @@ def _long_enough(name: str) -> str:
 
 
 def _grams_of(texts: Sequence[str]) -> _Grams:
-    """The grams of all texts, in order."""
+    """Return the grams of all texts, in order."""
     codes = _CODES[np.frombuffer("".join(texts).encode(), np.uint8)]
     lengths = np.array([len(text) for text in texts], np.int64)
     name = np.repeat(np.arange(len(texts)), lengths)
@@ -141,7 +141,7 @@ def _predicates(grams: _Grams) -> _Predicates:
 
 
 def _kept(predicates: _Predicates, share: float, random: Random) -> _Predicates:
-    """A share of the predicates, and of each name the likeliest one in any case."""
+    """Return a share of the predicates, and of each name the likeliest one in any case."""
     chance = random.random(len(predicates.name))
     firsts = np.flatnonzero(np.diff(predicates.name, prepend=-1))
     likeliest = np.minimum.reduceat(chance, firsts)[predicates.name]
@@ -156,7 +156,7 @@ def _kept(predicates: _Predicates, share: float, random: Random) -> _Predicates:
 
 
 def _misspelt(text: str, random: Random) -> str:
-    """The text with another letter, any but the filler, in the place of one of them."""
+    """Return the text with another letter, any but the filler, in the place of one of them."""
     at = int(random.integers(len(text)))
     others = LETTERS[:-1].replace(text[at], "")
     return text[:at] + others[random.integers(len(others))] + text[at + 1 :]

@@ -39,7 +39,7 @@ def generate_range_queries(
     skew: float = 1.0,
     seed: int,
 ) -> Conjunctions:
-    """Queries that one of their events satisfies with the probability `matching`.
+    """Return queries that one of their events satisfies with the probability `matching`.
 
     >>> next(generate_range_queries(1, seed=2).where_clauses())
     'a6 >= 64 AND a7 <= 21 AND a10 <= 31 AND a18 BETWEEN 20 AND 57'
@@ -73,6 +73,6 @@ def generate_range_queries(
 def _events(
     count: int, attributes: int, cardinality: int, skew: float, random: Random
 ) -> IntegerEvents:
-    """Events with a value in every attribute, independent of each other."""
+    """Return events with a value in every attribute, independent of each other."""
     dense: Numbers = (cardinality * random.random((count, attributes)) ** skew).astype(np.int32)
     return IntegerEvents.from_dense(dense)

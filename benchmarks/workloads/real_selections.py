@@ -43,7 +43,7 @@ Random = np.random.Generator
 
 
 def describe_rows(table: pa.Table, spec: SelectionSpec, *, seed: int) -> list[str]:
-    """WHERE clauses as specified, on a table of texts and numbers with as many columns.
+    """Return WHERE clauses as specified, on a table of texts and numbers.
 
     How much the regions of an attribute differ is left to the data. Where attributes have so few
     values that no draw is rare enough, a query is the rarest that was drawn.
@@ -60,7 +60,7 @@ def describe_rows(table: pa.Table, spec: SelectionSpec, *, seed: int) -> list[st
 
 
 def _sample(table: pa.Table, spec: SelectionSpec) -> pa.Table:
-    """Rows without a NULL, spread evenly over the table."""
+    """Return rows without a NULL, spread evenly over the table."""
     if spec.attributes != table.num_columns:
         raise UsageError(
             f"{spec.attributes} p-attributes of a table with {table.num_columns} columns"
@@ -87,7 +87,7 @@ class _Column:
         return _Column(name, values.tolist(), rank, np.sort(rank))
 
     def around(self, row: int, width: float, random: Random) -> _Range:
-        """A range with this row's value, and so wide a part of the rows if it were alone there."""
+        """Return a range with this row's value that holds so wide a part of the rows by itself."""
         rank = int(self.rank[row])
         if isinstance(self.values[rank], str):
             return _Range(self, rank, rank)
@@ -112,7 +112,7 @@ class _Range:
         return (self.low <= self.column.rank) & (self.column.rank <= self.high)
 
     def predicate(self, strict: bool) -> str:
-        """As SQL; `strict` prefers < and > to <= and >=."""
+        """Return the range as SQL; `strict` prefers < and > to <= and >=."""
         name, values = self.column.name, self.column.values
         low, high = values[self.low], values[self.high]
         if self.low == self.high:
@@ -132,7 +132,7 @@ def _literal(value: Any) -> str:
 
 
 def _clause(columns: list[_Column], matching: float, random: Random) -> str:
-    """Of so many attempts the first that few enough rows satisfy, or else that the fewest do."""
+    """Return the first attempt that few enough rows satisfy, or else the one of the fewest."""
     least, ranges = 1.0, list[_Range]()
     for _ in range(ATTEMPTS):
         drawn = _drawn(columns, matching, random)
@@ -145,7 +145,7 @@ def _clause(columns: list[_Column], matching: float, random: Random) -> str:
 
 
 def _drawn(columns: list[_Column], matching: float, random: Random) -> list[_Range]:
-    """Ranges around the values of one row."""
+    """Return ranges around the values of one row."""
     row = int(random.integers(len(columns[0].rank)))
     widths = matching ** random.dirichlet([EVENNESS] * len(columns))
     pairs = zip(columns, widths.tolist(), strict=True)
@@ -167,7 +167,7 @@ SYMBOLIC, CONTINUOUS = "symbolic", "continuous"
 
 
 def read_nsl_kdd(directory: str | PathLike[str]) -> tuple[Stream, pa.Table]:
-    """The stream `connections`, and the connections in their order.
+    """Return the stream `connections`, and the connections in their order.
 
     What is symbolic is STRING. What is continuous is INT where all values are whole (where
     they are too large for that), and DOUBLE elsewhere.
@@ -203,7 +203,7 @@ def _present(folder: Path, name: str) -> Path:
 
 
 def _kinds(file: Path) -> dict[str, str]:
-    """The features by name, in order, and what kind of value each has."""
+    """Return the features by name, in order, and what kind of value each has."""
     with file.open(newline="") as lines:
         rows = list(csv.reader(lines))
     for number, row in enumerate(rows, start=1):
@@ -243,13 +243,13 @@ class RealSelections:
 
 
 def select_connections(directory: str | PathLike[str], *, seed: int) -> RealSelections:
-    """50 queries on 15 features of the network connections in a directory of NSL-KDD."""
+    """Return 50 queries on 15 features of the connections in a directory of NSL-KDD."""
     stream, table = read_nsl_kdd(directory)
     return _selections(stream, table, CONNECTION_ATTRIBUTES, seed)
 
 
 def select_flights(count: int | None = None, *, seed: int) -> RealSelections:
-    """50 queries on 15 attributes of all flights, or of `count` that are spread over the year."""
+    """Return 50 queries on 15 attributes of all flights, or of `count` over the year."""
     table = read_flights(count).select(FLIGHT_ATTRIBUTES)
     types = (STRING if pa.types.is_string(field.type) else INT for field in table.schema)
     stream = Stream("flights", tuple(map(Attribute, FLIGHT_ATTRIBUTES, types)))

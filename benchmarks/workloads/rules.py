@@ -48,7 +48,7 @@ Constant = Callable[[float], str]  # a fraction of the way through the type's us
 
 
 def make_rule_stream(attributes: int = 400) -> Stream:
-    """The stream `events` with attributes a0, a1, …, whose types repeat every ten.
+    """Return the stream `events` with attributes a0, a1, …, whose types repeat every ten.
 
     >>> [attribute.type.sql for attribute in make_rule_stream(4)]
     ['INT', 'STRING', 'DOUBLE', 'DECIMAL(10, 2)']
@@ -60,7 +60,7 @@ def make_rule_stream(attributes: int = 400) -> Stream:
 def generate_where_clauses(
     count: int, attributes: int = 400, predicates: tuple[int, int] = (3, 7), *, seed: int
 ) -> Iterator[str]:
-    """`count` WHERE clauses on `rule_stream(attributes)`, of so many predicates from–to.
+    """Yield `count` WHERE clauses on the stream of rules, of so many predicates from–to.
 
     Law: the first n clauses of a seed are the same whatever the count.
 
@@ -74,11 +74,11 @@ def generate_where_clauses(
         for _ in range(dice.whole(*predicates)):
             name, write = dice.one_of(writers)
             parts.append(write(name, dice))
-        yield _joined(parts, dice)
+        yield _join_predicates(parts, dice)
 
 
-def _joined(parts: list[str], dice: Dice) -> str:
-    """All predicates by AND, or two or three of them first by OR; now and then one negated."""
+def _join_predicates(parts: list[str], dice: Dice) -> str:
+    """Join predicates by AND, two or three of them first by OR, now and then one negated."""
     if len(parts) > 2 and dice.chance(GROUPED):
         size = dice.whole(2, 3)
         either = f"({' OR '.join(parts[:size])})"
@@ -91,7 +91,7 @@ def _joined(parts: list[str], dice: Dice) -> str:
 
 
 def _writer(type_: Type) -> Writer:
-    """Writes predicates on an attribute of a type."""
+    """Write predicates on an attribute of a type."""
     constant = _CONSTANTS[type_]
     operators = TEXTUAL if type_ == STRING else LOGICAL if type_ == BOOLEAN else ORDERED
     return lambda name, dice: _predicate(name, dice.one_of(operators), constant, dice)

@@ -58,7 +58,7 @@ class SelectionSpec:
 
 
 def selection_usage(spec: SelectionSpec, random: np.random.Generator) -> Usage:
-    """A row for each query and a column for each attribute; both are used at least once.
+    """Return a row for each query and a column for each attribute; both are used at least once.
 
     >>> used = selection_usage(SelectionSpec(30, 78, 6), np.random.default_rng(1))
     >>> used.shape, int(used.sum()), bool(used.any(axis=0).all()), bool(used.any(axis=1).all())
@@ -80,7 +80,7 @@ def selection_usage(spec: SelectionSpec, random: np.random.Generator) -> Usage:
 
 
 def _check(spec: SelectionSpec) -> None:
-    """Refuses what cannot be."""
+    """Refuse what cannot be."""
     if spec.queries < 1 or spec.attributes < 1:
         raise UsageError("a set of selections needs a query and an attribute at least")
     if not 1 <= spec.fewest <= spec.attributes:
@@ -124,7 +124,7 @@ class Intervals(NamedTuple):
 
 
 def measure_region_deviation(queries: Conjunctions) -> float:
-    """The standard deviation of the shares of an attribute's regions, averaged over attributes.
+    """Return the standard deviation of the shares of regions, averaged over attributes.
 
     Each query has at most one predicate on an attribute, and that is an interval.
     """
@@ -133,13 +133,13 @@ def measure_region_deviation(queries: Conjunctions) -> float:
 
 
 def intervals_on(queries: Conjunctions, attribute: int) -> Intervals:
-    """The predicates on one attribute."""
+    """Return the predicates on one attribute."""
     at = queries.attribute == attribute
     return Intervals(queries.operator[at], queries.low[at], queries.high[at])
 
 
 def region_shares(intervals: Intervals) -> Shares:
-    """For each region, ascending, the share of these intervals that hold it.
+    """Return for each region, ascending, the share of these intervals that hold it.
 
     Law: m constants give 2m + 1 regions, also where no whole number lies between two of them.
 
@@ -190,7 +190,7 @@ class Ranges:
     strict: Mask
 
     def intervals(self, gathered: float, cardinality: int) -> Intervals:
-        """Whole numbers below `cardinality`: from 0 to 1 the ranges move, up to 2 they adapt."""
+        """Return whole numbers below `cardinality`: up to 1 the ranges move, up to 2 they adapt."""
         moved, adapted = self._done(gathered), self._done(gathered - 1)
         width = self.width + adapted * (self.common - self.width)
         around = np.clip(self.place - width / 2, 0, 1 - width)
@@ -198,13 +198,13 @@ class Ranges:
         return _whole(start, start + width, self.strict, cardinality)
 
     def _done(self, part: float) -> Values:
-        """How much of its way each range has gone, when this part of them has gone theirs."""
+        """Return how much of its way each range has gone, when this part of them has arrived."""
         done: Values = np.clip((part * (1 + AT_A_TIME) - self.turn) / AT_A_TIME, 0, 1)
         return done
 
 
 def spread_ranges(spec: SelectionSpec, cardinality: int, layouts: int, random: Random) -> Ranges:
-    """Ranges as specified; `layouts` is how many are tried to make them cover evenly."""
+    """Return ranges as specified; `layouts` is how many are tried to make them cover evenly."""
     used = selection_usage(spec, random)
     query, attribute = np.nonzero(used)
     length = _lengths(spec, used, random)
@@ -228,7 +228,7 @@ def spread_ranges(spec: SelectionSpec, cardinality: int, layouts: int, random: R
 
 
 def _lengths(spec: SelectionSpec, used: Mask, random: Random) -> Values:
-    """How long ranges must be that stick out of the domain, each on average at its proper width.
+    """Return how long ranges must be that stick out of the domain, for their proper width.
 
     A start that is uniform from −length to 1 leaves length / (1 + length) inside, and covers all
     places alike.
@@ -245,7 +245,7 @@ def _lengths(spec: SelectionSpec, used: Mask, random: Random) -> Values:
 def _evenly(
     length: Values, strict: Mask, cardinality: int, layouts: int, random: Random
 ) -> tuple[Values, Values]:
-    """Starts and ends of ranges of these lengths, cut off where they leave the domain.
+    """Return starts and ends of ranges of these lengths, cut off at the ends of the domain.
 
     Of so many `layouts` it is the one whose regions are most alike.
     """
@@ -262,7 +262,7 @@ def _evenly(
 
 
 def _whole(start: Values, end: Values, strict: Mask, cardinality: int) -> Intervals:
-    """Each range as whole numbers: at least one of them, and never all that there are."""
+    """Return each range as whole numbers: at least one of them, and never all that there are."""
     low = np.minimum(np.rint(cardinality * start), cardinality - 1).astype(np.int32)
     high = np.maximum(low, np.rint(cardinality * end).astype(np.int32) - 1)
     low[(low == 0) & (high == cardinality - 1)] = 1

@@ -47,7 +47,7 @@ Chances = npt.NDArray[np.float64]
 def draw_uniform_tuples(
     count: int, *, attributes: int = ATTRIBUTES, cardinality: int = CARDINALITY, seed: int
 ) -> pa.Table:
-    """D1: every value is as likely as any other."""
+    """Draw D1: every value is as likely as any other."""
     random = np.random.default_rng([seed, 1])
     return _table(random.integers(0, cardinality, (attributes, count), np.int32))
 
@@ -60,7 +60,7 @@ def draw_skewed_tuples(
     places: int = 0,
     seed: int,
 ) -> pa.Table:
-    """D2: the values of each attribute gather around a place.
+    """Draw D2: the values of each attribute gather around a place.
 
     Law: tuples with the same `places` have the same distribution, whatever their seed.
     """
@@ -72,7 +72,7 @@ def draw_skewed_tuples(
 
 
 def _chances(attributes: int, cardinality: int, places: int) -> Chances:
-    """How likely each value is, a row for each attribute."""
+    """Return how likely each value is, a row for each attribute."""
     random = np.random.default_rng(places)
     centre = random.random((attributes, 1)) * cardinality
     share = random.permutation(np.geomspace(NARROWEST, BROADEST, attributes))
@@ -109,7 +109,7 @@ Random = np.random.Generator
 def generate_selections(
     spec: SelectionSpec, *, attributes: int = ATTRIBUTES, cardinality: int = CARDINALITY, seed: int
 ) -> Conjunctions:
-    """Queries as specified, on some of the attributes a0, a1, … with values below `cardinality`.
+    """Return queries as specified, on some of the attributes a0, a1, … below `cardinality`.
 
     Where no deviation is asked for, the ranges lie evenly. Their own `events` are uniform.
 
@@ -125,7 +125,7 @@ def generate_selections(
     space = _Space(attributes, cardinality, numbers)
     if spec.deviation is None:
         return space.conjunctions(spread_ranges(spec, cardinality, 1, random), 0)
-    return _deviating(spec, spec.deviation, space, random)
+    return _find_deviating(spec, spec.deviation, space, random)
 
 
 @dataclass(frozen=True)
@@ -156,12 +156,14 @@ class _Space:
         return IntegerEvents.from_dense(random.integers(0, self.cardinality, shape, np.int32))
 
 
-def _deviating(spec: SelectionSpec, target: float, space: _Space, random: Random) -> Conjunctions:
-    """The first attempt that comes near enough to the deviation asked for."""
+def _find_deviating(
+    spec: SelectionSpec, target: float, space: _Space, random: Random
+) -> Conjunctions:
+    """Return the first attempt that comes near enough to the deviation asked for."""
     reached = []
     for _ in range(ATTEMPTS):
         ranges = spread_ranges(spec, space.cardinality, LAYOUTS, random)
-        queries = space.conjunctions(ranges, _gathered(target, ranges, space))
+        queries = space.conjunctions(ranges, _find_gathering(target, ranges, space))
         reached.append(measure_region_deviation(queries))
         if abs(reached[-1] - target) <= TOLERANCE:
             return queries
@@ -172,8 +174,8 @@ def _deviating(spec: SelectionSpec, target: float, space: _Space, random: Random
     )
 
 
-def _gathered(target: float, ranges: Ranges, space: _Space) -> float:
-    """How far the ranges must move for a deviation next to what was asked for, by halving."""
+def _find_gathering(target: float, ranges: Ranges, space: _Space) -> float:
+    """Return how far the ranges must move for the deviation wanted, by halving."""
 
     def deviation(gathered: float) -> float:
         return measure_region_deviation(space.conjunctions(ranges, gathered))
@@ -188,7 +190,7 @@ def _gathered(target: float, ranges: Ranges, space: _Space) -> float:
 
 
 def _check(spec: SelectionSpec, attributes: int, cardinality: int) -> None:
-    """Refuses what cannot be."""
+    """Refuse what cannot be."""
     if spec.attributes > attributes:
         raise UsageError(f"{spec.attributes} p-attributes, where there are {attributes} attributes")
     if not 0 < spec.matching < 1:

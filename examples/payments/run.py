@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def prepare(data: Path, days: int) -> str:
-    """The events of so many days; says what was done."""
+    """Return the events of so many days; says what was done."""
     shutil.rmtree(data, ignore_errors=True)
     dice = random.Random(SEED)
     late: list[Event] = []
@@ -67,7 +67,7 @@ def prepare(data: Path, days: int) -> str:
 def _day(
     day: date, number: int, late: list[Event], dice: random.Random
 ) -> tuple[dict[str, list[Event]], list[Event]]:
-    """What is in the files of a day, and the payments that come a day later."""
+    """Return what is in the files of a day, and the payments that come a day later."""
     orders, payments, later = list[Event](), list(late), list[Event]()
     for of_day in range(1, ORDERS + 1):
         order = _order(number * ORDERS + of_day, day, of_day, dice)
@@ -101,7 +101,7 @@ def _order(order_id: int, day: date, number: int, dice: random.Random) -> Event:
 
 
 def _payments(order: Event, dice: random.Random) -> Iterator[Event]:
-    """What is paid for an order: mostly what it costs, sometimes at the second try."""
+    """Yield what is paid for an order: mostly what it costs, sometimes at the second try."""
     at = datetime.fromisoformat(order["placed"]) + timedelta(seconds=dice.randrange(20, 3_000))
     paid = {key: order[key] for key in ("order_id", "day", "number")} | {
         "outcome": "paid",

@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def prepare(data: Path, nights: int) -> str:
-    """The photons of so many nights, a file each; says what was done."""
+    """Return the photons of so many nights, a file each; says what was done."""
     shutil.rmtree(data, ignore_errors=True)
     (data / "photons").mkdir(parents=True)
     dice = random.Random(SEED)
@@ -50,7 +50,7 @@ def prepare(data: Path, nights: int) -> str:
 
 
 def _photon(start: datetime, dice: random.Random) -> dict[str, object]:
-    """One that is as likely here as there in the part of the sky that the satellite looks at."""
+    """Return a photon that is as likely here as there in the part of the sky that is seen."""
     photon: dict[str, object] = {
         "ra": round(dice.uniform(100, 150), 4),
         "dec": round(dice.uniform(-60, -30), 4),

@@ -1,27 +1,30 @@
-"""Everything that Headgate raises on purpose.
+"""Everything that Headgate raises on purpose, in one tree.
 
 HeadgateError
-├── SqlError                text that we do not accept; knows file, line, column and the text itself
+├── SqlError                text that is not accepted; has its file, line, column and a hint
 │   ├── SqlSyntaxError      it is not SQL
-│   ├── UnsupportedSql      it is SQL, but outside our language
-│   ├── UnknownName         no such stream, attribute, alias
+│   ├── UnsupportedSql      it is SQL, but outside the language of standing queries
+│   ├── UnknownName         no such stream, attribute or alias
 │   ├── TypeMismatch        types that cannot be compared, a literal that does not fit
 │   ├── InvalidPattern      a LIKE or RLIKE pattern that has no meaning, or another one, here
 │   └── TooLarge            too long, too deep, too large a literal
 ├── ExpansionTooLarge       an exponential rewrite was estimated, and declined
 ├── QuerySetError           duplicate or unknown ids, a file of queries that cannot be read
-│   └── QueriesRejected     a strict load found bad rows; carries the report
+│   └── QueriesRejected     a strict load met bad rows; has the errors
 ├── EventError              a file or table of events that cannot be read at all
-│   └── EventsUnreachable   the file is not there, or its disk fails: another try may succeed
-├── SnapshotError           a snapshot that is damaged, missing or from another format
+│   └── EventsUnreachable   the file is missing, or its disk fails: a retry may succeed
+├── SnapshotError           a snapshot that is damaged, missing or of another format
 ├── PipelineError           a pipeline or network file with a mistake; says the line
-├── NetworkError            a network of peers that makes no sense, or has no room; says of whom
-├── JobError                a streaming job that cannot start or go on
-├── Unbounded               a query that no bounded memory suffices for; has the verdict
+├── NetworkError            a network that is inconsistent, or has no capacity; says where
+├── JobError                a streaming job that cannot start or continue
+├── Unbounded               a query that bounded memory cannot answer; has the verdict
 ├── StateError              stored state that is damaged, or belongs to another query
-├── Overflow                a count or sum that does not fit its type any more
-├── NotInstalled            a part of Headgate whose libraries are not there; says how to get them
-└── UsageError              a request that makes no sense (no such index, which stream?)
+├── Overflow                a count or sum that no longer fits its type
+├── NotInstalled            libraries of an optional part are missing; says how to install them
+└── UsageError              a request that makes no sense: no such index, which stream?
+
+Messages say what is wrong, where, and what to do. `did_you_mean` writes the hint for a name that
+does not exist.
 """
 
 from __future__ import annotations
@@ -34,12 +37,27 @@ MAX_MESSAGE_LENGTH = 400
 
 
 class HeadgateError(Exception):
-    """The base of all errors that Headgate raises on purpose."""
+    """The base of all errors that Headgate raises on purpose.
+
+    Catch it to handle whatever is wrong with queries, events, snapshots or jobs. Anything else that
+    is raised is a bug.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> from headgate.schema import INT, Attribute
+    >>> trades = hg.Stream("trades", (Attribute("price", INT),))
+    >>> try:
+    ...     hg.parse_where("prise > 3", trades)
+    ... except hg.HeadgateError as error:
+    ...     print(error)
+    <text>:1:1: no attribute `prise` in stream trades; did you mean `price`?
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a text that somebody wrote. Lines and columns count from 1."""
+    """A place in a text: file, line and column. Lines and columns count from 1."""
 
     file: str | None = None
     line: int = 1
@@ -50,7 +68,7 @@ class Position:
 
     @staticmethod
     def of(text: str, offset: int, file: str | None = None) -> Position:
-        """The line and column of a character offset.
+        """Return the line and column of a character offset.
 
         >>> str(Position.of("a\\nbc", 3, "x.sql"))
         'x.sql:2:2'
@@ -59,13 +77,13 @@ class Position:
         return Position(file, line, offset - (text.rfind("\n", 0, offset) + 1) + 1)
 
     def after(self, start: Position) -> Position:
-        """This position, seen from a text that itself begins at `start`."""
+        """Return this position in a file in which the text begins at `start`."""
         column = self.column + start.column - 1 if self.line == 1 else self.column
         return Position(start.file, self.line + start.line - 1, column)
 
 
 class SqlError(HeadgateError):
-    """Text that we do not accept: what is wrong, where, the offending text, and a hint."""
+    """Text that is not accepted: what is wrong, where, the offending text, and a hint."""
 
     def __init__(
         self,
@@ -77,18 +95,15 @@ class SqlError(HeadgateError):
         topic: str = "",
     ) -> None:
         super().__init__(message)
-        self.message = (
-            message
-            if len(message) <= MAX_MESSAGE_LENGTH
-            else message[: MAX_MESSAGE_LENGTH - 1] + "…"
-        )
+        is_long = len(message) > MAX_MESSAGE_LENGTH
+        self.message = message[: MAX_MESSAGE_LENGTH - 1] + "…" if is_long else message
         self.text = shorten(text)
         self.hint = hint
         self.position = position or Position()
         self.topic = topic or message
 
     def shift_to(self, start: Position) -> SqlError:
-        """The same error in a text that begins at `start` of a file."""
+        """Return the same error in a file in which the text begins at `start`."""
         return type(self)(
             self.message,
             text=self.text,
@@ -119,7 +134,7 @@ class TypeMismatch(SqlError):
 
 
 class InvalidPattern(SqlError):
-    """A LIKE or RLIKE pattern without a meaning, or whose meaning RE2 does not share with Java."""
+    """A LIKE or RLIKE pattern without a meaning, or one that RE2 cannot give it as Java does."""
 
 
 class TooLarge(SqlError):
@@ -127,7 +142,7 @@ class TooLarge(SqlError):
 
 
 class ExpansionTooLarge(HeadgateError):
-    """An exponential rewrite was estimated first, and declined."""
+    """An exponential rewrite that was estimated first, and declined."""
 
 
 class QuerySetError(HeadgateError):
@@ -135,7 +150,7 @@ class QuerySetError(HeadgateError):
 
 
 class QueriesRejected(QuerySetError):
-    """A strict load found bad rows."""
+    """A strict load that met bad rows; `errors` are theirs."""
 
     def __init__(self, message: str, errors: tuple[SqlError, ...] = ()) -> None:
         super().__init__(message)
@@ -147,7 +162,7 @@ class EventError(HeadgateError):
 
 
 class EventsUnreachable(EventError):
-    """A file of events that is not there or whose disk fails; another try may succeed."""
+    """A file of events that is missing, or whose disk fails; a retry may succeed."""
 
 
 class SnapshotError(HeadgateError):
@@ -155,11 +170,11 @@ class SnapshotError(HeadgateError):
 
 
 class PipelineError(HeadgateError):
-    """A file that describes a job or a network, with a mistake in it."""
+    """A file that describes a pipeline or a network, with a mistake in it."""
 
 
 class NetworkError(HeadgateError):
-    """A network of peers that makes no sense, or has no room for a query; `about` is at fault."""
+    """A network that is inconsistent, or has no capacity for a query; `about` is at fault."""
 
     def __init__(self, message: str, *, about: object = None) -> None:
         super().__init__(message)
@@ -167,11 +182,11 @@ class NetworkError(HeadgateError):
 
 
 class JobError(HeadgateError):
-    """A streaming job that cannot start or go on: its state, its output, or a batch that failed."""
+    """A streaming job that cannot start or continue: its state, its output, or a failed batch."""
 
 
 class Unbounded(HeadgateError):
-    """A query that cannot be run in bounded memory, or of which that is not known.
+    """A query that cannot be run in bounded memory, or for which that is not known.
 
     `verdict` is that of the analysis, a `headgate.stateful.analysis.verdict.Verdict`.
     """
@@ -182,15 +197,15 @@ class Unbounded(HeadgateError):
 
 
 class StateError(HeadgateError):
-    """The stored state of a query that is damaged, or that belongs to another query."""
+    """Stored state of a query that is damaged, or belongs to another query."""
 
 
 class Overflow(HeadgateError):
-    """A count or a sum that its type cannot hold: it is never wrapped around or rounded."""
+    """A count or a sum that its type cannot hold; it is never wrapped around or rounded."""
 
 
 class NotInstalled(HeadgateError, ImportError):
-    """A part of Headgate whose libraries are not installed."""
+    """Libraries of an optional part of Headgate that are not installed."""
 
 
 class UsageError(HeadgateError):
@@ -198,20 +213,21 @@ class UsageError(HeadgateError):
 
 
 def shorten(text: str, limit: int = 60) -> str:
-    """One line of at most `limit` characters, the middle left out.
+    """Return the text as one line of at most `limit` characters.
 
     >>> shorten("a  >\\n 3")
     'a > 3'
     """
-    whole = text[: 4 * limit].encode(errors="replace").decode()
-    line = " ".join(whole.replace("\0", "\ufffd").split())
+    # Only a prefix is looked at: a text may have millions of characters, or lone surrogates.
+    start = text[: 4 * limit].encode(errors="replace").decode()
+    line = " ".join(start.replace("\0", "\ufffd").split())
     if len(line) <= limit and len(text) <= 4 * limit:
         return line
     return line[: limit - 1] + "…"
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """A hint that names the closest choice, or lists a few when none is close.
+    """Return a hint that names the closest choice, or lists a few when none is close.
 
     >>> did_you_mean("prise", ["price", "side"])
     'did you mean `price`?'

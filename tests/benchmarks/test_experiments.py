@@ -33,6 +33,7 @@ def scan(made: Path) -> Result:
     return run_experiment("scan", repeats=1, scale=TINY, seed=3, out=made)
 
 
+@pytest.mark.slow
 def test_files(made: Path, load: Result, scan: Result) -> None:
     """An experiment leaves JSON and a picture under its name, and compares with its baseline."""
     for result in (load, scan):
@@ -44,6 +45,7 @@ def test_files(made: Path, load: Result, scan: Result) -> None:
         assert all(seconds > 0 for m in result.measurements for seconds in m.seconds)
 
 
+@pytest.mark.slow
 def test_load(load: Result) -> None:
     """`load` times all of Headgate's read, sqlglot on a sample, and tells the memory."""
     assert load.contestants == ("Headgate", "sqlglot", "sqlglot[c]")
@@ -74,6 +76,7 @@ def test_unknown_experiment() -> None:
         run_experiment("lod")
 
 
+@pytest.mark.slow
 def test_import_is_light() -> None:
     """Listing the experiments brings in neither matplotlib, DuckDB nor Numba."""
     program = (

@@ -14,6 +14,8 @@ from benchmarks.rivals.counting import SiftByStepsIndex, SiftIndex
 from benchmarks.workloads import Conjunctions, generate_range_queries
 from benchmarks.workloads.integer_events import ABSENT, IntegerEvents, Numbers
 
+pytestmark = pytest.mark.slow
+
 
 def tiny(name: str, *sizes: int) -> Result:
     return run_rounds(replace(EXPERIMENTS[name], sizes=sizes), repeats=1)

@@ -27,6 +27,7 @@ def test_worker() -> None:
     assert found[2] == {"error": "KeyError: 'none'"}
 
 
+@pytest.mark.slow
 def test_process(tmp_path: Path) -> None:
     """A process answers commands, and has sqlglot in plain Python when asked to."""
     schema, _, sample = write_rules(tmp_path, 20, 10, seed=1)

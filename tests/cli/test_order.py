@@ -19,8 +19,7 @@ from headgate.cli.watch import open_view
 from headgate.matching.asc.monitor import Period
 from headgate.plots.evaluation_order import plot_periods
 from headgate.spark.job.commit.log import Counts
-from headgate.spark.job.order import Evaluation
-from headgate.spark.job.routing_job import Batch, Tally
+from headgate.spark.job.progress import BatchResult, OrderReport, RunStats
 from tests.cli.test_commands import objects, run
 
 STREAM = "CREATE STREAM s (a INT, b INT, t STRING);\n"
@@ -116,8 +115,11 @@ def test_no_event_makes_no_plot() -> None:
         (["--index", "be_tree"], "--order-plot needs the index asc, not be_tree"),
         (["--engine", "spark"], "--order-plot runs in this process only; leave out --engine"),
         (["--semantics", "exact"], "--order-plot is about rows; leave out --semantics"),
-        (["--order-plot", "o.gif"], "o.gif: a plot is a file with the ending .png, .svg or .pdf"),
-        (["--order-plot", "no/o.png"], "no/o.png: there is no directory no"),
+        (
+            ["--order-plot", "o.gif"],
+            "o.gif: a plot is a .png, .svg or .pdf file; give it such an ending",
+        ),
+        (["--order-plot", "no/o.png"], "no/o.png: there is no directory no; create it first"),
         (["-q", "few.sql"], "auto chose scan, because there are fewer than 100 queries"),
         (["-q", "keyed.sql"], "auto chose keyed, because there were at least 100 queries"),
     ],
@@ -149,9 +151,9 @@ def test_explain_shows_the_order() -> None:
     assert "order" not in run(*explain, "keyed").stdout
 
 
-def _batch(number: int, rows: int, why: str | None = None) -> Batch:
-    order = Evaluation(["b", "a"], 0.5, 1.25, 0.0, why)
-    return Batch(number, 1, Counts(rows=rows, dead=2), 0.1, {}, order)
+def _batch(number: int, rows: int, why: str | None = None) -> BatchResult:
+    order = OrderReport(["b", "a"], 0.5, 1.25, 0.0, why)
+    return BatchResult(number, 1, Counts(rows=rows, dead=2), 0.1, {}, order)
 
 
 def test_a_job_plots_its_batches(
@@ -164,7 +166,7 @@ def test_a_job_plots_its_batches(
     )
     with suppress(KeyError), plot_batches(Path("o.png"), "job") as remember:
         remember(_batch(0, 10, "the first events came"))
-        remember(Batch(1, 1, Counts(), 0.1, {}))
+        remember(BatchResult(1, 1, Counts(), 0.1, {}))
         remember(_batch(2, 5))
         raise KeyError
     [(periods, path, title)] = drawn
@@ -186,8 +188,8 @@ def test_a_job_plots_its_batches(
 
 def test_a_batch_tells_a_person_what_it_took(capsys: pytest.CaptureFixture[str]) -> None:
     with open_view(True, cast(Any, None)) as view:
-        view.batch(_batch(0, 10), Tally())
-        view.batch(Batch(1, 1, Counts(), 0.1, {}), Tally())
+        view.batch(_batch(0, 10), RunStats())
+        view.batch(BatchResult(1, 1, Counts(), 0.1, {}), RunStats())
     adaptive, plain = capsys.readouterr().out.splitlines()
     assert adaptive.endswith(", 0.10 s, 1.25 of 2 constructs for an event, 50 % dropped")
     assert plain.endswith(", 0.10 s")
@@ -199,8 +201,8 @@ def test_a_screen_has_columns_for_what_a_batch_took(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setattr("rich.live.Live.update", lambda _, shown: out.print(shown))
     with open_view(True, cast(Any, SimpleNamespace(name="job"))) as view:
-        view.batch(Batch(0, 1, Counts(), 0.1, {}), Tally())
-        view.batch(_batch(1, 10), Tally())
+        view.batch(BatchResult(0, 1, Counts(), 0.1, {}), RunStats())
+        view.batch(_batch(1, 10), RunStats())
     lines = [line.split() for line in cast(StringIO, out.file).getvalue().splitlines()]
     titles = [line for line in lines if line[0] == "batch"]
     assert [line[-2:] for line in titles] == [["seconds", "events/s"], ["constructs", "dropped"]]

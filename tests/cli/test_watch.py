@@ -11,18 +11,16 @@ import pytest
 from headgate.cli.summary import describe_stored_rows
 from headgate.cli.watch import open_view
 from headgate.spark.job.commit.log import Counts
-from headgate.spark.job.order import Evaluation
-from headgate.spark.job.routing_job import Batch, Tally
-from headgate.spark.job.state import Progress
+from headgate.spark.job.progress import BatchResult, BoundedProgress, OrderReport, RunStats
 
 
 def test_the_order_is_in_the_progress_line_where_there_is_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    order = Evaluation(["b", "a"], 0.5, 1.25, 0.0, "the first events came")
+    order = OrderReport(["b", "a"], 0.5, 1.25, 0.0, "the first events came")
     with open_view(False, cast(Any, Path())) as view:
-        view.batch(Batch(0, 1, Counts(), 0.1, {}), Tally())
-        view.batch(Batch(1, 1, Counts(), 0.1, {}, order), Tally())
+        view.batch(BatchResult(0, 1, Counts(), 0.1, {}), RunStats())
+        view.batch(BatchResult(1, 1, Counts(), 0.1, {}, order), RunStats())
     plain, adaptive = map(json.loads, capsys.readouterr().out.splitlines())
     assert "order" not in plain
     assert adaptive["order"] == {
@@ -38,14 +36,14 @@ def test_what_continuous_queries_store_is_told_against_their_bounds(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     stored = {
-        "paid": Progress(rows=3, values=6, bytes=48, most_values=18, most_bytes=144),
-        "huge": Progress(rows=1, values=1, bytes=8, most_values=10**20, most_bytes=10**21),
-        "open": Progress(rows=0, values=2, bytes=9, most_values=None, most_bytes=None),
+        "paid": BoundedProgress(rows=3, values=6, bytes=48, most_values=18, most_bytes=144),
+        "huge": BoundedProgress(rows=1, values=1, bytes=8, most_values=10**20, most_bytes=10**21),
+        "open": BoundedProgress(rows=0, values=2, bytes=9, most_values=None, most_bytes=None),
     }
-    batch = Batch(0, 1, Counts(answers=4), 0.1, {}, None, stored)
+    batch = BatchResult(0, 1, Counts(answers=4), 0.1, {}, None, stored)
     for people in (False, True):
         with open_view(people, cast(Any, Path())) as view:
-            view.batch(batch, Tally())
+            view.batch(batch, RunStats())
     line, text = capsys.readouterr().out.splitlines()
     assert json.loads(line)["continuous"]["paid"] == {
         "rows": 3,

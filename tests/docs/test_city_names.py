@@ -38,6 +38,7 @@ def test_where() -> None:
     assert "g_an IN ('h', '_')" in find.make_where("Manhattan E")
 
 
+@pytest.mark.slow
 def test_one_letter() -> None:
     """Of names with six grams or more and a letter changed, 99 in 100 lead to their city."""
     cities = [city for city in find.list_city_names()[:4_000] if len(find.find_grams(city)) >= 6]

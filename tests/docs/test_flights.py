@@ -44,6 +44,7 @@ def test_seed() -> None:
     assert first != list(generate_queries(500, seed=6))
 
 
+@pytest.mark.slow
 def test_every_query_can_match(tmp_path: Path) -> None:
     """All queries, the readable and the generated, are accepted and satisfiable."""
     queries = hg.read_queries(SCHEMA, READABLE, generated(tmp_path), strict=True)
@@ -59,6 +60,7 @@ def test_selectivity(tmp_path: Path, sample: pa.Table) -> None:
     assert len(set(matches.positions.tolist())) > COUNT / 3
 
 
+@pytest.mark.slow
 def test_readable_queries() -> None:
     """Over the whole year all readable queries match, but for the two that should not."""
     queries = hg.read_queries(SCHEMA, READABLE)
@@ -77,6 +79,7 @@ def test_lines(tmp_path: Path, sample: pa.Table) -> None:
     assert table.cast(sample.schema).equals(sample)
 
 
+@pytest.mark.slow
 def test_flights() -> None:
     """All flights of the year are there, in order; a smaller number is spread over the months."""
     year = read_flights()
@@ -89,6 +92,7 @@ def test_flights() -> None:
     assert set(few["month"].to_pylist()) == set(range(1, 13))
 
 
+@pytest.mark.slow
 def test_prepare(tmp_path: Path) -> None:
     """The script makes the flights asked for and 10,000 queries in all; again, it leaves them."""
     example = tmp_path / "flights"

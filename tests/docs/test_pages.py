@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from headgate.cli.app import app
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("[!_]*.md"))]
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TRADES = "trades"
 FOLDERS = {"share-streams.md": "sky"}  # where commands run, if not in trades

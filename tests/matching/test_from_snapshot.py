@@ -14,7 +14,7 @@ from headgate.matching.keyed.segment import Segment, build_segment
 from headgate.matching.matches import Numbers
 from headgate.queries import Query, QuerySet
 from headgate.schema import INT, Attribute, Schema, Stream
-from headgate.snapshot import current, publish
+from headgate.snapshot import open_current, publish
 from headgate.snapshot.arrays import EncodedQueries
 from headgate.testing.contract import lists, query
 from headgate.testing.generate import every_type, random_rows, random_where
@@ -28,7 +28,7 @@ def test_schemas_do_not_mix(tmp_path: Path, swapped: bool) -> None:
         queries = [query(stream, f"q{n}", f"{names[0]} = {n}") for n in range(10)]
         root = tmp_path / names[0]
         publish(QuerySet(Schema((stream,)), queries), root)
-        index = build_from_snapshot(current(root), stream)
+        index = build_from_snapshot(open_current(root), stream)
         assert lists(index.match([{"x": 3, "y": 7}])) == [["q3" if names[0] == "x" else "q7"]]
 
 

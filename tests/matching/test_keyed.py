@@ -26,7 +26,7 @@ from headgate.predicate import IsNull, Within, evaluate
 from headgate.queries import Query
 from headgate.schema import INT, Attribute, Schema, Stream
 from headgate.snapshot.arrays import encode_queries
-from headgate.snapshot.arrays.atoms import atoms_from
+from headgate.snapshot.arrays.atoms import decode_atoms
 from headgate.testing.contract import query
 from headgate.testing.generate import every_type, random_rows, random_where
 from tests.scale import at_least, case_count, seed
@@ -46,7 +46,7 @@ def test_oracle_codes() -> None:
     )
     codes[np.repeat(np.arange(len(rows)), np.diff(start)), column_of] = code
     checked = 0
-    for number, atom in enumerate(atoms_from(encoded.atoms, schema)):
+    for number, atom in enumerate(decode_atoms(encoded.atoms, schema)):
         if not isinstance(atom, Within | IsNull):
             continue
         inside = np.zeros(len(rows), np.bool_)

@@ -35,7 +35,7 @@ from headgate.matching.keyed.index import KeyedIndex
 from headgate.predicate import Predicate
 from headgate.queries import Query, QuerySet, Source
 from headgate.schema import INT, STRING, Attribute, Schema, Stream
-from headgate.snapshot import current, publish
+from headgate.snapshot import open_current, publish
 from headgate.snapshot.arrays import encode_queries
 from headgate.sql import WhereReader, parse_where
 from headgate.testing.contract import lists
@@ -227,7 +227,7 @@ class LockStep(RuleBasedStateMachine):
     def reload(self, how: str) -> None:
         """Both begin anew with what was published."""
         self.settle()
-        snapshot = current(self.root)
+        snapshot = open_current(self.root)
         queries = list(snapshot.query_set())
         assert queries == self.published
         self.begin(queries)
@@ -399,7 +399,7 @@ def test_steps_that_put_queries_between_others(tmp_path: Path) -> None:
     changed = [base[0], *base[2:39], number_query("new", "a = 50"), base[39]]
     publish(QuerySet(schema, base), tmp_path)
     publish(QuerySet(schema, changed), tmp_path)
-    snapshot = current(tmp_path)
+    snapshot = open_current(tmp_path)
     assert len(snapshot.segments) == 3
     with small_parts() as gate:
         index, scan = build_from_snapshot(snapshot, NUMBERS), ScanIndex.build(NUMBERS, changed)

@@ -102,15 +102,15 @@ def shown(bitmap: int, size: int) -> str:
 
 
 def _by_attribute(conjunction: Conjunction) -> Conditions:
-    found: Conditions = {}
+    conditions: Conditions = {}
     for atom in conjunction:
         if not isinstance(atom, Within | IsNull):
             raise UsageError(
                 f"`{render_predicate(atom)}` has no regions; "
                 "only comparisons with constants and IS NULL have"
             )
-        found.setdefault(atom.column.name, []).append(atom)
-    return found
+        conditions.setdefault(atom.column.name, []).append(atom)
+    return conditions
 
 
 def _regions(

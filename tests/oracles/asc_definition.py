@@ -1,4 +1,4 @@
-"""The order in which attribute selection constructs are evaluated, by the definitions alone.
+"""The order in which attribute selection constructs are evaluated, by the definitions.
 
 "Adaptive two-level optimization for selection predicates of multiple continuous queries", sections
 3.2, 4.2, 4.3 and 5.1, written to be read rather than to be fast: it stays as the oracle of the fast
@@ -84,9 +84,9 @@ def minimal_cover_sets(constructs: Constructs, alive: int) -> tuple[tuple[int, .
     numbers = range(len(constructs))
     for size in range(len(constructs) + 1):
         sets = combinations(numbers, size)
-        found = tuple(one for one in sets if not _uncovered(constructs, one, alive))
-        if found:
-            return found
+        covers = tuple(one for one in sets if not _uncovered(constructs, one, alive))
+        if covers:
+            return covers
     return ()
 
 
@@ -120,14 +120,14 @@ def macro_sequence(
 
     Period i extends a sequence of i constructs by one, and the last needs none: as long as queries
     are uncovered, by the one with the lowest conditional selectivity; then by the one with the
-    highest dropping ratio. Ties go to the lowest selectivity alone, as measured in the first
+    highest dropping ratio. Ties go to the lowest own selectivity, as measured in the first
     period, then to the lower number.
 
     Deviations: the paper breaks ties of the dropping ratio only. Its cover set is "minimal", which
     a greedy choice by selectivity does not promise. Where a query has no conditions, nothing covers
     and the cover set is all constructs.
     """
-    alone = _alone(constructs, periods, alive)
+    selectivity = _measure_selectivity(constructs, periods, alive)
     rest = list(range(len(constructs)))
     order: list[int] = []
     cover = 0
@@ -138,7 +138,7 @@ def macro_sequence(
             measure = conditional_selectivity(constructs, order, candidate, period, alive)
         else:
             measure = -dropping_ratio(constructs, (*order, candidate), period, alive)
-        return measure, alone[candidate], candidate
+        return measure, selectivity[candidate], candidate
 
     while rest:
         best = min(rest, key=rank) if len(rest) > 1 else rest[0]
@@ -164,7 +164,7 @@ def hybrid_arrows(
     there, and the others on along the macro-sequence. The measure is the number of queries left if
     d < `cover`, else the number of events left. The best candidate becomes the micro-arrow if it
     leaves fewer than sending all events of the group along the macro-sequence; ties go to the
-    lowest selectivity alone, then to the place in `order`. Either way the region is decided for
+    lowest own selectivity, then to the place in `order`. Either way the region is decided for
     good, unless the group had fewer than `fewest` events.
 
     Deviations: the paper leaves most of this open. It measures each series of regions by itself,
@@ -174,7 +174,7 @@ def hybrid_arrows(
     conditional selectivity has the queries left before as denominator, the same for all candidates
     of a group, so that counts do; Example 6 divides by all queries instead.
     """
-    alone = _alone(constructs, periods, alive)
+    selectivity = _measure_selectivity(constructs, periods, alive)
     arrows: dict[tuple[int, int], int] = {}
     decided: set[tuple[int, int]] = set()
     for depth, period in enumerate(periods, start=1):
@@ -182,9 +182,10 @@ def hybrid_arrows(
             if (at, region) in decided or len(group) < fewest:
                 continue
             decided.add((at, region))
+            # Compare each candidate with the macro-sequence, for the same events.
             along = _left(constructs, order, group, None, depth < cover)
             choices = [
-                (_left(constructs, order, group, j, depth < cover), alone[j], place, j)
+                (_left(constructs, order, group, j, depth < cover), selectivity[j], place, j)
                 for place, j in enumerate(order)
                 if constructs[at].regions[region].cab >> j & 1
                 and any(j not in walked.path for _, walked in group)
@@ -229,7 +230,9 @@ def _left(
     return left
 
 
-def _alone(constructs: Constructs, periods: Sequence[Period], alive: int) -> list[Fraction]:
+def _measure_selectivity(
+    constructs: Constructs, periods: Sequence[Period], alive: int
+) -> list[Fraction]:
     """The selectivity of each construct by itself, in the first period."""
     first = periods[0] if periods else ()
     numbers = range(len(constructs))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import UsageError
-from headgate.plots.network.layout import place_peers
-from headgate.plots.network.plot import plot_plan
+from headgate.plots.network import plot_plan
+from headgate.plots.network_layout import place_peers
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.network_file import read_network
 from headgate.sharing.plan import make_plan

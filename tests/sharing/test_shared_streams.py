@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.workloads.networks import READINGS, generate_networked_queries
 from benchmarks.workloads.networks import SOURCE as PEER
-from headgate.plots.network.lanes import (
+from headgate.plots.network_layout import (
     FAINT_COLOURS,
     MAX_LANES,
     SOURCE_COLOUR,

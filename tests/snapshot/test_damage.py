@@ -18,9 +18,8 @@ from headgate.errors import SnapshotError
 from headgate.queries import Query
 from headgate.snapshot import Base, Delta, Segment, Tombstones, open_snapshot, write_snapshot
 from headgate.snapshot.arrays import encode_queries
-from headgate.snapshot.arrays.arrays import named_arrays
 from headgate.snapshot.arrays.texts import pack
-from headgate.snapshot.files import checksum, write_arrays
+from headgate.snapshot.files import checksum, flatten_arrays, write_arrays
 from headgate.snapshot.segments import kind_of
 from tests.snapshot.sets import SCHEMA, numbered, query, query_set
 
@@ -195,7 +194,7 @@ def rewrite(directory: Path, place: int, segment: Segment) -> None:
     """Another segment in the place of one, with a manifest that vouches for it."""
     content = json.loads((directory / "manifest.json").read_text())
     path = directory / content["segments"][place]["file"]
-    write_arrays(path, named_arrays(segment))
+    write_arrays(path, flatten_arrays(segment))
     entry = {
         "kind": kind_of(segment),
         "file": path.name,

@@ -19,12 +19,12 @@ import pytest
 
 from headgate.errors import SnapshotError
 from headgate.queries import QuerySet
-from headgate.snapshot import current, open_snapshot, publish
+from headgate.snapshot import open_current, open_snapshot, publish
 from headgate.sql import render_predicate
 from tests.snapshot.sets import SCHEMA, numbered, query, query_set
 
-# `headgate.snapshot.publish` is the function
-publishing: Any = import_module("headgate.snapshot.publish")
+# `headgate.snapshot.publisher` is the function
+publishing: Any = import_module("headgate.snapshot.publisher")
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -37,8 +37,8 @@ def test_versions_count_from_one_and_the_last_is_current(tmp_path: Path) -> None
     for number in (1, 2, 3):
         queries = query_set(*numbered(50 + number))
         assert publish(queries, root).version == number
-        assert current(root).version == number
-        assert list(current(root).query_set()) == list(queries)
+        assert open_current(root).version == number
+        assert list(open_current(root).query_set()) == list(queries)
     assert (root / "CURRENT").read_text() == "3\n"
     assert versions(root) == [1, 2, 3]
 
@@ -65,7 +65,7 @@ def test_what_did_not_change_keeps_its_version(tmp_path: Path) -> None:
 
 def test_nothing_published_is_an_error_by_name(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match="CURRENT: is missing; nothing has been published"):
-        current(tmp_path)
+        open_current(tmp_path)
 
 
 @pytest.mark.parametrize("text", [b"", b"x", b"../1", b"1\n1", b"-1", b"01", b"\xff", b"9" * 50])
@@ -75,19 +75,19 @@ def test_a_damaged_pointer_is_refused_and_the_next_publisher_mends_it(
     publish(query_set(*numbered(5)), tmp_path)
     (tmp_path / "CURRENT").write_bytes(text)
     with pytest.raises(SnapshotError, match="CURRENT: does not hold the number of a snapshot"):
-        current(tmp_path)
+        open_current(tmp_path)
     assert publish(query_set(*numbered(5)), tmp_path).version == 2
-    assert current(tmp_path).version == 2
+    assert open_current(tmp_path).version == 2
 
 
 def test_a_pointer_to_nowhere_and_a_renamed_snapshot_are_refused(tmp_path: Path) -> None:
     publish(query_set(*numbered(5)), tmp_path)
     (tmp_path / "CURRENT").write_text("7\n")
     with pytest.raises(SnapshotError, match=r"7/manifest\.json: is missing"):
-        current(tmp_path)
+        open_current(tmp_path)
     os.rename(tmp_path / "1", tmp_path / "7")
     with pytest.raises(SnapshotError, match="7: is version 1, and not the one that its name says"):
-        current(tmp_path)
+        open_current(tmp_path)
 
 
 def test_a_damaged_current_snapshot_is_no_parent(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_damaged_current_snapshot_is_no_parent(tmp_path: Path) -> None:
     (tmp_path / "1/0-base.arrow").write_bytes(b"")
     second = publish(query_set(*numbered(51)), tmp_path)
     assert [entry.kind for entry in second.manifest.segments] == ["base"]
-    assert len(current(tmp_path)) == 51
+    assert len(open_current(tmp_path)) == 51
 
 
 def test_a_number_that_is_taken_meanwhile_is_left_alone(
@@ -105,7 +105,7 @@ def test_a_number_that_is_taken_meanwhile_is_left_alone(
     for count in (3, 4, 5):
         publish(query_set(*numbered(count)), tmp_path)
     numbers = iter([0, 1, 2, 3])
-    monkeypatch.setattr(publishing, "_newest", lambda _: next(numbers))
+    monkeypatch.setattr(publishing, "_greatest_number", lambda _: next(numbers))
     assert publish(query_set(*numbered(6)), tmp_path).version == 4
     assert [len(open_snapshot(tmp_path / str(number))) for number in (1, 2, 3, 4)] == [3, 4, 5, 6]
 
@@ -115,7 +115,7 @@ def test_the_pointer_never_moves_back(tmp_path: Path) -> None:
     for count in (3, 4, 5):
         publish(query_set(*numbered(count)), tmp_path)
     publishing._advance(tmp_path, 2)
-    assert current(tmp_path).version == 3
+    assert open_current(tmp_path).version == 3
 
 
 def test_a_number_is_never_given_again(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_number_is_never_given_again(tmp_path: Path) -> None:
         publish(query_set(*numbered(count)), tmp_path)
     shutil.rmtree(tmp_path / "3")
     assert publish(query_set(*numbered(5)), tmp_path).version == 4
-    assert current(tmp_path).version == 4
+    assert open_current(tmp_path).version == 4
 
 
 def test_a_root_that_cannot_be_written_is_an_error_by_name(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def publisher(root: Path, name: str, count: int) -> Iterator[subprocess.Popen[by
 
 def check_whole(root: Path) -> int:
     """Open the current snapshot, look it over, and see that it is the set of one publisher."""
-    snapshot = current(root)
+    snapshot = open_current(root)
     queries = list(snapshot.query_set())
     turn = int(render_predicate(queries[-1].where).rpartition(" ")[2])
     expected = numbered(60, limit=turn // 7)

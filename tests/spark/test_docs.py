@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import re
+import textwrap
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+import headgate as hg
 from headgate.spark import HeadgateWarning
 
 ROOT = Path(__file__).parents[2]
@@ -44,3 +47,38 @@ def test_page(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for code, shown in blocks():
         printed = run(code, names)
         assert printed.rstrip() == shown.rstrip(), code
+
+
+EXAMPLE = re.compile(r"^Examples\n-+\n.*?::\n\n((?:    .*\n|\n)+)", re.MULTILINE | re.DOTALL)
+FILES = {
+    "queries.sql": """
+        CREATE STREAM trades (symbol STRING, price DOUBLE, qty INT);
+        CREATE QUERY large AS SELECT * FROM trades WHERE qty > 5;
+    """,
+    "events.jsonl": '{"symbol": "ABC", "price": 1.5, "qty": 9}\n',
+    "pipeline.toml": """
+        queries.files = ["queries.sql"]
+        source = { kind = "replay", path = "events.jsonl" }
+        sink.kind = "memory"
+    """,
+}
+
+
+def _list_examples() -> dict[str, str]:
+    """Return the code in the Examples section of each public function of `headgate.spark`."""
+    functions = {name: getattr(hg.spark, name) for name in hg.spark.__all__ if name.islower()}
+    docs = {name: inspect.getdoc(function) or "" for name, function in functions.items()}
+    blocks = {name: EXAMPLE.search(f"{doc}\n") for name, doc in docs.items()}
+    return {name: textwrap.dedent(block[1]) for name, block in blocks.items() if block}
+
+
+def test_docstrings(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every public function has an example, and it runs."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    trades = spark.createDataFrame([("ABC", 1.5, 9)], "symbol STRING, price DOUBLE, qty INT")
+    examples = _list_examples()
+    assert set(examples) == {name for name in hg.spark.__all__ if name.islower()}
+    for code in examples.values():
+        run(code, {"hg": hg, "spark": spark, "trades": trades})

@@ -23,7 +23,7 @@ import headgate as hg
 from headgate.matching.auto import MIN_INDEXED_QUERIES
 from headgate.queries import QuerySet
 from headgate.snapshot import publish
-from headgate.spark.session.java import java_home
+from headgate.spark.session.java import find_java_home
 from tests.spark import own_job
 
 PACKAGE = Path(hg.__file__).parent
@@ -73,7 +73,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")},
         "SPARK_HOME": str(home),
-        "JAVA_HOME": str(java_home()),
+        "JAVA_HOME": str(find_java_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
     }

@@ -21,7 +21,7 @@ from headgate.queries import QuerySet, compute_query_version
 from headgate.schema import Attribute, Interval, Stream, ValueSet
 from headgate.snapshot import publish, write_snapshot
 from headgate.spark import HeadgateWarning
-from headgate.spark.transport import pack
+from headgate.spark.transport import pack_queries
 from tests.boundaries import STREAM
 from tests.strategies import Clauses, Seeded, row
 
@@ -412,7 +412,7 @@ def test_what_queries_may_be_given_as(sales: QuerySet, tmp_path: Path) -> None:
     """A snapshot's path is one way; a file, a list and an empty directory are told apart."""
     snapshot = write_snapshot(sales, tmp_path / "snapshot").directory
     assert hg.spark.route(snapshot).used == hg.spark.route(sales).used
-    with pytest.raises(UsageError, match=r"read it with headgate\.read"):
+    with pytest.raises(UsageError, match=r"read it with headgate\.read_queries"):
         hg.spark.route(snapshot / "manifest.json")
     with pytest.raises(UsageError, match="cannot be taken from list"):
         hg.spark.route([])  # type: ignore[arg-type]
@@ -426,7 +426,7 @@ def test_what_queries_may_be_given_as(sales: QuerySet, tmp_path: Path) -> None:
 
 def test_equal_sets_travel_once(sales: QuerySet) -> None:
     """The file in which queries travel depends on them alone."""
-    assert pack(sales) == pack(QuerySet(sales.schema, sales))
+    assert pack_queries(sales) == pack_queries(QuerySet(sales.schema, sales))
 
 
 def test_used_attributes(sales: QuerySet) -> None:

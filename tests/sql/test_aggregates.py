@@ -9,7 +9,7 @@ import pytest
 from headgate.predicate import Column
 from headgate.queries import Aggregate, Output, Query, QuerySet
 from headgate.schema import DOUBLE, INT, STRING, DecimalType, DeclaredAggregate, Schema, Timestamp
-from headgate.snapshot import current, publish
+from headgate.snapshot import open_current, publish
 from headgate.sql import Rejected, Script, render_query, render_schema
 
 GEO_MEAN = DeclaredAggregate("geo_mean", DOUBLE, DOUBLE, "algebraic")
@@ -149,6 +149,6 @@ def test_snapshots_keep_them(tmp_path: Path) -> None:
     queries = [each for each in found.read(text) if isinstance(each, Query)]
     assert len(queries) == 2
     publish(QuerySet(found.schema, queries), tmp_path)
-    again = current(tmp_path).query_set()
+    again = open_current(tmp_path).query_set()
     assert again.schema == found.schema
     assert list(again) == queries

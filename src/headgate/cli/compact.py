@@ -32,15 +32,15 @@ def compact(
         headgate compact out
     """
     from headgate.spark.job.commit import compaction
-    from headgate.spark.job.commit.output import folders, own_folders, spans
+    from headgate.spark.job.commit.output import list_folders, list_spans, list_unbounded_folders
 
-    kinds = (*folders(output), *own_folders(output))
+    kinds = (*list_folders(output), *list_unbounded_folders(output))
     if not any((output / kind).is_dir() for kind in kinds):
         raise UsageError(f"{output}: no output of a job; there is no `matches` or `answers` in it")
     started = time.perf_counter()
     gone = compaction.compact(output, every)
     seconds = time.perf_counter() - started
-    left = sum(len(spans(output / kind)) for kind in kinds)
+    left = sum(len(list_spans(output / kind)) for kind in kinds)
     if format is Format.json:
         typer.echo(format_json({"merged": gone, "directories": left, "seconds": round(seconds, 3)}))
     else:

@@ -34,6 +34,7 @@ from headgate.cli.output import (
 )
 from headgate.errors import UsageError
 from headgate.events import EventBatch, read_events
+from headgate.events.file_access import is_typed
 from headgate.events.json_text import format_json
 from headgate.matching import Matches, build_index
 from headgate.matching.chunks import Chunk, match_batches
@@ -211,7 +212,7 @@ def _match_on_spark(
 def _read_events(events: Path, stream: Stream, queries: QuerySet) -> Iterator[EventBatch]:
     """CHECK is enforced where a query reads; of a typed file, other columns are not even read."""
     used = {c.name for query in queries.filters(stream.name) for c in collect_columns(query.where)}
-    only = sorted(used) if events.suffix == ".parquet" else None
+    only = sorted(used) if is_typed(events) else None
     return read_events(events, stream.keep_checks_on(used), columns=only)
 
 

@@ -18,7 +18,7 @@ from headgate.matching.auto import AutoIndex
 if TYPE_CHECKING:
     from headgate.matching.asc.index import AscIndex
     from headgate.matching.asc.monitor import Period
-    from headgate.spark.job.routing_job import Batch
+    from headgate.spark.job.progress import BatchResult
 
 MAX_SHOWN_CONSTRUCTS = 8
 MAX_PLOTTED_BATCHES = 10_000  # batches, the latest
@@ -51,9 +51,9 @@ def find_adaptive_index(built: Index, *, needed: bool) -> AscIndex | None:
 
 def describe_order(adaptive: AscIndex) -> Iterator[str]:
     """In which order the constructs stand now, what events cost, and how it came to that."""
-    from headgate.plots.evaluation_order import periods_of
+    from headgate.plots.evaluation_order import list_periods
 
-    told, periods = adaptive.describe(), periods_of(adaptive.monitor)
+    told, periods = adaptive.describe(), list_periods(adaptive.monitor)
     order, last = told["order"], told["last_rearranged"]
     more = len(order) - MAX_SHOWN_CONSTRUCTS
     names = ", ".join(order[:MAX_SHOWN_CONSTRUCTS]) + (f" and {more:,} more" if more > 0 else "")
@@ -74,9 +74,9 @@ def describe_order(adaptive: AscIndex) -> Iterator[str]:
 
 
 def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
-    from headgate.plots.evaluation_order import periods_of, plot_periods
+    from headgate.plots.evaluation_order import list_periods, plot_periods
 
-    periods = periods_of(adaptive.monitor)
+    periods = list_periods(adaptive.monitor)
     if periods:
         plot_periods(periods, plot, f"{title}: {format_count(len(adaptive), 'query')}")
         open_error_console().print(f"the order over time is in {escape(str(plot))}")
@@ -85,11 +85,11 @@ def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
 
 
 @contextmanager
-def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[Batch], None]]:
+def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[BatchResult], None]]:
     """Takes the batches of a job, and when it ends or fails, plots how they were evaluated."""
     periods: deque[Period] = deque(maxlen=MAX_PLOTTED_BATCHES)
 
-    def remember(batch: Batch) -> None:
+    def remember(batch: BatchResult) -> None:
         if plot is not None and batch.order is not None:
             periods.append(_make_period(batch, periods[-1].until if periods else 0))
 
@@ -105,7 +105,7 @@ def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[Batch], No
             open_error_console().print("[yellow]note:[/] no event, so no plot of the order")
 
 
-def _make_period(batch: Batch, before: int) -> Period:
+def _make_period(batch: BatchResult, before: int) -> Period:
     """A batch, after so many events, as the period of an index."""
     from headgate.matching.asc.monitor import Period
 

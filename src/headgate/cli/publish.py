@@ -26,7 +26,7 @@ from headgate.cli.output import (
 from headgate.errors import QuerySetError, SnapshotError
 from headgate.events.json_text import format_json
 from headgate.queries import Change, QuerySet
-from headgate.snapshot import current
+from headgate.snapshot import open_current
 from headgate.snapshot import publish as publish_set
 
 
@@ -79,7 +79,7 @@ def publish(
 def _find_change(root: Path, found: QuerySet) -> tuple[int | str | None, Change]:
     """The version that is current now, and what is about to change."""
     try:
-        before = current(root)
+        before = open_current(root)
     except SnapshotError:
         return None, QuerySet(found.schema).diff(found)
     return before.version, before.query_set().diff(found)

@@ -18,9 +18,9 @@ from headgate.errors import UsageError
 from headgate.plots.figures import check_plot_path
 
 if TYPE_CHECKING:
-    from headgate.spark.job.base import Life
+    from headgate.spark.job.base import BaseJob
     from headgate.spark.job.config import Pipeline
-    from headgate.spark.job.routing_job import Batch, Tally
+    from headgate.spark.job.progress import BatchResult, RunStats
 
 
 def run(
@@ -63,7 +63,7 @@ def run(
     with plot_batches(order_plot, job.name) as remember:
         with open_view(people, job) as view:
 
-            def on_batch(batch: Batch, tally: Tally) -> None:
+            def on_batch(batch: BatchResult, tally: RunStats) -> None:
                 remember(batch)
                 view.batch(batch, tally)
 
@@ -78,14 +78,13 @@ def run(
 
 
 def _check_order_plot(plot: Path, pipeline: Pipeline) -> None:
-    if pipeline.queries.index != "asc":
-        raise UsageError(
-            f'--order-plot needs index = "asc" in [queries]; here it is {pipeline.queries.index}'
-        )
+    if pipeline.queries.index.kind != "asc":
+        kind = pipeline.queries.index.kind
+        raise UsageError(f'--order-plot needs index = "asc" in [queries]; here it is {kind}')
     check_plot_path(plot)
 
 
-def _stop_on_signals(job: Life) -> None:
+def _stop_on_signals(job: BaseJob) -> None:
     """The first signal asks the job to end after its batch; the next one ends it at once."""
 
     def ask(number: int, frame: FrameType | None) -> None:

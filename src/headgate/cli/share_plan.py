@@ -123,7 +123,7 @@ def plan(
             progress=advance,
         )
     if plot is not None:
-        from headgate.plots.network.plot import plot_plan
+        from headgate.plots.network import plot_plan
 
         plot_plan(make_plan(planner), plot)
     if explain is not None:

@@ -16,16 +16,14 @@ from headgate.cli.output import escape, format_count, open_console
 if TYPE_CHECKING:
     from headgate.spark.job.commit.log import Counts
     from headgate.spark.job.config import Pipeline
-    from headgate.spark.job.progress import Tally, Told
-    from headgate.spark.job.runner import Result
-    from headgate.spark.job.sharing.link_traffic import OnLink
+    from headgate.spark.job.progress import LinkTraffic, QueryProgress, RunResult, RunStats
 
 
 MAX_SHOWN_QUERIES = 5
 MAX_SHOWN_LINKS = 10
 
 
-def print_summary(pipeline: Pipeline, result: Result) -> None:
+def print_summary(pipeline: Pipeline, result: RunResult) -> None:
     """Print it, for a person."""
     out = open_console()
     facts = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -33,7 +31,7 @@ def print_summary(pipeline: Pipeline, result: Result) -> None:
     facts.add_column(overflow="fold")
     for name, text in _list_facts(result):
         facts.add_row(name, text)
-    out.print(f"\n[bold]{escape(pipeline.name)}[/]  ended by {escape(result.tally.ended_by)}\n")
+    out.print(f"\n[bold]{escape(pipeline.name)}[/]  ended by {escape(result.stats.ended_by)}\n")
     out.print(facts)
     steps = list(_suggest_steps(pipeline, result))
     if steps:
@@ -42,8 +40,8 @@ def print_summary(pipeline: Pipeline, result: Result) -> None:
             out.print(f"  {what}\n    [cyan]{escape(command)}[/]", soft_wrap=True)
 
 
-def _list_facts(result: Result) -> Iterator[tuple[str, str]]:
-    tally, counts = result.tally, result.tally.counts
+def _list_facts(result: RunResult) -> Iterator[tuple[str, str]]:
+    tally, counts = result.stats, result.stats.counts
     seconds = max(tally.seconds, 0.001)
     batches = f"in {format_count(tally.batches, 'batch')} and {seconds:,.1f} s"
     yield "events", f"{counts.events:,} {batches}: [bold]{counts.events / seconds:,.0f} events/s[/]"
@@ -77,13 +75,13 @@ def _list_facts(result: Result) -> Iterator[tuple[str, str]]:
         yield "output", "\n".join(escape(_shorten_path(place)) for place in result.places.values())
 
 
-def _describe_output(counts: Counts, tally: Tally) -> str:
+def _describe_output(counts: Counts, tally: RunStats) -> str:
     if tally.links:
         return format_count(counts.answers, "answer")
     return format_count(counts.matches, "match")
 
 
-def _suggest_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, str]]:
+def _suggest_steps(pipeline: Pipeline, result: RunResult) -> Iterator[tuple[str, str]]:
     """What is worth a look now, and the command for it."""
     for what, folder in _list_tables(result) if pipeline.sink.kind == "parquet" else ():
         code = f"import pyarrow.parquet as pq; print(pq.read_table('{folder}').to_pandas())"
@@ -105,35 +103,34 @@ def _suggest_steps(pipeline: Pipeline, result: Result) -> Iterator[tuple[str, st
         )
 
 
-def _list_tables(result: Result) -> Iterator[tuple[str, str]]:
+def _list_tables(result: RunResult) -> Iterator[tuple[str, str]]:
     """The matches, and the answers of the first query that gave any."""
-    from headgate.spark.job.commit.output import ANSWERS, UNBOUNDED
-    from headgate.spark.job.continuous_query import folder_of
-    from headgate.spark.job.unbounded import Growth
+    from headgate.spark.job.commit.output import ANSWERS, UNBOUNDED, encode_folder
+    from headgate.spark.job.progress import UnboundedProgress
 
     if "matches" in result.places:
         yield "the matches", _shorten_path(result.places["matches"])
     if "traffic" in result.places:
         yield "the traffic", _shorten_path(result.places["traffic"])
         if result.busiest:
-            answers = Path(result.places[ANSWERS]).parent / folder_of(result.busiest[0][0])
+            answers = Path(result.places[ANSWERS]).parent / encode_folder(result.busiest[0][0])
             yield f"the answers of {result.busiest[0][0]}", _shorten_path(answers)
-    for query_id, one in result.tally.continuous.items():
-        parent = UNBOUNDED if isinstance(one, Growth) else ANSWERS
+    for query_id, one in result.stats.continuous.items():
+        parent = UNBOUNDED if isinstance(one, UnboundedProgress) else ANSWERS
         if one.rows and parent in result.places:
-            place = Path(result.places[parent]).parent / folder_of(query_id, parent)
+            place = Path(result.places[parent]).parent / encode_folder(query_id, parent)
             yield f"the answers of {query_id}", _shorten_path(place)
             return
 
 
-def describe_stored_rows(continuous: Mapping[str, Told]) -> Iterator[str]:
+def describe_stored_rows(continuous: Mapping[str, QueryProgress]) -> Iterator[str]:
     """Of each continuous query, the rows that it gave, and what it stores against its bound."""
-    from headgate.spark.job.unbounded import Growth
+    from headgate.spark.job.progress import UnboundedProgress
     from headgate.stateful.analysis.synopses.sizes import readable
 
     for query_id, one in list(continuous.items())[:MAX_SHOWN_QUERIES]:
         given = f"{query_id}: {format_count(one.rows, 'answer')}"
-        if isinstance(one, Growth):
+        if isinstance(one, UnboundedProgress):
             yield f"{given}, Spark keeps {one.state_rows:,} of at most {one.most_state_rows:,} rows"
             continue
         rows = f"{given}, stores {format_count(one.values, 'value')}"
@@ -147,7 +144,7 @@ def describe_stored_rows(continuous: Mapping[str, Told]) -> Iterator[str]:
         yield f"and {format_count(more, 'query')} more"
 
 
-def describe_links(links: Mapping[str, OnLink]) -> Iterator[str]:
+def describe_links(links: Mapping[str, LinkTraffic]) -> Iterator[str]:
     """What went over the busiest links, and what the plan expected of as many events."""
     ranked = sorted(links.items(), key=lambda pair: -pair[1].bytes)
     for name, one in ranked[:MAX_SHOWN_LINKS]:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headgate.spark.job.config import Pipeline
-    from headgate.spark.job.routing_job import Batch, Tally
-    from headgate.spark.job.runner import Result
+    from headgate.spark.job.progress import BatchResult, RunResult, RunStats
 
 MAX_SHOWN_BATCHES = 10
 COLUMNS = ("batch", "version", "events", "matches", "dead", "seconds", "events/s")
@@ -32,13 +31,13 @@ COLUMNS = ("batch", "version", "events", "matches", "dead", "seconds", "events/s
 class View(Protocol):
     """Shows a job while it runs."""
 
-    def batch(self, batch: Batch, tally: Tally) -> None: ...
+    def batch(self, batch: BatchResult, tally: RunStats) -> None: ...
 
     def note(self, text: str) -> None: ...
 
     def rows(self, kind: str, rows: pa.Table, of: int) -> None: ...
 
-    def end(self, result: Result) -> None: ...
+    def end(self, result: RunResult) -> None: ...
 
 
 @contextmanager
@@ -55,7 +54,7 @@ def open_view(people: bool, pipeline: Pipeline) -> Iterator[View]:
 class _JsonView:
     """JSON, a line for each batch."""
 
-    def batch(self, batch: Batch, tally: Tally) -> None:
+    def batch(self, batch: BatchResult, tally: RunStats) -> None:
         del tally
         said: dict[str, Any] = {
             "batch": batch.number,
@@ -85,7 +84,7 @@ class _JsonView:
         for row in rows.to_pylist():
             typer.echo(format_json({kind: row}))
 
-    def end(self, result: Result) -> None:
+    def end(self, result: RunResult) -> None:
         typer.echo(format_json({"summary": result.as_json()}))
 
 
@@ -96,7 +95,7 @@ class _TextView:
         self._pipeline = pipeline
         self._out = open_console()
 
-    def batch(self, batch: Batch, tally: Tally) -> None:
+    def batch(self, batch: BatchResult, tally: RunStats) -> None:
         del tally
         counts = batch.counts
         self._out.print(
@@ -112,7 +111,7 @@ class _TextView:
     def rows(self, kind: str, rows: pa.Table, of: int) -> None:
         self._out.print(_build_rows_table(kind, rows, of))
 
-    def end(self, result: Result) -> None:
+    def end(self, result: RunResult) -> None:
         print_summary(self._pipeline, result)
 
 
@@ -123,14 +122,14 @@ class _LiveView(_TextView):
         super().__init__(pipeline)
         self._out = live.console
         self._live = live
-        self._last: deque[Batch] = deque(maxlen=MAX_SHOWN_BATCHES)
+        self._last: deque[BatchResult] = deque(maxlen=MAX_SHOWN_BATCHES)
         live.update(Text(f"{pipeline.name}: starting Spark …", style="dim"))
 
-    def batch(self, batch: Batch, tally: Tally) -> None:
+    def batch(self, batch: BatchResult, tally: RunStats) -> None:
         self._last.append(batch)
         self._live.update(self._table(tally))
 
-    def _table(self, tally: Tally) -> RenderableType:
+    def _table(self, tally: RunStats) -> RenderableType:
         table = Table(
             title=escape(self._pipeline.name), title_justify="left", box=None, pad_edge=False
         )
@@ -166,7 +165,7 @@ class _LiveView(_TextView):
         return Group(table, *stored, total, Text("Ctrl-C to end", style="dim"))
 
 
-def _describe_output(batch: Batch) -> str:
+def _describe_output(batch: BatchResult) -> str:
     """Matches; of a plan, the rows of all results, and what went over links for them."""
     counts = batch.counts
     if not batch.links:
@@ -175,7 +174,7 @@ def _describe_output(batch: Batch) -> str:
     return f"{format_count(counts.answers, 'answer')}, {format_count(moved, 'byte')} over links"
 
 
-def _describe_order(batch: Batch) -> str:
+def _describe_order(batch: BatchResult) -> str:
     """What the events of a batch took, where the index is one that adapts."""
     order = batch.order
     if order is None:
@@ -186,17 +185,17 @@ def _describe_order(batch: Batch) -> str:
     )
 
 
-def _describe_answers(batch: Batch) -> str:
+def _describe_answers(batch: BatchResult) -> str:
     """What the continuous queries gave, where there are any."""
-    from headgate.spark.job.unbounded import Growth
+    from headgate.spark.job.progress import UnboundedProgress
 
     if not batch.continuous:
         return ""
     told = batch.continuous.values()
-    values = sum(0 if isinstance(one, Growth) else one.values for one in told)
+    values = sum(0 if isinstance(one, UnboundedProgress) else one.values for one in told)
     answers = format_count(batch.counts.answers, "answer")
     own = f", {answers} from {format_count(values, 'stored value')}"
-    grown = [one for one in told if isinstance(one, Growth)]
+    grown = [one for one in told if isinstance(one, UnboundedProgress)]
     if not grown:
         return own
     rows, kept = sum(one.rows for one in grown), sum(one.state_rows for one in grown)

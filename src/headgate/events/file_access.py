@@ -49,6 +49,11 @@ def _kind_by_name(path: str | PathLike[str]) -> str:
     return kind
 
 
+def is_typed(path: str | PathLike[str], format: str | None = None) -> bool:
+    """Return whether the columns of a file have types, as in Parquet; those of a text have none."""
+    return (format or Path(path).suffix.lower().removeprefix(".")) == "parquet"
+
+
 def _kind_by_format(format: str) -> str:
     if format not in FORMATS:
         raise EventError(f"no format `{format}`; {did_you_mean(format, FORMATS)}")

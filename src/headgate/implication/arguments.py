@@ -1,4 +1,4 @@
-"""What a caller gives: a condition as text, query or predicate, and the stream that it is about."""
+"""The arguments of `implies` and `relax`: conditions, and the stream that they are about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ StreamSource = Stream | Schema | QuerySet | None
 
 
 def resolve_stream(about: StreamSource, *conditions: Condition) -> Stream | None:
-    """The stream itself, that of the queries, or the only one; queries on others are refused."""
+    """Return the stream that conditions are about; raise where they are about several."""
     streams = {c.stream_name.lower(): c.stream_name for c in conditions if isinstance(c, Query)}
     if isinstance(about, QuerySet | Schema):
         schema = about.schema if isinstance(about, QuerySet) else about
@@ -29,7 +29,7 @@ def resolve_stream(about: StreamSource, *conditions: Condition) -> Stream | None
 
 
 def to_predicate(condition: Condition, stream: Stream | None) -> Predicate:
-    """The predicate that text, a query or itself is."""
+    """Return a condition as a predicate, whether it is text, a query or a predicate."""
     if isinstance(condition, Query):
         if len(condition.sources) > 1:
             raise UsageError(f"`{condition.id}` is a join; implication is about one stream")
@@ -44,6 +44,6 @@ def to_predicate(condition: Condition, stream: Stream | None) -> Predicate:
 
 
 def check_budget(budget: int) -> None:
-    """Raises where no work would be allowed at all."""
+    """Raise a UsageError where no work would be allowed at all."""
     if budget < 1:
         raise UsageError(f"a budget is at least 1, not {budget:,}")

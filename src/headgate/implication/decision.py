@@ -1,4 +1,9 @@
-"""Is every row of one predicate a row of another? Yes, no with a counterexample, or unknown."""
+"""Decide whether every row of one predicate is a row of another.
+
+The answer is yes, no with a counterexample, or unknown. Both predicates become unions of boxes in
+one space, and what the second union leaves uncovered of the first holds the counterexamples. Where
+a predicate is too many boxes, the search for satisfiability decides.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,7 @@ from headgate.implication.pair import Constraints, PredicatePair
 from headgate.implication.parts import Part
 from headgate.predicate import (
     And,
+    Answer,
     Or,
     Predicate,
     Satisfiability,
@@ -28,17 +34,39 @@ from headgate.predicate import (
     evaluate,
     to_monotone,
 )
-from headgate.predicate.answer import Answer
 from headgate.schema import Value
+
+MAX_SEARCHED_PARTS = 50  # where conditions may contradict each other
+MAX_STEPS = 1_000  # of the search in each of them
 
 Row = Mapping[str, Value | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Implication:
-    """The answer, for "no" a row of the first that is none of the second, and a reason.
+    """Whether every row of one condition is a row of another.
 
-    It is true or false as the answer is; "unknown" is neither, and to ask raises an error.
+    It is true or false as the answer is; where the answer is unknown, `bool` raises a UsageError.
+
+    Attributes
+    ----------
+    answer : Answer
+        Yes, no or unknown.
+    witness : mapping, optional
+        For a no, a row of the first condition that is none of the second.
+    reason : str
+        For unknown, why no answer was found.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> from headgate.schema import INT, Attribute
+    >>> trades = hg.Stream("trades", (Attribute("qty", INT),))
+    >>> implication = hg.implies("qty > 5", "qty > 10", trades)
+    >>> implication.answer, implication.witness
+    (<Answer.NO: 'no'>, {'qty': 6})
+    >>> bool(implication)
+    False
     """
 
     answer: Answer
@@ -52,12 +80,48 @@ class Implication:
 
 
 def implies(
-    p: Condition, q: Condition, stream: StreamSource = None, *, budget: int = MAX_KERNEL_COMPARISONS
+    p: Condition,
+    q: Condition,
+    stream: StreamSource = None,
+    *,
+    budget: int = MAX_KERNEL_COMPARISONS,
 ) -> Implication:
-    """Is every row of p a row of q, given what the stream declares of its columns?
+    """Decide whether every row of p is a row of q, given what the stream declares.
 
-    A row of a predicate is one for which it is TRUE. Conditions in SQL need the stream. The answer
-    is "unknown" only past the budget of comparisons, or where patterns leave it open.
+    A row of a condition is one for which it is TRUE. Rows that CHECK or NOT NULL rule out do not
+    count.
+
+    Parameters
+    ----------
+    p, q : str, Predicate or Query
+        The conditions: SQL text, which needs `stream`, or what was parsed before.
+    stream : Stream, Schema or QuerySet, optional
+        What the conditions are about. A schema must have only this stream.
+    budget : int
+        How many sides of boxes may be compared, past which the answer is unknown.
+
+    Returns
+    -------
+    Implication
+        The answer, with a row that shows a no. It is unknown only past the budget, or where
+        patterns leave it open.
+
+    Raises
+    ------
+    UsageError
+        If the stream is missing, or the conditions are about several streams.
+    SqlError
+        If a condition is not valid SQL for the stream.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> from headgate.schema import INT, STRING, Attribute
+    >>> trades = hg.Stream("trades", (Attribute("qty", INT), Attribute("venue", STRING)))
+    >>> hg.implies("qty > 10", "qty > 5", trades).answer
+    <Answer.YES: 'yes'>
+    >>> hg.implies("venue LIKE 'NY%'", "venue >= 'N'", trades).answer
+    <Answer.YES: 'yes'>
     """
     check_budget(budget)
     known = resolve_stream(stream, p, q)
@@ -66,75 +130,76 @@ def implies(
 
 
 def decide_implication(
-    p: Predicate, q: Predicate, declared: Constraints, budget: int = MAX_KERNEL_COMPARISONS
+    p: Predicate, q: Predicate, constraints: Constraints, budget: int = MAX_KERNEL_COMPARISONS
 ) -> Implication:
-    """The same for predicates that are bound already."""
+    """Decide whether every row of p is a row of q, for predicates that are bound already."""
     try:
-        pair = PredicatePair.of(p, q, declared)
+        pair = PredicatePair.of(p, q, constraints)
     except ExpansionTooLarge:
-        return Implication(Answer.YES) if _is_obvious(p, q) else decide_by_search(p, q, declared)
+        if _is_obvious(p, q):
+            return Implication(Answer.YES)
+        return decide_by_search(p, q, constraints)
     parts = find_uncovered(pair.query_boxes, pair.stream_boxes, budget)
-    return _implication(find_counterexample(parts, pair))
+    return _to_implication(find_counterexample(parts, pair))
 
 
-def _is_obvious(p: Predicate, q: Predicate) -> bool:
-    """Is all that q asks for a part of p, or all that p allows a part of q?"""
-    first, second = to_monotone(p), to_monotone(q)
-    asked, given = (set(h.parts if isinstance(h, And) else (h,)) for h in (second, first))
-    allowed, wide = (set(h.parts if isinstance(h, Or) else (h,)) for h in (first, second))
-    return asked <= given or allowed <= wide
-
-
-def decide_by_search(p: Predicate, q: Predicate, declared: Constraints) -> Implication:
-    """The obvious way, without boxes: can p be TRUE where q is not?"""
+def decide_by_search(p: Predicate, q: Predicate, constraints: Constraints) -> Implication:
+    """Decide without boxes, the obvious way: can p be TRUE where q is not?"""
     counter = conjunction((p, Truth(q, frozenset({False, None}))))
-    return _implication(decide_satisfiability(counter, declared.domains, declared.required))
-
-
-def _implication(found: Satisfiability) -> Implication:
-    """What a counterexample, or that there is none, says about the implication."""
-    return Implication(found.answer.opposite, found.witness, found.reason)
-
-
-MAX_SEARCHED_PARTS = 50  # that are asked where conditions may contradict each other
-MAX_STEPS = 1_000  # of the search in each of them
+    return _to_implication(
+        decide_satisfiability(counter, constraints.domains, constraints.required)
+    )
 
 
 def find_counterexample(parts: Iterable[Part], pair: PredicatePair) -> Satisfiability:
-    """Is there a row in any of these parts of the query that the stream does not cover?
+    """Search these parts of the query, which the stream does not cover, for a row.
 
-    A row that is found has been verified: for it the query is TRUE, and the stream is not.
+    A row that is returned has been verified: for it the query is TRUE, and the stream is not.
+    Where the space has columns that stand for conditions, the conditions of a part may contradict
+    each other or the values of their columns, so a part may hold no row at all.
     """
     reason = ""
     try:
         for count, part in enumerate(parts):
             if count == MAX_SEARCHED_PARTS:
-                reason = (
-                    reason or f"no row in the first {MAX_SEARCHED_PARTS} parts that are left over"
-                )
+                reason = reason or f"no row in the first {MAX_SEARCHED_PARTS} parts left over"
                 break
-            found = _row_of(part, pair)
-            if found.answer is Answer.YES:
-                return found
-            if found.answer is Answer.UNKNOWN:
-                reason = reason or found.reason
+            result = _find_row(part, pair)
+            if result.answer is Answer.YES:
+                return result
+            if result.answer is Answer.UNKNOWN:
+                reason = reason or result.reason
     except ExpansionTooLarge as error:
         reason = str(error)
     return Satisfiability(Answer.UNKNOWN if reason else Answer.NO, reason=reason)
 
 
-def _row_of(part: Part, pair: PredicatePair) -> Satisfiability:
-    declared = pair.constraints
+def _find_row(part: Part, pair: PredicatePair) -> Satisfiability:
     if pair.conditions:
-        found = decide_satisfiability(
-            pair.predicate(part), declared.domains, declared.required, budget=MAX_STEPS
-        )
-        if found.witness is None:
-            return found
-        mentioned = (*collect_columns(pair.query), *collect_columns(pair.stream))
-        row = {column.key: found.witness.get(column.key) for column in mentioned}
+        domains, required = pair.constraints.domains, pair.constraints.required
+        result = decide_satisfiability(pair.predicate(part), domains, required, budget=MAX_STEPS)
+        if result.witness is None:
+            return result
+        columns = (*collect_columns(pair.query), *collect_columns(pair.stream))
+        row = {column.key: result.witness.get(column.key) for column in columns}
     else:
         row = pair.example_row(part)
     assert evaluate(pair.query, row) is True
     assert evaluate(pair.stream, row) is not True
     return Satisfiability(Answer.YES, row)
+
+
+def _is_obvious(p: Predicate, q: Predicate) -> bool:
+    """Return whether p requires all that q requires, or q allows all that p allows, literally."""
+    first, second = to_monotone(p), to_monotone(q)
+    needed, given = (set(m.parts if isinstance(m, And) else (m,)) for m in (second, first))
+    narrow, wide = (set(m.parts if isinstance(m, Or) else (m,)) for m in (first, second))
+    return needed <= given or narrow <= wide
+
+
+def _to_implication(counterexample: Satisfiability) -> Implication:
+    """Return what a counterexample, or that there is none, says about the implication."""
+    if counterexample.answer is Answer.NO:
+        return Implication(Answer.YES)
+    answer = counterexample.answer.opposite
+    return Implication(answer, counterexample.witness, counterexample.reason)

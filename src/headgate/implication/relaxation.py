@@ -1,4 +1,4 @@
-"""What must a stream's predicate become so that a query lies inside it?"""
+"""Relax a stream's predicate so that a query lies inside it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ from headgate.implication.parts import (
     to_parts,
 )
 from headgate.implication.space import Boxes
-from headgate.predicate import Predicate, Satisfiability, disjunction, simplify
-from headgate.predicate.answer import Answer
+from headgate.predicate import Answer, Predicate, Satisfiability, disjunction, simplify
 from headgate.schema import Value
 
 MAX_LISTED_BOXES = 1_000
@@ -43,13 +42,36 @@ RELAX_METHODS: tuple[RelaxMethod, ...] = get_args(RelaxMethod)
 
 @dataclass(frozen=True)
 class Relaxation:
-    """A query predicate matched with a stream predicate.
+    """A query's condition matched with that of a stream, and the stream's condition relaxed.
 
-    `covered` says whether the method found the query inside the stream as it was; it is unknown
-    where the method did not and the truth stays open, and `reason` says why. `predicate` is the
-    stream's, relaxed: every row of the query and of the stream is one of it, and where it is
-    `exact` no other row is. `witness` is a row of the query that the stream lacks. `comparisons` of
-    sides and `parts` stored at once are the units of the paper's Tables 3 to 6.
+    Attributes
+    ----------
+    covered : Answer
+        Whether the method found the query inside the stream as it was. Unknown where the method
+        did not and the truth stays open.
+    predicate : Predicate
+        The stream's condition, relaxed: it holds for every row of the query and of the stream.
+    exact : bool
+        Whether it holds for no other row.
+    method : str
+        The method that was used.
+    witness : mapping, optional
+        A row of the query that the stream lacks.
+    reason : str
+        Why `covered` is unknown, or that the query is covered and a heuristic does not see it.
+    comparisons, parts : int
+        Sides of boxes that were compared, and parts that were stored at once: the units of the
+        paper's Tables 3 to 6.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> from headgate.schema import INT, Attribute
+    >>> from headgate.sql import render_predicate
+    >>> trades = hg.Stream("trades", (Attribute("qty", INT),))
+    >>> relaxation = hg.relax("qty BETWEEN 1 AND 9", "qty < 3 OR qty = 8", trades)
+    >>> [render_predicate(box) for box in relaxation.rest()]
+    ['qty = 9', 'qty BETWEEN 3 AND 7']
     """
 
     covered: Answer
@@ -60,25 +82,43 @@ class Relaxation:
     reason: str = ""
     comparisons: int = 0
     parts: int = 0
-    pair: PredicatePair | None = field(
-        default=None, repr=False
-    )  # None where there are too many boxes
+    pair: PredicatePair | None = field(default=None, repr=False)  # None: too many boxes
     boxes: Boxes | None = field(default=None, repr=False)
 
     def rest(self, budget: int = MAX_KERNEL_COMPARISONS) -> Iterator[Predicate]:
-        """What the stream lacked of the query, as disjoint boxes, each found when asked for.
+        """Yield what the stream lacked of the query, as disjoint boxes, each computed on demand.
 
-        Raises ExpansionTooLarge when the budget of comparisons is spent.
+        Parameters
+        ----------
+        budget : int
+            How many sides of boxes may be compared.
+
+        Raises
+        ------
+        ExpansionTooLarge
+            If the budget is spent, or the conditions are too many boxes.
         """
         pair = self.pair
         if pair is None:
             raise ExpansionTooLarge("what is left over is too many boxes")
         for part in find_uncovered(pair.query_boxes, pair.stream_boxes, budget):
+            # Only conditions that stand as columns can make a part empty.
             if not pair.conditions or find_counterexample((part,), pair).answer is not Answer.NO:
                 yield pair.predicate(part)
 
     def rest_predicate(self, most: int = MAX_LISTED_BOXES) -> Predicate | None:
-        """The same as one OR, FALSE where there is nothing; None where it is more than `most`."""
+        """Return the boxes of `rest` as one OR, FALSE where there are none.
+
+        Parameters
+        ----------
+        most : int
+            How many boxes may be listed.
+
+        Returns
+        -------
+        Predicate or None
+            None where there are more than `most` boxes, or more than can be computed.
+        """
         try:
             boxes = list(islice(self.rest(), most + 1))
         except ExpansionTooLarge:
@@ -96,38 +136,67 @@ def relax(
     index: str | None = None,
     budget: int = MAX_KERNEL_COMPARISONS,
 ) -> Relaxation:
-    """Match a query with the predicate of a stream that exists, and relax that where it must be.
+    """Match a query with the condition of an existing stream, and relax that where it must be.
 
     "Matching and Evaluation of Disjunctive Predicates for Data Stream Sharing", sections 2.2 and 3.
-    `method` is "exact", our own, or one of the paper's: "hsr", "hcr", "em-bfs", "em-dfs", "em-mix".
-    These take `quick_check` and `index`: "linear", "r-tree", "r*-tree" or "array". A query box that
-    is not covered is added whole, as in the paper; what exactly is missing is the `rest`.
+    A query box that is not covered is added whole, as in the paper; what exactly is missing is the
+    `rest` of the result.
 
-    Past its budget of comparisons "exact" says that it is unknown; a predicate that is too many
-    boxes it searches as it is. The paper's methods raise ExpansionTooLarge in these cases, and past
-    5,000,000 comparisons.
+    Parameters
+    ----------
+    query, stream_predicate : str, Predicate or Query
+        The conditions: SQL text, which needs `stream`, or what was parsed before.
+    stream : Stream, Schema or QuerySet, optional
+        What the conditions are about. A schema must have only this stream.
+    method : str
+        "exact", our own, or one of the paper's: "hsr", "hcr", "em-bfs", "em-dfs", "em-mix".
+    quick_check : bool
+        For the paper's methods: first look for a single box that holds the query box.
+    index : str, optional
+        For the paper's methods: "linear", "r-tree", "r*-tree" or "array".
+    budget : int
+        How many sides of boxes may be compared; at most 5,000,000 for the paper's methods.
+
+    Returns
+    -------
+    Relaxation
+        Whether the query is covered, and the condition relaxed. Past its budget "exact" says
+        unknown; a condition that is too many boxes it searches as it is.
+
+    Raises
+    ------
+    ExpansionTooLarge
+        If a method of the paper spends its budget, or a condition is too many boxes for it.
+    UsageError
+        If there is no such method or index, or the stream is missing.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> from headgate.schema import INT, Attribute
+    >>> from headgate.sql import render_predicate
+    >>> trades = hg.Stream("trades", (Attribute("qty", INT),))
+    >>> relaxation = hg.relax("qty BETWEEN 1 AND 9", "qty < 5", trades)
+    >>> relaxation.covered, render_predicate(relaxation.predicate)
+    (<Answer.NO: 'no'>, 'qty <= 9')
     """
-    if method not in RELAX_METHODS:
-        raise UsageError(f"no method `{method}`; {did_you_mean(method, RELAX_METHODS)}")
-    if method == "exact" and (index is not None or not quick_check):
-        raise UsageError("an index and the quick check are options of the paper's methods")
-    if index is not None and index not in BOX_INDEX_KINDS:
-        raise UsageError(f"no index of boxes `{index}`; {did_you_mean(index, BOX_INDEX_KINDS)}")
+    _check_options(method, quick_check, index)
     check_budget(budget)
     known = resolve_stream(stream, query, stream_predicate)
     wanted, given = to_predicate(query, known), to_predicate(stream_predicate, known)
-    declared = Constraints.of(known, (wanted, given))
+    constraints = Constraints.of(known, (wanted, given))
     try:
-        pair = PredicatePair.of(wanted, given, declared)
+        pair = PredicatePair.of(wanted, given, constraints)
     except ExpansionTooLarge as error:
         if method != "exact":
             raise ExpansionTooLarge(f'{error}; the method "exact" needs no boxes') from None
-        return _without_boxes(wanted, given, declared)
+        return _relax_without_boxes(wanted, given, constraints)
     boxes = pair.query_boxes, pair.stream_boxes
+    # What a method of the paper says is completed by an exact counterexample.
     if method == "exact":
-        matched, found = _match_exactly(pair, budget)
+        match, counterexample = _match_exactly(pair, budget)
     else:
-        matched = match_predicates(
+        match = match_predicates(
             pair.space,
             *boxes,
             method,
@@ -135,85 +204,100 @@ def relax(
             index=index,
             budget=min(budget, MAX_COMPARISONS),
         )
-        found = find_counterexample(find_uncovered(*boxes, budget), pair)
-    covered, reason = _verdict(matched, found, method)
+        counterexample = find_counterexample(find_uncovered(*boxes, budget), pair)
+    covered, reason = _judge_coverage(match, counterexample, method)
     return Relaxation(
         covered=covered,
-        predicate=_relaxed(pair, matched, grown=method == "hcr"),
-        exact=method != "hcr" or _adds_nothing(pair, matched.boxes, budget),
+        predicate=_build_predicate(pair, match, grown=method == "hcr"),
+        exact=method != "hcr" or _adds_nothing(pair, match.boxes, budget),
         method=method,
-        witness=found.witness,
+        witness=counterexample.witness,
         reason=reason,
-        comparisons=matched.comparisons,
-        parts=matched.parts,
+        comparisons=match.comparisons,
+        parts=match.parts,
         pair=pair,
-        boxes=matched.boxes,
+        boxes=match.boxes,
     )
 
 
-def _verdict(matched: PredicateMatch, found: Satisfiability, method: str) -> tuple[Answer, str]:
-    """What the method found, and why that is not the whole truth."""
-    if matched.covered or found.answer is Answer.YES:
-        return Answer.YES if matched.covered else Answer.NO, ""
-    if found.answer is Answer.UNKNOWN:
-        return Answer.UNKNOWN, found.reason
+def _check_options(method: str, quick_check: bool, index: str | None) -> None:
+    if method not in RELAX_METHODS:
+        raise UsageError(f"no method `{method}`; {did_you_mean(method, RELAX_METHODS)}")
+    if method == "exact" and (index is not None or not quick_check):
+        raise UsageError("an index and the quick check are options of the paper's methods")
+    if index is not None and index not in BOX_INDEX_KINDS:
+        raise UsageError(f"no index of boxes `{index}`; {did_you_mean(index, BOX_INDEX_KINDS)}")
+
+
+def _judge_coverage(
+    match: PredicateMatch, counterexample: Satisfiability, method: str
+) -> tuple[Answer, str]:
+    """Return what the method found, and why that is not the whole truth."""
+    if match.covered or counterexample.answer is Answer.YES:
+        return Answer.YES if match.covered else Answer.NO, ""
+    if counterexample.answer is Answer.UNKNOWN:
+        return Answer.UNKNOWN, counterexample.reason
     return Answer.NO, f"it is covered, which {method} does not see"
 
 
-def _without_boxes(wanted: Predicate, given: Predicate, declared: Constraints) -> Relaxation:
-    """By searching the predicates as they are; what is missing is the query itself."""
-    found = decide_implication(wanted, given, declared)
-    relaxed = given if found.answer is Answer.YES else disjunction((given, wanted))
-    return Relaxation(found.answer, relaxed, True, "exact", found.witness, found.reason)
+def _relax_without_boxes(
+    wanted: Predicate, given: Predicate, constraints: Constraints
+) -> Relaxation:
+    """Search the predicates as they are; what is missing is the query itself."""
+    implication = decide_implication(wanted, given, constraints)
+    answer, witness, reason = implication.answer, implication.witness, implication.reason
+    relaxed = given if answer is Answer.YES else disjunction((given, wanted))
+    return Relaxation(answer, relaxed, True, "exact", witness, reason)
 
 
 def _match_exactly(pair: PredicatePair, budget: int) -> tuple[PredicateMatch, Satisfiability]:
-    """Query boxes one by one, each with the stream and those before it that it lacked."""
+    """Match query boxes one by one, each with the stream and the ones before that it lacked."""
     query, stream = pair.query_boxes, pair.stream_boxes
     if not pair.conditions and len(query) * len(stream) > MAX_PLAIN_PAIRS:
-        return _match_at_once(pair, budget)
-    tally = ComparisonCounter()
+        return _match_by_kernel(pair, budget)
+    counter = ComparisonCounter()
     boxes = stream
-    lacking = Satisfiability(Answer.NO)
+    counterexample = Satisfiability(Answer.NO)
     for at in range(len(query)):
-        one = query[at : at + 1]
-        left = max(0, budget - tally.comparisons)
-        found = find_counterexample(find_uncovered(one, boxes, left, tally), pair)
-        if found.answer is not Answer.NO:
-            boxes = boxes.concat(one)
-            lacking = found if lacking.witness is None else lacking
+        box = query[at : at + 1]
+        left = max(0, budget - counter.comparisons)
+        result = find_counterexample(find_uncovered(box, boxes, left, counter), pair)
+        if result.answer is not Answer.NO:
+            boxes = boxes.concat(box)
+            counterexample = result if counterexample.witness is None else counterexample
     covered = len(boxes) == len(stream)
-    return PredicateMatch(covered, boxes, tally.comparisons, tally.max_parts), lacking
+    match = PredicateMatch(covered, boxes, counter.comparisons, counter.max_parts)
+    return match, counterexample
 
 
-def _match_at_once(pair: PredicatePair, budget: int) -> tuple[PredicateMatch, Satisfiability]:
-    """By a kernel; only for a witness is the first box that is lacking looked at again."""
+def _match_by_kernel(pair: PredicatePair, budget: int) -> tuple[PredicateMatch, Satisfiability]:
+    """Match all boxes at once; only the first one that is lacking is searched for a witness."""
     from headgate.implication.exact.matching import match_exact
 
     query, stream = pair.query_boxes, pair.stream_boxes
     try:
-        matched = match_exact(query, stream, budget)
+        match = match_exact(query, stream, budget)
     except ExpansionTooLarge as error:
         unknown = Satisfiability(Answer.UNKNOWN, reason=str(error))
         return PredicateMatch(False, stream.concat(query), budget), unknown
-    if matched.covered:
-        return matched, Satisfiability(Answer.NO)
-    first = matched.boxes[len(stream) : len(stream) + 1]
-    return matched, find_counterexample(find_uncovered(first, stream, budget), pair)
+    if match.covered:
+        return match, Satisfiability(Answer.NO)
+    first = match.boxes[len(stream) : len(stream) + 1]
+    return match, find_counterexample(find_uncovered(first, stream, budget), pair)
 
 
-def _relaxed(pair: PredicatePair, matched: PredicateMatch, *, grown: bool) -> Predicate:
-    """The stream's predicate as it was written, and what it lacks; anew where its boxes grew."""
-    if matched.covered:
+def _build_predicate(pair: PredicatePair, match: PredicateMatch, *, grown: bool) -> Predicate:
+    """Return the stream's predicate as written, with what it lacks; anew where its boxes grew."""
+    if match.covered:
         return pair.stream
     kept = 0 if grown else len(pair.stream_boxes)
     before = (pair.stream,) if kept else ()
-    relaxed = disjunction((*before, *map(pair.predicate, to_parts(matched.boxes[kept:]))))
-    return simplify(relaxed, only_true=True) if len(matched.boxes) <= MAX_LISTED_BOXES else relaxed
+    relaxed = disjunction((*before, *map(pair.predicate, to_parts(match.boxes[kept:]))))
+    return simplify(relaxed, only_true=True) if len(match.boxes) <= MAX_LISTED_BOXES else relaxed
 
 
 def _adds_nothing(pair: PredicatePair, boxes: Boxes, budget: int) -> bool:
-    """Is every row of these boxes one of the query or of the stream?"""
+    """Return whether every row of these boxes is one of the query or of the stream."""
     both = pair.stream_boxes.concat(pair.query_boxes)
     try:
         return next(find_uncovered(boxes, both, budget), None) is None

@@ -80,6 +80,7 @@ def build_index(
     5
     """
     _check_usage(kind, threads, options)
+    # joins and aggregates need state, and run in `headgate.stateful`
     chosen = queries.schema.stream(stream)
     index = _build(chosen, queries.filters(chosen.name), kind, options)
     return _use_threads(index, threads)

@@ -1,4 +1,4 @@
-"""Batches of a file against an index, chunk by chunk, with what else was met on the way."""
+"""Match the batches of a file, chunk by chunk, and count blank lines and undeclared names."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from headgate.events import EventBatch
 from headgate.matching.matches import Matches
 from headgate.matching.protocol import Index
 
-NOTHING = Matches(np.zeros(1, np.int64), np.zeros(0, np.int64), ())
+NO_MATCHES = Matches(np.zeros(1, np.int64), np.zeros(0, np.int64), ())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Some matches; blank lines and undeclared names are counted with the first of their batch."""
+    """Some matches; the first chunk of a batch also counts blank lines and undeclared names."""
 
     matches: Matches
     blank: int
@@ -24,11 +24,11 @@ class Chunk:
 
 
 def match_batches(index: Index, batches: Iterable[EventBatch]) -> Iterator[Chunk]:
-    """The matches of one batch after the other, in pieces of bounded size."""
+    """Return the matches of one batch after the other, in chunks of bounded size."""
     for batch in batches:
         blank, unknown = batch.blank, batch.unknown
         for matches in index.match_chunks(batch):
             yield Chunk(matches, blank, unknown)
             blank, unknown = 0, {}
         if blank:
-            yield Chunk(NOTHING, blank, unknown)
+            yield Chunk(NO_MATCHES, blank, unknown)

@@ -1,4 +1,4 @@
-"""A picture of how an index has adapted: what an event cost, and when and why the order changed."""
+"""Plot how an index has adapted: what events cost, and when and why the order changed."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from headgate.plots.figures import BLUE, GREY, ORANGE, check_plot_path, save_fig
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_REASONS = 12  # that are listed; all are marked
-LEAST_APART = 0.02  # of the width, for two numbers not to cover each other
+MAX_REASONS = 12  # that are listed; all are marked
+MIN_LABEL_DISTANCE = 0.02  # share of the width that keeps two numbers apart
 
 
-def periods_of(monitor: Monitor) -> list[Period]:
-    """The periods that are remembered, and the one that is not over."""
+def list_periods(monitor: Monitor) -> list[Period]:
+    """Return the periods that are remembered, and the one that is not over."""
     now = [Period.from_tally(monitor.tally, monitor.events)] if monitor.tally[EVENTS] else []
     return [*monitor.history, *now]
 
 
 def plot_periods(periods: Sequence[Period], path: Path, title: str = "order of evaluation") -> None:
-    """Above the constructs (ASCs) evaluated for an event, below the dropping ratio, by period.
+    """Plot by period the constructs (ASCs) evaluated for an event, and the dropping ratio below.
 
-    A numbered line marks each new order; the reasons stand below, the latest if they are many.
+    A numbered line marks each new order; the reasons are listed, the latest if they are many.
     """
     check_plot_path(path)
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    reasons = _reasons(periods)
+    reasons = _list_reasons(periods)
     margins = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08)
     figure = Figure(figsize=(9, 5 + 0.17 * len(reasons)), dpi=150, layout=margins)
     cost, dropping = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     cost.set_title(title, loc="left", pad=20, fontsize=12, fontweight="bold")
-    _steps(cost, periods, [period.cost for period in periods], BLUE)
-    _steps(dropping, periods, [period.dropping for period in periods], ORANGE)
+    _draw_steps(cost, periods, [period.cost for period in periods], BLUE)
+    _draw_steps(dropping, periods, [period.dropping for period in periods], ORANGE)
     cost.set_ylabel("constructs for an event")
     dropping.set_ylabel("dropping ratio")
     dropping.set_ylim(0, 1)
@@ -52,8 +52,8 @@ def plot_periods(periods: Sequence[Period], path: Path, title: str = "order of e
     save_figure(figure, path)
 
 
-def _steps(axes: Axes, periods: Sequence[Period], values: Sequence[float], color: str) -> None:
-    """A flat line over each period: what is known of it is an average."""
+def _draw_steps(axes: Axes, periods: Sequence[Period], values: Sequence[float], color: str) -> None:
+    """Draw a flat line over each period: what is known of it is an average."""
     edges = [period.until for period in periods]
     begin = [periods[0].until - periods[0].events] if periods else [0]
     axes.stairs(values, [*begin, *edges], baseline=None, color=color, linewidth=2)
@@ -64,20 +64,20 @@ def _steps(axes: Axes, periods: Sequence[Period], values: Sequence[float], color
         axes.spines[side].set_visible(False)
 
 
-def _rearranged(periods: Sequence[Period]) -> list[Period]:
+def _select_rearranged(periods: Sequence[Period]) -> list[Period]:
     return [period for period in periods if period.rearranged is not None]
 
 
 def _mark_orders(cost: Axes, dropping: Axes, periods: Sequence[Period]) -> None:
-    """A line through both for each new order; numbers, except where they would be too dense."""
+    """Draw a line through both for each new order, and numbers where they are not too dense."""
     if not periods:
         return
     numbered = float("-inf")
     width = periods[-1].until - (periods[0].until - periods[0].events)
-    for number, period in enumerate(_rearranged(periods), start=1):
+    for number, period in enumerate(_select_rearranged(periods), start=1):
         for axes in (cost, dropping):
             axes.axvline(period.until, color=GREY, linewidth=0.9, linestyle=":")
-        if period.until - numbered >= LEAST_APART * width:
+        if period.until - numbered >= MIN_LABEL_DISTANCE * width:
             numbered = period.until
             cost.annotate(
                 f"{number}",
@@ -91,11 +91,11 @@ def _mark_orders(cost: Axes, dropping: Axes, periods: Sequence[Period]) -> None:
             )
 
 
-def _reasons(periods: Sequence[Period]) -> list[str]:
-    """Why each order was found anew, by number."""
+def _list_reasons(periods: Sequence[Period]) -> list[str]:
+    """Return why each order was found anew, by number."""
     lines = [
         fill(f"{number}  after {period.until:,} events: {period.rearranged}", 120)
-        for number, period in enumerate(_rearranged(periods), start=1)
+        for number, period in enumerate(_select_rearranged(periods), start=1)
     ]
-    left_out = len(lines) - MOST_REASONS
+    left_out = len(lines) - MAX_REASONS
     return lines if left_out <= 0 else [f"… {left_out:,} before", *lines[left_out:]]

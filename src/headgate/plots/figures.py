@@ -1,4 +1,4 @@
-"""A picture is a file that somebody asked for: whether it can be written is said beforehand."""
+"""What all figures share: colours, the check of a file name, and saving."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def check_plot_path(path: Path) -> None:
-    """Raises if no picture could be written there, before the work for it is done."""
+    """Raise UsageError if no figure can be written there, before the work for it is done."""
     if path.suffix not in SUFFIXES:
-        raise UsageError(f"{path}: a plot is a file with the ending .png, .svg or .pdf")
+        raise UsageError(f"{path}: a plot is a .png, .svg or .pdf file; give it such an ending")
     if not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no directory {path.parent}")
+        raise UsageError(f"{path}: there is no directory {path.parent}; create it first")
     if find_spec("matplotlib") is None:
-        raise UsageError("plots need matplotlib; pip install 'headgate[plot]', or ask for none")
+        raise UsageError("plots need matplotlib; install it with: pip install 'headgate[plot]'")
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write it; the ending of the path chooses the format."""
+    """Write a figure in the format of the file's ending."""
     try:
         figure.savefig(path)
     except OSError as error:

@@ -10,10 +10,30 @@ from headgate.errors import UsageError, did_you_mean
 from headgate.schema.types import Timestamp, Type
 from headgate.schema.values import EVERYTHING, ValueSet
 
+Category = Literal["distributive", "algebraic", "holistic"]
+
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A named column. `domain` holds the values that its CHECK allows; NULL always passes."""
+    """A named column of a stream.
+
+    Attributes
+    ----------
+    name : str
+        Its name; a dot leads into a nested struct.
+    type : Type
+        Its type, such as `headgate.schema.INT` or `DecimalType(10, 2)`.
+    domain : ValueSet
+        The values that its CHECK allows; NULL always passes.
+    nullable : bool
+        False for NOT NULL.
+
+    Examples
+    --------
+    >>> from headgate.schema import INT, Attribute
+    >>> Attribute("qty", INT, nullable=False).type.sql
+    'INT'
+    """
 
     name: str
     type: Type
@@ -23,7 +43,26 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Stream:
-    """Attributes in order; names ignore case, and a dot leads into a nested struct."""
+    """A named sequence of attributes, in order.
+
+    Names ignore case, and a dot leads into a nested struct.
+
+    Parameters
+    ----------
+    name : str
+        The name of the stream.
+    attributes : tuple of Attribute
+        Its attributes, in the order of their declaration.
+
+    Examples
+    --------
+    >>> from headgate.schema import INT, STRING, Attribute, Stream
+    >>> trades = Stream("trades", (Attribute("symbol", STRING), Attribute("qty", INT)))
+    >>> trades["QTY"].name, trades.get("price")
+    ('qty', None)
+    >>> [attribute.type.sql for attribute in trades]
+    ['STRING', 'INT']
+    """
 
     name: str
     attributes: tuple[Attribute, ...]
@@ -34,7 +73,7 @@ class Stream:
         object.__setattr__(self, "_by_name", by_name)
 
     def get(self, name: str) -> Attribute | None:
-        """The attribute of this name, whatever its case."""
+        """Return the attribute of this name, whatever its case, or None."""
         return self._by_name.get(name.lower())
 
     def __getitem__(self, name: str) -> Attribute:
@@ -49,65 +88,24 @@ class Stream:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the attributes, in order."""
         return tuple(attribute.name for attribute in self.attributes)
 
     def keep_checks_on(self, names: Collection[str]) -> Stream:
-        """The same stream, in which only these attributes have a CHECK or NOT NULL."""
-        free = (Attribute(a.name, a.type) if a.name not in names else a for a in self)
-        return Stream(self.name, tuple(free))
+        """Return the same stream, in which only these attributes have a CHECK or NOT NULL.
 
-
-@dataclass(frozen=True)
-class Schema:
-    """Streams by name, and the aggregates of the user, in the order of their declaration."""
-
-    streams: tuple[Stream, ...] = ()
-    aggregates: tuple[DeclaredAggregate, ...] = ()
-    _by_name: Mapping[str, Stream] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_name", {s.name.lower(): s for s in self.streams})
-
-    def get(self, name: str) -> Stream | None:
-        """The stream of this name, whatever its case."""
-        return self._by_name.get(name.lower())
-
-    def stream(self, name: str | None = None) -> Stream:
-        """The named stream, or the only one when no name is given."""
-        if name is not None:
-            stream = self.get(name)
-            if stream is None:
-                raise UsageError(f"no stream `{name}`; {did_you_mean(name, self.names)}")
-            return stream
-        if len(self.streams) != 1:
-            names = ", ".join(self.names) or "none"
-            raise UsageError(f"which stream? The schema has {names}; name one")
-        return self.streams[0]
-
-    def __iter__(self) -> Iterator[Stream]:
-        return iter(self.streams)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(stream.name for stream in self.streams)
-
-    def aggregate(self, name: str) -> DeclaredAggregate | None:
-        """The declared aggregate of this name, whatever its case."""
-        return next((a for a in self.aggregates if a.name.lower() == name.lower()), None)
-
-    def with_streams(self, streams: Iterable[Stream]) -> Schema:
-        return Schema((*self.streams, *streams), self.aggregates)
-
-    def with_aggregates(self, aggregates: Iterable[DeclaredAggregate]) -> Schema:
-        return Schema(self.streams, (*self.aggregates, *aggregates))
-
-
-Category = Literal["distributive", "algebraic", "holistic"]
+        Parameters
+        ----------
+        names : collection of str
+            The attributes that are still checked, as the stream spells them.
+        """
+        kept = (a if a.name in names else Attribute(a.name, a.type) for a in self)
+        return Stream(self.name, tuple(kept))
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredAggregate:
-    """CREATE AGGREGATE: Headgate knows of it what is declared, and does not compute it.
+    """An aggregate that the user declares by CREATE AGGREGATE; Headgate does not compute it.
 
     With each new value, a *distributive* aggregate follows from its old result, as SUM does, an
     *algebraic* one from a synopsis of bounded size, as AVG from SUM and COUNT; a *holistic* one, as
@@ -127,3 +125,81 @@ class DeclaredAggregate:
         """The zone of its TIMESTAMPs; UTC where it has none."""
         zones = (t.zone for t in (self.argument, self.result) if isinstance(t, Timestamp))
         return next(zones, "UTC")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The streams that queries may read, and the aggregates that the user declares.
+
+    Parameters
+    ----------
+    streams : tuple of Stream
+        The streams, in the order of their declaration; names ignore case.
+    aggregates : tuple of DeclaredAggregate
+        What CREATE AGGREGATE declares.
+
+    Examples
+    --------
+    >>> from headgate.schema import INT, Attribute, Schema, Stream
+    >>> schema = Schema((Stream("trades", (Attribute("qty", INT),)),))
+    >>> schema.stream("TRADES").names
+    ('qty',)
+    >>> schema.stream("trade")
+    Traceback (most recent call last):
+        ...
+    headgate.errors.UsageError: no stream `trade`; did you mean `trades`?
+    """
+
+    streams: tuple[Stream, ...] = ()
+    aggregates: tuple[DeclaredAggregate, ...] = ()
+    _by_name: Mapping[str, Stream] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {s.name.lower(): s for s in self.streams})
+
+    def get(self, name: str) -> Stream | None:
+        """Return the stream of this name, whatever its case, or None."""
+        return self._by_name.get(name.lower())
+
+    def stream(self, name: str | None = None) -> Stream:
+        """Return the named stream, or the only one when no name is given.
+
+        Parameters
+        ----------
+        name : str, optional
+            The name, whatever its case; it may be left out where there is only one stream.
+
+        Raises
+        ------
+        UsageError
+            If there is no such stream, or no name is given and there are several.
+        """
+        if name is not None:
+            stream = self.get(name)
+            if stream is None:
+                raise UsageError(f"no stream `{name}`; {did_you_mean(name, self.names)}")
+            return stream
+        if len(self.streams) != 1:
+            names = ", ".join(self.names) or "none"
+            raise UsageError(f"which stream? The schema has {names}; name one")
+        return self.streams[0]
+
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(self.streams)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the streams, in order."""
+        return tuple(stream.name for stream in self.streams)
+
+    def aggregate(self, name: str) -> DeclaredAggregate | None:
+        """Return the declared aggregate of this name, whatever its case, or None."""
+        return next((a for a in self.aggregates if a.name.lower() == name.lower()), None)
+
+    def with_streams(self, streams: Iterable[Stream]) -> Schema:
+        """Return a schema with these streams added."""
+        return Schema((*self.streams, *streams), self.aggregates)
+
+    def with_aggregates(self, aggregates: Iterable[DeclaredAggregate]) -> Schema:
+        """Return a schema with these aggregates added."""
+        return Schema(self.streams, (*self.aggregates, *aggregates))

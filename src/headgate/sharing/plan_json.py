@@ -17,7 +17,7 @@ from headgate.schema import Schema
 from headgate.sharing.network import Link, Network, Node
 from headgate.sharing.plan import Delivery, Flow, Origin, Plan
 from headgate.sharing.sampled_stream import Estimate
-from headgate.snapshot.schema_text import read_schema, schema_text
+from headgate.snapshot.manifest import read_schema, schema_to_sql
 from headgate.sql import Script, parse_where, render_predicate, render_select
 
 JsonObject = Mapping[str, Any]
@@ -27,7 +27,7 @@ def plan_to_json(plan: Plan) -> str:
     """Write a plan without its decisions and the metadata of its queries."""
     queries = {one.query.id: one.query for one in plan.deliveries}
     fields = {
-        "schema": schema_text(Schema(tuple(one.stream for one in plan.origins.values()))),
+        "schema": schema_to_sql(Schema(tuple(one.stream for one in plan.origins.values()))),
         "nodes": [[one.name, one.is_thin, one.application] for one in plan.network.nodes.values()],
         "links": [
             [*one.ends, one.cost, _finite_or_none(one.bandwidth)] for one in plan.network.links

@@ -1,14 +1,14 @@
-"""A snapshot is an immutable directory of arrays on disk.
+"""Query sets as immutable directories of arrays, which workers map into memory.
 
 A JSON manifest (`manifest`) lists the segments (`segments`): a base, and the steps that lead from
-it to the present, each a few tombstones and a delta (`step`). All segments are Arrow files without
-compression, which are mapped into memory as they lie (`files`). A directory appears by a rename,
+it to the present, each a few tombstones and a delta (`order`). All segments are Arrow files without
+compression (`files`) of encoded queries (`arrays`). A directory appears by a rename,
 complete or not at all (`write`), and a pointer file says which of the published ones is current
-(`publish`).
+(`publisher`).
 """
 
 from headgate.snapshot.manifest import fingerprint
-from headgate.snapshot.publish import current, pointed, publish
+from headgate.snapshot.publisher import open_current, publish, read_pointer
 from headgate.snapshot.segments import Base, Delta, Segment, Tombstones
 from headgate.snapshot.snapshot import Snapshot, open_snapshot
 from headgate.snapshot.write import write_snapshot
@@ -19,10 +19,10 @@ __all__ = [
     "Segment",
     "Snapshot",
     "Tombstones",
-    "current",
     "fingerprint",
+    "open_current",
     "open_snapshot",
-    "pointed",
     "publish",
+    "read_pointer",
     "write_snapshot",
 ]

@@ -10,13 +10,25 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.errors import SnapshotError
-from headgate.snapshot.arrays.arrays import Arrays
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    T = TypeVar("T", bound=DataclassInstance)
+else:
+    T = TypeVar("T")
+
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
@@ -32,7 +44,7 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
 
 
 def read_arrays(path: Path, layout: Arrays) -> Arrays:
-    """The arrays of a file, mapped; it must have exactly the names and types of `layout`."""
+    """Return the arrays of a file, mapped; raise if names or types differ from `layout`."""
     try:
         with pa.memory_map(str(path)) as source:
             batch = pa.ipc.open_file(source).get_batch(0)
@@ -43,21 +55,48 @@ def read_arrays(path: Path, layout: Arrays) -> Arrays:
     expected = pa.schema([pa.field(name, pa.large_list(inner)) for name, inner in wanted])
     if batch.schema != expected or batch.num_rows != 1:
         raise SnapshotError(f"{path}: its arrays are not those of such a segment")
-    found = {}
+    arrays = {}
     for name, column in zip(layout, batch.columns, strict=True):
         assert isinstance(column, pa.LargeListArray)
-        found[name] = np.asarray(column.flatten().to_numpy())
-    return found
+        arrays[name] = np.asarray(column.flatten().to_numpy())
+    return arrays
+
+
+def flatten_arrays(encoded: DataclassInstance, prefix: str = "") -> dict[str, npt.NDArray[Any]]:
+    """Return every array of nested dataclasses under its path of field names.
+
+    >>> from headgate.snapshot.arrays.texts import pack
+    >>> {name: array.tolist() for name, array in flatten_arrays(pack(["a"])).items()}
+    {'offsets': [0, 1], 'data': [97]}
+    """
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for field in fields(encoded):
+        value, name = getattr(encoded, field.name), prefix + field.name
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        else:
+            arrays.update(flatten_arrays(value, f"{name}."))
+    return arrays
+
+
+def assemble_arrays(template: T, arrays: Arrays, prefix: str = "") -> T:
+    """Return a dataclass of the template's shape that holds these arrays."""
+    values: dict[str, Any] = {}
+    for field in fields(template):
+        value, name = getattr(template, field.name), prefix + field.name
+        inner = not isinstance(value, np.ndarray)
+        values[field.name] = assemble_arrays(value, arrays, f"{name}.") if inner else arrays[name]
+    return replace(template, **values)
 
 
 def checksum(path: Path) -> str:
-    """The BLAKE2b digest of a file's content."""
+    """Return the BLAKE2b digest of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def sync(path: Path) -> None:
-    """Have the disk hold what a file, or the list of names in a directory, is now."""
+    """Flush a file, or the list of names in a directory, to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -66,7 +105,7 @@ def sync(path: Path) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """The same content under another name: a hard link, or a copy where there are none.
+    """Give a file another name: by a hard link, or by a copy where links fail.
 
     A linked file stays when the directory that it came from is deleted. Links fail between file
     systems, on those that have none, and past some number of them.

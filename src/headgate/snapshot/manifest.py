@@ -1,4 +1,4 @@
-"""The manifest says what a snapshot holds, and how each of its files can be recognised.
+"""Read and write the manifest, which says what a snapshot holds and how to verify each file.
 
 It is JSON, and the same set gives the same bytes: there is no time in it.
 
@@ -22,12 +22,15 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headgate.errors import SnapshotError
+from headgate.errors import SnapshotError, UsageError
+from headgate.schema import Schema
 from headgate.snapshot.segments import KINDS
+from headgate.sql import Rejected, Script, render_schema
 
 NAME = "manifest.json"
 FORMAT = 1
@@ -49,6 +52,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
+    """What a snapshot holds: its version, the number of queries, its schema and its segments."""
+
     version: int | str
     queries: int
     schema: str
@@ -56,7 +61,7 @@ class Manifest:
 
 
 def file_name(place: int, kind: str) -> str:
-    """The name of the segment at a place of the list; no other name is accepted.
+    """Return the name of the segment at a place of the list; no other name is accepted.
 
     >>> file_name(0, "base")
     '0-base.arrow'
@@ -65,7 +70,7 @@ def file_name(place: int, kind: str) -> str:
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """The manifest as JSON."""
+    """Return the manifest as JSON."""
     content = {
         "format": FORMAT,
         "written_by": f"headgate {package_version('headgate')}",
@@ -80,7 +85,7 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """The manifest of a snapshot, refused where anything in it is not as it should be."""
+    """Return the manifest of a snapshot; raise SnapshotError if anything in it is wrong."""
     path = directory / NAME
     try:
         return _manifest(_content(path))
@@ -93,7 +98,7 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def fingerprint(directory: Path) -> str:
-    """Tells a snapshot from any other, at the price of one small file."""
+    """Return a hash that tells a snapshot from any other, at the price of one small file."""
     try:
         return hashlib.blake2b((directory / NAME).read_bytes(), digest_size=16).hexdigest()
     except OSError as error:
@@ -101,7 +106,7 @@ def fingerprint(directory: Path) -> str:
 
 
 class _Wrong(ValueError):
-    """What is wrong with a manifest, without its name."""
+    """An error in a manifest, without the name of its file."""
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -117,10 +122,10 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:
-    found = _field(content, "format", int)
-    if found != FORMAT:
-        hint = "update Headgate" if found > FORMAT else "publish the queries again"
-        raise _Wrong(f"format {found} is not known here, only {FORMAT}; {hint}")
+    format_ = _field(content, "format", int)
+    if format_ != FORMAT:
+        hint = "update Headgate" if format_ > FORMAT else "publish the queries again"
+        raise _Wrong(f"format {format_} is not known here, only {FORMAT}; {hint}")
     expected = content.pop("checksum", None)
     if expected != _checksum(content):
         raise _Wrong("its checksum is another; it was changed or damaged")
@@ -159,3 +164,21 @@ def _field(content: dict[str, Any], key: str, kind: type[T]) -> T:
     if type(value) is not kind:
         raise _Wrong(f"`{key}` is missing or not of type {kind.__name__}")
     return value
+
+
+def schema_to_sql(schema: Schema) -> str:
+    """Return a schema as SQL; raise if it would be read back differently."""
+    text = render_schema(schema)
+    if read_schema(text) != schema:
+        raise UsageError("this schema cannot be stored: it would be read back differently")
+    return text
+
+
+@lru_cache(maxsize=100)
+def read_schema(text: str) -> Schema:
+    """Return the schema that statements declare; raise SqlError if they are wrong."""
+    script = Script(Schema())
+    for statement in script.read(text):
+        if isinstance(statement, Rejected):
+            raise statement.error
+    return script.schema

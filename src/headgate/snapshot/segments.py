@@ -1,7 +1,7 @@
-"""A segment is a base, a delta or tombstones; read one after the other they make the set.
+"""The segments of a snapshot: a base, deltas and tombstones, which make up the set in order.
 
-A base is a set of queries in order. Tombstones take queries out by their ids, and those that stay
-keep their order. A delta puts queries in, each at its place in the result.
+A base is a set of queries in order. Tombstones remove queries by their ids, and those that stay
+keep their order. A delta inserts queries, each at its place in the result.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries, Texts, encode_queries
-from headgate.snapshot.arrays.arrays import assembled, named_arrays
 from headgate.snapshot.arrays.texts import pack
-from headgate.snapshot.arrays.validate import flaw, texts_flaw
-from headgate.snapshot.files import read_arrays
+from headgate.snapshot.arrays.validate import find_flaw, find_text_flaw
+from headgate.snapshot.files import assemble_arrays, flatten_arrays, read_arrays
 
 Positions = npt.NDArray[np.int64]
 
@@ -58,14 +57,14 @@ KINDS = ("base", "delta", "tombstones")
 
 
 def kind_of(segment: Segment) -> str:
-    """The word by which the manifest calls such a segment."""
+    """Return the kind of a segment, as the manifest names it."""
     return type(segment).__name__.lower()
 
 
 def read_segment(path: Path, kind: str) -> Segment:
-    """The segment in a file, mapped into memory."""
+    """Return the segment in a file, mapped into memory."""
     template = _empty(kind)
-    return assembled(template, read_arrays(path, named_arrays(template)))
+    return assemble_arrays(template, read_arrays(path, flatten_arrays(template)))
 
 
 def _empty(kind: str) -> Segment:
@@ -75,10 +74,10 @@ def _empty(kind: str) -> Segment:
     return Delta(nothing, np.zeros(0, np.int64)) if kind == "delta" else Tombstones(pack(()))
 
 
-def segment_flaw(segment: Segment, schema: Schema) -> str | None:
-    """What is wrong with the arrays of a segment by themselves, or None."""
+def find_segment_flaw(segment: Segment, schema: Schema) -> str | None:
+    """Return what is wrong with the arrays of a segment; None if nothing is."""
     if isinstance(segment, Tombstones):
-        return texts_flaw("ids", segment.ids)
+        return find_text_flaw("ids", segment.ids)
     if isinstance(segment, Delta) and len(segment.places) != len(segment.queries):
         return "places and queries are not equally many"
-    return flaw(segment.queries, schema)
+    return find_flaw(segment.queries, schema)

@@ -11,19 +11,18 @@ from headgate.queries.loading import pause_garbage_collection
 from headgate.schema import Schema
 from headgate.snapshot.arrays import decode_queries
 from headgate.snapshot.files import checksum
-from headgate.snapshot.manifest import NAME, Entry, Manifest, read_manifest
-from headgate.snapshot.order import Disordered, check_unique, living
-from headgate.snapshot.schema_text import read_schema
+from headgate.snapshot.manifest import NAME, Entry, Manifest, read_manifest, read_schema
+from headgate.snapshot.order import OrderError, check_unique, order_living
 from headgate.snapshot.segments import (
     Positions,
     Segment,
     Tombstones,
+    find_segment_flaw,
     read_segment,
-    segment_flaw,
 )
 
 Identity = tuple[int, int, int, str]
-REMEMBERED = 1_000  # files that are not verified again while they stay as they are
+MAX_VERIFIED_FILES = 1_000  # that are not verified again while they stay as they are
 
 # versions share their files, which are linked from one to the next
 _verified: dict[Identity, None] = {}
@@ -52,7 +51,7 @@ class Snapshot:
         return len(self.order)
 
     def query_set(self) -> QuerySet:
-        """The queries as they were when the snapshot was written, in the same order."""
+        """Return the queries as they were when the snapshot was written, in the same order."""
         with pause_garbage_collection():
             stored = [
                 query
@@ -67,7 +66,7 @@ class Snapshot:
 
 
 def open_snapshot(directory: str | Path, *, verify: bool = True) -> Snapshot:
-    """The snapshot in a directory; a SnapshotError names the file that is damaged, and how.
+    """Open the snapshot in a directory; a SnapshotError names the file that is damaged, and how.
 
     Names and sizes of files are always checked. `verify` also compares their checksums and looks
     over every array, for which it must read them all.
@@ -80,14 +79,14 @@ def open_snapshot(directory: str | Path, *, verify: bool = True) -> Snapshot:
         raise SnapshotError(f"{path / NAME}: its schema is not SQL ({error})") from None
     segments = tuple(_segment(path, entry, schema, verify) for entry in manifest.segments)
     try:
-        order = living(segments)
+        order = order_living(segments)
         if verify:
             check_unique(segments, order)
-    except Disordered as error:
+    except OrderError as error:
         raise SnapshotError(f"{path}: its segments contradict each other; {error}") from None
     if len(order) != manifest.queries:
-        found = f"{len(order):,} queries, the manifest says {manifest.queries:,}"
-        raise SnapshotError(f"{path}: its segments hold {found}")
+        counts = f"{len(order):,} queries, the manifest says {manifest.queries:,}"
+        raise SnapshotError(f"{path}: its segments hold {counts}")
     return Snapshot(path, manifest, schema, segments, order)
 
 
@@ -98,20 +97,20 @@ def _segment(directory: Path, entry: Entry, schema: Schema, verify: bool) -> Seg
     if verify and checksum(path) != entry.blake2b:
         raise SnapshotError(f"{path}: its checksum is another; it was changed or damaged")
     segment = read_segment(path, entry.kind)
-    wrong = segment_flaw(segment, schema) if verify else None
+    wrong = find_segment_flaw(segment, schema) if verify else None
     if wrong is None and len(segment) != entry.count:
         wrong = f"holds {len(segment):,} entries, the manifest says {entry.count:,}"
     if wrong is not None:
         raise SnapshotError(f"{path}: {wrong}")
     if verify:
         _verified[identity] = None
-        while len(_verified) > REMEMBERED:
+        while len(_verified) > MAX_VERIFIED_FILES:
             del _verified[next(iter(_verified))]
     return segment
 
 
 def _identity(path: Path, entry: Entry) -> Identity:
-    """A file as it is now, of the size that it should have."""
+    """Return what identifies a file as it is now; raise if its size is wrong."""
     try:
         if not path.is_file():
             raise SnapshotError(f"{path}: is missing")

@@ -1,6 +1,6 @@
-"""Writing a snapshot: into a directory aside, synced to the disk, then renamed to its name.
+"""Write a snapshot: into a stage, flushed to the disk, which is then renamed.
 
-Whoever opens the name finds a complete snapshot or nothing. With a parent, the segments that still
+A reader sees a complete snapshot or none. With a parent, the segments that still
 hold are shared with it by hard links, so that a small change writes a small file, and either may be
 deleted without harm to the other.
 """
@@ -22,14 +22,19 @@ from headgate.errors import SnapshotError
 from headgate.queries import QuerySet
 from headgate.queries.loading import pause_garbage_collection
 from headgate.snapshot.arrays import encode_queries
-from headgate.snapshot.arrays.arrays import named_arrays
 from headgate.snapshot.arrays.texts import pack
-from headgate.snapshot.files import checksum, link_or_copy, sync, write_arrays
-from headgate.snapshot.manifest import NAME, Entry, Manifest, file_name, manifest_text
-from headgate.snapshot.schema_text import schema_text
+from headgate.snapshot.files import checksum, flatten_arrays, link_or_copy, sync, write_arrays
+from headgate.snapshot.manifest import (
+    NAME,
+    Entry,
+    Manifest,
+    file_name,
+    manifest_text,
+    schema_to_sql,
+)
+from headgate.snapshot.order import compute_step
 from headgate.snapshot.segments import Base, Delta, Segment, Tombstones, kind_of
 from headgate.snapshot.snapshot import Snapshot, open_snapshot
-from headgate.snapshot.step import step_between
 
 MAX_CHANGE = 0.1  # of the base; a snapshot whose steps are larger gets a base of its own
 MAX_SEGMENTS = 25
@@ -44,26 +49,26 @@ def write_snapshot(
     """
     target = Path(directory)
     if target.exists():
-        raise _taken(target)
+        raise _name_taken(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with stage_beside(target) as stage:
+        with make_stage(target) as stage:
             manifest = write_segments(queries, stage, parent)
             write_manifest(stage, replace(manifest, version=queries.version))
-            if not settle(stage, target):
-                raise _taken(target)
+            if not rename_stage(stage, target):
+                raise _name_taken(target)
     except OSError as error:
         raise SnapshotError(f"{target}: cannot be written ({error})") from None
     return open_snapshot(target, verify=False)
 
 
-def _taken(target: Path) -> SnapshotError:
+def _name_taken(target: Path) -> SnapshotError:
     return SnapshotError(f"{target}: exists already; a snapshot never changes, choose another name")
 
 
 @contextmanager
-def stage_beside(target: Path) -> Iterator[Path]:
-    """A directory in which a snapshot is prepared; whatever is left in it afterwards goes."""
+def make_stage(target: Path) -> Iterator[Path]:
+    """Make a directory to prepare a snapshot in; remove what is left of it afterwards."""
     # not `tempfile`, whose directories nobody else may read
     stage = target.parent / f".{target.name}-{uuid.uuid4().hex}"
     stage.mkdir()
@@ -73,8 +78,8 @@ def stage_beside(target: Path) -> Iterator[Path]:
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def settle(stage: Path, target: Path) -> bool:
-    """Give a prepared directory its name, unless a snapshot has it."""
+def rename_stage(stage: Path, target: Path) -> bool:
+    """Give a prepared directory its name; return False if a snapshot has it already."""
     sync(stage)
     try:
         os.rename(stage, target)
@@ -87,13 +92,14 @@ def settle(stage: Path, target: Path) -> bool:
 
 
 def write_manifest(stage: Path, manifest: Manifest) -> None:
+    """Write the manifest into a directory."""
     path = stage / NAME
     path.write_text(manifest_text(manifest), encoding="ascii")
     sync(path)
 
 
 def write_segments(queries: QuerySet, stage: Path, parent: Snapshot | None) -> Manifest:
-    """Write or link all segments into a directory; the manifest has no version yet."""
+    """Write or link all segments into a directory; return a manifest without a version."""
     with pause_garbage_collection():
         kept, new = _plan(queries, parent)
     if parent is not None:
@@ -102,44 +108,44 @@ def write_segments(queries: QuerySet, stage: Path, parent: Snapshot | None) -> M
     entries = list(kept)
     for segment in new:
         entries.append(_write_segment(stage, len(entries), segment))
-    return Manifest("", len(queries), schema_text(queries.schema), tuple(entries))
+    return Manifest("", len(queries), schema_to_sql(queries.schema), tuple(entries))
 
 
 def _write_segment(stage: Path, place: int, segment: Segment) -> Entry:
     kind = kind_of(segment)
     path = stage / file_name(place, kind)
-    write_arrays(path, named_arrays(segment))
+    write_arrays(path, flatten_arrays(segment))
     return Entry(kind, path.name, len(segment), path.stat().st_size, checksum(path))
 
 
 def _plan(
     queries: QuerySet, parent: Snapshot | None
 ) -> tuple[tuple[Entry, ...], tuple[Segment, ...]]:
-    """The parent's segments to keep, and those to write."""
+    """Return the parent's segments to keep, and those to write."""
     schema = queries.schema
     if parent is not None and parent.schema == schema:
-        start = _start(parent)
-        step = step_between(start.query_set(), queries)
-        if step.size <= _room(start):
+        start = _choose_start(parent)
+        step = compute_step(start.query_set(), queries)
+        if step.size <= _max_step_size(start):
             delta = Delta(encode_queries(step.new, schema), np.array(step.places, np.int64))
-            written = (Tombstones(pack(step.gone)), delta)
+            written = (Tombstones(pack(step.removed)), delta)
             return start.manifest.segments, tuple(segment for segment in written if len(segment))
     return (), (Base(encode_queries(queries, schema)),)
 
 
-def _start(parent: Snapshot) -> Snapshot:
-    """Where a step can start: at the parent, or at its base once its steps have become many."""
+def _choose_start(parent: Snapshot) -> Snapshot:
+    """Return where a step starts: at the parent, or at its base if it has many steps."""
     return parent if len(parent.segments) + 2 <= MAX_SEGMENTS else _base_of(parent)
 
 
-def _room(snapshot: Snapshot) -> float:
-    """How large the next step may be, all steps before it counted."""
+def _max_step_size(snapshot: Snapshot) -> float:
+    """Return how large the next step may be, all steps before it counted."""
     base, *steps = snapshot.manifest.segments
     return MAX_CHANGE * base.count - sum(entry.count for entry in steps)
 
 
 def _base_of(snapshot: Snapshot) -> Snapshot:
-    """The set as it was when the snapshot's base was written."""
+    """Return the set as it was when the snapshot's base was written."""
     base = snapshot.manifest.segments[:1]
     manifest = replace(snapshot.manifest, segments=base, queries=base[0].count)
     order = np.arange(base[0].count)

@@ -1,4 +1,9 @@
-"""Headgate on Spark: thin functions from DataFrame to DataFrame, and the streaming job."""
+"""Headgate on Spark: thin functions from DataFrame to DataFrame, and the streaming job.
+
+`route` says which queries want each row, `where` keeps the rows of one large predicate, and
+`continuous` runs a join or an aggregate in bounded memory. `run` runs a pipeline: a streaming job
+with sources, sinks and published queries.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ try:
     from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # noqa: F401
 except ImportError:
     raise NotInstalled(
-        "headgate.spark needs PySpark 4.1 or newer; pip install 'headgate[spark]'"
+        "headgate.spark needs PySpark 4.1 to 4.3; pip install 'headgate[spark]'"
     ) from None
 
 from headgate.spark.filtering import Where, where
@@ -21,8 +26,8 @@ from headgate.spark.stateful.unbounded import why_stopped
 
 __all__ = [
     "HeadgateWarning",
-    "Result",
     "Route",
+    "RunResult",
     "Where",
     "continuous",
     "open_session",
@@ -34,13 +39,13 @@ __all__ = [
 ]
 
 if typing.TYPE_CHECKING:
-    from headgate.spark.job.runner import Result as Result
+    from headgate.spark.job.progress import RunResult as RunResult
     from headgate.spark.job.runner import run as run
     from headgate.spark.session.session import open_session as open_session
 else:
-    # these start a Spark, for which a client of Spark Connect alone has not the means
+    # these start a Spark, which a client of Spark Connect cannot do
     def __getattr__(name: str) -> object:
-        if name in ("Result", "run"):
+        if name in ("RunResult", "run"):
             from headgate.spark.job import runner
 
             return getattr(runner, name)
@@ -49,3 +54,7 @@ else:
 
             return open_session
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,4 +1,4 @@
-"""A file of events matched on Spark, with the answers in the order of the file."""
+"""Matching a file of events on Spark, with the matches in the order of the file."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from headgate.matching import Matches
 from headgate.matching.chunks import Chunk, match_batches
 from headgate.queries import QuerySet
 from headgate.snapshot import write_snapshot
-from headgate.spark.session.failure import raised_in_worker
-from headgate.spark.worker import loaded
+from headgate.spark.session.failure import find_worker_error
+from headgate.spark.worker import IndexConfig, load_cached, read_used
 
-_CHUNK = "offsets binary, positions binary, errors string, blank bigint, unknown string"
+_CHUNK_SCHEMA = "offsets binary, positions binary, errors string, blank bigint, unknown string"
 
 
 def match_file(
@@ -35,10 +35,10 @@ def match_file(
     *,
     max_bytes: int = MAX_PIECE_BYTES,
 ) -> Iterator[Chunk]:
-    """The matches of a file in chunks.
+    """Yield the matches of a file in chunks, in the order of the file.
 
-    The same as `index(…).match_chunks` over `read_events(path)`, in chunks of its own. The session
-    must be a local one: its workers open the file and the snapshot by their paths.
+    They are those of `index(…).match_chunks` over `read_events(path)`, in chunks of another size.
+    The session must be a local one: its workers open the file and the snapshot by their paths.
     """
     ids = [query.id for query in queries.filters(stream)]
     pieces = split_file(path, max_bytes=max_bytes)
@@ -47,7 +47,7 @@ def match_file(
         numbers = spark.range(0, len(pieces), 1, len(pieces))
         work = partial(_match_pieces, pieces, str(snapshot), stream, kind)
         first = 0
-        for row in _rows(numbers.mapInArrow(work, _CHUNK)):
+        for row in _iterate_rows(numbers.mapInArrow(work, _CHUNK_SCHEMA)):
             offsets = np.frombuffer(row.offsets, np.int64)
             errors = {first + int(at): reason for at, reason in json.loads(row.errors).items()}
             positions = np.frombuffer(row.positions, np.int64)
@@ -56,15 +56,15 @@ def match_file(
             first += len(offsets) - 1
 
 
-def _rows(frame: DataFrame) -> Iterator[Any]:
-    """The rows in order; what Headgate raises in a worker is raised here."""
+def _iterate_rows(frame: DataFrame) -> Iterator[Any]:
+    """Yield the rows in order; raise here what Headgate raised in a worker."""
     try:
         yield from frame.toLocalIterator(prefetchPartitions=True)
     except Exception as error:  # of PySpark, or of Py4J: it depends on when the task fails
-        said = raised_in_worker(error)
-        if said is None:
+        message = find_worker_error(error)
+        if message is None:
             raise
-        raise EventError(said) from None
+        raise EventError(message) from None
 
 
 def _match_pieces(
@@ -74,14 +74,17 @@ def _match_pieces(
     kind: str,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    queries = loaded(snapshot, stream, kind)
+    queries = load_cached(snapshot, stream, IndexConfig(kind))
     for numbers in batches:
         for number in numbers.column(0).to_numpy().tolist():
-            for chunk in match_batches(queries.index, queries.read(pieces[number])):
-                yield _row(chunk)
+            events = read_used(
+                pieces[number], queries.stream, queries.used, dead_letter_errors=False
+            )
+            for chunk in match_batches(queries.index, events):
+                yield _encode_chunk(chunk)
 
 
-def _row(chunk: Chunk) -> pa.RecordBatch:
+def _encode_chunk(chunk: Chunk) -> pa.RecordBatch:
     matches = chunk.matches
     errors = {event - matches.first: reason for event, reason in matches.errors.items()}
     return pa.RecordBatch.from_pydict(

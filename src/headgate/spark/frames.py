@@ -1,4 +1,4 @@
-"""What a DataFrame's schema says: the stream that it could be, and where the attributes are in it.
+"""DataFrames as streams: the stream that a schema describes, and the column of each attribute.
 
 Spark's types are seen as the Arrow types in which their values cross to Python, so the rules for
 tables of Arrow decide here too. A type that no attribute can have keeps Spark's name for it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -23,8 +23,15 @@ from headgate.events.inference import infer_types
 from headgate.events.tables import locate_attributes
 from headgate.schema import Attribute, Stream
 
-SHOWN = 5
-_OUR_SIDE = ("headgate", "pyspark")
+if TYPE_CHECKING:
+    Array = pa.Array[Any]
+else:
+    Array = pa.Array  # Spark evaluates the hints of its UDFs
+
+MAX_LISTED = 5
+NO_ATTRIBUTE = ""  # the name of a column that is sent only so that events can be counted
+
+_LIBRARIES = ("headgate", "pyspark")
 _ARROW: dict[type[DataType], pa.DataType] = {
     spark_types.NullType: pa.null(),
     spark_types.BooleanType: pa.bool_(),
@@ -43,7 +50,7 @@ _ARROW: dict[type[DataType], pa.DataType] = {
 
 
 class HeadgateWarning(UserWarning):
-    """Something was left out, or counts as NULL; the message names it."""
+    """A warning that something was left out, or counts as NULL; the message names it."""
 
 
 class ForeignType(pa.ExtensionType):
@@ -65,50 +72,85 @@ class ForeignType(pa.ExtensionType):
 
 
 def stream_of(frame: DataFrame, name: str) -> Stream:
-    """A stream with an attribute for each column, and for each field of a struct by its path.
+    """Return a stream with an attribute for each column, and each field of a struct by its path.
 
-    Columns for which there is no type here are left out, and a warning lists them. Drop them from
-    the DataFrame first if that is meant.
+    Columns of types that no attribute can have are left out, and a `HeadgateWarning` lists them.
+    Drop them from the DataFrame first to avoid it.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Any DataFrame, streaming or not.
+    name : str
+        The name of the stream.
+
+    Returns
+    -------
+    Stream
+        The declaration, as CREATE STREAM would give it.
+
+    Examples
+    --------
+    Declare a stream by the schema of a DataFrame::
+
+        stream = hg.spark.stream_of(trades, "trades")
+        print(stream["price"].type)
     """
     types, skipped = infer_types(arrow_schema(frame.schema))
     if skipped:
         reasons = [f"`{column}` ({reason})" for column, reason in skipped.items()]
-        warn(f"left out of stream {name}: {listed(reasons)}")
+        warn(f"left out of stream {name}: {join_first(reasons)}")
     return Stream(name, tuple(Attribute(column, type_) for column, type_ in types.items()))
 
 
-def used_columns(
+def select_columns(
     frame: DataFrame, stream: Stream, attributes: Sequence[Attribute]
 ) -> dict[str, Column]:
-    """The column of each attribute; an EventError if one can never have the attribute's type.
+    """Return the column of each attribute; raise an EventError if its type can never fit.
 
-    An attribute without a column is NULL in every event, of which a warning tells.
+    An attribute without a column is NULL in every event, and a warning lists it.
     """
     schema = frame.schema
     arrow = arrow_schema(schema)
-    ways = locate_attributes(stream, attributes, arrow)
-    missing = [attribute.name for attribute in attributes if attribute.name not in ways]
+    paths = locate_attributes(stream, attributes, arrow)
+    missing = [attribute.name for attribute in attributes if attribute.name not in paths]
+    # a typo in a column's name is the usual cause, so similar names are suggested
     if missing:
         types, skipped = infer_types(arrow)
         hints = [f"`{name}` ({did_you_mean(name, [*types, *skipped])})" for name in missing]
-        warn(f"NULL for lack of a column, though queries use them: {listed(hints)}")
-    found = {}
+        warn(f"NULL for lack of a column, though queries use them: {join_first(hints)}")
+    selected = {}
     for attribute in attributes:
-        if attribute.name in ways:
-            column, type_ = _followed(schema, ways[attribute.name])
-            none: Any = arrow_type(type_)
-            cast_column(attribute, pa.nulls(0, none))
-            found[attribute.name] = column
-    return found
+        if attribute.name in paths:
+            column, type_ = _resolve_column(schema, paths[attribute.name])
+            arrow_null: Any = arrow_type(type_)
+            # raises if no value of this type can fit
+            cast_column(attribute, pa.nulls(0, arrow_null))
+            selected[attribute.name] = column
+    return selected
+
+
+def select_numbered(
+    frame: DataFrame, stream: Stream, used: tuple[str, ...]
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """Return the columns of used attributes as `c0`, `c1` and so on, and what attributes they are.
+
+    `mapInArrow` cannot take names with dots. Without any attribute there is one column that only
+    says how many rows there are.
+    """
+    selected = select_columns(frame, stream, [stream[name] for name in used])
+    columns = list(selected.values()) or [F.lit(True)]
+    numbered = [column.alias(f"c{number}") for number, column in enumerate(columns)]
+    return frame.select(*numbered), tuple(selected) or (NO_ATTRIBUTE,)
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """The schema as Arrow has it."""
+    """Return a schema of Spark as one of Arrow."""
     return pa.schema([(field.name, arrow_type(field.dataType)) for field in schema.fields])
 
 
 def arrow_type(given: DataType) -> pa.DataType:
-    """The Arrow type in which Spark hands a column over.
+    """Return the Arrow type in which Spark hands a column over.
 
     >>> arrow_type(spark_types.ShortType()), str(arrow_type(spark_types.BinaryType()))
     (DataType(int16), 'binary')
@@ -122,38 +164,39 @@ def arrow_type(given: DataType) -> pa.DataType:
     return _ARROW.get(type(given)) or ForeignType(shorten(given.simpleString()))
 
 
-def quoted(name: str) -> str:
-    """A column's name as Spark's parser takes it, whatever is in it.
+def quote_name(name: str) -> str:
+    """Return a column's name as Spark's parser takes it, whatever is in it.
 
-    >>> quoted("a.b `c`")
+    >>> quote_name("a.b `c`")
     '`a.b ``c```'
     """
     return "`" + name.replace("`", "``") + "`"
 
 
-def listed(texts: Sequence[str]) -> str:
-    """The first few, and how many more there are.
+def join_first(texts: Sequence[str]) -> str:
+    """Return the first few texts, and how many more there are.
 
-    >>> listed(["a", "b", "c", "d", "e", "f"])
+    >>> join_first(["a", "b", "c", "d", "e", "f"])
     'a, b, c, d, e and 1 more'
     """
-    more = len(texts) - SHOWN
-    return ", ".join(texts[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(texts) - MAX_LISTED
+    return ", ".join(texts[:MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def warn(message: str) -> None:
     """Warn at the line that called Headgate, be it through Spark."""
+    # skip our frames and Spark's, so that the warning shows the user's line
     frame, level = sys._getframe(1), 2
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _OUR_SIDE:
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, HeadgateWarning, stacklevel=level)
 
 
-def _followed(schema: StructType, way: tuple[int, ...]) -> tuple[Column, DataType]:
-    """The column at the end of a way from struct to struct, and its type."""
-    field = schema.fields[way[0]]
-    column = F.col(quoted(field.name))
-    for number in way[1:]:
+def _resolve_column(schema: StructType, path: tuple[int, ...]) -> tuple[Column, DataType]:
+    """Return the column at the end of a path from struct to struct, and its type."""
+    field = schema.fields[path[0]]
+    column = F.col(quote_name(field.name))
+    for number in path[1:]:
         assert isinstance(field.dataType, StructType)
         field = field.dataType.fields[number]
         column = column.getField(field.name)

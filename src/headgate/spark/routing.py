@@ -1,9 +1,9 @@
-"""Which queries want each row of a DataFrame: a function from DataFrame to DataFrame.
+"""Routing: which queries want each row of a DataFrame.
 
 An Arrow UDF gets the columns that the queries use, and no other column leaves the JVM. It is
 declared nondeterministic, because Spark would copy a deterministic one into every filter above it
-and match twice. It takes an iterator, so that each task looks its index up once, and gives results
-out in pieces of bounded size.
+and match twice. It takes an iterator, so that each task looks its index up once, and yields results
+in pieces of bounded size, however many queries want the same events.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +25,36 @@ from headgate.matching import Matches, build_index
 from headgate.predicate import collect_columns
 from headgate.queries import Query, QuerySet
 from headgate.schema import Attribute, Stream
-from headgate.spark.frames import listed, quoted, used_columns, warn
-from headgate.spark.transport import Packed, Shared, pack, snapshot_at
-from headgate.spark.worker import Versions, loaded
+from headgate.spark.frames import (
+    NO_ATTRIBUTE,
+    Array,
+    join_first,
+    quote_name,
+    select_columns,
+    warn,
+)
+from headgate.spark.transport import (
+    PackedSnapshot,
+    SharedSnapshot,
+    open_current_snapshot,
+    pack_queries,
+)
+from headgate.spark.worker import IndexConfig, QueryVersions, load_cached
+
+Output = Literal["array", "pairs", "count"]
+
+RESULT_TYPES: dict[Output, str] = {
+    "array": "struct<queries: array<string>, error: string>",
+    "count": "struct<matches: int, error: string>",
+    "pairs": "array<struct<query_id: string, query_version: string, error: string>>",
+}
+ADDED_COLUMNS: dict[Output, tuple[str, ...]] = {
+    "array": ("queries", "error"),
+    "count": ("matches", "error"),
+    "pairs": ("query_id", "query_version", "error"),
+}
+MAX_PIECE_BYTES = 16 << 20
+PAIR_BYTES = 32  # of a pair without its id: a version, and the bookkeeping of Arrow
 
 
 def route(
@@ -37,173 +64,207 @@ def route(
     keep: Literal["*"] | Sequence[str] = "*",
     index: str = "auto",
 ) -> Route:
-    """A function for `df.transform` that says which queries want each row.
+    """Return a function for `df.transform` that says which queries want each row.
 
-    The queries are those of now: a set, a snapshot's path, or one that is published to, of which
-    the current version is taken. Where they are on several streams, `stream` says which one the
-    DataFrame is.
+    The queries are fixed when `route` is called. A row that is not valid has an error and no
+    matches; among pairs it has one row, without a query.
 
-    `output` is "array", which adds `queries` (their ids) and `error`; "count", which adds `matches`
-    and `error`; or "pairs", a row per match with `query_id`, `query_version` and `error`. An event
-    that is not valid has an error and no matches; among pairs it has one row, without a query.
-    `keep` lists the columns to keep beside these.
+    Parameters
+    ----------
+    queries : QuerySet, str or path
+        A query set, the path of a snapshot, or a path that is published to, of which the current
+        version is taken.
+    stream : str, optional
+        The stream that the DataFrame is, where the queries are on several.
+    output : {"array", "count", "pairs"}
+        "array" adds `queries` (their ids) and `error`; "count" adds `matches` and `error`; "pairs"
+        gives a row for each match, with `query_id`, `query_version` and `error`.
+    keep : "*" or list of str
+        The columns of the DataFrame to keep.
+    index : str
+        The kind of index, such as "keyed" or "be_tree"; "auto" chooses one.
 
-        df.transform(hg.spark.route(queries))
+    Returns
+    -------
+    Route
+        A function from DataFrame to DataFrame.
+
+    Raises
+    ------
+    UsageError
+        If an argument is not one of those above, or a column to keep does not exist.
+
+    Examples
+    --------
+    Add the ids of the matching queries to each row::
+
+        queries = hg.read_queries("queries.sql")
+        trades.transform(hg.spark.route(queries, stream="trades")).show()
     """
-    if output not in TYPES:
-        raise UsageError(f"no output `{output}`; {did_you_mean(str(output), TYPES)}")
+    if output not in RESULT_TYPES:
+        raise UsageError(f"no output `{output}`; {did_you_mean(str(output), RESULT_TYPES)}")
     if isinstance(keep, str) and keep != "*":
         raise UsageError(f"`keep` is '*' or a list of columns; did you mean [{keep!r}]?")
-    found, place = _taken(queries)
-    chosen = build_index(QuerySet(found.schema), index, stream=stream).stream
-    left_out = [query.id for query in found if query.kind != "filter" and _reads(query, chosen)]
+    query_set, place = _open_queries(queries)
+    chosen = build_index(QuerySet(query_set.schema), index, stream=stream).stream
+    # only filters are routed; what else is on the stream is named in a warning
+    others = [query for query in query_set if query.kind != "filter"]
+    left_out = [query.id for query in others if _is_on_stream(query, chosen)]
     if left_out:
         kinds = "joins, aggregates, DISTINCT and row windows"
-        warn(f"left out: {kinds} are not routed: {listed(left_out)}")
-    used = {c.name for query in found.filters(chosen.name) for c in collect_columns(query.where)}
+        warn(f"left out: {kinds} are not routed: {join_first(left_out)}")
+    used = {
+        c.name for query in query_set.filters(chosen.name) for c in collect_columns(query.where)
+    }
     return Route(
         chosen,
         tuple(attribute for attribute in chosen if attribute.name in used),
-        place or pack(found),
-        index,
+        place or pack_queries(query_set),
+        IndexConfig(index),
         output,
         None if keep == "*" else tuple(keep),
     )
 
 
-def _taken(queries: object) -> tuple[QuerySet, Shared | None]:
-    """The queries, and where they are if workers can read them there."""
+def _open_queries(queries: object) -> tuple[QuerySet, SharedSnapshot | None]:
+    """Return the queries, and where they are if workers can read them there."""
     if isinstance(queries, QuerySet):
         return queries, None
     if not isinstance(queries, str | os.PathLike):
         hint = "give a QuerySet, or the path of a snapshot"
         raise UsageError(f"queries cannot be taken from {type(queries).__name__}; {hint}")
-    snapshot = snapshot_at(queries)
-    return snapshot.query_set(), Shared(str(snapshot.directory))
+    snapshot = open_current_snapshot(queries)
+    return snapshot.query_set(), SharedSnapshot(str(snapshot.directory))
 
 
-def _reads(query: Query, stream: Stream) -> bool:
+def _is_on_stream(query: Query, stream: Stream) -> bool:
     return any(source.stream.name == stream.name for source in query.sources)
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """From a DataFrame of events to a DataFrame of matches."""
+    """A function from a DataFrame of events to a DataFrame of matches; made by `route`."""
 
     stream: Stream
     used: tuple[Attribute, ...]
-    place: Shared | Packed
-    index: str
+    place: SharedSnapshot | PackedSnapshot
+    index: IndexConfig
     output: Output
     keep: tuple[str, ...] | None
 
     def __call__(self, frame: DataFrame) -> DataFrame:
-        kept = _kept(frame, self.keep, ADDED[self.output])
-        inputs = used_columns(frame, self.stream, self.used)
+        """Return the kept columns of a DataFrame, with those of the output.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The events, streaming or not.
+
+        Returns
+        -------
+        DataFrame
+            A row for each event, or for each match if the output is "pairs".
+
+        Raises
+        ------
+        EventError
+            If a column can never have the type of its attribute.
+        UsageError
+            If a column has the name of one that is added.
+        """
+        kept = _select_kept(frame, self.keep, ADDED_COLUMNS[self.output])
+        inputs = select_columns(frame, self.stream, self.used)
         names = tuple(inputs) or (NO_ATTRIBUTE,)
+        # only paths and names are pickled; each worker opens the snapshot itself
         matcher = Matcher(self.place, self.stream.name, self.index, names, self.output)
-        matched = arrow_udf(matcher.match, TYPES[self.output]).asNondeterministic()
+        match = arrow_udf(matcher.match, RESULT_TYPES[self.output]).asNondeterministic()
         self.place.send(frame.sparkSession)
-        return _with_result(frame, kept, matched(*inputs.values() or [F.lit(True)]), self.output)
+        return _add_result(frame, kept, match(*inputs.values() or [F.lit(True)]), self.output)
 
 
-def _kept(
+def _select_kept(
     frame: DataFrame, keep: tuple[str, ...] | None, added: tuple[str, ...]
 ) -> list[Column] | None:
-    """The columns to keep; None for all. None of them may have the name of one that is added."""
-    names = frame.columns if keep is None else [_named(frame, name) for name in keep]
+    """Return the columns to keep; None for all. None may have the name of one that is added."""
+    names = frame.columns if keep is None else [_find_column(frame, name) for name in keep]
     for name in names:
         if name.lower() in added:
             raise UsageError(
                 f"the DataFrame has a column `{name}` already; rename it, or leave it out of `keep`"
             )
-    return None if keep is None else [F.col(quoted(name)) for name in names]
+    return None if keep is None else [F.col(quote_name(name)) for name in names]
 
 
-def _named(frame: DataFrame, name: str) -> str:
-    """The column of this name, in the case that it has in the DataFrame."""
+def _find_column(frame: DataFrame, name: str) -> str:
+    """Return the column of this name, in the case that it has in the DataFrame."""
     alike = [column for column in frame.columns if column.lower() == name.lower()]
     if not alike:
         raise UsageError(f"no column `{name}` to keep; {did_you_mean(name, frame.columns)}")
     return name if name in alike else alike[0]
 
 
-def _with_result(
+def _add_result(
     frame: DataFrame, kept: list[Column] | None, result: Column, output: Output
 ) -> DataFrame:
-    """The kept columns and those of the result, whose one expression must stay one."""
+    """Return the kept columns and those of the result.
+
+    The result gets a column of its own first: its fields would else be as many calls of the UDF.
+    """
     name = "__headgate"
+    # Spark ignores the case of columns, so a collision does too
     while name in (column.lower() for column in frame.columns):
         name += "_"
     whole = F.col(name)
-    parts = [whole.getField(part).alias(part) for part in ADDED[output]]
+    parts = [whole.getField(part).alias(part) for part in ADDED_COLUMNS[output]]
     added = [F.inline(whole)] if output == "pairs" else parts
     wide = frame.select("*", result.alias(name))
     return wide.select("*", *added).drop(name) if kept is None else wide.select(*kept, *added)
 
 
-if TYPE_CHECKING:
-    Array = pa.Array[Any]
-else:
-    Array = pa.Array  # Spark evaluates the hints of its UDFs
-
-Output = Literal["array", "pairs", "count"]
-
-TYPES: dict[Output, str] = {
-    "array": "struct<queries: array<string>, error: string>",
-    "count": "struct<matches: int, error: string>",
-    "pairs": "array<struct<query_id: string, query_version: string, error: string>>",
-}
-ADDED: dict[Output, tuple[str, ...]] = {
-    "array": ("queries", "error"),
-    "count": ("matches", "error"),
-    "pairs": ("query_id", "query_version", "error"),
-}
-NO_ATTRIBUTE = ""  # the name of a column that is sent only so that events can be counted
-PIECE_BYTES = 16 << 20
-PAIR_BYTES = 32  # of a pair beside its id: a version, and the bookkeeping of Arrow
-
-
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """An Arrow UDF by the name `match`; workers import its class, and it carries only names."""
+    """The Arrow UDF of a route, by the name `match`; pickled to the workers."""
 
-    place: Shared | Packed
+    place: SharedSnapshot | PackedSnapshot
     stream: str
-    index: str
+    index: IndexConfig
     names: tuple[str, ...]
     output: Output
 
     def match(self, batches: Iterator[Array]) -> Iterator[Array]:
-        """A result for each event, in order."""
-        known = loaded(self.place.open_here(), self.stream, self.index)
-        ids: Any = pa.array(known.index.match([]).known_ids, pa.string())
+        """Yield a result for each event, in order."""
+        queries = load_cached(self.place.open_on_worker(), self.stream, self.index)
+        # an index knows all its ids: each match takes its own from this array
+        ids: Any = pa.array(queries.index.match([]).known_ids, pa.string())
         longest = pc.max(pc.binary_length(ids)).as_py() or 0
+        max_pairs = MAX_PIECE_BYTES // (longest + PAIR_BYTES)
         for given in batches:
             arrays = given if isinstance(given, tuple) else (given,)
             batch = pa.RecordBatch.from_arrays(list(arrays), names=list(self.names))
-            for matches in known.index.match_chunks(batch):
-                for piece in pieces(matches, PIECE_BYTES // (longest + PAIR_BYTES)):
-                    yield self._result(piece, ids, known.versions)
+            for matches in queries.index.match_chunks(batch):
+                for piece in split_matches(matches, max_pairs):
+                    yield self._build_result(piece, ids, queries.versions)
 
-    def _result(self, piece: Matches, ids: Array, versions: Versions) -> Array:
+    def _build_result(self, piece: Matches, ids: Array, versions: QueryVersions) -> Array:
         if self.output == "pairs":
-            return pairs(piece, ids, versions)
-        found = lists(piece, ids) if self.output == "array" else counts(piece)
-        return pa.StructArray.from_arrays([found, errors(piece)], names=list(ADDED[self.output]))
+            return build_pairs(piece, ids, versions)
+        result = build_id_lists(piece, ids) if self.output == "array" else count_matches(piece)
+        names = list(ADDED_COLUMNS[self.output])
+        return pa.StructArray.from_arrays([result, list_errors(piece)], names=names)
 
 
-def pieces(matches: Matches, most: int) -> Iterator[Matches]:
-    """Consecutive parts with at most so many pairs each, but never less than an event.
+def split_matches(matches: Matches, max_pairs: int) -> Iterator[Matches]:
+    """Yield consecutive parts with at most so many pairs each, but never less than an event.
 
     >>> whole = Matches(np.array([0, 2, 3, 3]), np.array([0, 1, 0]), ["p", "q"], {6: "bad"}, 4)
-    >>> [(part.first, part.positions.tolist(), part.errors) for part in pieces(whole, 2)]
+    >>> [(part.first, part.positions.tolist(), part.errors) for part in split_matches(whole, 2)]
     [(4, [0, 1], {}), (5, [0], {6: 'bad'})]
     """
     offsets, start = matches.offsets, 0
     while start < len(matches):
-        room = int(np.searchsorted(offsets, offsets[start] + most, side="right")) - 1
-        end = max(room, start + 1)
+        # the last event whose pairs still fit
+        last = int(np.searchsorted(offsets, offsets[start] + max_pairs, side="right")) - 1
+        end = max(last, start + 1)
         numbers = range(matches.first + start, matches.first + end)
         yield Matches(
             offsets[start : end + 1] - offsets[start],
@@ -215,51 +276,54 @@ def pieces(matches: Matches, most: int) -> Iterator[Matches]:
         start = end
 
 
-def lists(piece: Matches, ids: Array) -> Array:
-    """The ids of the queries that want each event, in order of position."""
-    return _lists(piece.offsets, ids.take(piece.in_order().positions))
+def build_id_lists(piece: Matches, ids: Array) -> Array:
+    """Return the ids of the queries that want each event, in order of position."""
+    return _build_lists(piece.offsets, ids.take(piece.in_order().positions))
 
 
-def counts(piece: Matches) -> Array:
-    """How many queries want each event."""
+def count_matches(piece: Matches) -> Array:
+    """Return how many queries want each event."""
     return pa.array(np.diff(piece.offsets), pa.int32())
 
 
-def errors(piece: Matches) -> Array:
-    """The reason why each event was not valid; NULL for those that were."""
-    return _texts(len(piece), {event - piece.first: why for event, why in piece.errors.items()})
+def list_errors(piece: Matches) -> Array:
+    """Return why each event was not valid; NULL for those that were."""
+    errors = {event - piece.first: reason for event, reason in piece.errors.items()}
+    return _build_texts(len(piece), errors)
 
 
-def pairs(piece: Matches, ids: Array, versions: Versions) -> Array:
-    """For each event its queries with their versions, or its error in the place of a query.
+def build_pairs(piece: Matches, ids: Array, versions: QueryVersions) -> Array:
+    """Return for each event its queries with their versions, or its error in place of a query.
 
     >>> piece = Matches(np.array([0, 2, 2, 3]), np.array([0, 1, 1]), ["p", "q"], {1: "bad"})
-    >>> class Numbered(Versions):
-    ...     def of(self, positions: Any) -> Any:
+    >>> class Numbered(QueryVersions):
+    ...     def get(self, positions: Any) -> Any:
     ...         return pa.array([f"v{position}" for position in positions])
-    >>> found = pairs(piece, pa.array(["p", "q"]), Numbered([])).to_pylist()
-    >>> [[tuple(pair.values()) for pair in event] for event in found]
+    >>> pairs = build_pairs(piece, pa.array(["p", "q"]), Numbered([])).to_pylist()
+    >>> [[tuple(pair.values()) for pair in event] for event in pairs]
     [[('p', 'v0', None), ('q', 'v1', None)], [(None, None, 'bad')], [('q', 'v1', None)]]
     """
-    wrong = sorted(event - piece.first for event in piece.errors)
-    before = np.searchsorted(wrong, np.arange(len(piece.offsets)))
-    offsets = piece.offsets + before
-    rows = np.insert(np.arange(piece.total), piece.offsets[wrong], -1)
+    invalid = sorted(event - piece.first for event in piece.errors)
+    # each invalid event gets a row of its own, which moves the offsets behind it
+    offsets = piece.offsets + np.searchsorted(invalid, np.arange(len(piece.offsets)))
+    rows = np.insert(np.arange(piece.total), piece.offsets[invalid], -1)  # -1 for an error
     chosen: Any = pa.array(rows, mask=rows < 0)
-    collect_columns = [
+    errors = {int(offsets[event]): piece.errors[piece.first + event] for event in invalid}
+    arrays = [
         ids.take(piece.positions).take(chosen),
-        versions.of(piece.positions).take(chosen),
-        _texts(len(rows), {int(offsets[w]): piece.errors[piece.first + w] for w in wrong}),
+        versions.get(piece.positions).take(chosen),
+        _build_texts(len(rows), errors),
     ]
-    return _lists(offsets, pa.StructArray.from_arrays(collect_columns, names=list(ADDED["pairs"])))
+    names = list(ADDED_COLUMNS["pairs"])
+    return _build_lists(offsets, pa.StructArray.from_arrays(arrays, names=names))
 
 
-def _lists(offsets: Any, values: Array) -> Array:
+def _build_lists(offsets: Any, values: Array) -> Array:
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
 
 
-def _texts(count: int, known: dict[int, str]) -> Array:
-    """So many texts, NULL where none is known."""
+def _build_texts(count: int, known: dict[int, str]) -> Array:
+    """Return so many texts, NULL where none is known."""
     if not known:
         return pa.nulls(count, pa.string())
     texts: list[str | None] = [None] * count

@@ -1,20 +1,18 @@
 """How a snapshot reaches the workers: at a path that they share, or in a file that Spark brings.
 
-Nothing is broadcast, and there is no need of a `sparkContext`, so Spark Connect is served too. The
-file is unpacked once on each machine, into a directory that appears by a rename, complete or not at
-all; it is named after the checksum of its content, so equal sets of queries are sent once.
+Nothing is broadcast, and no `sparkContext` is needed, so Spark Connect works too. The file is
+unpacked once on each machine, into a directory that appears by a rename, complete or not at all; it
+is named after the checksum of its content, so equal sets of queries are sent once.
 """
 
 from __future__ import annotations
 
 import atexit
-import fcntl
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,77 +22,81 @@ from zipfile import ZipFile, ZipInfo
 from pyspark.sql import SparkSession
 
 from headgate.errors import SnapshotError, UsageError
+from headgate.portable import lock_file
 from headgate.queries import QuerySet
-from headgate.snapshot import Snapshot, current, open_snapshot, write_snapshot
+from headgate.snapshot import Snapshot, open_current, open_snapshot, write_snapshot
 from headgate.snapshot.files import checksum
 from headgate.snapshot.manifest import NAME as MANIFEST
-from headgate.snapshot.write import settle, stage_beside
+from headgate.snapshot.write import make_stage, rename_stage
 
-KEPT_DAYS = 7
+MAX_CACHE_DAYS = 7
 
 _sent: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedSnapshot:
     """A snapshot at a path that the workers reach."""
 
     directory: str
 
     def send(self, session: SparkSession) -> None:
-        """There is nothing to do: it is there."""
+        """Do nothing: the snapshot is there."""
 
-    def open_here(self) -> str:
-        """The directory, as a worker finds it."""
+    def open_on_worker(self) -> str:
+        """Return the directory, as a worker sees it."""
         return self.directory
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """A snapshot in one file, which lies on the driver as long as its process runs."""
+class PackedSnapshot:
+    """A snapshot in one file, which is on the driver as long as its process runs."""
 
     file: str
     digest: str
 
     def send(self, session: SparkSession) -> None:
         """Have Spark bring the file to every machine that works for the session."""
-        known = _sent.setdefault(session, set())
-        if self.digest not in known:
+        sent = _sent.setdefault(session, set())
+        if self.digest not in sent:
             session.addArtifacts(self.file, file=True)
-            known.add(self.digest)
+            sent.add(self.digest)
 
-    def open_here(self) -> str:
-        """The directory on the machine of this worker."""
-        return unpacked(self.digest)
+    def open_on_worker(self) -> str:
+        """Return the directory on the machine of this worker; the first one unpacks it."""
+        return unpack_snapshot(self.digest)
 
 
-def snapshot_at(path: str | os.PathLike[str]) -> Snapshot:
-    """The snapshot at a path, or the current one of those that were published to it."""
+def open_current_snapshot(path: str | os.PathLike[str]) -> Snapshot:
+    """Return the snapshot at a path, or the current one of those that were published to it."""
     directory = Path(path).resolve()  # workers stand elsewhere
     if directory.is_file():
-        raise UsageError(f"{path} is a file, not a snapshot; read it with headgate.read first")
-    return open_snapshot(directory) if (directory / MANIFEST).exists() else current(directory)
+        raise UsageError(
+            f"{path} is a file, not a snapshot; read it with headgate.read_queries first"
+        )
+    return open_snapshot(directory) if (directory / MANIFEST).exists() else open_current(directory)
 
 
-def pack(queries: QuerySet) -> Packed:
+def pack_queries(queries: QuerySet) -> PackedSnapshot:
     """Write the queries as a snapshot, and that into one file without compression."""
-    desk = _desk()
-    with tempfile.TemporaryDirectory(dir=desk) as aside:
-        snapshot = write_snapshot(queries, Path(aside) / "snapshot")
-        prepared = Path(aside) / "snapshot.zip"
+    directory = _get_driver_directory()
+    with tempfile.TemporaryDirectory(dir=directory) as scratch:
+        snapshot = write_snapshot(queries, Path(scratch) / "snapshot")
+        prepared = Path(scratch) / "snapshot.zip"
+        # not compressed: the arrays are mapped as they are, and unpacking must be quick
         with ZipFile(prepared, "w") as archive:
             for path in sorted(snapshot.directory.iterdir()):
                 with path.open("rb") as content, archive.open(ZipInfo(path.name), "w") as entry:
                     shutil.copyfileobj(content, entry)
         digest = checksum(prepared)
-        file = desk / _file_name(digest)
+        file = directory / _file_name(digest)
         prepared.replace(file)
-    return Packed(str(file), digest)
+    return PackedSnapshot(str(file), digest)
 
 
 @cache
-def _desk() -> Path:
-    """A directory of this process, which goes when it ends."""
+def _get_driver_directory() -> Path:
+    """Return a directory of this process, which is deleted when it ends."""
     directory = tempfile.mkdtemp(prefix="headgate-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return Path(directory)
@@ -104,38 +106,31 @@ def _file_name(digest: str) -> str:
     return f"headgate-{digest}.zip"
 
 
-def unpacked(digest: str) -> str:
-    """The directory of the snapshot in a file that Spark has brought, unpacked if need be."""
-    root = _cache()
+def unpack_snapshot(digest: str) -> str:
+    """Return the directory of the snapshot in a file that Spark has brought."""
+    root = _open_cache()
     target = root / digest
-    with _locked(root):
+    with lock_file(root / ".lock"):  # among the workers of this machine
+        # checked under the lock: of many workers on a machine, one unpacks
         if not _is_whole(target):
-            _unpack(_received(digest), digest, target)
-            _sweep(root)
+            _unpack(_find_received(digest), digest, target)
+            _delete_old(root)
         os.utime(target)
     return str(target)
 
 
-def _cache() -> Path:
-    """A directory on this machine, for this user and no other."""
+def _open_cache() -> Path:
+    """Return a directory on this machine that only this user can write."""
     root = Path(tempfile.gettempdir()) / f"headgate-cache-{os.getuid()}"
     root.mkdir(mode=0o700, exist_ok=True)
-    found = root.lstat()
-    if found.st_uid != os.getuid() or found.st_mode & 0o022:
+    status = root.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise SnapshotError(f"{root}: somebody else can write there; remove it, or set TMPDIR")
     return root
 
 
-@contextmanager
-def _locked(root: Path) -> Iterator[None]:
-    """Alone among the workers of this machine."""
-    with (root / ".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def _is_whole(target: Path) -> bool:
-    """Is the snapshot there? Machines clear their temporary files now and then, one by one."""
+    """Return whether a snapshot is complete: machines delete temporary files one by one."""
     try:
         open_snapshot(target, verify=False)
     except SnapshotError:
@@ -146,35 +141,36 @@ def _is_whole(target: Path) -> bool:
 def _unpack(file: Path, digest: str, target: Path) -> None:
     if checksum(file) != digest:
         raise SnapshotError(f"{file}: its checksum is another; it was changed or damaged")
+    # what is left of a directory that was partly deleted
     shutil.rmtree(target, ignore_errors=True)
-    with stage_beside(target) as stage:
+    with make_stage(target) as stage:
         with ZipFile(file) as archive:
             archive.extractall(stage)
-        settle(stage, target)
+        rename_stage(stage, target)
 
 
-def _received(digest: str) -> Path:
-    """Where Spark has put the file.
+def _find_received(digest: str) -> Path:
+    """Return where Spark has put the file.
 
     With Spark Connect, sessions have directories of their own below the root. The worker of a
-    streaming query is not told which is its own, but it knows the file by its name.
+    streaming query does not know which is its own, but it knows the file by its name.
     """
     from pyspark import SparkFiles  # workers have it, a client of Spark Connect alone does not
 
     name = _file_name(digest)
     root = Path(SparkFiles.getRootDirectory())
-    for found in (root / name, *root.glob(f"*/{name}")):
-        if found.is_file():
-            return found
+    for path in (root / name, *root.glob(f"*/{name}")):
+        if path.is_file():
+            return path
     raise SnapshotError(
         f"{root / name}: Spark has not brought the queries; publish them to a path that the "
         "workers reach, and give that path"
     )
 
 
-def _sweep(root: Path) -> None:
-    """Remove what nobody has asked for in days. Whoever has it mapped keeps what they mapped."""
-    oldest = time.time() - KEPT_DAYS * 24 * 60 * 60
+def _delete_old(root: Path) -> None:
+    """Delete what nobody has used for days; whoever has it mapped keeps the mapping."""
+    oldest = time.time() - MAX_CACHE_DAYS * 24 * 60 * 60
     for path in root.iterdir():
         with suppress(FileNotFoundError):
             if path.is_dir() and path.stat().st_mtime < oldest:

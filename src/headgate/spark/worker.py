@@ -1,4 +1,4 @@
-"""What a Python worker of Spark holds on to: the index of each snapshot that it was asked about.
+"""What a Python worker of Spark keeps in memory: the index of each snapshot that it has used.
 
 Spark keeps its Python workers between tasks, so an index is built once in each of them, from a
 snapshot whose arrays are mapped into memory, and serves every task and micro-batch until newer
@@ -18,20 +18,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.events import EventBatch, Piece, read_piece
+from headgate.events.opening import is_typed
 from headgate.matching import Index, build_index_from_snapshot
 from headgate.matching.asc.options import AscOptions
 from headgate.queries import Query, compute_query_version
 from headgate.schema import Stream
 from headgate.snapshot import fingerprint, open_snapshot
 
-KEPT = 2  # the version in use, and the one that takes over
-BATCH_ROWS = 16_384
+MAX_CACHED_SNAPSHOTS = 2  # the version in use, and the one that takes over
+BATCH_ROWS = 16_384  # events that a task parses and matches at once
 
 Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loaded:
+class LoadedQueries:
     """The queries of one stream, ready to match.
 
     `stream` checks only what the queries use; `used` names these attributes in declared order.
@@ -40,57 +41,68 @@ class Loaded:
     index: Index
     stream: Stream
     used: tuple[str, ...]
-    versions: Versions
-
-    def read(
-        self, piece: Piece, keep: Collection[str] = (), *, bury: bool = False
-    ) -> Iterator[EventBatch]:
-        """The events of a piece of a file, as `headgate match` reads them.
-
-        Of a text every attribute is parsed, of a typed file only what is used or kept.
-        """
-        typed = (piece.format or Path(piece.path).suffix.removeprefix(".")) == "parquet"
-        columns = {*self.used, *keep} if typed else None
-        return read_piece(
-            piece, self.stream, columns=columns, batch_rows=BATCH_ROWS, dead_letter_errors=bury
-        )
+    versions: QueryVersions
 
 
-class Versions:
-    """The versions of queries by their positions, each computed when it is first asked for."""
+def read_used(
+    piece: Piece, stream: Stream, used: Collection[str], *, dead_letter_errors: bool
+) -> Iterator[EventBatch]:
+    """Yield the events of a piece of a file, as `headgate match` reads them.
+
+    Of a text every attribute is parsed, of a typed file only what is used. With
+    `dead_letter_errors`, what cannot be read becomes a dead letter.
+    """
+    columns = used if is_typed(piece.path, piece.format) else None
+    return read_piece(
+        piece, stream, columns=columns, batch_rows=BATCH_ROWS, dead_letter_errors=dead_letter_errors
+    )
+
+
+class QueryVersions:
+    """The versions of queries by their positions, each computed when it is first needed."""
 
     def __init__(self, queries_at: Callable[[Numbers], Iterable[Query]]) -> None:
         self._queries_at = queries_at
         self._known: dict[int, str] = {}
 
-    def of(self, positions: Numbers) -> pa.Array[Any]:
+    def get(self, positions: Numbers) -> pa.Array[Any]:
+        """Return the version of the query at each position."""
+        # of a million queries few match in a batch: only their versions are computed
         distinct, places = np.unique(positions, return_inverse=True)
         new = np.array([p for p in distinct.tolist() if p not in self._known], np.int64)
         if len(new):
             for position, query in zip(new.tolist(), self._queries_at(new), strict=True):
                 self._known[position] = compute_query_version(query)
-        found: Any = pa.array([self._known[p] for p in distinct.tolist()], pa.string())
-        taken: pa.Array[Any] = found.take(pa.array(places))
-        return taken
+        versions: Any = pa.array([self._known[p] for p in distinct.tolist()], pa.string())
+        at_positions: pa.Array[Any] = versions.take(pa.array(places))
+        return at_positions
 
 
-def loaded(
-    directory: str, stream: str, kind: str = "auto", options: AscOptions | None = None
-) -> Loaded:
-    """The queries on one stream in a snapshot, from an earlier call if they are still the same.
+@dataclass(frozen=True, slots=True)
+class IndexConfig:
+    """The kind of index that workers build, and the options of kind "asc", if it is that."""
 
-    It is known by its manifest too: a directory may be deleted and published to anew.
+    kind: str = "auto"
+    asc: AscOptions | None = None
+
+
+def load_cached(directory: str, stream: str, index: IndexConfig) -> LoadedQueries:
+    """Return the queries on one stream in a snapshot, from an earlier call if they are the same.
+
+    A snapshot is recognised by its manifest too: a directory may be deleted and published to again.
     """
-    return _kept(directory, fingerprint(Path(directory)), stream, kind, options)
+    return _load_by_fingerprint(directory, fingerprint(Path(directory)), stream, index)
 
 
-@lru_cache(maxsize=KEPT)
-def _kept(directory: str, _: str, stream: str, kind: str, options: AscOptions | None) -> Loaded:
-    return load(directory, stream, kind, options)
+@lru_cache(maxsize=MAX_CACHED_SNAPSHOTS)
+def _load_by_fingerprint(directory: str, _: str, stream: str, index: IndexConfig) -> LoadedQueries:
+    return load(directory, stream, index.kind, index.asc)
 
 
-def load(directory: str, stream: str, kind: str, options: AscOptions | None = None) -> Loaded:
-    """The queries on one stream in a snapshot, which is verified when it is opened.
+def load(
+    directory: str, stream: str, kind: str, options: AscOptions | None = None
+) -> LoadedQueries:
+    """Return the queries on one stream in a snapshot, which is verified when it is opened.
 
     `options` are those of an index of kind "asc".
     """
@@ -104,6 +116,5 @@ def load(directory: str, stream: str, kind: str, options: AscOptions | None = No
         options=options,
     )
     used = tuple(attribute.name for attribute in chosen if attribute.name in built.columns)
-    return Loaded(
-        built.index, chosen.keep_checks_on(built.columns), used, Versions(built.queries_at)
-    )
+    versions = QueryVersions(built.queries_at)
+    return LoadedQueries(built.index, chosen.keep_checks_on(built.columns), used, versions)

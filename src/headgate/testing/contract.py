@@ -1,4 +1,4 @@
-"""What every index promises, each promise a function that fails when it is broken."""
+"""What every index promises: each promise is a function that fails when it is broken."""
 
 from __future__ import annotations
 
@@ -23,15 +23,31 @@ EVENTS: list[dict[str, Any]] = [{"a": 1, "b": "x"}, {"a": 5}, {"b": "y"}, {}, {"
 
 
 def check_index(kind: type[Index]) -> None:
-    """Hold an index to every claim of the contract."""
+    """Check every claim of the contract on a class of indexes.
+
+    Parameters
+    ----------
+    kind : type of Index
+        The class. An index for a part of the language has a class method `refusal`, which says
+        why it does not take a query, or None; it is checked with the queries that it takes.
+
+    Raises
+    ------
+    AssertionError
+        If the index breaks a claim.
+
+    Examples
+    --------
+    >>> check_index(ScanIndex)
+    """
     for claim in CONTRACT:
         claim(kind)
 
 
-def answers_as_each_query_alone(kind: type[Index]) -> None:
+def answers_as_each_condition_says(kind: type[Index]) -> None:
     """An event matches a query exactly when its WHERE is TRUE for that row."""
     rng, stream = Random(1), every_type()
-    queries = drawn(kind, rng, stream, 150)
+    queries = draw_queries(kind, rng, stream, 150)
     rows = random_rows(rng, stream, 60)
     expected = [[q.id for q in queries if evaluate(q.where, row) is True] for row in rows]
     assert lists(kind.build(stream, queries).match(rows)) == expected
@@ -40,7 +56,7 @@ def answers_as_each_query_alone(kind: type[Index]) -> None:
 def answers_as_scan(kind: type[Index]) -> None:
     """On many more pairs, the answer is that of the reference index."""
     rng, stream = Random(2), every_type()
-    queries = drawn(kind, rng, stream, 800)
+    queries = draw_queries(kind, rng, stream, 800)
     rows = random_rows(rng, stream, 400)
     expected = ScanIndex.build(stream, queries).match(rows)
     assert lists(kind.build(stream, queries).match(rows)) == lists(expected)
@@ -57,7 +73,7 @@ def is_empty_at_first(kind: type[Index]) -> None:
 
 def null_is_not_true(kind: type[Index]) -> None:
     """An absent attribute is NULL; a condition on NULL is not TRUE, and neither is its negation."""
-    queries = taken(
+    queries = keep_accepted(
         kind,
         [
             query(SMALL, "small", "a < 5"),
@@ -81,8 +97,7 @@ def null_is_not_true(kind: type[Index]) -> None:
 
 
 def knows_the_ends_of_a_type(kind: type[Index]) -> None:
-    """The least and the greatest integer are values like others, also where nothing else is asked
-    about."""
+    """The least and the greatest integer are values like others, also as the only constants."""
     stream = Stream("s", (Attribute("a", BIGINT),))
     for end in (-(2**63), 2**63 - 1):
         wheres = {"is": f"a = {end}", "is not": f"a <> {end}", "not below": f"a >= {end}"}
@@ -105,7 +120,7 @@ def positions_are_never_reused(kind: type[Index]) -> None:
 def grows_as_if_built_at_once(kind: type[Index]) -> None:
     """Inserting one by one, with some removed again, equals building from what is left."""
     rng, stream = Random(3), every_type()
-    queries = drawn(kind, rng, stream, 120)
+    queries = draw_queries(kind, rng, stream, 120)
     rows = random_rows(rng, stream, 60)
     grown = kind.build(stream, queries[:40])
     for added in queries[40:]:
@@ -120,9 +135,9 @@ def refuses_what_it_cannot_hold(kind: type[Index]) -> None:
     """A taken id, an unknown id and a query on another stream are errors by name."""
     index = kind.build(SMALL, [query(SMALL, "p", "a = 1")])
     other = Stream("other", SMALL.attributes)
-    fails(lambda: index.insert(query(SMALL, "p", "a = 2")), "p")
-    fails(lambda: index.remove("nobody"), "nobody")
-    fails(lambda: index.insert(query(other, "r", "a = 1")), "other")
+    assert_refused(lambda: index.insert(query(SMALL, "p", "a = 2")), "p")
+    assert_refused(lambda: index.remove("nobody"), "nobody")
+    assert_refused(lambda: index.insert(query(other, "r", "a = 1")), "other")
 
 
 def updates_what_it_holds(kind: type[Index]) -> None:
@@ -131,8 +146,8 @@ def updates_what_it_holds(kind: type[Index]) -> None:
     assert index.update(query(SMALL, "p", "a = 9")) == 2
     assert lists(index.match(EVENTS)) == [[], ["q"], [], [], ["p"]]
     other = Stream("other", SMALL.attributes)
-    fails(lambda: index.update(query(SMALL, "nobody", "a = 1")), "nobody")
-    fails(lambda: index.update(query(other, "p", "a = 1")), "other")
+    assert_refused(lambda: index.update(query(SMALL, "nobody", "a = 1")), "nobody")
+    assert_refused(lambda: index.update(query(other, "p", "a = 1")), "other")
     assert lists(index.match(EVENTS)) == [[], ["q"], [], [], ["p"]]
     assert len(index) == 2
 
@@ -147,7 +162,7 @@ def chunks_add_up(kind: type[Index]) -> None:
     firsts = [sum(map(len, chunks[:n])) for n in range(len(chunks))]
     assert [chunk.first for chunk in chunks] == firsts
     whole = index.match(rows)
-    assert [found for chunk in chunks for found in lists(chunk)] == lists(whole)
+    assert [ids for chunk in chunks for ids in lists(chunk)] == lists(whole)
     assert sorted(whole.errors) == [0, 50_000, 99_999]
 
 
@@ -179,11 +194,11 @@ def describes_itself(kind: type[Index]) -> None:
     assert described["queries"] == 1
     assert isinstance(described["kind"], str)
     assert index.locate("p").index == described["kind"]
-    fails(lambda: index.locate("nobody"), "nobody")
+    assert_refused(lambda: index.locate("nobody"), "nobody")
 
 
 CONTRACT: tuple[Claim, ...] = (
-    answers_as_each_query_alone,
+    answers_as_each_condition_says,
     answers_as_scan,
     is_empty_at_first,
     null_is_not_true,
@@ -200,32 +215,32 @@ CONTRACT: tuple[Claim, ...] = (
 
 
 def query(stream: Stream, query_id: str, where: str) -> Query:
-    """A filter on a stream."""
+    """Return a filter on a stream."""
     return Query(query_id, (Source(stream, stream.name),), parse_where(where, stream))
 
 
-def drawn(kind: type[Index], rng: Random, stream: Stream, count: int) -> list[Query]:
-    """Random queries, so many that the index takes."""
-    found: list[Query] = []
-    while len(found) < count:
-        number = len(found)
-        found += taken(kind, [query(stream, f"q{number}", random_where(rng, stream))])
-    return found
+def draw_queries(kind: type[Index], rng: Random, stream: Stream, count: int) -> list[Query]:
+    """Return random queries that the index takes."""
+    queries: list[Query] = []
+    while len(queries) < count:
+        number = len(queries)
+        queries += keep_accepted(kind, [query(stream, f"q{number}", random_where(rng, stream))])
+    return queries
 
 
-def taken(kind: type[Index], queries: list[Query]) -> list[Query]:
-    """Without those that the index refuses: all, unless it has a `refusal`."""
+def keep_accepted(kind: type[Index], queries: list[Query]) -> list[Query]:
+    """Return the queries that the index takes: all, unless it has a `refusal`."""
     refusal = getattr(kind, "refusal", None)
     return [one for one in queries if refusal is None or refusal(one) is None]
 
 
 def lists(matches: Matches) -> Sequence[list[str]]:
-    """The ids of each event."""
+    """Return the ids that each event matches."""
     return [matches[event] for event in range(len(matches))]
 
 
-def fails(action: Callable[[], Any], name: str) -> None:
-    """The action raises a QuerySetError that names the culprit."""
+def assert_refused(action: Callable[[], Any], name: str) -> None:
+    """Assert that an action raises a QuerySetError that names the query or stream at fault."""
     message = ""
     try:
         action()

@@ -1,4 +1,4 @@
-"""Random conditions and rows over a stream with attributes of every type.
+"""Generate random conditions and rows over a stream with attributes of every type.
 
 Constants and values are drawn from the same short lists, so that they meet, and the lists hold what
 breaks programs: 2^53 + 1, −0.0, NaN, empty text, astral characters, the ends of every range.
@@ -52,7 +52,7 @@ REGEXES = ("^a", "b$", "[a-c]+", "", "a.c", "^$")
 
 
 def every_type() -> Stream:
-    """A stream with two attributes of each type, so that attributes can be compared."""
+    """Return a stream with two attributes of each type, so that attributes can be compared."""
     attributes = []
     for type_ in VALUES:
         stem = type_.sql.split("(")[0].lower() + ("_wide" if type_ == WIDE else "")
@@ -61,20 +61,20 @@ def every_type() -> Stream:
 
 
 def random_rows(rng: Random, stream: Stream, count: int) -> list[dict[str, Value | None]]:
-    """Rows of values and NULLs; an attribute may also be absent."""
+    """Return rows of values and NULLs; an attribute may also be absent."""
     return [
         {a.name: random_value(rng, a) for a in stream if rng.random() < 0.9} for _ in range(count)
     ]
 
 
 def random_value(rng: Random, attribute: Attribute) -> Value | None:
-    """NULL now and then, else a value that some condition may mention too."""
+    """Return NULL now and then, else a value that a condition may mention too."""
     value: Value = rng.choice(VALUES[attribute.type])
     return None if rng.random() < 0.15 else value
 
 
 def random_where(rng: Random, stream: Stream, depth: int = 3) -> str:
-    """A condition of the whole WHERE language."""
+    """Return a condition, drawn from the whole WHERE language."""
     if depth == 0 or rng.random() < 0.3:
         return _atom(rng, stream)
     kind = rng.random()

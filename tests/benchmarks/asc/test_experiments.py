@@ -47,6 +47,7 @@ def tiny(experiment: Experiment) -> Result:
     return run_rounds(replace(experiment, sizes=sizes), repeats=repeats, scale=TINY, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "experiment", slow_unless_in(SOME, EVERY), ids=lambda experiment: experiment.name
 )
@@ -62,6 +63,7 @@ def test_runs(experiment: Experiment) -> None:
         assert found.contestants[: len(EVERYBODY)] == EVERYBODY
 
 
+@pytest.mark.slow
 def test_counts_are_between_the_worst_and_the_best() -> None:
     """On the very events by which they were found, no fixed order is better or worse."""
     found = run_rounds(EXPERIMENTS["asc-sequences-d1"], scale=TINY)
@@ -73,6 +75,7 @@ def test_counts_are_between_the_worst_and_the_best() -> None:
     assert found.as_json()["measurements"][0]["counted"] == [costs[WORST] * size]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not NSL_KDD.is_dir(), reason="needs the data set")
 def test_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """The connections are where the environment says."""
@@ -110,6 +113,7 @@ def test_settles() -> None:
     assert "here: not held: within 3 % after never λ" in never
 
 
+@pytest.mark.slow
 def test_traces_are_found_once() -> None:
     """The slices of a stream come from one pass over it."""
     adaptation.traces.cache_clear()
@@ -117,6 +121,7 @@ def test_traces_are_found_once() -> None:
     assert adaptation.traces.cache_info().misses == 1
 
 
+@pytest.mark.slow
 def test_files_and_page(tmp_path: Path) -> None:
     """Experiments leave their plots and numbers, and a page is made of those."""
     for name in ("asc-sequences-d2", "asc-adaptation"):

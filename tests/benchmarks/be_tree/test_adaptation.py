@@ -10,6 +10,8 @@ from benchmarks.be_tree.contestants import AUTO
 from benchmarks.workloads import generate_begen
 from benchmarks.workloads.begen import BegenSpec
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def transition() -> Transition:
@@ -32,11 +34,11 @@ def test_stages(transition: Transition) -> None:
 @pytest.mark.parametrize("stage", [1, 2, 3, 4, 5])
 def test_replayed(transition: Transition, stage: int) -> None:
     """An index that has seen all changes matches as one that was built at the end of them."""
-    replayed, seconds = transition.replayed(AUTO, stage)
+    replay, seconds = transition.replay(AUTO, stage)
     anew = transition.build(AUTO, transition.live(stage))
     found, expected = (
         [set(ids) for ids in (matches[i] for i in range(len(matches)))]
-        for matches in (index.match(transition.events) for index in (replayed, anew))
+        for matches in (index.match(transition.events) for index in (replay, anew))
     )
     assert found == expected
     assert any(found)

@@ -15,6 +15,8 @@ from benchmarks.harness.experiment import Experiment
 from benchmarks.harness.report import make_table
 from tests.scale import slow_unless_in
 
+pytestmark = pytest.mark.slow
+
 TINY = 0.0005
 # The others differ from one of these in a parameter; a soak runs all.
 SOME = [

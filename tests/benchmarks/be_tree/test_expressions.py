@@ -8,6 +8,8 @@ from benchmarks.be_tree.expressions import DATA, propagation, scan
 from benchmarks.matching.matchers import summarise_matches
 from benchmarks.workloads.begen import derive_event_expressions
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("data", ["", "-zipf", "-names", "-texts"])
 def test_agree(data: str) -> None:

@@ -46,6 +46,7 @@ def tiny(experiment: Experiment) -> Result:
     return run_rounds(replace(experiment, sizes=ends), repeats=1, scale=TINY, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_unless_in(SOME, EVERY))
 def test_runs(name: str) -> None:
     """Every contestant gives the same answers, and every claim has a verdict."""
@@ -57,6 +58,7 @@ def test_runs(name: str) -> None:
     assert all(amount >= 0 for m in found.measurements for amount in m.seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [one for one in EVERY if "growth" in one and one not in SOME])
 def test_growth_stays_within_bounds(name: str) -> None:
     """What is counted is never above the paper's bounds, nor grows by a higher power."""
@@ -82,6 +84,7 @@ def test_cases() -> None:
         assert match_exact(query, stream).covered is covered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "setting",
     [
@@ -122,6 +125,7 @@ def test_heuristics_must_not_find_too_much() -> None:
     assert holds_of((True, True), (True, False)) != (True, False)
 
 
+@pytest.mark.slow
 def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who stores too many parts, or takes too long, is left out with the reason."""
     pairs = Setting(unbounded=True).pairs(20, seed=1)
@@ -136,6 +140,7 @@ def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert DFS.name not in found.contestants
 
 
+@pytest.mark.slow
 def test_combined() -> None:
     """Exact matching and HSR select the same rows, and HCR these and others."""
     for seed in range(3):
@@ -145,6 +150,7 @@ def test_combined() -> None:
         assert shares[BY_EM] == sorted(shares[BY_EM])
 
 
+@pytest.mark.slow
 def test_files_and_page(tmp_path: Path) -> None:
     """Experiments leave their plots and numbers, and a page is made of those."""
     for name in ("implication-growth-parts", "implication-combined"):

@@ -23,7 +23,7 @@ from headgate.testing.contract import query
 from tests.benchmarks.rivals.rivals import RIVALS
 from tests.boundaries import STREAM
 from tests.corpus import cases
-from tests.scale import at_least
+from tests.scale import at_least, slow_unless_in
 from tests.strategies import Seeded, row
 
 LEVELS: tuple[Level, ...] = tuple(EXPRESSIVENESS)
@@ -40,8 +40,8 @@ def chunks(index: Index, events: Any) -> list[Matches]:
     return list(index.match_chunks(events))
 
 
-@pytest.mark.parametrize("zipf", [0.0, 1.0])
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("zipf", slow_unless_in([1.0], [0.0, 1.0]))
+@pytest.mark.parametrize("level", slow_unless_in(["medium"], LEVELS))
 @pytest.mark.parametrize("kind", RIVALS)
 def test_agree_with_keyed(kind: type[StaticIndex], level: Level, zipf: float) -> None:
     """Millions of pairs, at all levels of expressiveness, with attributes uniform and by Zipf."""
@@ -61,6 +61,7 @@ def test_agree_with_keyed(kind: type[StaticIndex], level: Level, zipf: float) ->
     assert_same(kind.from_encoded(queries.stream, encoded).match(events), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RIVALS)
 def test_agree_with_scan_on_every_type(kind: type[StaticIndex]) -> None:
     """NULL, NaN, 2^53 + 1 and the like, in clauses and rows near the limits of each type."""
@@ -79,6 +80,7 @@ def test_agree_with_scan_on_every_type(kind: type[StaticIndex]) -> None:
     assert_same(kind.build(STREAM, queries).match(events), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RIVALS)
 def test_small_room(kind: type[StaticIndex], monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is little room for matches there are more chunks, and the answer is the same."""
@@ -94,6 +96,7 @@ def test_small_room(kind: type[StaticIndex], monkeypatch: pytest.MonkeyPatch) ->
     assert index.match(events).total == expected.total + 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RIVALS)
 def test_changes_after_arrays(kind: type[StaticIndex]) -> None:
     """An index that was built from arrays can be changed as any other."""

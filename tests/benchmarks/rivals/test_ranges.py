@@ -15,7 +15,7 @@ from headgate.predicate.normal_form import Conjunction, to_conjunctions
 from headgate.queries import Query
 from headgate.schema import Stream, ValueSet
 from headgate.sql import parse_where
-from headgate.testing.contract import drawn, lists, query
+from headgate.testing.contract import draw_queries, lists, query
 from headgate.testing.generate import every_type, random_where
 
 
@@ -51,10 +51,11 @@ def expressions(rng: Random, stream: Stream, count: int) -> list[Predicate]:
     return found
 
 
+@pytest.mark.slow
 def test_every_type() -> None:
     """Ranges, lists and their complements of every type, in queries with OR too."""
     rng, stream = Random(5), every_type()
-    queries = drawn(PropagationIndex, rng, stream, 400)
+    queries = draw_queries(PropagationIndex, rng, stream, 400)
     events = expressions(rng, stream, 150)
     expected = stabbed(queries, events)
     found = PropagationIndex.build(stream, queries).match_ranges(events)
@@ -62,6 +63,7 @@ def test_every_type() -> None:
     assert found.total > 1_000
 
 
+@pytest.mark.slow
 def test_paper() -> None:
     """Queries of the paper's workload as events for one another, where pairs are looked up too."""
     queries = generate_begen(

@@ -33,6 +33,7 @@ def test_marks() -> None:
     assert marks(0.001) == (1, 2, 3, 4, 5)
 
 
+@pytest.mark.slow
 def test_in_process() -> None:
     """All three ways to run Q3 give the same new rows, push by push."""
     found = run_rounds(EXPERIMENTS["synopsis-process"], repeats=1, scale=0.0001)

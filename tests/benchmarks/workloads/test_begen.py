@@ -12,8 +12,8 @@ from benchmarks.workloads.begen import EXPRESSIVENESS, BegenSpec, Level
 from benchmarks.workloads.conjunctions import bind_queries
 from benchmarks.workloads.integer_events import EQUAL, OPERATORS, has_list
 from headgate.errors import UsageError
-from headgate.snapshot.arrays import encode_queries, flaw
-from headgate.snapshot.arrays.arrays import named_arrays
+from headgate.snapshot.arrays import encode_queries, find_flaw
+from headgate.snapshot.files import flatten_arrays
 from tests.benchmarks.workloads.rates import about, rate
 
 LEVELS: list[Level] = list(EXPRESSIVENESS)
@@ -21,7 +21,7 @@ LEVELS: list[Level] = list(EXPRESSIVENESS)
 
 def differing(first: Any, second: Any) -> list[str]:
     """The names of arrays in which two encoded sets differ."""
-    left, right = named_arrays(first), named_arrays(second)
+    left, right = flatten_arrays(first), flatten_arrays(second)
     return [
         name
         for name in left
@@ -46,6 +46,7 @@ def test_seed() -> None:
     assert not table.equals(first.events(50, seed=5).table())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", [0.5, 0.4, 0.1, 0.01, 0.001])
 def test_matching(matching: float) -> None:
     """An event matches a query as often as was asked for."""
@@ -54,6 +55,7 @@ def test_matching(matching: float) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("operators", "fewest"), [("ranges", 1), ("high", 3), ("minimum", 1)])
 def test_matching_zipf(operators: Level, fewest: int) -> None:
     """So it does where few attributes are popular and much matches by chance."""
@@ -63,6 +65,7 @@ def test_matching_zipf(operators: Level, fewest: int) -> None:
     assert about(0.001, measured(queries, 4_000))
 
 
+@pytest.mark.slow
 def test_matching_few_dimensions() -> None:
     """So it does in a space so small that a third of the matches comes by chance."""
     queries = generate_begen(2_000, BegenSpec(dimensions=40, matching=0.002), seed=1)
@@ -92,6 +95,7 @@ def test_refused(wrong: dict[str, Any]) -> None:
         generate_begen(10, BegenSpec(**wrong), seed=1)
 
 
+@pytest.mark.slow
 def test_extra_attributes() -> None:
     """With attributes of their own no two events are the same, and all else stays."""
     queries = generate_begen(2_000, BegenSpec(extra=3), seed=1)
@@ -104,6 +108,7 @@ def test_extra_attributes() -> None:
     assert about(0.01, rate(queries.stream, queries.queries(), events.table()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operators", LEVELS)
 @pytest.mark.parametrize("cardinality", [7, 48])
 def test_encoded(operators: Level, cardinality: int) -> None:
@@ -113,7 +118,7 @@ def test_encoded(operators: Level, cardinality: int) -> None:
     )
     read = bind_queries(queries.stream, queries.where_clauses(), "q")
     encoded = queries.encode()
-    assert flaw(encoded, queries.schema) is None
+    assert find_flaw(encoded, queries.schema) is None
     assert differing(encoded, encode_queries(read, queries.schema)) == []
     assert queries.queries() == read
 
@@ -134,6 +139,7 @@ def test_part() -> None:
     assert part.part(5, 6).queries() == queries.queries()[105:106]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operators", LEVELS)
 def test_operators(operators: Level) -> None:
     """A level has its operators, all of them, and `=` as often as was asked for."""
@@ -159,6 +165,7 @@ def test_sizes() -> None:
     assert np.all((queries.low >= 0) & (queries.low <= queries.high) & (queries.high < 48))
 
 
+@pytest.mark.slow
 def test_lists() -> None:
     """IN and NOT IN have one to six values, ascending and distinct."""
     queries = generate_begen(3_000, BegenSpec(operators="high"), seed=1)

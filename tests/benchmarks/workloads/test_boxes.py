@@ -18,6 +18,7 @@ def test_seed() -> None:
     assert not generate_box_events(50, seed=4).equals(generate_box_events(50, seed=5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", [0.5, 0.05, 0.002])
 def test_matching(matching: float) -> None:
     """An event matches a box as often as was asked for."""

@@ -17,6 +17,7 @@ def test_seed() -> None:
     assert first == second != other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selectivity", [0.01, 0.3])
 @pytest.mark.parametrize("attributes", [2, 3, 5])
 def test_selectivity(selectivity: float, attributes: int) -> None:

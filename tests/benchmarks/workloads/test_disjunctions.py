@@ -40,6 +40,7 @@ def test_values(values: int) -> None:
     assert sorted(set(found)) == np.linspace(0, 100, values).tolist()
 
 
+@pytest.mark.slow
 def test_distributions() -> None:
     """Normal ends gather about the middle: a deviation of 25, without what lies outside."""
     uniform, normal = (np.array(ends(replace(SPEC, ends=one))) for one in ("uniform", "normal"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.workloads import Mixed, generate_mixed, generate_mixed_events
-from benchmarks.workloads.mixed import LONGEST, mixed_stream
+from benchmarks.workloads.mixed import LONGEST, make_stream
 from headgate.matching import ScanIndex
 from headgate.predicate import (
     And,
@@ -38,6 +38,7 @@ def test_seed(clauses: Mixed) -> None:
     assert not generate_mixed_events(20, seed=1).equals(generate_mixed_events(20, seed=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", [0.001, 0.02, 0.1, 0.3])
 def test_matching(matching: float) -> None:
     """An event matches a clause as often as was asked for."""
@@ -47,6 +48,7 @@ def test_matching(matching: float) -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_clause(clauses: Mixed) -> None:
     """By default half a percent of the events match, and no clause is far from that."""
     events = generate_mixed_events(6_000, seed=2)
@@ -68,7 +70,7 @@ def test_kinds(clauses: Mixed) -> None:
     assert {And, Or, Not} == {type(where) for where in found}
     assert {And, Or, Not} <= {type(part) for where in found for part in children(where)}
     used = {column.type for where in found for column in collect_columns(where)}
-    assert used == {attribute.type for attribute in mixed_stream()}
+    assert used == {attribute.type for attribute in make_stream()}
     text = " ".join(clauses.clauses)
     for word in ("<>", "NOT IN", "IS NULL", "IS NOT NULL", "NOT BETWEEN", "NOT LIKE", "NOT ("):
         assert word in text

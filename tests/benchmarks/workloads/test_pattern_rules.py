@@ -32,6 +32,7 @@ def test_seed(rules: PatternRules) -> None:
     assert not rules.events(50, seed=1).equals(rules.events(50, seed=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", [0.0, 0.1, 1.0])
 def test_matching(matching: float, rules: PatternRules, queries: list[Query]) -> None:
     """So many events match a rule as was asked for, none without, and all when all should."""
@@ -42,6 +43,7 @@ def test_matching(matching: float, rules: PatternRules, queries: list[Query]) ->
         assert found == pytest.approx(matching, abs=0.01)
 
 
+@pytest.mark.slow
 def test_every_rule_can_match(rules: PatternRules, queries: list[Query]) -> None:
     """Where all events match, nearly all rules are matched by some: none is out of reach."""
     events = rules.events(800, matching=1.0, seed=3)
@@ -70,6 +72,7 @@ def test_kinds(queries: list[Query]) -> None:
     assert {Or, Not} <= {type(node) for node in nodes}
 
 
+@pytest.mark.slow
 def test_events(rules: PatternRules) -> None:
     """Texts are as long as was asked for; a parent is missing now and then."""
     rows = rules.events(500, length=200, seed=4).to_pylist()

@@ -21,7 +21,7 @@ from benchmarks.workloads.q_grams import PAIRS
 from examples.city_names.find import LETTERS, find_grams, list_city_names, normalise
 from headgate.errors import UsageError
 from headgate.matching import ScanIndex
-from headgate.snapshot.arrays import encode_queries, flaw
+from headgate.snapshot.arrays import encode_queries, find_flaw
 from tests.benchmarks.workloads.rates import about, rate
 from tests.benchmarks.workloads.test_begen import differing
 
@@ -63,6 +63,7 @@ def test_events(names: list[str]) -> None:
         assert present == {f"g_{pair}": letters[0] for pair, letters in find_grams(name).items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0.0, 0.5, 1.0])
 def test_own_name(names: list[str], kept: float) -> None:
     """A name satisfies its own query, whatever share that keeps; all, and it satisfies few else."""
@@ -76,6 +77,7 @@ def test_own_name(names: list[str], kept: float) -> None:
         assert matches.total < 1.1 * len(chosen)
 
 
+@pytest.mark.slow
 def test_kept(names: list[str]) -> None:
     """The share is that of all predicates, and no query is without any."""
     whole, half, least = (
@@ -87,6 +89,7 @@ def test_kept(names: list[str]) -> None:
     assert all(few <= many for few, many in zip(clauses(half), clauses(whole), strict=True))
 
 
+@pytest.mark.slow
 def test_misspelt(names: list[str]) -> None:
     """Misspelt names miss queries of all grams, and meet half of those that keep few."""
     chosen = [name for name in names if len(normalise(name)) >= 8][:1_000]
@@ -97,13 +100,14 @@ def test_misspelt(names: list[str]) -> None:
         assert int(matched.sum()) in found
 
 
+@pytest.mark.slow
 def test_encoded(names: list[str]) -> None:
     """Arrays made from arrays are those made from the clauses, number by number."""
     queries = generate_gram_queries([*list_city_texts()[:500], *names[:500]], kept=0.7, seed=3)
     assert np.any(queries.operator == IN)
     read = bind_queries(queries.stream, queries.where_clauses(), "q")
     encoded = queries.encode()
-    assert flaw(encoded, queries.schema) is None
+    assert find_flaw(encoded, queries.schema) is None
     assert differing(encoded, encode_queries(read, queries.schema)) == []
     assert queries.queries() == read
 
@@ -138,6 +142,7 @@ def test_cities(names: list[str]) -> None:
     assert 25 < np.diff(generate_gram_queries(texts, seed=1).offsets).mean() < 35
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", [0.2, 0.01, 0.002])
 def test_controlled(names: list[str], matching: float) -> None:
     """Queries derived from names match as often as was asked for."""

@@ -18,6 +18,7 @@ def test_seed() -> None:
     assert first.events(9, seed=1).table().equals(second.events(9, seed=1).table())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matching", [0.1, 0.01, 0.001])
 @pytest.mark.parametrize("skew", [1.0, 2.0])
 def test_matching(matching: float, skew: float) -> None:

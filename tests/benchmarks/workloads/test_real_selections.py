@@ -55,6 +55,7 @@ def check(found: RealSelections, rows: int = 5_000) -> None:
 
 
 @needs_data
+@pytest.mark.slow
 def test_connections() -> None:
     """All connections are read with their types, and queries describe some of them."""
     found = select_connections(DATA, seed=1)
@@ -71,6 +72,7 @@ def test_connections() -> None:
     check(found)
 
 
+@pytest.mark.slow
 def test_flights() -> None:
     """So they do with flights."""
     check(select_flights(5_000, seed=1))

@@ -83,6 +83,7 @@ def test_paper() -> None:
     assert found == TABLE_1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", TABLE_1)
 def test_numbers(name: str, seed: int) -> None:
@@ -98,6 +99,7 @@ def test_numbers(name: str, seed: int) -> None:
     assert deviation is None or abs(measure_region_deviation(queries) - deviation) <= TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deviation", [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45])
 def test_deviation(deviation: float) -> None:
     """Of Q4 there is any deviation, and it is what its clauses say, region by region."""
@@ -125,6 +127,7 @@ def test_most_tuples_are_dropped(seed: int) -> None:
         assert 0.05 < matched < 0.4
 
 
+@pytest.mark.slow
 def test_large() -> None:
     """Thousands of narrow queries leave most tuples unmatched, too."""
     queries = generate_selections(LARGE_SELECTIONS, seed=1)

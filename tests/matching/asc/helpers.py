@@ -63,10 +63,10 @@ def random_condition(random: Random, name: str) -> str:
 def random_sample(random: Random, bitmaps: Bitmaps, events: int) -> Sample:
     """The rows of random events, some regions more often than others."""
     sample = np.zeros((events, len(bitmaps.constructs)), np.int32)
-    for number, subject in enumerate(bitmaps.constructs):
-        assert not isinstance(subject, TextConstruct)
-        weights = [random.random() ** 2 for _ in subject.rows]
-        sample[:, number] = random.choices(subject.rows.tolist(), weights, k=events)
+    for number, construct in enumerate(bitmaps.constructs):
+        assert not isinstance(construct, TextConstruct)
+        weights = [random.random() ** 2 for _ in construct.rows]
+        sample[:, number] = random.choices(construct.rows.tolist(), weights, k=events)
     return sample
 
 
@@ -78,23 +78,23 @@ def bitmap(words: np.ndarray) -> int:
 def plain_constructs(bitmaps: Bitmaps) -> list[PlainConstruct]:
     """The constructs by the definitions' reading, with the same regions."""
     usage, alive = [bitmap(row) for row in bitmaps.usage], bitmap(bitmaps.alive)
-    found = []
-    for number, subject in enumerate(bitmaps.constructs):
-        assert not isinstance(subject, TextConstruct)
+    constructs = []
+    for number, construct in enumerate(bitmaps.constructs):
+        assert not isinstance(construct, TextConstruct)
         regions = []
-        for row in subject.rows.tolist():
+        for row in construct.rows.tolist():
             qrb = bitmap(bitmaps.bits[row, : bitmaps.words]) & alive
             cab = sum(1 << j for j, qub in enumerate(usage) if j != number and qrb & qub)
             regions.append(PlainRegion(qrb, cab))
-        found.append(PlainConstruct(usage[number], tuple(regions)))
-    return found
+        constructs.append(PlainConstruct(usage[number], tuple(regions)))
+    return constructs
 
 
 def plain_events(bitmaps: Bitmaps, sample: Sample) -> list[list[int]]:
     """Events by the numbers of their regions."""
     regions = [
-        {row: region for region, row in enumerate(subject.rows.tolist())}
-        for subject in bitmaps.constructs
-        if not isinstance(subject, TextConstruct)
+        {row: region for region, row in enumerate(construct.rows.tolist())}
+        for construct in bitmaps.constructs
+        if not isinstance(construct, TextConstruct)
     ]
     return [[regions[c][row] for c, row in enumerate(event)] for event in sample.tolist()]

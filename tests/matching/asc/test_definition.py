@@ -108,15 +108,15 @@ def test_figure_2_is_the_printed_table() -> None:
 
 def test_figure_2_comes_from_the_queries() -> None:
     """Every value has the bitmaps of the figure, though our constants are others."""
-    found = constructs([to_conjunctions(parse_where(where, PAPER))[0] for where in QUERIES], PAPER)
-    for ours, printed in zip(found, FIGURE_2, strict=True):
+    built = constructs([to_conjunctions(parse_where(where, PAPER))[0] for where in QUERIES], PAPER)
+    for ours, printed in zip(built, FIGURE_2, strict=True):
         assert (ours.attribute, ours.qub) == (printed.attribute, printed.qub)
         for value in range(-1, 101):
             region = ours.regions[ours.region_of(value)]
             expected = printed.regions[printed.region_of(value)]
             assert (region.qrb, region.cab) == (expected.qrb, expected.cab)
         assert ours.regions[0].qrb == printed.regions[0].qrb
-    assert [one.constants for one in found] == [
+    assert [one.constants for one in built] == [
         (20, 21, 51),
         (20, 21, 40),
         (10, 40, 41),
@@ -160,8 +160,8 @@ def test_example_5() -> None:
     def selectivity(sequence: Sequence[int], candidate: int, event: tuple[int, ...]) -> Fraction:
         return conditional_selectivity(FIGURE_2, sequence, candidate, [event], ALL)
 
-    alone = [selectivity((), n, T1) for n in range(4)]
-    assert alone == [Fraction(3, 4), Fraction(1, 2), Fraction(3, 4), Fraction(3, 4)]
+    selectivities = [selectivity((), n, T1) for n in range(4)]
+    assert selectivities == [Fraction(3, 4), Fraction(1, 2), Fraction(3, 4), Fraction(3, 4)]
     assert [selectivity((A2,), n, T2) for n in (A1, A3, A4)] == [0, Fraction(1, 2), 1]
     assert [dropping_ratio(FIGURE_2, (A2, A1, n), [T3], ALL) for n in (A3, A4)] == [1, 0]
     assert macro_sequence(FIGURE_2, [[T1], [T2], [T3]], ALL) == ((A2, A1, A3, A4), 2)
@@ -200,15 +200,15 @@ class Abstract:
 def abstract(qubs: Sequence[int], results: Sequence[Sequence[int]], size: int) -> list[Abstract]:
     """Constructs with these results for the queries that they know, all others being satisfied."""
     everyone = (1 << size) - 1
-    found = []
+    constructs = []
     for at, (qub, row_) in enumerate(zip(qubs, results, strict=True)):
         regions = []
         for result in row_:
             qrb = result | (everyone & ~qub)
             others = (j for j, other in enumerate(qubs) if j != at and qrb & other)
             regions.append(Region(None, qrb, sum(1 << j for j in others)))
-        found.append(Abstract(qub, tuple(regions)))
-    return found
+        constructs.append(Abstract(qub, tuple(regions)))
+    return constructs
 
 
 @dataclass(frozen=True)
@@ -227,10 +227,10 @@ class Case:
         """The queries left that only `n` may have decided, or the events left."""
         grbs = [self.left((*done, n), event) for event in period]
         if covering:
-            return sum(grb >> j & 1 for grb in grbs for j in self.uncovered(done))
+            return sum(grb >> j & 1 for grb in grbs for j in self.find_uncovered(done))
         return sum(grb != 0 for grb in grbs)
 
-    def uncovered(self, sequence: Sequence[int]) -> set[int]:
+    def find_uncovered(self, sequence: Sequence[int]) -> set[int]:
         used = [self.constructs[n].qub for n in sequence]
         numbers = range(self.alive.bit_length())
         return {j for j in numbers if self.alive >> j & 1 and not any(q >> j & 1 for q in used)}
@@ -249,7 +249,7 @@ def cases(draw: Any) -> Case:
 
 
 @st.composite
-def ways(draw: Any, count: int) -> tuple[tuple[int, ...], dict[tuple[int, int], int]]:
+def orders(draw: Any, count: int) -> tuple[tuple[int, ...], dict[tuple[int, int], int]]:
     """A macro-sequence and micro-arrows, however senseless."""
     if not count:
         return (), {}
@@ -262,16 +262,16 @@ def ways(draw: Any, count: int) -> tuple[tuple[int, ...], dict[tuple[int, int], 
 def test_the_way_does_not_matter(case: Case, data: st.DataObject) -> None:
     """Any order with any arrows leaves the same queries, and evaluates no construct twice."""
     everything = range(len(case.constructs))
-    order, arrows = data.draw(ways(len(everything)))
+    order, arrows = data.draw(orders(len(everything)))
     for event in (event for period in case.periods for event in period):
-        found = evaluate(case.constructs, event, order, arrows, case.alive)
-        assert found.grb == case.left(everything, event) == case.left(found.path, event)
-        assert len(set(found.path)) == len(found.path)
-        assert found.grb == 0 or len(found.path) == len(everything)
-        assert not found.path or case.left(found.path[:-1], event)
-        steps = zip(found.path, found.path[1:], strict=False)
+        evaluation = evaluate(case.constructs, event, order, arrows, case.alive)
+        assert evaluation.grb == case.left(everything, event) == case.left(evaluation.path, event)
+        assert len(set(evaluation.path)) == len(evaluation.path)
+        assert evaluation.grb == 0 or len(evaluation.path) == len(everything)
+        assert not evaluation.path or case.left(evaluation.path[:-1], event)
+        steps = zip(evaluation.path, evaluation.path[1:], strict=False)
         along = sum(arrows.get((here, event[here])) == there for here, there in steps)
-        assert found.micro == along
+        assert evaluation.micro == along
 
 
 @given(cases())
@@ -279,10 +279,10 @@ def test_macro_sequence_by_hand(case: Case) -> None:
     """It covers as soon as it says so, and at every step no other construct measures better."""
     order, cover = macro_sequence(case.constructs, case.periods, case.alive)
     assert sorted(order) == list(range(len(case.constructs)))
-    assert all(case.uncovered(order[:n]) for n in range(cover))
-    assert not case.uncovered(order[:cover]) or cover == len(order)
+    assert all(case.find_uncovered(order[:n]) for n in range(cover))
+    assert not case.find_uncovered(order[:cover]) or cover == len(order)
     smallest = minimal_cover_sets(case.constructs, case.alive)
-    assert bool(smallest) == (not case.uncovered(order))
+    assert bool(smallest) == (not case.find_uncovered(order))
     assert not smallest or len(smallest[0]) <= cover
     for length, period in enumerate(case.periods):
         done, covering = order[:length], length < cover
@@ -400,7 +400,7 @@ def query_sets(draw: Any) -> list[Predicate]:
     return [parse_where(text, STREAM) for text in texts]
 
 
-def numbered(queries: Sequence[Predicate]) -> Iterator[tuple[int, Conjunction]]:
+def number_conjunctions(queries: Sequence[Predicate]) -> Iterator[tuple[int, Conjunction]]:
     """Each conjunction with the number of its query; too large an OR is left out."""
     for number, query in enumerate(queries):
         try:
@@ -412,19 +412,19 @@ def numbered(queries: Sequence[Predicate]) -> Iterator[tuple[int, Conjunction]]:
 @given(query_sets(), st.data())
 def test_as_each_query_alone(queries: list[Predicate], data: st.DataObject) -> None:
     """A query matches where one of its conjunctions is left: of every type, NULL, in any order."""
-    parts = list(numbered(queries))
-    found = constructs([one for _, one in parts], STREAM)
-    names = [one.attribute for one in found]
+    parts = list(number_conjunctions(queries))
+    built = constructs([one for _, one in parts], STREAM)
+    names = [one.attribute for one in built]
     assert names == [name for name in STREAM.names if name in names]
-    for one in found:
+    for one in built:
         assert len(one.regions) == 1 + 2 * len(one.constants) + 1
         assert sorted(set(one.constants)) == list(one.constants)
         assert all(region.constant is None for region in (one.regions[0], *one.regions[1::2]))
-    order, arrows = data.draw(ways(len(found)))
+    order, arrows = data.draw(orders(len(built)))
     for _ in range(4):
         event = row(Drawn(data.draw))
-        at = tuple(one.region_of(event[one.attribute]) for one in found)
-        left = evaluate(found, at, order, arrows, (1 << len(parts)) - 1).grb
+        at = tuple(one.region_of(event[one.attribute]) for one in built)
+        left = evaluate(built, at, order, arrows, (1 << len(parts)) - 1).grb
         matched = {number for j, (number, _) in enumerate(parts) if left >> j & 1}
         assert matched == {n for n, _ in parts if truth(queries[n], event) is True}
 

@@ -112,7 +112,7 @@ def test_results_do_not_depend_on_the_order() -> None:
         assert lists(index.match(rows)) == expected
 
 
-def switching() -> tuple[list[Query], Any]:
+def make_switching_stream() -> tuple[list[Query], Any]:
     """Queries on two attributes of which the one or the other drops nearly all events."""
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT), Attribute("c", INT)))
     queries = [query(stream, f"q{n}", f"a = {n} AND b = {n} AND c < 90") for n in range(50)]
@@ -129,7 +129,7 @@ def switching() -> tuple[list[Query], Any]:
 
 def test_the_order_follows_the_events() -> None:
     """After a change the cost is that of before within two periods, and is told with a reason."""
-    queries, events = switching()
+    queries, events = make_switching_stream()
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT), Attribute("c", INT)))
     options = AscOptions(period=2_000, sample=500, sequence="macro")
     index = AscIndex.build(stream, queries, options)
@@ -151,7 +151,7 @@ def test_the_order_follows_the_events() -> None:
 
 def test_a_stream_that_stays_keeps_its_order() -> None:
     """One order after the first events, and no other."""
-    queries, events = switching()
+    queries, events = make_switching_stream()
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT), Attribute("c", INT)))
     index = AscIndex.build(stream, queries, AscOptions(period=1_000))
     index.match(events(20_000, "a", 1))
@@ -161,7 +161,7 @@ def test_a_stream_that_stays_keeps_its_order() -> None:
 
 def test_small_batches_add_up_to_periods() -> None:
     """Events that come one by one are counted and sampled as well."""
-    queries, events = switching()
+    queries, events = make_switching_stream()
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT), Attribute("c", INT)))
     index = AscIndex.build(stream, queries, AscOptions(period=100, sample=50))
     table = events(250, "b", 1)
@@ -176,7 +176,7 @@ def test_small_batches_add_up_to_periods() -> None:
     ("periods", "reasons"),
     [
         ([(0.5, 4), (0.5, 4), (0.5, 4)], [0, 0, 0]),
-        ([(0.5, 4), (0.5, 5), (0.5, 4)], [0, 1, 1]),  # the order alone is worse; then once more
+        ([(0.5, 4), (0.5, 5), (0.5, 4)], [0, 1, 1]),  # only the order is worse; then once more
         ([(0.5, 4), (0.2, 4), (0.1, 4), (0.1, 4)], [0, 1, 1, 1]),  # still changing
         ([(0.0, 4), (0.0, 4), (0.2, 4)], [0, 0, 1]),  # no relative change of 0
         ([(0.5, 4), (0.54, 4.3), (0.46, 3.7)], [0, 0, 0]),
@@ -187,8 +187,8 @@ def test_small_batches_add_up_to_periods() -> None:
 def test_the_trigger(periods: list[tuple[float, float]], reasons: list[int]) -> None:
     """Equation 5, the cost, and another period after a change."""
     trigger = Trigger(threshold=0.1)
-    found = [trigger.find_reason(dropping, cost, 10_000) for dropping, cost in periods]
-    assert [reason is not None for reason in found] == [bool(reason) for reason in reasons]
+    given = [trigger.find_reason(dropping, cost, 10_000) for dropping, cost in periods]
+    assert [reason is not None for reason in given] == [bool(reason) for reason in reasons]
 
 
 def test_texts_of_a_stream() -> None:
@@ -204,8 +204,8 @@ def test_texts_of_a_stream() -> None:
     }
     index = AscIndex.build(stream, [query(stream, name, where) for name, where in wheres.items()])
     rows = [{"t": "ab"}, {"t": "c", "x": 2.0}, {"t": None, "x": 2.0}, {"t": "ax"}, {"t": "ab"}]
-    found = [["both", "either"], ["not", "either"], ["null"], ["one"], ["both", "either"]]
-    assert lists(index.match(rows)) == found
+    expected = [["both", "either"], ["not", "either"], ["null"], ["one"], ["both", "either"]]
+    assert lists(index.match(rows)) == expected
     index.remove("either")
     assert lists(index.match(rows))[0] == ["both"]
 
@@ -234,7 +234,7 @@ def test_wrong_options_are_refused_by_name(wrong: dict[str, Any]) -> None:
 
 def test_one_finds_the_order_for_many() -> None:
     """Indexes that follow count, one learns from all of them, and they take its order."""
-    queries, events = switching()
+    queries, events = make_switching_stream()
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT), Attribute("c", INT)))
     leader = AscIndex.build(stream, queries, AscOptions(period=2_000))
     followers = [AscIndex.build(stream, queries) for _ in range(3)]

@@ -45,7 +45,7 @@ class Case:
         }
 
 
-def drawn(seed: int) -> Case:
+def draw_case(seed: int) -> Case:
     random = Random(seed)
     bitmaps = random_bitmaps(random, random.choice([8, 40, 90]), random.randint(3, 6))
     sample = random_sample(random, bitmaps, 120)
@@ -58,7 +58,7 @@ def drawn(seed: int) -> Case:
     return Case(monitored, plain_constructs(bitmaps), events, bitmap(counted), used)
 
 
-def moved(order: list[int], place: int, to: int) -> list[int]:
+def move(order: list[int], place: int, to: int) -> list[int]:
     rest = order[:place] + order[place + 1 :]
     return [*rest[:to], order[place], *rest[to:]]
 
@@ -66,13 +66,13 @@ def moved(order: list[int], place: int, to: int) -> list[int]:
 @pytest.mark.parametrize("seed", range(25))
 def test_no_single_move_saves_anything_more(seed: int) -> None:
     """And no move on the way there cost anything."""
-    case = drawn(seed)
-    found = improve_sequence(case.monitored, np.array(case.order, np.int64)).tolist()
-    assert sorted(found) == sorted(case.order)
-    reached = case.cost(found)
+    case = draw_case(seed)
+    improved = improve_sequence(case.monitored, np.array(case.order, np.int64)).tolist()
+    assert sorted(improved) == sorted(case.order)
+    reached = case.cost(improved)
     assert reached <= case.cost(case.order)
-    places = range(len(found))
-    assert all(reached <= case.cost(moved(found, i, j)) for i in places for j in places)
+    places = range(len(improved))
+    assert all(reached <= case.cost(move(improved, i, j)) for i in places for j in places)
 
 
 def plain_arrows(case: Case, fewest: int) -> dict[tuple[int, int], int]:
@@ -94,7 +94,9 @@ def plain_arrows(case: Case, fewest: int) -> dict[tuple[int, int], int]:
                 continue
             decided.add(standing)
             saved = {
-                target: [_saved(case, event, arrows, walked, target) for event, walked in group]
+                target: [
+                    _measure_saving(case, event, arrows, walked, target) for event, walked in group
+                ]
                 for target in case.order
             }
             best = max(case.order, key=lambda target: sum(saved[target]))
@@ -107,7 +109,7 @@ def plain_arrows(case: Case, fewest: int) -> dict[tuple[int, int], int]:
     return arrows
 
 
-def _saved(
+def _measure_saving(
     case: Case,
     event: list[int],
     arrows: asc_definition.Arrows,
@@ -145,13 +147,13 @@ def _rest(
 
 @pytest.mark.parametrize("seed", range(25))
 def test_arrows_are_those_of_the_plain_version(seed: int) -> None:
-    case = drawn(seed)
+    case = draw_case(seed)
     fewest = Random(seed).choice([1, 4])
-    steps, alone = len(case.order), np.zeros(len(case.plain), np.int64)
+    steps, selectivity = len(case.order), np.zeros(len(case.plain), np.int64)
     bounds = np.zeros(steps, np.int64), np.full(steps, len(case.events))
     monitored = case.monitored._replace(begin=bounds[0], end=bounds[1])
     order = np.array(case.order, np.int64)
-    found = find_arrows(monitored, order, 0, alone, fewest, True)
+    arrows = find_arrows(monitored, order, 0, selectivity, fewest, True)
     rows = case.rows()
     expected = {rows[region]: target for region, target in plain_arrows(case, fewest).items()}
-    assert {row: int(found[row]) for row in np.flatnonzero(found >= 0).tolist()} == expected
+    assert {row: int(arrows[row]) for row in np.flatnonzero(arrows >= 0).tolist()} == expected

@@ -41,7 +41,7 @@ def test_sequences_and_arrows_are_those_of_the_definitions(seed: int) -> None:
     used = find_used_constructs(bitmaps)[0].tolist()
     every, events = plain_constructs(bitmaps), plain_events(bitmaps, sample)
     constructs = [every[number] for number in used]  # by place among those in use
-    narrowed = [_narrowed(one, used) for one in constructs]
+    narrowed = [_narrow(one, used) for one in constructs]
     events = [[event[number] for number in used] for event in events]
     steps = max(0, len(used) - 1)
     size = len(events) if monitored is None else min(monitored, len(events) // max(1, steps))
@@ -60,9 +60,7 @@ def test_sequences_and_arrows_are_those_of_the_definitions(seed: int) -> None:
     assert {row: int(order.arrows[row]) for row in at} == expected
 
 
-def _narrowed(
-    construct: asc_definition.AnyConstruct, used: list[int]
-) -> asc_definition.AnyConstruct:
+def _narrow(construct: asc_definition.AnyConstruct, used: list[int]) -> asc_definition.AnyConstruct:
     """With candidates by their places among the constructs in use."""
     regions = tuple(
         PlainRegion(
@@ -108,5 +106,5 @@ def test_counts_are_those_of_the_definitions(seed: int) -> None:
     assert tally[FOLLOWED] == sum(max(0, len(one.path) - 1) for one in walked)
     assert tally[MICRO] == sum(one.micro for one in walked)
     for event, one in enumerate(walked):
-        found = {int(table.owner[s]) for s in range(64 * len(table.alive)) if one.grb >> s & 1}
-        assert sorted(found) == sorted(out[offsets[event] : offsets[event + 1]].tolist())
+        positions = {int(table.owner[s]) for s in range(64 * len(table.alive)) if one.grb >> s & 1}
+        assert sorted(positions) == sorted(out[offsets[event] : offsets[event + 1]].tolist())

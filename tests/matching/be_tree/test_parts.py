@@ -61,8 +61,8 @@ def test_equation_9() -> None:
 def test_table_vi() -> None:
     """Table VI: 5 below 1 %, 20 below 10 %, else 160."""
     rates = [5, 10, 99, 100, 500]  # of 1,000 expressions, in 1,000 events
-    found_ = [choose_capacity("table", 1_000, 1_000, 1_000 * matched) for matched in rates]
-    assert found_ == [5, 20, 20, 160, 160]
+    capacities = [choose_capacity("table", 1_000, 1_000, 1_000 * matched) for matched in rates]
+    assert capacities == [5, 20, 20, 160, 160]
 
 
 def test_halves_meet_and_do_not_overlap() -> None:
@@ -188,9 +188,9 @@ def test_a_query_with_or_is_given_out_once() -> None:
     queries = [query(STREAM, f"q{n}", "a = 1 OR b = 2 OR a > 5") for n in range(3_000)]
     index = BeTreeIndex.build(STREAM, queries)
     assert index.match([{"a": 1}] * 1_000).total == 3_000_000
-    found_ = index.match([{"b": 8}] * 697 + [{"a": 1}, {"a": 6, "b": 2}, {}])
-    assert np.diff(found_.offsets)[-4:].tolist() == [0, 3_000, 3_000, 0]
-    assert sorted(found_.positions[-3_000:].tolist()) == list(range(3_000))
+    matches = index.match([{"b": 8}] * 697 + [{"a": 1}, {"a": 6, "b": 2}, {}])
+    assert np.diff(matches.offsets)[-4:].tolist() == [0, 3_000, 3_000, 0]
+    assert sorted(matches.positions[-3_000:].tolist()) == list(range(3_000))
 
 
 def test_one_event_may_lead_to_every_bucket() -> None:
@@ -228,6 +228,6 @@ def test_the_papers_workload(zipf: float, options: BeTreeOptions) -> None:
     assert tree.check() == []
     for name in [f"q{n}" for n in range(0, 5_000, 2)]:
         tree.remove(name)
-    left = [[name for name in found_ if int(name[1:]) % 2] for found_ in expected]
+    left = [[name for name in ids if int(name[1:]) % 2] for ids in expected]
     assert lists(tree.match(events)) == left
     assert tree.check() == []

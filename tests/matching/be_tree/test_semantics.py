@@ -53,7 +53,7 @@ def sets(predicate: Predicate) -> list[Sets]:
     ]
 
 
-def expected(query_: list[Sets], event: list[Sets], semantics: str) -> bool:
+def is_match(query_: list[Sets], event: list[Sets], semantics: str) -> bool:
     pairs = [[equations(q, e)[semantics] for q in query_] for e in event]
     if semantics == "containment":
         return bool(query_) and all(pairs[0])
@@ -73,15 +73,15 @@ def test_as_the_equations_say(options: BeTreeOptions) -> None:
         NARROW, [query(NARROW, f"q{n}", w) for n, w in enumerate(wheres)], options
     )
     held = [sets(parse_where(where, NARROW)) for where in wheres]
-    asked = [sets(parse_where(where, NARROW)) for where in events]
+    event_sets = [sets(parse_where(where, NARROW)) for where in events]
     for semantics in SEMANTICS:
-        found = index.match_expressions(events, semantics)
-        assert not {n: e for n, e in found.errors.items() if asked[n]}
+        matches = index.match_expressions(events, semantics)
+        assert not {n: e for n, e in matches.errors.items() if event_sets[n]}
         total = 0
-        for number, event in enumerate(asked):
+        for number, event in enumerate(event_sets):
             if event:
-                wanted = [f"q{n}" for n, one in enumerate(held) if expected(one, event, semantics)]
-                assert found[number] == wanted, (semantics, events[number])
+                wanted = [f"q{n}" for n, one in enumerate(held) if is_match(one, event, semantics)]
+                assert matches[number] == wanted, (semantics, events[number])
                 total += len(wanted)
         assert total > 0, semantics
 
@@ -92,17 +92,17 @@ def test_or_is_folded_or_refused() -> None:
     wheres = [f"({conjunction(random)}) OR ({conjunction(random)})" for _ in range(80)]
     events = [conjunction(random) for _ in range(40)] + [f"a < 5 OR ({w})" for w in wheres[:10]]
     held = [sets(parse_where(where, NARROW)) for where in wheres]
-    asked = [sets(parse_where(where, NARROW)) for where in events]
+    event_sets = [sets(parse_where(where, NARROW)) for where in events]
     queries = [query(NARROW, f"q{n}", where) for n, where in enumerate(wheres)]
     index = BeTreeIndex.build(NARROW, queries, BeTreeOptions(capacity=3))
     for semantics in ("stabbing_subscription", "stabbing_event", "symmetric", "containment"):
-        found = index.match_expressions(events, semantics)
-        for number, event in enumerate(asked):
+        matches = index.match_expressions(events, semantics)
+        for number, event in enumerate(event_sets):
             if len(event) > 1 and semantics == "containment":
-                assert "union" in found.errors[number]
+                assert "union" in matches.errors[number]
             elif event:
-                wanted = [f"q{n}" for n, one in enumerate(held) if expected(one, event, semantics)]
-                assert found[number] == wanted, (semantics, events[number])
+                wanted = [f"q{n}" for n, one in enumerate(held) if is_match(one, event, semantics)]
+                assert matches[number] == wanted, (semantics, events[number])
     with pytest.raises(UsageError, match=r"enclosure has no meaning for `q0`.*an OR"):
         index.match_expressions(["a = 1"], "enclosure")
     single = BeTreeIndex.build(NARROW, [query(NARROW, "wide", "a < 100")])
@@ -126,9 +126,9 @@ def test_what_has_no_meaning_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match="`likes`"):
         index.match_expressions(["a = 1"])
     index.remove("likes")
-    found = index.match_expressions(["a = 1", "a IS NULL", "a >", "a > 3 AND a < 2"])
-    assert found[0] == ["p"]
-    assert sorted(found.errors) == [1, 2, 3]
-    assert "only comparisons" in found.errors[1]
+    matches = index.match_expressions(["a = 1", "a IS NULL", "a >", "a > 3 AND a < 2"])
+    assert matches[0] == ["p"]
+    assert sorted(matches.errors) == [1, 2, 3]
+    assert "only comparisons" in matches.errors[1]
     with pytest.raises(UsageError, match="did you mean"):
         index.match_expressions(["a = 1"], "stabbing")

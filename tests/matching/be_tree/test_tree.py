@@ -73,12 +73,12 @@ def _predicate(random: Random, name: str) -> str:
 
 
 def row(random: Random) -> dict[str, object]:
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for name in "abcde":
         if random.random() < 0.8:
             number = random.choice((random.randint(-9, 9), random.randint(-(2**31), 2**31 - 1)))
-            found[name] = f"{number % 97:x}" if name == "d" else number
-    return found
+            values[name] = f"{number % 97:x}" if name == "d" else number
+    return values
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
@@ -139,7 +139,7 @@ def _change(
         scan.update(changed)
 
 
-def numbered(wheres: list[str], stream: Stream) -> list[Query]:
+def make_queries(wheres: list[str], stream: Stream) -> list[Query]:
     return [query(stream, f"S{n}", where) for n, where in enumerate(wheres, 1)]
 
 
@@ -149,7 +149,7 @@ def test_the_papers_example() -> None:
     The figure with the expressions is an image; these are ours, on the attributes of the text.
     """
     stream = Stream("s", tuple(Attribute(name, INT) for name in "abcd"))
-    queries = numbered(
+    queries = make_queries(
         [
             "a BETWEEN 1 AND 9",  # S1 to S4: a overflows the root, and takes S1 and S4
             "b = 2",
@@ -186,7 +186,7 @@ def test_the_papers_example() -> None:
 def test_weak_semantics() -> None:
     """Section 8.3: under weak semantics <> and NOT IN hold for an absent attribute, ranges not."""
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
-    queries = numbered(["a <> 3", "a NOT IN (1, 2)", "a > 3", "a <> 3 AND b = 1"], stream)
+    queries = make_queries(["a <> 3", "a NOT IN (1, 2)", "a > 3", "a <> 3 AND b = 1"], stream)
     events = [{}, {"a": 3}, {"b": 1}, {"a": 5, "b": 1}]
     strong = BeTreeIndex.build(stream, queries)
     weak = BeTreeIndex.build(stream, queries, BeTreeOptions(absent="weak"))
@@ -214,14 +214,14 @@ def test_weak_semantics() -> None:
 def test_what_is_weak(where: str, holds: bool) -> None:
     """Only what refuses few values holds where all attributes are absent."""
     stream = Stream("s", (Attribute("a", INT), Attribute("t", STRING), Attribute("f", BOOLEAN)))
-    index = BeTreeIndex.build(stream, numbered([where], stream), BeTreeOptions(absent="weak"))
+    index = BeTreeIndex.build(stream, make_queries([where], stream), BeTreeOptions(absent="weak"))
     assert bool(index.match([{}])[0]) == holds
 
 
 def test_attributes_that_are_only_compared() -> None:
     """What a tree cannot cut by is read from events all the same."""
     stream = Stream("s", tuple(Attribute(name, INT) for name in "abc"))
-    index = BeTreeIndex.build(stream, numbered(["a = 1 AND b < c"], stream))
+    index = BeTreeIndex.build(stream, make_queries(["a = 1 AND b < c"], stream))
     assert lists(index.match([{"a": 1, "b": 1, "c": 2}, {"a": 1, "b": 2, "c": 2}])) == [["S1"], []]
 
 
@@ -243,13 +243,13 @@ def test_what_comes_between_two_chunks_is_not_matched(monkeypatch: pytest.Monkey
     monkeypatch.setattr("headgate.matching.be_tree.index.MAX_ROWS", 4)
     monkeypatch.setattr("headgate.matching.be_tree.index.MAX_PRECOMPUTED_ROWS", 4)
     stream = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
-    index = BeTreeIndex.build(stream, numbered(["a = 1"], stream))
+    index = BeTreeIndex.build(stream, make_queries(["a = 1"], stream))
     chunks = index.match_chunks([{"a": 1, "b": 2}] * 12)
-    found = [next(chunks)]
+    pieces = [next(chunks)]
     index.insert(query(stream, "late", "b = 2"))
     index.insert(query(stream, "null", "b IS NULL OR a = 1"))
-    found += chunks
-    assert [lists(one) for one in found] == [[["S1"]] * 4] * 3
+    pieces += chunks
+    assert [lists(piece) for piece in pieces] == [[["S1"]] * 4] * 3
     assert index.match([{"a": 1, "b": 2}])[0] == ["S1", "late", "null"]
 
 
@@ -277,7 +277,7 @@ def test_too_many_alternatives_are_scanned() -> None:
     """A query whose OR of conjunctions would be too large matches all the same, beside the tree."""
     stream = Stream("s", tuple(Attribute(f"a{n}", INT) for n in range(16)))
     where = " AND ".join(f"(a{n} = 1 OR a{n + 8} = 2)" for n in range(8))
-    index = BeTreeIndex.build(stream, numbered([where, "a0 = 1"], stream))
+    index = BeTreeIndex.build(stream, make_queries([where, "a0 = 1"], stream))
     assert index.describe()["scanned"] == 1
     assert "scanned" in index.locate("S1").how
     event = {f"a{n}": 1 for n in range(8)}
@@ -295,8 +295,8 @@ def test_domains_grow() -> None:
         index.insert(query(stream, f"down{power}", f"a <= {-(2**power)}"))
         index.match([{"a": power}])
         assert index.check() == []
-    found = index.match([{"a": 2**40}, {"a": -(2**61)}, {"a": -(2**63)}, {"a": 2**62}])
-    assert [len(found[n]) for n in range(4)] == [1, 62, 62, 0]
+    matches = index.match([{"a": 2**40}, {"a": -(2**61)}, {"a": -(2**63)}, {"a": 2**62}])
+    assert [len(matches[n]) for n in range(4)] == [1, 62, 62, 0]
     assert index.describe()["leaves"] > 20
 
 

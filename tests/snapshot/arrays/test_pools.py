@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headgate.predicate import values_where
 from headgate.schema import BIGINT, DOUBLE, DecimalType, Type
-from headgate.snapshot.arrays.cuts import NUMBERS, TEXTS, WIDE, CutPools, pool_of, unpack_cuts
+from headgate.snapshot.arrays.cuts import NUMBERS, TEXTS, WIDE, CutPools, decode_cuts, pool_of
 from headgate.snapshot.arrays.texts import pack, unpack
 from tests.snapshot.arrays.objects import TYPES, texts
 
@@ -43,7 +43,7 @@ def test_every_cut_of_a_type_fits_its_pool(type_: Type) -> None:
     pools = CutPools()
     assert pools.add(type_, cuts) == (0, 2)
     assert pools.add(type_, cuts) == (2, 4)
-    assert unpack_cuts(pools.arrays())[pool_of(type_)] == cuts + cuts
+    assert decode_cuts(pools.arrays())[pool_of(type_)] == cuts + cuts
 
 
 def test_only_what_does_not_fit_64_bits_is_wide() -> None:

@@ -14,8 +14,8 @@ from headgate.errors import UsageError
 from headgate.predicate import TRUE, Column, IsNull, iter_atoms
 from headgate.queries import Query, Source
 from headgate.schema import INT, STRING, Attribute, Schema, Stream
-from headgate.snapshot.arrays import EncodedQueries, decode_queries, encode_queries, flaw
-from headgate.snapshot.arrays.arrays import assembled, named_arrays
+from headgate.snapshot.arrays import EncodedQueries, decode_queries, encode_queries, find_flaw
+from headgate.snapshot.files import assemble_arrays, flatten_arrays
 from headgate.sql import Rejected, Script
 from tests.snapshot.arrays.objects import SCHEMA, queries
 
@@ -72,18 +72,18 @@ def test_what_sql_says_comes_back_exactly() -> None:
     script = declared()
     found = written(script)
     encoded = encode_queries(found, script.schema)
-    assert flaw(encoded, script.schema) is None
+    assert find_flaw(encoded, script.schema) is None
     assert list(decode_queries(encoded, script.schema)) == found
 
 
 @given(st.lists(queries(), max_size=4))
 def test_any_query_comes_back_exactly_and_encodes_the_same_again(found: list[Query]) -> None:
     encoded = encode_queries(found, SCHEMA)
-    assert flaw(encoded, SCHEMA) is None
+    assert find_flaw(encoded, SCHEMA) is None
     decoded = list(decode_queries(encoded, SCHEMA))
     assert decoded == found
-    again = named_arrays(encode_queries(decoded, SCHEMA))
-    for name, values in named_arrays(encoded).items():
+    again = flatten_arrays(encode_queries(decoded, SCHEMA))
+    for name, values in flatten_arrays(encoded).items():
         assert np.array_equal(values, again[name]), name
 
 
@@ -144,10 +144,10 @@ def test_equal_names_in_two_streams_are_two_columns() -> None:
 def test_an_encoding_is_arrays_and_nothing_else() -> None:
     script = declared()
     encoded = encode_queries(written(script), script.schema)
-    for name, values in named_arrays(encoded).items():
+    for name, values in flatten_arrays(encoded).items():
         assert values.dtype.kind in "iu", name
         assert values.ndim == 1, name
-    again = assembled(encode_queries((), Schema()), named_arrays(encoded))
+    again = assemble_arrays(encode_queries((), Schema()), flatten_arrays(encoded))
     assert list(decode_queries(again, script.schema)) == written(script)
     assert is_dataclass(EncodedQueries)
     assert {field.name for field in fields(EncodedQueries)} == set(EncodedQueries.__slots__)

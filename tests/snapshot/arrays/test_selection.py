@@ -9,8 +9,8 @@ import pytest
 
 from headgate.queries import Query, Source
 from headgate.schema import Schema
-from headgate.snapshot.arrays import decode_queries, encode_queries, flaw
-from headgate.snapshot.arrays.selection import concatenated, selected
+from headgate.snapshot.arrays import decode_queries, encode_queries, find_flaw
+from headgate.snapshot.arrays.selection import concatenate_queries, select_queries
 from headgate.sql import parse_where
 from headgate.testing.generate import every_type, random_where
 
@@ -33,9 +33,9 @@ def test_a_selection_holds_the_selected_queries_and_nothing_else(seed: int) -> N
     rng, schema = Random(seed), Schema((every_type(),))
     whole = queries(rng, 60)
     places = rng.sample(range(60), rng.randrange(61))
-    found = selected(encode_queries(whole, schema), np.array(places, np.int64), schema)
+    found = select_queries(encode_queries(whole, schema), np.array(places, np.int64), schema)
     assert list(decode_queries(found, schema)) == [whole[place] for place in places]
-    assert flaw(found, schema) is None
+    assert find_flaw(found, schema) is None
     used = set(found.trees.program[found.trees.program >= 0].tolist())
     assert used == set(range(len(found.atoms)))
 
@@ -44,6 +44,6 @@ def test_a_selection_holds_the_selected_queries_and_nothing_else(seed: int) -> N
 def test_parts_that_are_joined_hold_the_queries_of_all(seed: int) -> None:
     rng, schema = Random(seed), Schema((every_type(),))
     parts = [queries(rng, rng.randrange(30), 100 * n) for n in range(rng.randrange(1, 5))]
-    found = concatenated([encode_queries(part, schema) for part in parts], schema)
+    found = concatenate_queries([encode_queries(part, schema) for part in parts], schema)
     assert list(decode_queries(found, schema)) == [query for part in parts for query in part]
-    assert flaw(found, schema) is None
+    assert find_flaw(found, schema) is None

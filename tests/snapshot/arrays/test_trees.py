@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.predicate import TRUE, And, Atom, Not, Or, Predicate, Truth, iter_atoms
-from headgate.snapshot.arrays.trees import from_postfix, postfix
+from headgate.snapshot.arrays.trees import from_postfix, to_postfix
 from tests.snapshot.arrays.objects import ALONE, predicates
 
 Number = int
@@ -50,7 +50,7 @@ def naive_tree(program: list[Number], known: list[Atom]) -> tuple[Predicate, lis
 @given(predicates(ALONE[0]))
 def test_agree_with_the_recursive_twin(predicate: Predicate) -> None:
     known = list(dict.fromkeys(iter_atoms(predicate)))
-    program = postfix(predicate, known.index)
+    program = to_postfix(predicate, known.index)
     assert program == naive_postfix(predicate, known)
     assert from_postfix(program, known) == predicate
     assert naive_tree(program, known) == (predicate, [])
@@ -60,7 +60,7 @@ def test_a_tree_deeper_than_pythons_stack_is_no_problem() -> None:
     tree: Predicate = TRUE
     for _ in range(50_000):
         tree = Not(tree)
-    program = postfix(tree, KNOWN.index)
+    program = to_postfix(tree, KNOWN.index)
     assert program == [0] + 50_000 * [-1]
     again = from_postfix(program, KNOWN)
     for _ in range(50_000):
@@ -82,7 +82,7 @@ def test_atoms_are_numbered_from_left_to_right(order: list[int]) -> None:
         return 0
 
     tree = And((Or((TRUE, Not(TRUE))), TRUE, And(tuple(TRUE for _ in order))))
-    postfix(tree, number_of)
+    to_postfix(tree, number_of)
     assert asked == list(iter_atoms(tree))
 
 

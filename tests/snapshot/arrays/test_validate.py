@@ -10,23 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.schema import Schema
-from headgate.snapshot.arrays import EncodedQueries, decode_queries, encode_queries, flaw
-from headgate.snapshot.arrays.arrays import assembled, named_arrays
-from headgate.snapshot.arrays.validate import texts_flaw
+from headgate.snapshot.arrays import EncodedQueries, decode_queries, encode_queries, find_flaw
+from headgate.snapshot.arrays.validate import find_text_flaw
+from headgate.snapshot.files import assemble_arrays, flatten_arrays
 from tests.snapshot.arrays.test_queries import declared, written
 
 SCHEMA = declared().schema
 ENCODED = encode_queries(written(declared()), SCHEMA)
-ARRAYS = named_arrays(ENCODED)
+ARRAYS = flatten_arrays(ENCODED)
 FILLED = sorted(name for name, values in ARRAYS.items() if len(values))
 
 
 def changed(name: str, values: np.ndarray[Any, Any]) -> EncodedQueries:
-    return assembled(ENCODED, {**ARRAYS, name: values})
+    return assemble_arrays(ENCODED, {**ARRAYS, name: values})
 
 
 def test_what_was_encoded_has_no_flaw() -> None:
-    assert flaw(ENCODED, SCHEMA) is None
+    assert find_flaw(ENCODED, SCHEMA) is None
 
 
 @given(st.sampled_from(FILLED), st.data())
@@ -40,7 +40,7 @@ def test_an_overwritten_entry_is_found_or_does_no_harm(name: str, data: st.DataO
         | st.integers(int(limits.min), int(limits.max))
     )
     encoded = changed(name, values)
-    if flaw(encoded, SCHEMA) is None:
+    if find_flaw(encoded, SCHEMA) is None:
         assert len(list(decode_queries(encoded, SCHEMA))) == len(ENCODED)
 
 
@@ -48,11 +48,11 @@ def test_an_overwritten_entry_is_found_or_does_no_harm(name: str, data: st.DataO
 def test_an_array_that_is_too_short_or_too_long_is_found(name: str) -> None:
     values = ARRAYS[name]
     zero = np.zeros(1, values.dtype)
-    assert flaw(changed(name, np.concatenate((values, zero))), SCHEMA) is not None or (
+    assert find_flaw(changed(name, np.concatenate((values, zero))), SCHEMA) is not None or (
         name == "atoms.cuts.numbers"  # a number that no atom uses
     )
     if len(values):
-        assert flaw(changed(name, values[:-1]), SCHEMA) is not None
+        assert find_flaw(changed(name, values[:-1]), SCHEMA) is not None
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_an_array_that_is_too_short_or_too_long_is_found(name: str) -> None:
 def test_the_flaw_is_named(name: str, place: int, value: int, message: str) -> None:
     values = ARRAYS[name].copy()
     values[place] = value
-    found = flaw(changed(name, values), SCHEMA)
+    found = find_flaw(changed(name, values), SCHEMA)
     assert found is not None
     assert found.startswith(message)
 
 
 def test_a_schema_that_is_not_its_own_is_found() -> None:
-    assert flaw(ENCODED, Schema()) == "stream of a column: a number is out of range"
+    assert find_flaw(ENCODED, Schema()) == "stream of a column: a number is out of range"
 
 
 def test_a_string_that_is_cut_inside_a_character_is_found() -> None:
@@ -97,4 +97,6 @@ def test_a_string_that_is_cut_inside_a_character_is_found() -> None:
     texts = ENCODED.atoms.cuts.texts
     inside = int(np.flatnonzero((texts.data & 0xC0) == 0x80)[0])
     moved = np.where(values == values[values > inside][0], inside, values)
-    assert texts_flaw("cuts", type(texts)(moved, texts.data)) == "cuts are cut inside a character"
+    assert (
+        find_text_flaw("cuts", type(texts)(moved, texts.data)) == "cuts are cut inside a character"
+    )

@@ -16,7 +16,7 @@ import headgate as hg
 from headgate.events import read_events
 from headgate.queries import QuerySet, compute_query_version
 from headgate.snapshot import open_snapshot
-from headgate.spark.job.commit.output import spans
+from headgate.spark.job.commit.output import list_spans
 
 SCHEMA = """
 CREATE STREAM orders (
@@ -149,7 +149,7 @@ def matches_in(root: Path) -> Counter[Match]:
 
 def rows_in(root: Path, kind: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for span in spans(root / kind):
+    for span in list_spans(root / kind):
         for path in sorted(span.path.iterdir()):
             if path.suffix == ".parquet":
                 rows += pq.read_table(path, partitioning=None).to_pylist()

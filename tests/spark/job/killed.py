@@ -14,12 +14,12 @@ from typing import Any
 from headgate.spark.job import routing_job
 from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.runner import run
-from headgate.spark.job.state import Runs
+from headgate.spark.job.state import RunningQueries
 
 POINTS = {
     "begun": (routing_job, "new_stage", "before"),
-    "staged": (routing_job, "gathered", "after"),
-    "placed": (Runs, "keep", "before"),
+    "staged": (routing_job, "merge_reports", "after"),
+    "placed": (RunningQueries, "save", "before"),
     "kept": (BatchLog, "finish", "before"),
     "logged": (BatchLog, "finish", "after"),
 }

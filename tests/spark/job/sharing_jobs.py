@@ -16,7 +16,7 @@ import headgate as hg
 from headgate.events import read_events
 from headgate.predicate import Column
 from headgate.queries import Query, QuerySet
-from headgate.spark.job.continuous_query import folder_of
+from headgate.spark.job.commit.output import encode_folder
 from tests.spark.job.jobs import rows_in
 
 SCHEMA = """
@@ -191,7 +191,7 @@ class Workshop:
         return as_rows(row for out in outputs for row in self._written(out, name))
 
     def _written(self, out: str, name: str) -> Iterable[dict[str, Any]]:
-        for row in rows_in(self.folder / out, folder_of(name)):
+        for row in rows_in(self.folder / out, encode_folder(name)):
             assert row["query_id"] == name
             labels = ("batch_id", "query_id", "query_version")
             yield {key: value for key, value in row.items() if key not in labels}

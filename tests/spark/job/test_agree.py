@@ -120,4 +120,4 @@ def test_batch_equals_stream_equals_local(tmp_path: Path, spark: SparkSession) -
         dead = rows_in(folder / "out", "dead")
         assert {(d["source"], d["line"], d["reason"], d["raw"]) for d in dead} == letters
         assert len(dead) == len(letters) > 100
-        assert result.tally.counts.total == sum(batch.total for batch in batches)
+        assert result.stats.counts.total == sum(batch.total for batch in batches)

@@ -15,9 +15,16 @@ import pytest
 
 from headgate.errors import JobError
 from headgate.spark.job.commit import compaction
-from headgate.spark.job.commit.claim import held
-from headgate.spark.job.commit.compaction import compact, finish
-from headgate.spark.job.commit.output import COMPACTING, STAGING, Span, StagedFile, place, spans
+from headgate.spark.job.commit.claim import hold_lock
+from headgate.spark.job.commit.compaction import compact, remove_leftovers
+from headgate.spark.job.commit.output import (
+    COMPACTING,
+    STAGING,
+    Span,
+    StagedFile,
+    list_spans,
+    place_files,
+)
 
 
 def write_batch(root: Path, batch: int, rows: int, *, kind: str = "matches", **extra: int) -> None:
@@ -34,7 +41,7 @@ def write_batch(root: Path, batch: int, rows: int, *, kind: str = "matches", **e
         if file.name:
             files.append(stages / file.name)
     if files:
-        place(files, Span(batch, batch, root / kind), stages)
+        place_files(files, Span(batch, batch, root / kind), stages)
 
 
 def rows_in(root: Path, kind: str = "matches") -> Counter[tuple[int, int]]:
@@ -56,15 +63,15 @@ def test_rows_are_the_same_and_directories_few(tmp_path: Path) -> None:
             compact(tmp_path, every=5)
             assert [rows_in(tmp_path, kind) for kind in ("matches", "dead")] == before
         assert max(rows_in(tmp_path).values(), default=1) == 1
-    assert len(spans(tmp_path / "matches")) <= 5 * 4
-    assert len(list((tmp_path / "matches").iterdir())) == len(spans(tmp_path / "matches"))
+    assert len(list_spans(tmp_path / "matches")) <= 5 * 4
+    assert len(list((tmp_path / "matches").iterdir())) == len(list_spans(tmp_path / "matches"))
 
 
 def test_the_newest_batch_is_left_alone(tmp_path: Path) -> None:
     for batch in range(6):
         write_batch(tmp_path, batch, 2)
     compact(tmp_path, every=2)
-    assert spans(tmp_path / "matches")[-1] == Span(5, 5, tmp_path / "matches")
+    assert list_spans(tmp_path / "matches")[-1] == Span(5, 5, tmp_path / "matches")
 
 
 def test_a_change_of_columns_is_a_border(tmp_path: Path) -> None:
@@ -75,19 +82,21 @@ def test_a_change_of_columns_is_a_border(tmp_path: Path) -> None:
     before = rows_in(tmp_path)
     compact(tmp_path, every=3)
     assert rows_in(tmp_path) == before
-    names = [(span.first, span.last) for span in spans(tmp_path / "matches")]
+    names = [(span.first, span.last) for span in list_spans(tmp_path / "matches")]
     assert names == [(0, 3), (4, 7), (8, 8)]
 
 
 def test_a_full_directory_is_merged_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction, "FULL", 4_000)
-    monkeypatch.setattr(compaction, "_bytes", lambda span: 1_000 * (span.last - span.first + 1))
+    monkeypatch.setattr(compaction, "FULL_BYTES", 4_000)
+    monkeypatch.setattr(
+        compaction, "_count_bytes", lambda span: 1_000 * (span.last - span.first + 1)
+    )
     for batch in range(40):
         write_batch(tmp_path, batch, 2)
     compact(tmp_path, every=2)
-    widths = [span.last - span.first + 1 for span in spans(tmp_path / "matches")]
+    widths = [span.last - span.first + 1 for span in list_spans(tmp_path / "matches")]
     assert all(4 <= width <= 8 for width in widths[:-2])
 
 
@@ -97,7 +106,7 @@ def test_text_is_joined(tmp_path: Path) -> None:
         stages.mkdir(exist_ok=True)
         path = stages / f"{batch}.jsonl"
         path.write_text(f'{{"batch_id": {batch}}}\n')
-        place([path], Span(batch, batch, tmp_path / "dead"), stages)
+        place_files([path], Span(batch, batch, tmp_path / "dead"), stages)
     assert compact(tmp_path, every=2) == 1
     merged = tmp_path / "dead" / "batches=0000000000-0000000001" / "part-0000.jsonl"
     assert merged.read_text() == '{"batch_id": 0}\n{"batch_id": 1}\n'
@@ -105,13 +114,13 @@ def test_text_is_joined(tmp_path: Path) -> None:
 
 def test_two_at_once_do_not_meet(tmp_path: Path) -> None:
     with (
-        held(tmp_path / COMPACTING, ".lock", "another compaction"),
+        hold_lock(tmp_path / COMPACTING, ".lock", "another compaction"),
         pytest.raises(JobError, match="another compaction is at work there"),
     ):
         compact(tmp_path)
 
 
-POINTS = ("place", "remove", "_sweep", "_merge")
+POINTS = ("place_files", "remove_directory", "_sweep", "_merge")
 
 
 def _killed_at(root: Path, point: str, after: int) -> None:
@@ -142,14 +151,14 @@ def test_a_killed_compaction_loses_nothing(tmp_path: Path, point: str) -> None:
         )
         process.start()
         process.join()
-        living = {span.path.name for span in spans(root / "matches")}
+        living = {span.path.name for span in list_spans(root / "matches")}
         seen = Counter[tuple[int, int]]()
         for name in living:
             for file in (root / "matches" / name).iterdir():
                 table = pq.read_table(file, partitioning=None)
                 seen.update((row["batch_id"], row["n"]) for row in table.to_pylist())
         assert seen == before, "the living directories hold each row once"
-        finish(root)
+        remove_leftovers(root)
         assert rows_in(root) == before, "the next start of the job clears up"
         compact(root, every=3)
         assert rows_in(root) == before

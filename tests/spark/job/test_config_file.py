@@ -8,8 +8,8 @@ import pytest
 
 from headgate.errors import PipelineError
 from headgate.matching.asc.options import AscOptions
-from headgate.spark.job.config import Continuous
-from headgate.spark.job.config_file import Pipeline, read_pipeline
+from headgate.spark.job.config import ContinuousConfig, Pipeline
+from headgate.spark.job.config_file import read_pipeline
 
 WHOLE = """\
 name = "orders"
@@ -66,7 +66,7 @@ def test_every_key(tmp_path: Path) -> None:
     found = described(tmp_path, WHOLE)
     assert found.name == "orders"
     assert found.queries.files == (tmp_path / "schema.sql", tmp_path.parent / "rules.jsonl")
-    assert (found.queries.stream, found.queries.index) == ("orders", "scan")
+    assert (found.queries.stream, found.queries.index.kind) == ("orders", "scan")
     (source,) = found.sources
     assert (source.stream, source.path) == (None, tmp_path / "in/*.jsonl")
     assert (source.format, source.files_per_trigger) == ("jsonl", 7)
@@ -88,9 +88,9 @@ def test_what_is_left_out(tmp_path: Path) -> None:
     found = described(tmp_path, SMALLEST)
     assert found.name == "pipeline"
     assert found.queries.published == tmp_path / "queries"
-    assert (found.queries.stream, found.queries.index) == (None, "auto")
+    assert (found.queries.stream, found.queries.index.kind) == (None, "auto")
     assert (found.sources[0].format, found.sources[0].files_per_trigger) == (None, 100)
-    assert found.continuous == Continuous(None, "update", expand=False)
+    assert found.continuous == ContinuousConfig(None, "update", expand=False)
     assert (found.sink.keep, found.sink.compact_every) == (None, 100)
     assert found.run.checkpoint == tmp_path / "out" / "state"
     assert (found.run.trigger, found.run.stop_when_idle, found.run.stop_after) == (1, None, None)
@@ -204,7 +204,7 @@ def test_several_streams(tmp_path: Path) -> None:
         ("Orders", "files"),
         ("payments", "replay"),
     ]
-    assert found.continuous == Continuous(("paid", "late"), "complete", expand=True)
+    assert found.continuous == ContinuousConfig(("paid", "late"), "complete", expand=True)
     assert found.run.trigger == 1, "not as fast as it goes, since a directory is listed each time"
     none = described(tmp_path, SEVERAL.replace('["paid", "late"]', "[]"))
     assert none.continuous.queries == ()
@@ -247,7 +247,7 @@ def test_a_job_reads_something(tmp_path: Path) -> None:
 def test_options_of_an_index_that_adapts(tmp_path: Path) -> None:
     given = 'sequence = "macro"\nlookahead = false\nperiod = 500\nthreshold = 0.2\nsample = 100'
     found = described(tmp_path, with_options(given + "\nmonitored = 20\nfewest = 3\nblock = 0"))
-    assert found.queries.asc == AscOptions(
+    assert found.queries.index.asc == AscOptions(
         sequence="macro",
         lookahead=False,
         period=500,
@@ -257,9 +257,11 @@ def test_options_of_an_index_that_adapts(tmp_path: Path) -> None:
         fewest=3,
         block=0,
     )
-    assert described(tmp_path, with_options("threshold = 1")).queries.asc == AscOptions(threshold=1)
-    assert described(tmp_path, with_options("")).queries.asc == AscOptions()
-    assert described(tmp_path, SMALLEST).queries.asc is None
+    assert described(tmp_path, with_options("threshold = 1")).queries.index.asc == AscOptions(
+        threshold=1
+    )
+    assert described(tmp_path, with_options("")).queries.index.asc == AscOptions()
+    assert described(tmp_path, SMALLEST).queries.index.asc is None
 
 
 @pytest.mark.parametrize(

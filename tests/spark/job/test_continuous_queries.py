@@ -13,12 +13,11 @@ from pyspark.sql import SparkSession
 import headgate as hg
 from headgate.errors import HeadgateError, JobError, Unbounded, UsageError
 from headgate.snapshot import publish
-from headgate.spark.job.base import Life
+from headgate.spark.job.base import BaseJob
 from headgate.spark.job.commit.compaction import compact
-from headgate.spark.job.commit.output import spans
-from headgate.spark.job.routing_job import Batch, Tally
-from headgate.spark.job.runner import Result, run
-from headgate.spark.job.state import Progress
+from headgate.spark.job.commit.output import list_spans
+from headgate.spark.job.progress import BatchResult, BoundedProgress, RunResult, RunStats
+from headgate.spark.job.runner import run
 from tests.spark.job.jobs import (
     CONTINUOUS,
     WHERES,
@@ -60,10 +59,10 @@ class Shop:
         self.spark = spark
         self.out = folder / "out"
         self.files: dict[str, list[Path]] = {"orders": [], "payments": []}
-        self.batches: list[Batch] = []
+        self.batches: list[BatchResult] = []
         self.notes: list[str] = []
         self.shown: list[tuple[str, int]] = []
-        self.jobs: list[Life] = []
+        self.jobs: list[BaseJob] = []
         for name in self.files:
             (folder / name).mkdir()
 
@@ -90,14 +89,14 @@ class Shop:
         stream: str = "",
         run_: str = 'trigger = "available"',
         each: Any = None,
-    ) -> Result:
+    ) -> RunResult:
         path = self.folder / "pipeline.toml"
         chosen = f'stream = "{stream}"\n' if stream else ""
         path.write_text(
             f'[queries]\npublished = "queries"\n{chosen}{streams}{sink}[run]\n{run_}\n{more}'
         )
 
-        def on_batch(batch: Batch, _: Tally) -> None:
+        def on_batch(batch: BatchResult, _: RunStats) -> None:
             self.batches.append(batch)
             if each is not None:
                 each(batch)
@@ -161,7 +160,7 @@ def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> N
     for batch in shop.batches:
         assert set(batch.continuous) == set(CONTINUOUS)
         for progress in batch.continuous.values():
-            assert isinstance(progress, Progress)
+            assert isinstance(progress, BoundedProgress)
             assert progress.most_values is not None
             assert 0 <= progress.values <= progress.most_values
     told = result.as_json()
@@ -184,8 +183,8 @@ def test_replays_into_memory_in_complete_mode_expanded(shop: Shop) -> None:
         more='[continuous]\nmode = "complete"\nexpand = true\n',
         run_='trigger = "500 ms"',
     )
-    assert result.tally.ended_by == "the end of the file"
-    assert result.tally.counts.total == 210
+    assert result.stats.ended_by == "the end of the file"
+    assert result.stats.counts.total == 210
     paid = result.answers["paid"]
     assert paid.column_names == ["batch_id", "query_id", "query_version", "side", "method"]
     found = Counter((row["side"], row["method"]) for row in paid.to_pylist())
@@ -212,7 +211,7 @@ def test_a_new_version_of_a_query_begins_with_nothing(shop: Shop) -> None:
         {"sums": CONTINUOUS["sums"], "high": "SELECT COUNT(*) AS n FROM orders WHERE qty > 50"},
     ]
 
-    def each(batch: Batch) -> None:
+    def each(batch: BatchResult) -> None:
         if batch.number % 2 == 1 or batch.number == 2:
             shop.publish(versions.pop(0)) if versions else None
 
@@ -225,7 +224,7 @@ def test_a_new_version_of_a_query_begins_with_nothing(shop: Shop) -> None:
     ]
     without, another = shop.notes
     assert without.startswith("version 2 runs without a query: `each` needs unbounded memory")
-    assert another == "query `high` is another one now, and begins with nothing"
+    assert another == "query `high` has changed, and starts without state"
 
     def count(first: int, last: int, where: str = "TRUE") -> int:
         some = shop.files["orders"][first : last + 1]
@@ -257,7 +256,7 @@ def test_an_unbounded_query_stops_the_start(shop: Shop) -> None:
     assert 'queries = ["paid", "sums", "seen/once"] in [continuous]' in said
     assert "allow_unbounded = true" in said
     result = shop.run(more='[continuous]\nqueries = ["sums"]\n')
-    assert list(result.tally.continuous) == ["sums"]
+    assert list(result.stats.continuous) == ["sums"]
 
 
 @pytest.mark.parametrize(
@@ -315,7 +314,7 @@ def test_no_filter_at_all_and_a_console(shop: Shop) -> None:
     source = '[source]\nkind = "files"\npath = "orders"\n'
     result = shop.run(source, '[sink]\nkind = "console"\n', stream="orders")
     assert shop.notes == ["left out: they read a stream that this job does not: paid, seen/once"]
-    assert list(result.tally.continuous) == ["sums"]
+    assert list(result.stats.continuous) == ["sums"]
     assert ("answers", 3) in shop.shown
     assert result.queries == 0
 
@@ -333,7 +332,7 @@ def test_streams_without_filters(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda path: path.unlink(), "synopses/0: what the continuous queries stored is gone"),
+        (lambda path: path.unlink(), "synopses/0: the state of the continuous queries is gone"),
         (lambda path: path.write_bytes(path.read_bytes()[:-1]), "was changed or damaged"),
         (lambda path: path.write_text("{}\n"), "was changed or damaged"),
     ],
@@ -356,7 +355,7 @@ def test_a_job_keeps_its_streams_and_its_mode(shop: Shop) -> None:
     with pytest.raises(JobError, match="the source of this job was orders files, payments files"):
         shop.run(STREAMS.split("[streams.payments]", maxsplit=1)[0])
     (shop.out / "answers" / "sums").rename(shop.folder / "aside")
-    with pytest.raises(JobError, match=r"answers: the output that the state .* tells of is gone"):
+    with pytest.raises(JobError, match=r"answers: the output that the state .* describes is gone"):
         shop.run()
 
 
@@ -365,7 +364,9 @@ def test_a_sum_that_its_type_cannot_hold_stops_the_job(shop: Shop) -> None:
     shop.publish({**CONTINUOUS, "huge": "SELECT SUM(id) AS total FROM orders"})
     shop.write("orders", 1_200, 1)
     shop.write("payments", 50, 2)
-    with pytest.raises(JobError, match=r"query `huge` cannot go on: SUM is \d+, .*name the others"):
+    with pytest.raises(
+        JobError, match=r"query `huge` cannot continue: SUM is \d+, .*name the others"
+    ):
         shop.run()
     shop.run(more='[continuous]\nqueries = ["paid", "sums", "seen/once"]\n')
     shop.check()
@@ -379,7 +380,7 @@ def test_answers_are_compacted_too(shop: Shop) -> None:
         shop.write("payments", 30, 10 + seed)
     shop.run(sink=OUT + "compact_every = 2\n")
     compact(shop.out, 2)
-    assert len(spans(shop.out / "answers" / "sums")) <= 3
+    assert len(list_spans(shop.out / "answers" / "sums")) <= 3
     shop.check()
 
 
@@ -394,7 +395,7 @@ def test_a_rate_beside_a_replay(shop: Shop) -> None:
     publish(hg.read_queries(shop.folder / "queries.sql", strict=True), shop.folder / "queries")
     shop.write("payments", 100, 1)
 
-    def each(batch: Batch) -> None:
+    def each(batch: BatchResult) -> None:
         if batch.continuous["n"].rows:
             shop.jobs[0].stop("enough")
 
@@ -405,9 +406,9 @@ def test_a_rate_beside_a_replay(shop: Shop) -> None:
         run_='trigger = "500 ms"\nstop_after = "2 minutes"',
         each=each,
     )
-    assert result.tally.ended_by == "enough"
+    assert result.stats.ended_by == "enough"
     (last,) = result.answers["n"].to_pylist()
-    assert last["n"] == last["last"] + 1 == result.tally.counts.total - 100
+    assert last["n"] == last["last"] + 1 == result.stats.counts.total - 100
     methods = {row["method"]: row["n"] for row in result.answers["m"].to_pylist()}
     assert sorted(methods) == ["card", "cash"]
 
@@ -421,6 +422,6 @@ def test_a_replay_that_has_ended_does_not_keep_a_job_alive(shop: Shop) -> None:
         f'{streams}[streams.payments]\nkind = "replay"\npath = "payments/2.jsonl"\n',
         run_='trigger = "200 ms"\nstop_when_idle = "1 second"',
     )
-    assert result.tally.ended_by == "no event for 1 s"
-    assert result.tally.counts.total == 100
+    assert result.stats.ended_by == "no event for 1 s"
+    assert result.stats.counts.total == 100
     shop.check()

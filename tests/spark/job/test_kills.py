@@ -66,7 +66,7 @@ def test_kills_at_every_point(points: tuple[str, ...], tmp_path: Path) -> None:
     for number, point in enumerate(points, 1):
         _run(pipeline, point, 1)
         log = BatchLog(tmp_path / "out" / "state" / "log.jsonl")
-        assert log.last == (number if point == "logged" else number - 1)
+        assert log.last_batch == (number if point == "logged" else number - 1)
         _publish(tmp_path, number)
     done = subprocess.run(
         [sys.executable, "-m", "headgate", "run", str(pipeline), "--format", "json"],

@@ -19,17 +19,17 @@ def a_history(log: BatchLog, batches: int) -> None:
 
 def test_a_new_log_knows_nothing(tmp_path: Path) -> None:
     log = BatchLog(tmp_path / "log")
-    assert log.last is None
-    assert not log.finished(0)
+    assert log.last_batch is None
+    assert not log.is_finished(0)
     assert log.totals == Counts()
 
 
 def test_a_log_is_found_again(tmp_path: Path) -> None:
     a_history(BatchLog(tmp_path / "log"), 5)
     again = BatchLog(tmp_path / "log")
-    assert again.last == 4
-    assert again.finished(4)
-    assert not again.finished(5)
+    assert again.last_batch == 4
+    assert again.is_finished(4)
+    assert not again.is_finished(5)
     assert again.totals == Counts(rows=10, dead=5, matches=10)
 
 
@@ -49,24 +49,24 @@ def test_a_crash_at_any_byte_forgets_at_most_the_line_being_written(tmp_path: Pa
         path.write_bytes(content[:size])
         log = BatchLog(path)
         lines = content[:size].count(b"\n")
-        assert log.last == (lines // 2 - 1 if lines >= 2 else None)
+        assert log.last_batch == (lines // 2 - 1 if lines >= 2 else None)
         begun = lines // 2
         assert (log.version_of(begun) is not None) == (lines % 2 == 1)
         log.begin(begun, version=9)
         log.finish(begun, Counts(rows=7))
         again = BatchLog(path)
-        assert (again.last, again.totals) == (begun, log.totals)
+        assert (again.last_batch, again.totals) == (begun, log.totals)
 
 
 def test_a_long_log_is_folded_and_says_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "FOLD_AFTER", 10)
+    monkeypatch.setattr(log_module, "MAX_LOG_LINES", 10)
     log = BatchLog(tmp_path / "log")
     a_history(log, 50)
     assert (tmp_path / "log").read_bytes().count(b"\n") <= 11
     again = BatchLog(tmp_path / "log")
-    assert (again.last, again.totals) == (49, log.totals)
+    assert (again.last_batch, again.totals) == (49, log.totals)
     assert log.totals == Counts(rows=sum(range(50)), dead=50, matches=100)
 
 
@@ -86,4 +86,4 @@ def test_a_log_from_before_there_were_answers(tmp_path: Path) -> None:
         f'{{"batch": 4, "version": 1, "counts": {counts}}}\n'
     )
     log = BatchLog(tmp_path / "log")
-    assert (log.last, log.totals, log.synopses) == (4, Counts(rows=4, matches=10), None)
+    assert (log.last_batch, log.totals, log.state_checksum) == (4, Counts(rows=4, matches=10), None)

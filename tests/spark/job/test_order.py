@@ -19,9 +19,8 @@ import headgate as hg
 from headgate.matching import KINDS
 from headgate.matching.asc.options import AscOptions
 from headgate.snapshot import publish
-from headgate.spark.job.batch.task import Led
-from headgate.spark.job.order import Evaluation, Leader
-from headgate.spark.job.routing_job import Batch
+from headgate.spark.job.order import OrderCoordinator, OrderFollower
+from headgate.spark.job.progress import BatchResult, OrderReport
 from headgate.spark.job.runner import run
 from headgate.spark.worker import load
 from tests.spark.job.jobs import expected, matches_in, version_in
@@ -83,13 +82,13 @@ def write(folder: Path, number: int, rare: str) -> Path:
 
 
 def played(
-    folder: Path, spark: SparkSession, each: Callable[[Batch], object] = lambda _: None
-) -> tuple[list[Evaluation], list[str]]:
+    folder: Path, spark: SparkSession, each: Callable[[BatchResult], object] = lambda _: None
+) -> tuple[list[OrderReport], list[str]]:
     """Run the job: how each batch was evaluated, and the notes."""
-    told: list[Evaluation] = []
+    told: list[OrderReport] = []
     notes: list[str] = []
 
-    def on_batch(batch: Batch, _: object) -> None:
+    def on_batch(batch: BatchResult, _: object) -> None:
         assert batch.order is not None
         told.append(batch.order)
         each(batch)
@@ -123,7 +122,7 @@ def test_the_order_follows_the_stream_and_outlives_the_job(
     (folder / "out" / "state" / "order.json").write_text('{"order": {"sequence": ["c"]}}')
     files.append(write(folder, 10, then))
     told, notes = played(folder, spark)
-    assert "order.json: passed over, as it was changed or damaged" in notes[0]
+    assert "order.json: ignored, as it was changed or damaged" in notes[0]
     assert sorted(told[0].sequence) == ["a", "b", "c"]
     published = folder / "queries"
     one, two = version_in(published, 1), version_in(published, 2)
@@ -162,11 +161,11 @@ class Team:
         self.notes: list[str] = []
         self.leader = self.another()
 
-    def another(self, **options: Any) -> Leader:
-        return Leader(self.path, replace(self.options, **options), self.notes.append)
+    def another(self, **options: Any) -> OrderCoordinator:
+        return OrderCoordinator(self.path, replace(self.options, **options), self.notes.append)
 
-    def batch(self, count: int = 1_000) -> Evaluation | None:
-        assert isinstance(self.index, Led)
+    def batch(self, count: int = 1_000) -> OrderReport | None:
+        assert isinstance(self.index, OrderFollower)
         self.index.follow(self.leader.order)
         random = Random(count)
         events = [{"a": random.randrange(5), "b": random.randrange(400)} for _ in range(count)]
@@ -218,7 +217,7 @@ def test_a_damaged_order_is_passed_over(folder: Path, damage: Callable[[bytes], 
     team.path.write_bytes(damage(team.path.read_bytes()))
     team.notes.clear()
     assert team.another().order is None
-    assert "order.json: passed over, as it was changed or damaged" in team.notes[0]
+    assert "order.json: ignored, as it was changed or damaged" in team.notes[0]
 
 
 def test_an_order_of_another_kind_is_passed_over(folder: Path) -> None:
@@ -226,16 +225,16 @@ def test_an_order_of_another_kind_is_passed_over(folder: Path) -> None:
     team.batch()
     team.notes.clear()
     assert team.another(sequence="fixed").order is None
-    assert "order.json: passed over, as it is of a macro sequence" in team.notes[0]
+    assert "order.json: ignored, as it is of a macro sequence" in team.notes[0]
 
 
 def test_what_goes_wrong_is_noted_and_no_more(folder: Path) -> None:
     """No place to keep the order, no queries to learn over, reports that make no sense."""
     team = Team(folder)
-    team.leader = Leader(folder / "gone" / "order.json", team.options, team.notes.append)
+    team.leader = OrderCoordinator(folder / "gone" / "order.json", team.options, team.notes.append)
     assert team.batch() is not None
     assert team.leader.order is not None
-    assert "the order cannot be kept for the next run: No such file" in team.notes[0]
+    assert "cannot save the order for the next run: No such file" in team.notes[0]
     team.snapshot = str(folder / "queries" / "7")
     assert team.batch() is None
     assert team.leader.learn(team.snapshot, "orders", [{}]) is None
@@ -247,4 +246,4 @@ def test_what_goes_wrong_is_noted_and_no_more(folder: Path) -> None:
 def test_who_is_led(folder: Path, kind: str) -> None:
     """Other indexes are asked for nothing."""
     index = hg.build_index(version_in(folder / "queries", 1), kind)
-    assert isinstance(index, Led) == (kind == "asc")
+    assert isinstance(index, OrderFollower) == (kind == "asc")

@@ -22,9 +22,10 @@ from pyspark.sql import SparkSession
 import headgate as hg
 from headgate.errors import EventsUnreachable, HeadgateError, JobError, QueriesRejected
 from headgate.snapshot import publish
-from headgate.spark.job.commit.output import spans
-from headgate.spark.job.routing_job import Batch, Job, Tally
-from headgate.spark.job.runner import Result, run
+from headgate.spark.job.commit.output import list_spans
+from headgate.spark.job.progress import BatchResult, RunResult, RunStats
+from headgate.spark.job.routing_job import RoutingJob
+from headgate.spark.job.runner import run
 from tests.spark.job.jobs import (
     WHERES,
     answered,
@@ -47,7 +48,7 @@ class Workshop:
         self.events = folder / "events"
         self.out = folder / "out"
         self.published = folder / "queries"
-        self.batches: list[Batch] = []
+        self.batches: list[BatchResult] = []
         self.notes: list[str] = []
         self.events.mkdir()
 
@@ -80,8 +81,8 @@ class Workshop:
         path.write_text(text)
         return path
 
-    def run(self, path: Path | None = None, **hooks: Any) -> Result:
-        def on_batch(batch: Batch, _: Tally) -> None:
+    def run(self, path: Path | None = None, **hooks: Any) -> RunResult:
+        def on_batch(batch: BatchResult, _: RunStats) -> None:
             self.batches.append(batch)
             if "each" in hooks:
                 hooks["each"](batch)
@@ -117,7 +118,7 @@ def test_a_stream_of_files_gives_what_the_local_index_gives(shop: Workshop) -> N
     result = shop.run()
     everything = [*files, packed, table, typed]
     assert matches_in(shop.out) == expected(everything, version_in(shop.published, number))
-    counts = result.tally.counts
+    counts = result.stats.counts
     assert counts.total == lines_of(files) + 200 + 5 + 2
     assert len(rows_in(shop.out, "dead")) == counts.dead > 10
     assert len(rows_in(shop.out, "matches")) == counts.matches > 1_000
@@ -173,8 +174,8 @@ def test_a_replay_gives_what_the_file_holds(shop: Workshop, name: str) -> None:
         source=source, sink={"kind": "memory"}, run={"trigger": "500 ms", "checkpoint": "state"}
     )
     result = shop.run(described)
-    assert result.tally.ended_by == "the end of the file"
-    assert result.tally.counts.total == 120
+    assert result.stats.ended_by == "the end of the file"
+    assert result.stats.counts.total == 120
     assert [batch.counts.total for batch in shop.batches][:3] == [50, 50, 20]
     found = result.matches
     assert found is not None
@@ -184,7 +185,7 @@ def test_a_replay_gives_what_the_file_holds(shop: Workshop, name: str) -> None:
     )
     assert Counter(keys) == expected([path], version_in(shop.published, number))
     again = shop.run(described)
-    assert again.tally.counts.total == 0, "the file was played to its end"
+    assert again.stats.counts.total == 0, "the file was played to its end"
 
 
 def test_a_rate(shop: Workshop) -> None:
@@ -201,20 +202,20 @@ def test_a_rate(shop: Workshop) -> None:
         sink={"kind": "memory"},
         run={"trigger": "500 ms", "stop_after": "2 minutes"},
     )
-    jobs: list[Job] = []
+    jobs: list[RoutingJob] = []
 
-    def each(_: Batch) -> None:
-        if jobs[0].tally.counts.rows >= 50:
+    def each(_: BatchResult) -> None:
+        if jobs[0].stats.counts.rows >= 50:
             jobs[0].stop("enough")
 
     result = shop.run(described, on_ready=jobs.append, each=each)
-    assert result.tally.ended_by == "enough"
+    assert result.stats.ended_by == "enough"
     assert result.matches is not None
     low = result.matches.filter(pa.compute.field("query_id") == "low")
     assert sorted(low["line"].to_numpy()) == [0, 1, 2, 3, 4, 5, 6, 8, 9]
     assert result.dead is not None
     assert result.dead["line"].to_pylist() == [7]
-    assert result.tally.counts.matches == result.tally.counts.rows + 9
+    assert result.stats.counts.matches == result.stats.counts.rows + 9
 
 
 def test_a_job_goes_on_where_it_ended(shop: Workshop) -> None:
@@ -225,9 +226,9 @@ def test_a_job_goes_on_where_it_ended(shop: Workshop) -> None:
     second = shop.run()
     third = shop.run()
     assert matches_in(shop.out) == expected(files, version_in(shop.published, number))
-    assert second.tally.counts.total == 100
-    assert third.tally.counts.total == 0
-    assert third.total == first.tally.counts + second.tally.counts
+    assert second.stats.counts.total == 100
+    assert third.stats.counts.total == 0
+    assert third.total == first.stats.counts + second.stats.counts
     assert [batch.number for batch in shop.batches] == [0, 1]
 
 
@@ -239,7 +240,7 @@ def test_a_publication_is_taken_up_by_the_next_batch(shop: Workshop) -> None:
     changed = {**WHERES, "buys": "side = 'sell'", "new": "qty = 1"}
     del changed["large"]
 
-    def each(batch: Batch) -> None:
+    def each(batch: BatchResult) -> None:
         if batch.number == 1:
             shop.publish(changed)
 
@@ -262,7 +263,7 @@ def test_a_bad_publication_does_not_stop_the_stream(shop: Workshop) -> None:
     for i in range(2):
         shop.write(f"{i}.jsonl", 20, seed=i)
 
-    def each(batch: Batch) -> None:
+    def each(batch: BatchResult) -> None:
         if batch.number == 0:
             number = shop.publish({**WHERES, "new": "qty = 1"})
             segment = next((shop.published / str(number)).glob("*.arrow"))
@@ -285,8 +286,8 @@ def test_drift_is_never_silent(shop: Workshop) -> None:
     typed = pa.table({"id": [1, 2, 3], "qty": ["1", "2", None], "size": [1, 2, 3]})
     pq.write_table(typed, shop.events / "b.parquet")
     result = shop.run()
-    assert result.tally.unknown == {"colour": 1, "size": 3}
-    assert result.tally.counts.rows == 2, "one whole event, and NULL is of any type"
+    assert result.stats.unknown == {"colour": 1, "size": 3}
+    assert result.stats.counts.rows == 2, "one whole event, and NULL is of any type"
     reasons = sorted(str(row["reason"]) for row in rows_in(shop.out, "dead"))
     assert len(reasons) == 3
     assert reasons[0] == "`qty` is 'many', which is not an INT"
@@ -302,7 +303,7 @@ def test_an_unreadable_file_is_one_dead_letter(shop: Workshop) -> None:
     result = shop.run()
     reasons = [str(row["reason"]) for row in rows_in(shop.out, "dead") if row["raw"] == ""]
     assert len(reasons) == 3
-    assert result.tally.counts.rows > 100
+    assert result.stats.counts.rows > 100
 
 
 def test_a_file_that_vanished_fails_the_batch_and_is_waited_for(shop: Workshop) -> None:
@@ -324,9 +325,9 @@ def test_a_file_that_vanished_fails_the_batch_and_is_waited_for(shop: Workshop) 
 @pytest.mark.parametrize(
     ("lost", "said"),
     [
-        ("state/spark", "the log tells of batches up to 0, and Spark's checkpoint of -1"),
-        ("state/log.jsonl", "the log tells of batches up to -1, and Spark's checkpoint of 1"),
-        ("matches", "matches: the output that the state .* tells of is gone"),
+        ("state/spark", "the log has batches up to 0, and Spark's checkpoint up to -1"),
+        ("state/log.jsonl", "the log has batches up to -1, and Spark's checkpoint up to 1"),
+        ("matches", "matches: the output that the state .* describes is gone"),
         ("state", "holds the output of another job, or its state in .* was deleted"),
     ],
 )
@@ -367,7 +368,7 @@ def test_a_new_schema_does_not_change_the_columns_of_the_output(shop: Workshop) 
     for i in range(2):
         shop.write(f"{i}.jsonl", 20, seed=i)
 
-    def each(batch: Batch) -> None:
+    def each(batch: BatchResult) -> None:
         if batch.number == 0:
             script = shop.folder / "queries.sql"
             script.write_text(queries().replace("id BIGINT", "id STRING"))
@@ -396,7 +397,7 @@ def test_versions_that_come_and_go_while_it_runs(shop: Workshop) -> None:
     for i in range(4):
         shop.write(f"{i}.jsonl", 10, seed=i)
 
-    def each(batch: Batch) -> None:
+    def each(batch: BatchResult) -> None:
         if batch.number == 0:
             shop.publish({"second": "TRUE"})
         elif batch.number == 1:
@@ -425,7 +426,7 @@ def test_idle_is_who_looked_and_found_nothing(shop: Workshop) -> None:
             run={"trigger": "1500 ms", "stop_when_idle": "300 ms"},
         )
     )
-    assert result.tally.counts.total == 60
+    assert result.stats.counts.total == 60
 
 
 def test_what_is_left_out_or_refused_is_told(shop: Workshop) -> None:
@@ -447,14 +448,14 @@ def test_a_directory_that_looks_like_a_pattern(shop: Workshop) -> None:
     strange.mkdir()
     (strange / "a b%20=.jsonl").write_text(events(30, seed=1))
     result = shop.run(shop.pipeline(source={"kind": "files", "path": strange.name}))
-    assert result.tally.counts.total == 30
+    assert result.stats.counts.total == 30
 
 
 def test_a_job_ends_when_it_is_told_to(shop: Workshop) -> None:
     """After the batch that is running, and whole."""
     number = shop.publish()
     files = [shop.write(f"{i}.jsonl", 50, seed=i) for i in range(6)]
-    jobs: list[Job] = []
+    jobs: list[RoutingJob] = []
     described = shop.pipeline(
         source={"kind": "files", "path": "events", "files_per_trigger": 1},
         run={"trigger": "100 ms"},
@@ -464,8 +465,8 @@ def test_a_job_ends_when_it_is_told_to(shop: Workshop) -> None:
         on_ready=jobs.append,
         each=lambda batch: jobs[0].stop("a friend") if batch.number == 1 else None,
     )
-    assert first.tally.ended_by == "a friend"
-    assert first.tally.batches == 2
+    assert first.stats.ended_by == "a friend"
+    assert first.stats.batches == 2
     shop.run()
     assert matches_in(shop.out) == expected(files, version_in(shop.published, number))
 
@@ -477,22 +478,22 @@ def test_a_job_ends_when_nothing_comes(shop: Workshop) -> None:
     later = threading.Timer(2.0, shop.write, ("b.jsonl", 50, 2))
     later.start()
     result = shop.run(shop.pipeline(run={"trigger": "200 ms", "stop_when_idle": "4 seconds"}))
-    assert result.tally.ended_by == "no event for 4 s"
-    assert result.tally.counts.total == 100
+    assert result.stats.ended_by == "no event for 4 s"
+    assert result.stats.counts.total == 100
 
 
 def test_a_job_that_is_still_starting_is_not_idle(shop: Workshop) -> None:
     shop.publish()
     shop.write("a.jsonl", 50, seed=1)
     result = shop.run(shop.pipeline(run={"trigger": "200 ms", "stop_when_idle": "10 ms"}))
-    assert result.tally.counts.total == 50
+    assert result.stats.counts.total == 50
 
 
 def test_a_job_ends_when_its_time_is_over(shop: Workshop) -> None:
     shop.publish()
     shop.write("a.jsonl", 50, seed=1)
     result = shop.run(shop.pipeline(run={"trigger": "200 ms", "stop_after": "1.5 seconds"}))
-    assert result.tally.ended_by == "1.5 s are over"
+    assert result.stats.ended_by == "1.5 s are over"
     again = shop.run()
     assert again.total.total == 50
 
@@ -508,7 +509,7 @@ def test_files_stay_few(shop: Workshop) -> None:
     )
     shop.run(described)
     assert len(shop.batches) == 12
-    assert len(spans(shop.out / "matches")) <= 6
+    assert len(list_spans(shop.out / "matches")) <= 6
     assert matches_in(shop.out) == expected(files, version_in(shop.published, number))
 
 
@@ -586,7 +587,7 @@ def test_killed_python_workers_do_no_harm(shop: Workshop) -> None:
     assert killed
     found = version_in(shop.published, number)
     assert matches_in(shop.out) == expected(files, found)
-    assert result.tally.counts.total == lines_of(files)
+    assert result.stats.counts.total == lines_of(files)
     sums = {row["side"]: (row["n"], row["total"]) for row in rows_in(shop.out, "answers/sums")}
     wanted = answered({"orders": files}, found, select)
     assert sums == {side: (n, total) for side, n, total in wanted}

@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 
 from headgate.cli.summary import describe_links
 from headgate.cli.watch import open_view
-from headgate.spark.job.base import Life
+from headgate.spark.job.base import BaseJob
 from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.config_file import read_pipeline
-from headgate.spark.job.routing_job import Batch, Tally
+from headgate.spark.job.progress import BatchResult, RunStats
 from headgate.spark.job.runner import run
 from tests.spark.job.jobs import rows_in
 from tests.spark.job.sharing_jobs import HOSTILE, STRATEGIES, Workshop, as_rows
@@ -37,7 +37,7 @@ def test_every_query_gets_the_rows_it_would_get_alone(
     shop.write_network(HOSTILE, gone=GONE, strategy=strategy, method=method)
     result = run(shop.pipeline(), spark=spark)
     assert shop.given("out-job") == shop.alone("a.jsonl", "b.jsonl")
-    counts = result.tally.counts
+    counts = result.stats.counts
     assert counts.total == 1_200
     assert counts.dead == len(rows_in(tmp_path / "out-job", "dead")) > 5
     assert counts.answers == sum(sum(rows.values()) for rows in shop.given("out-job").values())
@@ -68,7 +68,7 @@ def test_what_goes_over_links_is_what_the_plan_expected(
     off = [row for share, row in shares if not row["share_low"] <= share <= row["share_high"]]
     assert len(off) <= len(rows) // 20, off
     progress, *_, summary = map(json.loads, capsys.readouterr().out.splitlines())
-    assert progress["answers"] == result.tally.counts.answers
+    assert progress["answers"] == result.stats.counts.answers
     links = summary["summary"]["links"]
     assert links == progress["links"]
     told = {frozenset(name.split("–")): one for name, one in links.items()}
@@ -76,7 +76,7 @@ def test_what_goes_over_links_is_what_the_plan_expected(
         assert told[ends]["bytes"] == moved
         expected = told[ends]["expected_bytes"]
         assert expected["low"] - 1 <= planned <= expected["high"] + 1
-    assert " expected" in next(describe_links(result.tally.links))
+    assert " expected" in next(describe_links(result.stats.links))
 
 
 def _by_link(rows: list[dict[str, Any]]) -> dict[frozenset[str], tuple[int, float]]:
@@ -148,9 +148,9 @@ def test_a_rate(tmp_path: Path, spark: SparkSession) -> None:
         '[sharing]\nnetwork = "network.toml"\n[source]\nkind = "rate"\n'
         '[sink]\nkind = "memory"\n[run]\nstop_after = "2 minutes"\n'
     )
-    jobs: list[Life] = []
+    jobs: list[BaseJob] = []
 
-    def on_batch(_: Batch, tally: Tally) -> None:
+    def on_batch(_: BatchResult, tally: RunStats) -> None:
         if tally.counts.answers:
             jobs[0].stop("enough")
 
@@ -172,7 +172,7 @@ def test_two_applications_and_a_kill(tmp_path: Path, spark: SparkSession, point:
     west, east = shop.pipeline("west", ["orders"], per_batch=1), shop.pipeline("east", ["quotes"])
     _die(west, point, 1)
     log = BatchLog(tmp_path / "out-west" / "state" / "log.jsonl")
-    assert log.last == (1 if point == "logged" else 0)
+    assert log.last_batch == (1 if point == "logged" else 0)
     run(east, spark=spark)
     before = shop.alone("a.jsonl", "b.jsonl")
     fewer = {name: select for name, select in HOSTILE.items() if name != "all"}
@@ -205,7 +205,7 @@ def _die(pipeline: Path, point: str, batch: int) -> None:
 def _run(pipeline: Path, spark: SparkSession, versions: list[int]) -> int:
     """How many events there were; the plans of the batches that had some are added."""
 
-    def on_batch(batch: Batch, _: Tally) -> None:
+    def on_batch(batch: BatchResult, _: RunStats) -> None:
         versions.extend([batch.version] if batch.counts.total else [])
 
-    return run(pipeline, spark=spark, on_batch=on_batch).tally.counts.total
+    return run(pipeline, spark=spark, on_batch=on_batch).stats.counts.total

@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 import headgate as hg
 from headgate.errors import JobError
-from headgate.spark.job.commit.checkpoint import planned_files
+from headgate.spark.job.commit.checkpoint import list_planned_files
 from headgate.spark.job.commit.log import BatchLog, Counts
-from headgate.spark.job.commit.output import spans
-from headgate.spark.job.continuous_query import Standing, folder_of, id_of
-from headgate.spark.job.sinks import Directory
-from headgate.spark.job.state import Synopses
+from headgate.spark.job.commit.output import decode_folder, encode_folder, list_spans
+from headgate.spark.job.continuous_query import ContinuousQuery
+from headgate.spark.job.sinks import DirectorySink
+from headgate.spark.job.state import StateFiles
 
 SQL = "CREATE STREAM s (a INT CHECK (a IN ({values}))); CREATE QUERY q AS SELECT {what} FROM s;"
 
 
-def standing(folder: Path, values: str = "1, 2", what: str = "DISTINCT a") -> Standing:
+def standing(folder: Path, values: str = "1, 2", what: str = "DISTINCT a") -> ContinuousQuery:
     (folder / "q.sql").write_text(SQL.format(values=values, what=what))
     found = hg.read_queries(folder / "q.sql", strict=True)
-    return Standing.of(found["q"], found.schema)
+    return ContinuousQuery.from_query(found["q"], found.schema)
 
 
 def test_a_definition_is_the_query_and_its_streams(tmp_path: Path) -> None:
@@ -37,9 +37,9 @@ def test_a_definition_is_the_query_and_its_streams(tmp_path: Path) -> None:
 
 def test_states_are_found_again(tmp_path: Path) -> None:
     one, other = standing(tmp_path), standing(tmp_path, what="COUNT(*) AS n")
-    synopses = Synopses(tmp_path / "synopses")
+    synopses = StateFiles(tmp_path / "synopses")
     checksum = synopses.write(3, {one: b"\n\x00state", other: b""})
-    found = Synopses(tmp_path / "synopses").read(3, checksum)
+    found = StateFiles(tmp_path / "synopses").read(3, checksum)
     assert found == {("q", one.definition): b"\n\x00state", ("q", other.definition): b""}
     assert synopses.write(3, {one: b"x"}) != checksum, "a replay writes it again"
     with pytest.raises(JobError, match="its checksum is another"):
@@ -47,19 +47,19 @@ def test_states_are_found_again(tmp_path: Path) -> None:
 
 
 def test_a_state_that_stays_is_not_written_again(tmp_path: Path) -> None:
-    synopses = Synopses(tmp_path)
+    synopses = StateFiles(tmp_path)
     checksum = synopses.write(3, {})
-    synopses.again(4, before=3)
-    synopses.again(4, before=3)
+    synopses.copy(4, before=3)
+    synopses.copy(4, before=3)
     assert os.path.samefile(tmp_path / "3", tmp_path / "4")
-    synopses.forget(4)
+    synopses.delete_before(4)
     assert sorted(path.name for path in tmp_path.glob("[0-9]*")) == ["4"]
     assert synopses.read(4, checksum) == {}
 
 
 def test_every_damage_is_noticed(tmp_path: Path) -> None:
     one = standing(tmp_path)
-    synopses = Synopses(tmp_path)
+    synopses = StateFiles(tmp_path)
     checksum = synopses.write(0, {one: b"state"})
     whole = (tmp_path / "0").read_bytes()
     for place in range(len(whole)):
@@ -69,27 +69,29 @@ def test_every_damage_is_noticed(tmp_path: Path) -> None:
         with pytest.raises(JobError, match="was changed or damaged"):
             synopses.read(0, checksum)
     (tmp_path / "0").unlink()
-    with pytest.raises(JobError, match="0: what the continuous queries stored is gone; bring it"):
+    with pytest.raises(
+        JobError, match="0: the state of the continuous queries is gone; restore it"
+    ):
         synopses.read(0, checksum)
 
 
 def test_a_replayed_batch_leaves_no_answer_that_it_does_not_give(tmp_path: Path) -> None:
     """Though the query may not be among those that run any more."""
-    sink = Directory(tmp_path, "jsonl")
+    sink = DirectorySink(tmp_path, "jsonl")
     sink.stages.mkdir()
     for batch, ids in ((0, "ab"), (1, "ab"), (1, "b")):
-        staged = {folder_of(name): [sink.stages / name] for name in ids}
+        staged = {encode_folder(name): [sink.stages / name] for name in ids}
         for (path,) in staged.values():
             path.write_text("{}\n")
-        sink.take(batch, {"matches": [], **staged})
-    assert [span.last for span in spans(tmp_path / "answers" / "a")] == [0]
-    assert [span.last for span in spans(tmp_path / "answers" / "b")] == [0, 1]
+        sink.write_batch(batch, {"matches": [], **staged})
+    assert [span.last for span in list_spans(tmp_path / "answers" / "a")] == [0]
+    assert [span.last for span in list_spans(tmp_path / "answers" / "b")] == [0, 1]
 
 
 @given(st.text(min_size=1).filter(lambda text: text.isprintable()))
 def test_folders_of_ids_are_safe_and_reversible(query_id: str) -> None:
-    folder = folder_of(query_id)
-    assert id_of(folder) == query_id
+    folder = encode_folder(query_id)
+    assert decode_folder(folder) == query_id
     parent, name = folder.split("/")
     assert parent == "answers"
     assert name.isascii()
@@ -101,12 +103,12 @@ def test_the_log_knows_the_last_state_also_when_it_is_folded(tmp_path: Path) -> 
     log = BatchLog(tmp_path / "log")
     log.begin(0, 1)
     log.finish(0, Counts(rows=1), "abc")
-    assert BatchLog(tmp_path / "log").synopses == "abc"
+    assert BatchLog(tmp_path / "log").state_checksum == "abc"
     log._fold()
-    assert BatchLog(tmp_path / "log").synopses == "abc"
+    assert BatchLog(tmp_path / "log").state_checksum == "abc"
     log.begin(1, 2)
     log.finish(1, Counts(rows=1))
-    assert BatchLog(tmp_path / "log").synopses is None, "no query was left"
+    assert BatchLog(tmp_path / "log").state_checksum is None, "no query was left"
 
 
 def test_planned_files_of_several_sources(tmp_path: Path) -> None:
@@ -123,5 +125,7 @@ def test_planned_files_of_several_sources(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    found = [[planned_files(tmp_path, source, batch) for batch in range(3)] for source in (0, 1)]
+    found = [
+        [list_planned_files(tmp_path, source, batch) for batch in range(3)] for source in (0, 1)
+    ]
     assert found == [[["/a/0"], [], ["/a/1", "/a/2"]], [[], ["/b/0"], []]]

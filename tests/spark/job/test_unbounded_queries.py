@@ -20,11 +20,16 @@ from headgate.cli.watch import open_view
 from headgate.errors import HeadgateError, JobError, PipelineError, Unbounded, UsageError
 from headgate.spark.job.commit.compaction import compact
 from headgate.spark.job.commit.log import Counts
-from headgate.spark.job.commit.output import STAGING, Span, StagedFile, new_stage, place, spans
+from headgate.spark.job.commit.output import (
+    STAGING,
+    Span,
+    StagedFile,
+    list_spans,
+    new_stage,
+    place_files,
+)
 from headgate.spark.job.config_file import read_pipeline
-from headgate.spark.job.routing_job import Batch, Tally
-from headgate.spark.job.state import Progress
-from headgate.spark.job.unbounded import Growth
+from headgate.spark.job.progress import BatchResult, BoundedProgress, RunStats, UnboundedProgress
 from tests.spark.job.jobs import (
     CONTINUOUS,
     expected,
@@ -84,11 +89,11 @@ def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> N
     assert 0 < told["rows"] < sum(wanted(shop).values())
     assert told["state_rows"] > 100
     assert told["most_state_rows"] == 1_000_000
-    assert all(isinstance(batch.continuous["each"], Growth) for batch in shop.batches)
+    assert all(isinstance(batch.continuous["each"], UnboundedProgress) for batch in shop.batches)
     assert result.places["unbounded"] == str(shop.out / "unbounded")
-    before = len(spans(shop.out / "unbounded" / "each"))
+    before = len(list_spans(shop.out / "unbounded" / "each"))
     compact(shop.out, 2)
-    assert len(spans(shop.out / "unbounded" / "each")) <= before
+    assert len(list_spans(shop.out / "unbounded" / "each")) <= before
     assert joined(shop) == wanted(shop)
     assert shop.notes == []
 
@@ -101,7 +106,7 @@ def test_a_cap_stops_one_and_the_job_goes_on(shop: Shop) -> None:
         shop.write("orders", 60, seed)
         shop.write("payments", 10, 10 + seed)
 
-    def each(_: Batch) -> None:
+    def each(_: BatchResult) -> None:
         if any("was stopped" in note for note in shop.notes) and len(shop.files["orders"]) == 3:
             shop.write("orders", 60, 3)
 
@@ -114,10 +119,10 @@ def test_a_cap_stops_one_and_the_job_goes_on(shop: Shop) -> None:
         )
     (note,) = shop.notes
     assert note.startswith("`each` was stopped: it needs unbounded memory, and its state has")
-    assert note.endswith("above most_state_rows = 50; the job goes on without it")
-    assert result.tally.ended_by == "no event for 3 s"
-    grown = result.tally.continuous["each"]
-    assert isinstance(grown, Growth)
+    assert note.endswith("above most_state_rows = 50; the job continues without it")
+    assert result.stats.ended_by == "no event for 3 s"
+    grown = result.stats.continuous["each"]
+    assert isinstance(grown, UnboundedProgress)
     assert grown.state_rows > grown.most_state_rows == 50
     shop.check()
 
@@ -131,7 +136,7 @@ def test_one_that_changes_begins_anew_at_the_next_start(shop: Shop) -> None:
     shop.write("payments", 10, 2)
     changed = EACH.replace("o.qty > p.amount", "p.method = 'card'")
 
-    def each(batch: Batch) -> None:
+    def each(batch: BatchResult) -> None:
         if batch.number == 0:
             shop.publish({"each": changed})
 
@@ -145,7 +150,7 @@ def test_one_that_changes_begins_anew_at_the_next_start(shop: Shop) -> None:
         "version 2 has other queries that need unbounded memory, which are taken up at the next "
         "start: each"
     )
-    assert another.startswith("query `each` is another one now, and begins anew")
+    assert another.startswith("query `each` has changed, and starts afresh")
     assert joined(shop) == first + wanted(shop, changed)
     batches = [row["batch_id"] for row in rows_in(shop.out, "unbounded/each")]
     assert batches == sorted(batches)
@@ -201,14 +206,14 @@ def test_an_aggregate_in_memory(shop: Shop) -> None:
 
 
 def test_what_is_told_of_them(capsys: pytest.CaptureFixture[str]) -> None:
-    told: dict[str, Progress | Growth] = {
-        "sums": Progress(rows=1, values=6, bytes=48, most_values=18, most_bytes=144),
-        "each": Growth(rows=2_000, state_rows=70, most_state_rows=1_000),
+    told: dict[str, BoundedProgress | UnboundedProgress] = {
+        "sums": BoundedProgress(rows=1, values=6, bytes=48, most_values=18, most_bytes=144),
+        "each": UnboundedProgress(rows=2_000, state_rows=70, most_state_rows=1_000),
     }
-    batch = Batch(0, 1, Counts(answers=1), 0.1, {}, None, told)
+    batch = BatchResult(0, 1, Counts(answers=1), 0.1, {}, None, told)
     for people in (False, True):
         with open_view(people, cast(Any, Path())) as view:
-            view.batch(batch, Tally())
+            view.batch(batch, RunStats())
     line, text = capsys.readouterr().out.splitlines()
     assert json.loads(line)["continuous"]["each"] == {
         "rows": 2_000,
@@ -244,7 +249,9 @@ def test_the_command_compacts_answers_alone(
             stage = new_stage(tmp_path / STAGING)
             with StagedFile(stage, "rows", "parquet") as file:
                 file.write(pa.table({"n": [number]}))
-            place([stage / str(file.name)], Span(number, number, tmp_path / folder), stage.parent)
+            place_files(
+                [stage / str(file.name)], Span(number, number, tmp_path / folder), stage.parent
+            )
     compact_command(tmp_path, 2, Format.json)
     told = json.loads(capsys.readouterr().out)
     assert (told["merged"], told["directories"]) == (3, 4)

@@ -18,15 +18,15 @@ import pytest
 from headgate.errors import UsageError
 from headgate.spark.session import java as module
 from headgate.spark.session.java import (
-    VECTOR,
+    VECTOR_MODULE,
     Java,
     find_java,
+    find_java_home,
     inspect_java,
-    java_home,
-    wrapper_home,
+    make_wrapper,
 )
 
-ARGUMENT = f"--add-modules={VECTOR}"
+ARGUMENT = f"--add-modules={VECTOR_MODULE}"
 HOSTILE = [
     "",
     "a b",
@@ -41,7 +41,7 @@ HOSTILE = [
     f"{ARGUMENT},java.base",
     f" {ARGUMENT}",
     "--add-modules",
-    VECTOR,
+    VECTOR_MODULE,
 ]
 
 
@@ -92,7 +92,7 @@ def test_garbage(tmp_path: Path, says: str | None) -> None:
 
 def test_patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Java that never answers is passed over."""
-    monkeypatch.setattr(module, "PATIENCE", 0.2)
+    monkeypatch.setattr(module, "VERSION_TIMEOUT", 0.2)
     home = make_java(tmp_path / "java", "")
     (home / "bin" / "java").write_text("#!/bin/sh\nexec sleep 60\n")
     assert inspect_java(home / "bin" / "java") is None
@@ -118,7 +118,7 @@ def test_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     good = make_java(tmp_path / "good", 'openjdk version "17.0.2"')
     path = f"{broken}/bin:{good}/bin"
     with caplog.at_level(logging.WARNING):
-        assert java_home({"JAVA_HOME": str(old), "PATH": path}) == good
+        assert find_java_home({"JAVA_HOME": str(old), "PATH": path}) == good
     assert [record.getMessage() for record in caplog.records] == [
         f"JAVA_HOME {old} is Java 11, too old; Spark starts on the Java 17 in {good}",
         f"{broken}/bin/java is no working Java; Spark starts on the Java 17 in {good}",
@@ -163,10 +163,12 @@ def test_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wrapped_only_where_needed(tmp_path: Path) -> None:
     """A runtime cut down to other modules gets a wrapper; one that has all is used as it is."""
     cut = make_java(tmp_path / "cut", None, release='JAVA_VERSION="21"\nMODULES="java.base"')
-    whole = make_java(tmp_path / "all", None, release=f'JAVA_VERSION="21"\nMODULES="a {VECTOR}"')
+    whole = make_java(
+        tmp_path / "all", None, release=f'JAVA_VERSION="21"\nMODULES="a {VECTOR_MODULE}"'
+    )
     cache = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": ""}
-    assert java_home({"JAVA_HOME": str(whole), **cache}) == whole
-    assert java_home({"JAVA_HOME": str(cut), **cache}) == tmp_path / "cache/headgate/java-21"
+    assert find_java_home({"JAVA_HOME": str(whole), **cache}) == whole
+    assert find_java_home({"JAVA_HOME": str(cut), **cache}) == tmp_path / "cache/headgate/java-21"
 
 
 def test_arguments(tmp_path: Path) -> None:
@@ -174,7 +176,7 @@ def test_arguments(tmp_path: Path) -> None:
     java = Java(tmp_path / 'it\'s "here" $HOME `id` \\ 雪', "25", has_vector=False)
     executable = make_java(java.home, "") / "bin" / "java"
     executable.write_text('#!/bin/sh\nfor a in "$@"; do printf \'%s\\0\' "$a"; done\n')
-    wrapper = wrapper_home(java, {"XDG_CACHE_HOME": str(tmp_path / "my cache's")}) / "bin" / "java"
+    wrapper = make_wrapper(java, {"XDG_CACHE_HOME": str(tmp_path / "my cache's")}) / "bin" / "java"
     for arguments in ([], [ARGUMENT], [ARGUMENT, *HOSTILE, ARGUMENT], HOSTILE):
         out = subprocess.run([wrapper, *arguments], check=True, capture_output=True).stdout
         kept = [argument for argument in arguments if argument != ARGUMENT]
@@ -184,14 +186,14 @@ def test_arguments(tmp_path: Path) -> None:
 def test_wrapper_is_kept_fresh(tmp_path: Path) -> None:
     """The wrapper stays as it is; once the Java has moved, or it was damaged, it is made anew."""
     environment = {"XDG_CACHE_HOME": str(tmp_path)}
-    script = wrapper_home(Java(tmp_path / "a", "25"), environment) / "bin" / "java"
+    script = make_wrapper(Java(tmp_path / "a", "25"), environment) / "bin" / "java"
     first = script.stat().st_ino
-    wrapper_home(Java(tmp_path / "a", "25"), environment)
+    make_wrapper(Java(tmp_path / "a", "25"), environment)
     assert script.stat().st_ino == first
-    wrapper_home(Java(tmp_path / "b", "25"), environment)
+    make_wrapper(Java(tmp_path / "b", "25"), environment)
     assert f"exec {tmp_path}/b/bin/java" in script.read_text()
     script.chmod(0o644)
-    wrapper_home(Java(tmp_path / "b", "25"), environment)
+    make_wrapper(Java(tmp_path / "b", "25"), environment)
     assert os.access(script, os.X_OK)
     assert [file.name for file in script.parent.iterdir()] == ["java"]
 
@@ -200,10 +202,10 @@ def test_cache_directory(tmp_path: Path) -> None:
     """XDG_CACHE_HOME, else ~/.cache; where that cannot be written, a temporary directory."""
     java = Java(tmp_path / "java", "25.0.2")
     at_home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": ""}
-    assert wrapper_home(java, at_home) == tmp_path / ".cache/headgate/java-25.0.2"
+    assert make_wrapper(java, at_home) == tmp_path / ".cache/headgate/java-25.0.2"
     (tmp_path / "file").write_text("")
     for unusable in (str(tmp_path / "file"), "relative/path"):
-        home = wrapper_home(java, {"XDG_CACHE_HOME": unusable})
+        home = make_wrapper(java, {"XDG_CACHE_HOME": unusable})
         assert home.name.startswith("headgate-java-")
         assert os.access(home / "bin" / "java", os.X_OK)
 
@@ -215,7 +217,7 @@ def test_many_at_once(tmp_path: Path) -> None:
     context = get_context("forkserver")
     context.set_forkserver_preload(["headgate.spark.session.java"])
     with ProcessPoolExecutor(4, mp_context=context) as pool:
-        homes = pool.map(wrapper_home, javas, repeat(environment))
+        homes = pool.map(make_wrapper, javas, repeat(environment))
         for home in homes:
             ran = subprocess.run([home / "bin" / "java"], capture_output=True, check=True)
             assert ran.stderr in (b"a\n", b"b\n")

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headgate.errors import UsageError
 from headgate.spark.session import jvm_output
 from headgate.spark.session.jvm_output import JvmOutput
-from headgate.spark.session.launch import launch_environment
+from headgate.spark.session.launch import set_environment
 from headgate.spark.session.session import open_session
 
 TOOLS = "bash sh env dirname ps head cat uname".split()  # what Spark's own scripts call
@@ -148,10 +148,10 @@ def test_log_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our log configuration goes to the JVM, unless the user has one where Spark looks for it."""
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dmine")
-    with launch_environment(tmp_path, None):
+    with set_environment(tmp_path, None):
         ours = os.environ["SPARK_SUBMIT_OPTS"]
     (tmp_path / "log4j2.xml").touch()
-    with launch_environment(tmp_path, None):
+    with set_environment(tmp_path, None):
         theirs = os.environ["SPARK_SUBMIT_OPTS"]
     assert re.search(r" -Dlog4j2.configurationFile=file:///\S+/log4j2.properties -Dmine$", ours)
     assert "log4j2" not in theirs
@@ -246,7 +246,7 @@ def test_tracebacks(capsys: pytest.CaptureFixture[str]) -> None:
 def test_held(capsys: pytest.CaptureFixture[str]) -> None:
     """What is held back is shown in the end, in order, unless there is an error in its place."""
     output = JvmOutput()
-    with output.held() as said:
+    with output.hold() as said:
         os.write(output.writer, b"one\ntwo\n")
         wait_until(lambda: len(said) == 2)
         assert capsys.readouterr().err == ""
@@ -254,7 +254,7 @@ def test_held(capsys: pytest.CaptureFixture[str]) -> None:
     assert wait_for(capsys, "three") == "one\ntwo\nthree\n"
 
     def fail() -> None:
-        with output.held() as said:
+        with output.hold() as said:
             os.write(output.writer, b"the reason\n")
             output.close()
             raise UsageError("".join(said))
@@ -297,7 +297,7 @@ def wait_for(capsys: pytest.CaptureFixture[str], words: str) -> str:
 
 
 def wait_until(condition: Any) -> None:
-    end = time.monotonic() + jvm_output.PATIENCE
+    end = time.monotonic() + jvm_output.CLOSE_TIMEOUT
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -28,7 +28,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import headgate as hg
 from headgate.errors import EventError, StateError, Unbounded
 from headgate.schema import Schema
-from headgate.spark.session.failure import reason
+from headgate.spark.session.failure import explain_failure
 from headgate.spark.session.session import open_session
 from headgate.spark.stateful import shard
 from headgate.sql import Script
@@ -280,15 +280,15 @@ def test_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> Non
     other = Q3.replace("> 10", "> 11")
     with pytest.raises(PySparkException) as error:
         batches_of(hg.spark.continuous(other, read(spark, streams.folder), schema=SCHEMA), tmp_path)
-    assert reason(error.value) == "this is the state of another query than `query`"
+    assert explain_failure(error.value) == "this is the state of another query than `query`"
 
 
 def test_states_of_many_parts(streams: Streams, monkeypatch: pytest.MonkeyPatch) -> None:
     """A state that is larger than a part, and one whose parts are read again and again."""
-    monkeypatch.setattr(shard, "KEPT", 0)
-    monkeypatch.setattr(shard, "PART_BYTES", 100)
+    monkeypatch.setattr(shard, "MAX_CACHED_SHARDS", 0)
+    monkeypatch.setattr(shard, "MAX_PART_BYTES", 100)
     kept = FakeState()
-    run = shard.Sent(DECLARED, f"CREATE QUERY q AS {Q3}", "update", False, "fail", 1)
+    run = shard.QuerySpec(DECLARED, f"CREATE QUERY q AS {Q3}", "update", False, "fail", 1)
     found: Counter[Any] = Counter()
     for start in range(0, len(streams.s), 50):
         rows = {"S": streams.s, "T": streams.t}
@@ -318,7 +318,7 @@ class FakeState:
     def getMapState(self, *_: str) -> FakeValues:  # noqa: N802
         return self.parts
 
-    def after_batch(self, sent: shard.Sent, given: dict[str, pa.Table]) -> Counter[Any]:
+    def after_batch(self, sent: shard.QuerySpec, given: dict[str, pa.Table]) -> Counter[Any]:
         """What a shard gives for some rows."""
         columns = {"S": ("A",), "T": ("E",)}
         rows = []
@@ -330,7 +330,7 @@ class FakeState:
         processor.init(self)  # type: ignore[arg-type]
         pieces = [row.answer for row in processor.handleInputRows((0,), iter(rows), None)]
         batch = pa.RecordBatch.from_pydict({"answer": pa.array(pieces, pa.binary())})
-        return counted([batch.to_pylist() for batch in shard.answers([batch])])
+        return counted([batch.to_pylist() for batch in shard.decode_answers([batch])])
 
 
 class FakeRow:
@@ -361,10 +361,10 @@ class FakeValues:
 
 
 def test_rows_that_are_not_valid(spark: SparkSession) -> None:
-    """They stop the query with the reason, or are left out."""
+    """They stop the query with the explain_failure, or are left out."""
     rows = pa.RecordBatch.from_pydict({"c0": [12, 12], "c1": ["w", "x"]})
     select = "SELECT C, F FROM S, T WHERE A = E AND A = 12 AND F < 9"
-    sent = shard.Sent(DECLARED, f"CREATE QUERY q AS {select}", "update", False, "fail", 1)
+    sent = shard.QuerySpec(DECLARED, f"CREATE QUERY q AS {select}", "update", False, "fail", 1)
     with pytest.raises(EventError) as error:
         list(shard.Reducer(sent, "S", ("A", "C")).reduce([rows]))
     assert str(error.value) == (
@@ -380,7 +380,7 @@ def test_rows_that_are_not_valid(spark: SparkSession) -> None:
 
 
 def test_what_is_refused(spark: SparkSession) -> None:
-    """Each with a reason, before anything runs."""
+    """Each with a explain_failure, before anything runs."""
     s = spark.sql("SELECT 12 AS A, 1 AS B, 'x' AS C")
     both = {"S": s, "T": spark.sql("SELECT 12 AS E, 3 AS F")}
 
@@ -421,16 +421,14 @@ def test_unbounded_queries_stop_at_their_cap(
     select = "SELECT A, box.G FROM S, T WHERE A = E AND B <= F"
     with pytest.raises(Unbounded):
         hg.spark.continuous(select, given, schema=SCHEMA)
-    frame = hg.spark.continuous(select, given, schema=SCHEMA, allow_unbounded=True)
+    frame = hg.spark.continuous(select, given, schema=SCHEMA, most_state_rows=1_000_000)
     pairs = streams.joined(
         lambda s, t: s["A"] is not None and s["A"] == t["E"] and s["B"] <= t["F"]
     )
     found = batches_of(frame, tmp_path / "free")
     assert counted(found) == Counter((s["A"], t["box"]["G"]) for s, t in pairs)
     long = read(spark, Streams(tmp_path / "long", batches=MANY).folder)
-    capped = hg.spark.continuous(
-        select, long, schema=SCHEMA, allow_unbounded=True, most_state_rows=250
-    )
+    capped = hg.spark.continuous(select, long, schema=SCHEMA, most_state_rows=250)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         query = started(capped, tmp_path / "capped")
@@ -445,7 +443,7 @@ def test_unbounded_queries_stop_at_their_cap(
     assert why.startswith("`query` was stopped: it needs unbounded memory, and its state has")
     with pytest.raises(Unbounded, match="nor does Spark run it: it joins streams only by an equal"):
         hg.spark.continuous(
-            "SELECT A FROM S, T WHERE A < E", given, schema=SCHEMA, allow_unbounded=True
+            "SELECT A FROM S, T WHERE A < E", given, schema=SCHEMA, most_state_rows=1_000_000
         )
 
 
@@ -453,7 +451,7 @@ def test_an_unbounded_aggregate_is_sparks(spark: SparkSession, streams: Streams)
     """With the names and the types that ours would have; a batch has no cap."""
     table = spark.read.parquet(str(streams.folder / "T"))
     select = "SELECT box.G AS E, COUNT(*) AS `box.G`, AVG(F) AS f FROM T GROUP BY E, box.G"
-    frame = hg.spark.continuous(select, {"t": table}, schema=SCHEMA, allow_unbounded=True)
+    frame = hg.spark.continuous(select, {"t": table}, schema=SCHEMA, most_state_rows=1_000_000)
     assert [f.dataType.simpleString() for f in frame.schema] == ["bigint", "bigint", "double"]
     wanted = Counter((row["E"], row["box"]["G"]) for row in streams.t)
     found = Counter((row[0], row[1]) for row in frame.collect())

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headgate.schema import Schema
-from headgate.spark.stateful.pushdown import needed_rows
+from headgate.spark.stateful.pushdown import filter_needed_rows
 from headgate.stateful.runtime.launch import read_query
 from headgate.stateful.runtime.reduction import Reduction
 
@@ -54,7 +54,7 @@ def test_rows_that_are_kept(spark: SparkSession, where: str, kept: Any, with_inv
     table = pa.table({a.name: pa.array([r[a.name] for r in ROWS], a.type.arrow) for a in stream})
     frame = spark.createDataFrame(table)
     occurrences = Reduction(query).needed("s")
-    found = needed_rows(frame, stream, stream.names, occurrences, with_invalid=with_invalid)
+    found = filter_needed_rows(frame, stream, stream.names, occurrences, with_invalid=with_invalid)
 
     def wanted(row: dict[str, Any]) -> bool:
         is_valid = row["c"] is not None and 0 <= row["c"] <= 9

@@ -29,10 +29,18 @@ from headgate.matching.encoding.event_columns import EventColumns
 from headgate.predicate import Column, Compare, IsNull, Matches, Within
 from headgate.predicate.normal_form import Conjunction
 
+LINE_WORDS = 8  # words of a cache line
+LARGE_PAGE_WORDS = 1 << 18  # words of a large page, 2 MiB
+MIN_LARGE_WORDS = 1 << 19  # from 4 MiB on NumPy asks the system for large pages
+MIN_REWRITTEN = 1_000  # conjunctions that come before all are written anew
 # Rows of a construct besides those of cuts, at most.
 FIXED_ROWS = ("null", "below", "equal", "above")
 
 Key = tuple[Any, ...]
+Bits = npt.NDArray[np.uint64]
+Numbers = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Construct = ValueConstruct | PairConstruct | TextConstruct
 
 
 class RowCounts:
@@ -75,17 +83,6 @@ def _rows_of(conjunctions: Sequence[Conjunction]) -> dict[Key, set[Any]]:
         if isinstance(atom, Within):
             rows.update(atom.values.cuts)
     return needed
-
-
-LINE_WORDS = 8  # words of a cache line
-LARGE_PAGE_WORDS = 1 << 18  # words of a large page, 2 MiB
-MIN_LARGE_WORDS = 1 << 19  # from 4 MiB on NumPy asks the system for large pages
-MIN_REWRITTEN = 1_000  # conjunctions that come before all are written anew
-
-Bits = npt.NDArray[np.uint64]
-Numbers = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Construct = ValueConstruct | PairConstruct | TextConstruct
 
 
 class Bitmaps:
@@ -157,7 +154,10 @@ class Bitmaps:
     def rebuild(self) -> None:
         """Drop what no query uses any more; `settle` writes everything else anew."""
         self._torn = True
-        written = {at: [one for _, one in slots] for at, slots in self._conjunctions.items()}
+        written = {
+            at: [conjunction for _, conjunction in slots]
+            for at, slots in self._conjunctions.items()
+        }
         self._pending = {**written, **self._pending}
         self._conjunctions = {}
         self.epoch += 1
@@ -199,14 +199,14 @@ class Bitmaps:
         if not self._pending:
             return
         self._torn = True
-        new = [(at, one) for at, parts in self._pending.items() for one in parts]
+        new = [(at, part) for at, parts in self._pending.items() for part in parts]
         slots = self._take_slots(len(new))
         written: dict[int, list[tuple[int, Conjunction]]] = {at: [] for at in self._pending}
-        for slot, (at, one) in zip(slots.tolist(), new, strict=True):
-            written[at].append((slot, one))
+        for slot, (at, part) in zip(slots.tolist(), new, strict=True):
+            written[at].append((slot, part))
             self._owner[slot] = at
             self._shared[slot] = written[at][0][0] if len(self._pending[at]) > 1 else -1
-        self._write(slots, [one for _, one in new])
+        self._write(slots, [part for _, part in new])
         self._conjunctions |= written
         self._pending = {}
         self._torn = False
@@ -248,11 +248,10 @@ class Bitmaps:
                 construct.add(slot, atom)
             return
         accepted = _find_accepted(construct, [atom for _, atom in atoms])
-        flat = np.array([ends for one in accepted for ends in one], np.int64).reshape(-1, 2)
+        ends = [interval for intervals in accepted for interval in intervals]
+        low, high = np.array(ends, np.int64).reshape(-1, 2).T.copy()
         start = np.cumsum([0, *map(len, accepted)], dtype=np.int64)
-        clear_rejected(
-            self.bits, construct.rows, slots, start, flat[:, 0].copy(), flat[:, 1].copy()
-        )
+        clear_rejected(self.bits, construct.rows, slots, start, low, high)
 
     def _find_construct(self, atom: Any) -> int:
         """Return the number of the construct of an atom; a new one if there is none."""

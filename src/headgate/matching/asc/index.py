@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +25,7 @@ from headgate.matching.encoding.event_columns import EventColumns
 from headgate.matching.matches import Matches, RowMatches, to_events
 from headgate.matching.protocol import Placement
 from headgate.matching.scan_fallback import ScanFallback, try_conjunctions
+from headgate.portable import count_processors
 from headgate.predicate import collect_columns
 from headgate.predicate.normal_form import Conjunction
 from headgate.queries import Query
@@ -62,7 +62,7 @@ class AscIndex(ConfigurableIndex[AscOptions]):
 
     def __init__(self, stream: Stream, options: AscOptions | None = None) -> None:
         super().__init__(stream, options)
-        self.threads = len(os.sched_getaffinity(0))
+        self.threads = count_processors()
         self._uses: Counter[str] = Counter()  # of attributes, by queries
         self._mentioned: dict[str, set[str]] = {}  # by query
         self._scanned = ScanFallback(stream)

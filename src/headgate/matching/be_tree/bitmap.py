@@ -20,7 +20,7 @@ from headgate.matching.be_tree.kernels.pools import PredicateArrays
 from headgate.matching.be_tree.values import MAX_POINT, MIN_POINT, fits_in_64_bits
 from headgate.matching.encoding.code_book import Regions, build_look_up_table
 from headgate.predicate import Atom, Column, Within
-from headgate.snapshot.arrays.selection import ranges
+from headgate.snapshot.arrays.selection import expand_ranges
 
 Numbers = npt.NDArray[np.int64]
 
@@ -60,7 +60,7 @@ def build_block(
         return _build_block_from_cuts(column, numbers, atoms)
     first, last = arrays.first[numbers], arrays.last[numbers]
     owner = np.repeat(np.arange(len(numbers)), last - first)
-    places = ranges(first, last)
+    places = expand_ranges(first, last)
     low, high = arrays.low[places], arrays.high[places]
     # Code 0 is NULL, 1 what lies below the least cut, and so on up to `greatest`.
     cuts = np.unique(np.concatenate((low[low != MIN_POINT], high[high != MAX_POINT] + 1)))

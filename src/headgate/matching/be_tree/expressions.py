@@ -18,7 +18,7 @@ from headgate.matching.be_tree.kernels.pools import (
 )
 from headgate.matching.be_tree.predicates import PredicatePool, grow_array
 from headgate.predicate.normal_form import Conjunction
-from headgate.snapshot.arrays.selection import ranges
+from headgate.snapshot.arrays.selection import expand_ranges
 
 MIN_GARBAGE = 1024  # predicates of expressions that are gone, before the others move together
 
@@ -26,7 +26,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class ExpressionPool:
-    """Numbers the expressions of queries, and uses the numbers of those that are gone again."""
+    """The expressions of queries, by number; the numbers of those that are gone are reused."""
 
     def __init__(self, predicates: PredicatePool) -> None:
         self._predicates = predicates
@@ -113,7 +113,7 @@ class ExpressionPool:
     def _count_uses(self, numbers: Numbers, change: int) -> None:
         """Add `change` to the uses of each predicate of some expressions."""
         starts = self.arrays.start[numbers]
-        places = ranges(starts, starts + self.arrays.count[numbers])
+        places = expand_ranges(starts, starts + self.arrays.count[numbers])
         np.add.at(self._predicates.uses, self.arrays.predicate[places], change)
         self._predicates.released += len(places) if change < 0 else 0
 

@@ -54,7 +54,7 @@ def describe_tree(be_tree: BeTree) -> dict[str, Any]:
     """Return figures about a tree, its predicates, and the events that it has matched."""
     candidates, matches = int(be_tree.seen[CANDIDATES]), int(be_tree.seen[MATCHES])
     pool, tree = be_tree.predicates, be_tree.arrays
-    arrays = [*be_tree.expressions.arrays, *pool.arrays, *pool.bits[1:], pool.uses]
+    arrays: list[Any] = [*be_tree.expressions.arrays, *pool.arrays, *pool.bits[1:], pool.uses]
     buckets = int(tree.state[USED_BUCKETS])
     live_records = int(tree.bucket[:buckets, LEAF_SIZE].sum())
     return {

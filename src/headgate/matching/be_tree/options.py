@@ -30,6 +30,12 @@ _CHOICES = {
 _SHARE_OPTIONS = ("alpha", "beta", "window", "exploit", "reinserted")
 _MAX_WHOLE_NUMBER = 1 << 30
 
+# Capacities of the paper, each below a share of expressions that match.
+TABLE_VI = ((0.01, 5), (0.1, 20), (float("inf"), 160))
+MIN_CAPACITY, CAPACITY_PER_MATCH = 20, 1 / 25
+ASSUMED_MATCH_RATE = 0.01  # until enough events were seen
+MIN_OBSERVED_EVENTS = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class BeTreeOptions:
@@ -85,20 +91,21 @@ class BeTreeOptions:
             value, known = getattr(self, name), get_args(kind)
             if value not in known:
                 hint = did_you_mean(str(value), [str(choice) for choice in known])
-                raise UsageError(f"no {name} `{value}` of a BE-Tree; {hint}")
+                raise UsageError(f"a BE-Tree has no {name} `{value}`; {hint}")
         for name in _SHARE_OPTIONS:
             value = getattr(self, name)
             if not (_is_number(value) and 0 <= value <= 1) and (name, value) != ("beta", None):
-                raise UsageError(f"{name} of a BE-Tree is a share, from 0 to 1, not {value!r}")
+                raise UsageError(f"`{name}` of a BE-Tree is a number from 0 to 1, not {value!r}")
         for name in ("capacity", "min_size", "seed"):
             value, least = getattr(self, name), 0 if name == "seed" else 1
             whole = isinstance(value, int) and least <= value <= _MAX_WHOLE_NUMBER
             if not whole and (name, value) not in (("capacity", None), ("capacity", "table")):
                 raise UsageError(
-                    f"{name} of a BE-Tree is from {least} to {_MAX_WHOLE_NUMBER:,}, not {value!r}"
+                    f"`{name}` of a BE-Tree is a whole number from {least} to "
+                    f"{_MAX_WHOLE_NUMBER:,}, not {value!r}"
                 )
         if not _is_number(self.threshold) or not isinstance(self.adapt, bool):
-            raise UsageError("of a BE-Tree `threshold` is a number, and `adapt` True or False")
+            raise UsageError("`threshold` of a BE-Tree is a number, and `adapt` is True or False")
 
     def as_json(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -106,16 +113,6 @@ class BeTreeOptions:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-TABLE_VI = (
-    (0.01, 5),
-    (0.1, 20),
-    (float("inf"), 160),
-)  # below a share of expressions that match, a capacity
-MIN_CAPACITY, CAPACITY_PER_MATCH = 20, 1 / 25
-ASSUMED_MATCH_RATE = 0.01  # until enough events were seen
-MIN_OBSERVED_EVENTS = 1_000
 
 
 def choose_capacity(

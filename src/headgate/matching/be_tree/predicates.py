@@ -45,7 +45,7 @@ NewRow = tuple[int, int, int, int, int, int, int]  # column, first, last, least,
 
 
 class PredicatePool:
-    """Numbers the predicates of one tree.
+    """The predicates of one tree, by number.
 
     Guarantee: predicates that hold for the same rows of a column have one number as long as an
     expression uses them.
@@ -56,7 +56,9 @@ class PredicatePool:
         self.columns: list[Column] = []
         self._column_numbers: dict[str, int] = {}
         self._numbers: dict[object, int] = {}
-        self._known: dict[int, int] = {}  # by the address of an atom, which is kept alive
+        # The numbers of atoms by their address, which is quicker than by value: many queries share
+        # an atom. They are kept alive, so that no other atom gets the address.
+        self._known: dict[int, int] = {}
         self._alive: dict[int, Atom] = {}
         self.atoms: list[Atom | None] = [None] * FIRST_PREDICATE  # by number
         self.uses: npt.NDArray[np.int32] = np.zeros(FIRST_PREDICATE, np.int32)
@@ -73,16 +75,16 @@ class PredicatePool:
         self.blocks: dict[int, Block] = {}  # of the columns in the bitmap
         self.bits = build_bitmap({}, 0, FIRST_PREDICATE)
         self._settled = FIRST_PREDICATE  # numbers when all were numbered last
-        self.released = 0  # uses that ended since somebody looked for predicates without any
+        self.released = 0  # uses that ended since predicates without any were last counted
         self.generation = 0  # changes when the precomputed predicates do
 
     def __len__(self) -> int:
-        """The numbers that are in use, or were since all were numbered last."""
+        """Return how many numbers are in use, or were since all were numbered last."""
         return len(self.atoms)
 
     @property
     def live_count(self) -> int:
-        """The predicates that some expression uses."""
+        """How many predicates some expression uses."""
         return int((self.uses[: len(self)] > 0).sum())
 
     def number(self, atom: Atom) -> int:

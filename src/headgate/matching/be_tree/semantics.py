@@ -17,9 +17,9 @@ The paper's answers to `stabbing_event` and `enclosure` are approximate, as it f
 event's attributes; here all six are exact, as those two look at every partition. Containment is not
 implication: `a = 1` is in the containment of `a < 5 AND b = 2`, though it does not imply it.
 
-With OR, a query or an event has several conjunctions. Stabbing and symmetric matching ask for one
-pair of them. Containment asks for every conjunction of the query, and enclosure for every one of
-the event; the other side must be a single one, as a union may cover what none of its parts does.
+With OR, a query or an event has more than one conjunction. Stabbing and symmetric matching ask for
+one pair of them. Containment asks for every conjunction of the query, and enclosure for every one
+of the event; the other side must be a single one, as a union may cover what none of its parts does.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ RELATION = dict(zip(SEMANTICS, (MEETS, MEETS, MEETS, INSIDE, AROUND, SAME), stri
 # Semantics by which every P must have a partner, and those by which every P′ must.
 ALL_QUERY_PREDICATES = ("stabbing_subscription", "symmetric", "containment", "exact")
 ALL_EVENT_PREDICATES = ("stabbing_event", "symmetric", "enclosure", "exact")
+MAX_REFUSED_VALUES = 10_000  # of a condition that is read as `<>` or NOT IN
 
 Numbers = npt.NDArray[np.int64]
 Sets = dict[int, ValueSet]  # by the number of an attribute; those the tree has not seen are below 0
@@ -126,7 +127,7 @@ def match_event(be_tree: BeTree, event: Alternatives, semantics: Semantics) -> N
 def _match_conjunction(be_tree: BeTree, part: tuple[Within, ...], semantics: Semantics) -> Numbers:
     """Return the expressions that one conjunction of an event meets."""
     pool, kind = be_tree.predicates, RELATION[semantics]
-    sets = {pool.column_number(one.column): one.values for one in part}
+    sets = {pool.column_number(atom.column): atom.values for atom in part}
     known = {c: values for c, values in sets.items() if c >= 0}
     if len(known) < len(part) and semantics in ALL_EVENT_PREDICATES:
         return np.empty(0, np.int64)  # an attribute that no query has has no partner
@@ -191,9 +192,6 @@ def are_related_sets(query: ValueSet, event: ValueSet, kind: int) -> bool:
     return query.covers(event) if kind == AROUND else query == event
 
 
-MAX_REFUSED_VALUES = 10_000
-
-
 def weaken(predicate: Predicate) -> Predicate:
     """Return the predicate that holds by SQL where this one does by the weak semantics.
 
@@ -227,14 +225,15 @@ def _refuses_few(atom: Within) -> bool:
     last = None if type_.maximum is None else successor(type_.maximum)
     ends = [
         Interval(
-            type_.minimum if one.low is None else one.low, last if one.high is None else one.high
+            type_.minimum if interval.low is None else interval.low,
+            last if interval.high is None else interval.high,
         )
-        for one in refused.intervals
+        for interval in refused.intervals
     ]
     accepted = atom.values.intervals
     single = len(accepted) == 1 and _is_single(accepted[0], type_.minimum, last)
-    few = ValueSet(tuple(end for one in ends for end in (one.low, one.high)), False)
-    infinite = any(one.high is None for one in ends)
+    few = ValueSet(tuple(end for interval in ends for end in (interval.low, interval.high)), False)
+    infinite = any(interval.high is None for interval in ends)
     return not single and not infinite and few.finite_ordinals(MAX_REFUSED_VALUES) is not None
 
 

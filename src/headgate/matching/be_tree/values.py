@@ -15,7 +15,8 @@ from headgate.events.columns import MAX_CODED_DIGITS
 from headgate.schema import DecimalType, Ordinal, String, Type
 
 MIN_POINT, MAX_POINT = -(1 << 63), (1 << 63) - 1
-TEXT_BYTES = 8
+TEXT_BYTES = 8  # of a text that make its point
+LABEL_STRIDE = 1 << 32  # between the labels of neighbours at first
 
 
 def fits_in_64_bits(type_: Type) -> bool:
@@ -62,9 +63,6 @@ def widen(low: int, high: int, least: int, most: int) -> tuple[int, int]:
     if most > high:
         high = min(max(most, high + span), MAX_POINT)
     return low, high
-
-
-LABEL_STRIDE = 1 << 32
 
 
 class Labels:

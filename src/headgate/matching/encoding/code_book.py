@@ -26,9 +26,9 @@ from headgate.predicate import Column
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedAtoms
 from headgate.snapshot.arrays.atoms import IS_NULL, WITHIN
-from headgate.snapshot.arrays.column_table import columns_from
-from headgate.snapshot.arrays.cuts import NUMBERS, pool_of, unpack_cuts
-from headgate.snapshot.arrays.selection import ranges
+from headgate.snapshot.arrays.column_table import decode_columns
+from headgate.snapshot.arrays.cuts import NUMBERS, decode_cuts, pool_of
+from headgate.snapshot.arrays.selection import expand_ranges
 
 MAX_TABLE_SIZE = 1 << 16  # integers between the least and the greatest constant
 
@@ -113,12 +113,12 @@ class Intervals:
 
 def build_code_book(atoms: EncodedAtoms, schema: Schema) -> tuple[CodeBook, Intervals]:
     """Return codes that tell apart what the atoms tell apart, and the atoms in terms of them."""
-    columns = columns_from(atoms.columns, schema)
+    columns = decode_columns(atoms.columns, schema)
     within = atoms.kind == WITHIN
     owners = np.repeat(np.arange(len(atoms)), np.where(within, atoms.end - atoms.start, 0))
-    places = ranges(atoms.start[within], atoms.end[within])
+    places = expand_ranges(atoms.start[within], atoms.end[within])
     cut_column = atoms.column[owners]
-    pools = unpack_cuts(atoms.cuts)
+    pools = decode_cuts(atoms.cuts)
     # all cuts of all atoms, in a row: the atom of each, its column, its place in the pool of cuts,
     # and the least code that is not below it
     codes = np.zeros(len(owners), np.int32)

@@ -55,7 +55,7 @@ class TextSearch:
 
 
 def _prepare_like(patterns: NumberedPatterns) -> Search:
-    return LikeSearch(_group((n, _parsed_like(one)) for n, one in patterns)).match
+    return LikeSearch(_group((n, _get_like(one)) for n, one in patterns)).match
 
 
 def _prepare_ilike(patterns: NumberedPatterns) -> Search:
@@ -69,7 +69,7 @@ def _prepare_rlike(patterns: NumberedPatterns) -> Search:
     return RegexSearch(_group(patterns)).match
 
 
-def _parsed_like(pattern: Pattern) -> LikePattern:
+def _get_like(pattern: Pattern) -> LikePattern:
     """Return a LIKE pattern as the binder has parsed it; parsing again takes much longer."""
     matcher = pattern.matcher
     assert isinstance(matcher, LikePattern)

@@ -20,8 +20,8 @@ from headgate.matching.matches import Numbers
 from headgate.schema import Schema, Stream
 from headgate.snapshot import Snapshot
 from headgate.snapshot.arrays import EncodedQueries
-from headgate.snapshot.arrays.frames import frames_from
-from headgate.snapshot.arrays.selection import concatenated, selected
+from headgate.snapshot.arrays.frames import decode_frames
+from headgate.snapshot.arrays.selection import concatenate_queries, select_queries
 from headgate.snapshot.arrays.texts import unpack
 from headgate.snapshot.segments import Tombstones
 
@@ -49,7 +49,7 @@ def build_from_snapshot(snapshot: Snapshot, stream: Stream) -> KeyedIndex:
 
 def _find_filters(queries: EncodedQueries, schema: Schema, stream: Stream) -> npt.NDArray[np.bool_]:
     """Return, by query, whether it is a filter on the stream."""
-    frames = frames_from(queries.frames, schema)
+    frames = decode_frames(queries.frames, schema)
     by_frame = [frame.kind == "filter" and frame.stream_name == stream.name for frame in frames]
     return np.array(by_frame, np.bool_)[queries.frame]
 
@@ -66,7 +66,7 @@ def _build_base(
     with _lock:
         base_segment = _bases.get(key)
         if base_segment is None:
-            queries = selected(base, numbers, snapshot.schema)
+            queries = select_queries(base, numbers, snapshot.schema)
             base_segment = build_segment(queries, np.arange(len(numbers)), snapshot.schema)
             _bases[key] = base_segment
         _bases.move_to_end(key)
@@ -84,13 +84,13 @@ def _build_deltas(deltas: list[EncodedQueries], rank: Numbers, schema: Schema) -
     for queries in deltas:
         mine, rank = rank[: len(queries)], rank[len(queries) :]
         numbers = np.flatnonzero(mine >= 0)
-        living.append(selected(queries, numbers, schema))
+        living.append(select_queries(queries, numbers, schema))
         ranks.append(mine[numbers])
     if not sum(map(len, living)):
         return ()
     positions = np.concatenate(ranks)
     order = np.argsort(positions)
-    queries = selected(concatenated(living, schema), order, schema)
+    queries = select_queries(concatenate_queries(living, schema), order, schema)
     return build_parts(queries, positions[order], schema)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from threading import Thread
 from typing import Any, Self
@@ -21,10 +20,11 @@ from headgate.matching.keyed.parts import (
 )
 from headgate.matching.matches import Matches, Numbers, to_events
 from headgate.matching.protocol import Placement
+from headgate.portable import count_processors
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.snapshot.arrays import EncodedQueries, decode_queries
-from headgate.snapshot.arrays.selection import selected
+from headgate.snapshot.arrays.selection import select_queries
 from headgate.snapshot.arrays.texts import unpack
 
 
@@ -48,7 +48,7 @@ class KeyedIndex(BaseIndex):
 
     def __init__(self, stream: Stream) -> None:
         super().__init__(stream)
-        self.threads = len(os.sched_getaffinity(0))
+        self.threads = count_processors()
         self._schema = Schema((stream,))
         self._parts: Parts = ()
         # changes since the last match, by position
@@ -102,7 +102,7 @@ class KeyedIndex(BaseIndex):
         by_position: dict[int, Query] = {}
         for part in self._apply_changes():
             numbers = part.numbers(positions)
-            queries = selected(part.segment.encoded, numbers, self._schema)
+            queries = select_queries(part.segment.encoded, numbers, self._schema)
             held = part.segment.positions[numbers].tolist()
             by_position.update(zip(held, decode_queries(queries, self._schema), strict=True))
         return [by_position[position] for position in positions.tolist()]

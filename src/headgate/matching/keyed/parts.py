@@ -23,7 +23,7 @@ from headgate.matching.matches import Numbers
 from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries, encode_queries
-from headgate.snapshot.arrays.selection import concatenated, selected
+from headgate.snapshot.arrays.selection import concatenate_queries, select_queries
 
 OUTPUT_SIZE = 1 << 21  # matches that a thread collects, unless a single event may have more
 QUEUE_SIZE = 1024  # entries whose rows are being loaded
@@ -160,7 +160,7 @@ def add_queries(parts: Parts, new: Mapping[int, Query], schema: Schema, fixed: i
         size += len(last.segment)
     if merged:
         older, older_positions = collect_living(merged, schema)
-        encoded = concatenated([older, encoded], schema)
+        encoded = concatenate_queries([older, encoded], schema)
         positions = np.concatenate([older_positions, positions])
     return parts + build_parts(encoded, positions, schema)
 
@@ -175,9 +175,9 @@ def collect_living(parts: Sequence[Part], schema: Schema) -> tuple[EncodedQuerie
     encoded, positions = [], []
     for part in parts:
         numbers = np.flatnonzero(part.is_alive)
-        encoded.append(selected(part.segment.encoded, numbers, schema))
+        encoded.append(select_queries(part.segment.encoded, numbers, schema))
         positions.append(part.segment.positions[numbers])
-    return concatenated(encoded, schema), np.concatenate(positions)
+    return concatenate_queries(encoded, schema), np.concatenate(positions)
 
 
 def is_stale(parts: Sequence[Part]) -> bool:

@@ -21,7 +21,7 @@ from headgate.predicate import Atom, Column, Compare, Constant, Not, Predicate, 
 from headgate.predicate import Matches as TextMatches
 from headgate.schema import Schema
 from headgate.snapshot.arrays import EncodedQueries
-from headgate.snapshot.arrays.atoms import atoms_from
+from headgate.snapshot.arrays.atoms import decode_atoms
 from headgate.snapshot.arrays.trees import TRUTH_VALUES
 from headgate.sql import render_predicate
 
@@ -123,7 +123,7 @@ class Segment:
             return Placement(KIND, "looked at for every event, because no condition leads to it")
         literals = sorted(set(zip(atoms.tolist(), targets.tolist(), strict=True)))
         numbers = np.array([atom for atom, _ in literals], np.int64)
-        key_atoms = atoms_from(self.encoded.atoms, schema, numbers)
+        key_atoms = decode_atoms(self.encoded.atoms, schema, numbers)
         keys = [
             render_predicate(_to_condition(atom, target))
             for atom, (_, target) in zip(key_atoms, literals, strict=True)
@@ -136,8 +136,8 @@ def build_segment(encoded: EncodedQueries, positions: Numbers, schema: Schema) -
     """Place queries, which have the given positions."""
     warn_before_compiling(__package__)
     built = build_arrays(encoded, schema)
-    bit_atoms = atoms_from(encoded.atoms, schema, built.slots.bit_atoms)
-    pattern_atoms = atoms_from(encoded.atoms, schema, built.slots.pattern_atoms)
+    bit_atoms = decode_atoms(encoded.atoms, schema, built.slots.bit_atoms)
+    pattern_atoms = decode_atoms(encoded.atoms, schema, built.slots.pattern_atoms)
     return Segment(
         encoded,
         positions,

@@ -1,10 +1,15 @@
-"""Queries and events as dense arrays."""
+"""Queries as dense arrays, and back again exactly.
+
+queries        ids, metadata, frames and conditions; `frames`, `trees` and `atoms` are their parts
+selection      encoded queries selected and concatenated, without an object for any of them
+validate       arrays from a file, checked before anything follows an index in them
+"""
 
 from headgate.snapshot.arrays.atoms import EncodedAtoms
 from headgate.snapshot.arrays.queries import EncodedQueries, decode_queries, encode_queries
 from headgate.snapshot.arrays.texts import Texts
 from headgate.snapshot.arrays.trees import Trees
-from headgate.snapshot.arrays.validate import flaw
+from headgate.snapshot.arrays.validate import find_flaw
 
 __all__ = [
     "EncodedAtoms",
@@ -13,5 +18,5 @@ __all__ = [
     "Trees",
     "decode_queries",
     "encode_queries",
-    "flaw",
+    "find_flaw",
 ]

@@ -6,7 +6,7 @@
 | WITHIN   | its own | −1          | 0                         | 0       | its cuts, in their pool |
 | IS_NULL  | its own | −1          | 0                         | 0 or 1  | empty                   |
 | COMPARE  | left    | right       | place in `OPERATORS`      | 0       | empty                   |
-| MATCHES  | its own | −1          | 0                         | 0 or 1  | its pattern, alone      |
+| MATCHES  | its own | −1          | 0                         | 0 or 1  | its pattern             |
 
 `column` and `second` are numbers in the column table, the range is `start` up to `end`, and
 `starts_inside` is the flag of a WITHIN's value set.
@@ -28,21 +28,62 @@ from headgate.predicate import (
     IsNull,
     Matches,
     Operator,
+    Pattern,
     Within,
     columns_of,
 )
+from headgate.predicate.atoms import PatternKind
 from headgate.queries import Source
 from headgate.schema import Schema, ValueSet
-from headgate.snapshot.arrays.column_table import ColumnNumbers, ColumnTable, columns_from
-from headgate.snapshot.arrays.cuts import CutPools, Cuts, pool_of, unpack_cuts
-from headgate.snapshot.arrays.patterns import PatternNumbers, Patterns, patterns_from
+from headgate.snapshot.arrays.column_table import ColumnNumbers, ColumnTable, decode_columns
+from headgate.snapshot.arrays.cuts import CutPools, Cuts, decode_cuts, pool_of
+from headgate.snapshot.arrays.texts import Texts, pack, unpack
 from headgate.snapshot.arrays.trees import TRUTH_VALUES
 
 CONSTANT, WITHIN, IS_NULL, COMPARE, MATCHES = range(5)
+PATTERN_KINDS: tuple[PatternKind, ...] = ("LIKE", "ILIKE", "RLIKE")
 OPERATORS: tuple[Operator, ...] = ("<", "<=", "=", "<>", ">=", ">")
 
 Flags = npt.NDArray[np.uint8]
 _Row = tuple[int, int, int, int, bool, bool, int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Patterns:
+    """Pattern i has the kind `PATTERN_KINDS[kind[i]]`, its text and its escape character."""
+
+    kind: npt.NDArray[np.uint8]
+    text: Texts
+    escape: Texts
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+class PatternNumbers:
+    """A numbering of distinct patterns, in the order of their first occurrence."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Pattern, int] = {}
+
+    def number(self, pattern: Pattern) -> int:
+        return self._numbers.setdefault(pattern, len(self._numbers))
+
+    def arrays(self) -> Patterns:
+        return Patterns(
+            kind=np.array([PATTERN_KINDS.index(p.kind) for p in self._numbers], np.uint8),
+            text=pack(pattern.text for pattern in self._numbers),
+            escape=pack(pattern.escape for pattern in self._numbers),
+        )
+
+
+def decode_patterns(patterns: Patterns) -> list[Pattern]:
+    """Return the patterns as objects, by number."""
+    columns = (patterns.kind.tolist(), unpack(patterns.text), unpack(patterns.escape))
+    return [
+        Pattern(PATTERN_KINDS[kind], text, escape)
+        for kind, text, escape in zip(*columns, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +107,7 @@ class EncodedAtoms:
 
 
 class AtomNumbers:
-    """Numbers distinct atoms in the order of their first occurrence.
+    """A numbering of distinct atoms, in the order of their first occurrence.
 
     Equal atoms over streams of their own are different atoms: they speak of different columns.
     """
@@ -80,11 +121,11 @@ class AtomNumbers:
         self._alive: list[Atom] = []
 
     def stream(self, name: str) -> int:
-        """The number of a stream in the schema."""
+        """Return the number of a stream in the schema."""
         return self._columns.stream(name)
 
     def under(self, sources: tuple[Source, ...]) -> Callable[[Atom], int]:
-        """The numbering as queries over these sources see it.
+        """Return the numbering of atoms in queries over these sources.
 
         A million queries share their atoms as objects, and hashing an atom takes longer than all
         else. So an object that was seen is known by its address, and kept alive for that.
@@ -151,20 +192,20 @@ class AtomNumbers:
         )
 
 
-def atoms_from(
+def decode_atoms(
     encoded: EncodedAtoms, schema: Schema, numbers: npt.NDArray[np.int64] | None = None
 ) -> list[Atom]:
-    """The atoms themselves, by number; or only those asked for."""
+    """Return the atoms as objects, all of them or those of some numbers."""
     return _Decoder(encoded, schema).atoms(slice(None) if numbers is None else numbers)
 
 
 class _Decoder:
     def __init__(self, encoded: EncodedAtoms, schema: Schema) -> None:
         self._encoded = encoded
-        self._columns = columns_from(encoded.columns, schema)
-        pools = unpack_cuts(encoded.cuts)
+        self._columns = decode_columns(encoded.columns, schema)
+        pools = decode_cuts(encoded.cuts)
         self._pools = [pools[pool_of(column.type)] for column in self._columns]
-        self._patterns = patterns_from(encoded.patterns)
+        self._patterns = decode_patterns(encoded.patterns)
 
     def atoms(self, which: slice | npt.NDArray[np.int64]) -> list[Atom]:
         encoded = self._encoded
@@ -195,11 +236,11 @@ class _Decoder:
     ) -> Atom:
         if kind == CONSTANT:
             return Constant(TRUTH_VALUES[code])
-        about: Column = self._columns[column]
+        first: Column = self._columns[column]
         if kind == WITHIN:
-            return Within(about, ValueSet(tuple(self._pools[column][start:end]), starts_inside))
+            return Within(first, ValueSet(tuple(self._pools[column][start:end]), starts_inside))
         if kind == IS_NULL:
-            return IsNull(about, negated)
+            return IsNull(first, negated)
         if kind == COMPARE:
-            return Compare(about, OPERATORS[code], self._columns[second])
-        return Matches(about, self._patterns[start], negated)
+            return Compare(first, OPERATORS[code], self._columns[second])
+        return Matches(first, self._patterns[start], negated)

@@ -18,8 +18,7 @@ from headgate.snapshot.arrays.texts import Texts, pack, unpack
 class ColumnTable:
     """Column i is attribute `attribute[i]` of stream `stream[i]`, both as numbers in the schema.
 
-    `alias` is the alias under which a query of several sources names it, and empty for a query of
-    one source.
+    `alias` is the alias by which a query of more than one source names it; otherwise it is empty.
     """
 
     stream: npt.NDArray[np.int32]
@@ -31,7 +30,7 @@ class ColumnTable:
 
 
 class ColumnNumbers:
-    """Numbers columns in the order of their first mention."""
+    """A numbering of columns, in the order of their first mention."""
 
     def __init__(self, schema: Schema) -> None:
         self._numbers: dict[tuple[int, int, str], int] = {}
@@ -44,14 +43,14 @@ class ColumnNumbers:
         }
 
     def stream(self, name: str) -> int:
-        """The number of a stream in the schema."""
+        """Return the number of a stream in the schema."""
         number = self._streams.get(name)
         if number is None:
             raise UsageError(f"the schema has no stream `{name}`")
         return number
 
     def number(self, column: Column, sources: tuple[Source, ...]) -> int:
-        """The number of a column as queries over these sources mention it."""
+        """Return the number of a column that queries over these sources mention."""
         stream = self.stream(_stream_of(column, sources))
         declared = self._schema.streams[stream]
         attribute = self._attributes.get((stream, column.name))
@@ -80,8 +79,8 @@ def _stream_of(column: Column, sources: tuple[Source, ...]) -> str:
     raise UsageError(f"`{column.key}` is not a column of {listed or 'nothing'}")
 
 
-def columns_from(table: ColumnTable, schema: Schema) -> list[Column]:
-    """The columns themselves."""
+def decode_columns(table: ColumnTable, schema: Schema) -> list[Column]:
+    """Return the columns as objects, by number."""
     numbers = zip(table.stream.tolist(), table.attribute.tolist(), strict=True)
     attributes = [schema.streams[stream].attributes[attribute] for stream, attribute in numbers]
     aliases = unpack(table.alias)

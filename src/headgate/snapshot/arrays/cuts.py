@@ -46,7 +46,7 @@ class Cuts:
 
 
 def pool_of(type_: Type) -> int:
-    """The pool that holds the cuts of columns of this type.
+    """Return the pool that holds the cuts of columns of this type.
 
     >>> pool_of(DecimalType(18, 2)) == NUMBERS, pool_of(DecimalType(19, 2)) == WIDE
     (True, True)
@@ -58,13 +58,13 @@ def pool_of(type_: Type) -> int:
 
 
 class CutPools:
-    """Collects cuts, pool by pool."""
+    """A collection of cuts, pool by pool."""
 
     def __init__(self) -> None:
         self._pools: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
 
     def add(self, type_: Type, cuts: Iterable[Ordinal]) -> tuple[int, int]:
-        """Where in their pool these cuts now lie: from the first up to the second."""
+        """Add cuts; return where in their pool they begin and end."""
         pool = self._pools[pool_of(type_)]
         start = len(pool)
         pool.extend(cuts)
@@ -80,8 +80,8 @@ class CutPools:
         )
 
 
-def unpack_cuts(cuts: Cuts) -> tuple[list[int], list[int], list[str]]:
-    """The pools as Python ordinals, at the places of their constants."""
+def decode_cuts(cuts: Cuts) -> tuple[list[int], list[int], list[str]]:
+    """Return the pools as Python ordinals, by the constants NUMBERS, WIDE and TEXTS."""
     wide = zip(cuts.wide_high.tolist(), cuts.wide_low.tolist(), strict=True)
-    joined = [(high << 64) | low for high, low in wide]
-    return cuts.numbers.tolist(), joined, unpack(cuts.texts)
+    wide_cuts = [(high << 64) | low for high, low in wide]
+    return cuts.numbers.tolist(), wide_cuts, unpack(cuts.texts)

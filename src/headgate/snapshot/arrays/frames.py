@@ -19,13 +19,13 @@ from headgate.sql import Script, render_select
 _ID = "framed"
 
 
-def frame_of(query: Query) -> Query:
-    """The query with all that is not its frame taken out."""
+def make_frame(query: Query) -> Query:
+    """Return a query without its id, condition and metadata."""
     return replace(query, id=_ID, where=TRUE, metadata=None)
 
 
-def frame_text(frame: Query, schema: Schema) -> str:
-    """The frame as SQL; one that would be read back differently is refused.
+def render_frame(frame: Query, schema: Schema) -> str:
+    """Return a frame as SQL; raise if it would be read back differently.
 
     SQL says everything that SQL has brought in, but a query can also be made by hand.
     """
@@ -39,13 +39,13 @@ def frame_text(frame: Query, schema: Schema) -> str:
     return text
 
 
-def frames_from(texts: Texts, schema: Schema) -> list[Query]:
-    """The frames themselves, by number; an SqlError where one is none in this schema."""
+def decode_frames(texts: Texts, schema: Schema) -> list[Query]:
+    """Return the frames as objects, by number; raise SqlError if one does not fit the schema."""
     return [_read(text, schema) for text in unpack(texts)]
 
 
 @lru_cache(maxsize=10_000)
 def _read(text: str, schema: Schema) -> Query:
-    found = Script(schema).read_statement(f"CREATE QUERY {_ID} AS {text}")
-    assert isinstance(found, Query)
-    return found
+    query = Script(schema).read_statement(f"CREATE QUERY {_ID} AS {text}")
+    assert isinstance(query, Query)
+    return query

@@ -18,17 +18,17 @@ from headgate.errors import UsageError
 from headgate.predicate import Atom
 from headgate.queries import Query
 from headgate.schema import Schema
-from headgate.snapshot.arrays.atoms import AtomNumbers, EncodedAtoms, Flags, atoms_from
-from headgate.snapshot.arrays.frames import frame_of, frame_text, frames_from
+from headgate.snapshot.arrays.atoms import AtomNumbers, EncodedAtoms, Flags, decode_atoms
+from headgate.snapshot.arrays.frames import decode_frames, make_frame, render_frame
 from headgate.snapshot.arrays.texts import Texts, pack, unpack
-from headgate.snapshot.arrays.trees import Trees, from_postfix, postfix
+from headgate.snapshot.arrays.trees import Trees, from_postfix, to_postfix
 
-_CHUNK = 1 << 16
+_CHUNK = 1 << 16  # queries that are decoded at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedQueries:
-    """Queries as arrays alone, so that they can be mapped from a file and read by kernels.
+    """Queries as nothing but arrays, so that they can be mapped from a file and read by kernels.
 
     `stream` is the number in the schema of a query's first stream, `frame` the number of its frame
     in `frames`. Where `has_metadata` is 0, the text in `metadata` is empty.
@@ -48,9 +48,9 @@ class EncodedQueries:
 
 
 def encode_queries(queries: Iterable[Query], schema: Schema) -> EncodedQueries:
-    """The queries as arrays; `decode_queries` is the exact inverse.
+    """Return queries as arrays; `decode_queries` is the exact inverse.
 
-    A query over names that the schema does not have is a UsageError.
+    Raise UsageError for a query over names that the schema does not have.
 
     >>> from headgate.schema import INT, Attribute, Stream
     >>> from headgate.sql import Script
@@ -87,7 +87,7 @@ class _Encoder:
         for query in queries:
             frame = self._frame(query)
             try:
-                program.extend(postfix(query.where, frame.number_of))
+                program.extend(to_postfix(query.where, frame.number_of))
             except UsageError as error:
                 raise UsageError(f"query `{query.id}`: {error}") from None
             offsets.append(len(program))
@@ -108,23 +108,23 @@ class _Encoder:
 
     def _frame(self, query: Query) -> _Frame:
         key = (query.sources, query.outputs, query.distinct, query.group_by)
-        known = self._frames.get(key)
-        if known is None:
+        frame = self._frames.get(key)
+        if frame is None:
             try:
                 stream = self._atoms.stream(query.stream_name)
-                text = frame_text(frame_of(query), self._schema)
+                text = render_frame(make_frame(query), self._schema)
             except UsageError as error:
                 raise UsageError(f"query `{query.id}`: {error}") from None
             number_of = self._atoms.under(query.sources)
-            known = self._frames[key] = _Frame(len(self._frame_texts), stream, number_of)
+            frame = self._frames[key] = _Frame(len(self._frame_texts), stream, number_of)
             self._frame_texts.append(text)
-        return known
+        return frame
 
 
 def decode_queries(encoded: EncodedQueries, schema: Schema) -> Iterator[Query]:
-    """The queries, one after the other; equal atoms are one object."""
-    atoms = atoms_from(encoded.atoms, schema)
-    frames = frames_from(encoded.frames, schema)
+    """Return the queries, one after the other; equal atoms are one object."""
+    atoms = decode_atoms(encoded.atoms, schema)
+    frames = decode_frames(encoded.frames, schema)
     for start in range(0, len(encoded), _CHUNK):
         yield from _chunk(encoded, start, start + _CHUNK, atoms, frames)
 

@@ -1,4 +1,4 @@
-"""Encoded queries taken apart and put together, without an object for each of them."""
+"""Select and concatenate encoded queries, without an object for any of them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from headgate.schema import Schema
-from headgate.snapshot.arrays.atoms import MATCHES, WITHIN, EncodedAtoms
-from headgate.snapshot.arrays.column_table import ColumnTable, columns_from
+from headgate.snapshot.arrays.atoms import (
+    MATCHES,
+    WITHIN,
+    EncodedAtoms,
+    PatternNumbers,
+    Patterns,
+    decode_patterns,
+)
+from headgate.snapshot.arrays.column_table import ColumnTable, decode_columns
 from headgate.snapshot.arrays.cuts import NUMBERS, TEXTS, WIDE, Cuts, pool_of
-from headgate.snapshot.arrays.patterns import PatternNumbers, Patterns, patterns_from
 from headgate.snapshot.arrays.queries import EncodedQueries
 from headgate.snapshot.arrays.texts import Texts, pack, unpack
 from headgate.snapshot.arrays.trees import Trees
@@ -22,80 +28,85 @@ Numbers = npt.NDArray[np.int64]
 T = TypeVar("T", bound=Hashable)
 
 
-def ranges(starts: Numbers, ends: Numbers) -> Numbers:
-    """The numbers from each start up to its end, one range behind the other.
+def expand_ranges(starts: Numbers, ends: Numbers) -> Numbers:
+    """Return the numbers from each start up to its end, one range behind the other.
 
-    >>> ranges(np.array([5, 0]), np.array([7, 1])).tolist()
+    >>> expand_ranges(np.array([5, 0]), np.array([7, 1])).tolist()
     [5, 6, 0]
     """
     lengths = ends - starts
     return np.arange(lengths.sum()) - np.repeat(_starts(lengths)[:-1] - starts, lengths)
 
 
-def selected(encoded: EncodedQueries, places: Numbers, schema: Schema) -> EncodedQueries:
-    """The queries at these places, in this order, with the atoms that they use."""
+def select_queries(encoded: EncodedQueries, places: Numbers, schema: Schema) -> EncodedQueries:
+    """Return the queries at these places, in this order, with the atoms that they use."""
+    # atoms are renumbered by the order of those that remain
     trees = encoded.trees
     starts, ends = trees.offsets[places], trees.offsets[places + 1]
-    program = trees.program[ranges(starts, ends)]
+    program = trees.program[expand_ranges(starts, ends)]
     used = np.unique(program[program >= 0]).astype(np.int64)
     numbers = np.zeros(len(encoded.atoms), np.int64)
     numbers[used] = np.arange(len(used))
     return EncodedQueries(
-        ids=taken(encoded.ids, places),
-        metadata=taken(encoded.metadata, places),
+        ids=take_texts(encoded.ids, places),
+        metadata=take_texts(encoded.metadata, places),
         has_metadata=encoded.has_metadata[places],
         stream=encoded.stream[places],
         frame=encoded.frame[places],
         frames=encoded.frames,
-        trees=Trees(_starts(ends - starts), _renumbered(program, numbers)),
-        atoms=_atoms_at(encoded.atoms, used, schema),
+        trees=Trees(_starts(ends - starts), _renumber(program, numbers)),
+        atoms=_take_atoms(encoded.atoms, used, schema),
     )
 
 
-def concatenated(parts: Sequence[EncodedQueries], schema: Schema) -> EncodedQueries:
-    """The queries of all parts, one part behind the other.
+def concatenate_queries(parts: Sequence[EncodedQueries], schema: Schema) -> EncodedQueries:
+    """Return the queries of all parts, one part behind the other.
 
     What is equal in different parts becomes one, except for conditions on constants.
     """
-    atoms, numbers = _distinct(_joined_atoms([part.atoms for part in parts], schema), schema)
+    atoms, numbers = _remove_duplicates(
+        _concatenate_atoms([part.atoms for part in parts], schema), schema
+    )
     before = np.cumsum([0, *(len(part.atoms) for part in parts)])
     programs = [
-        _renumbered(part.trees.program, numbers[shift : shift + len(part.atoms)])
+        _renumber(part.trees.program, numbers[shift : shift + len(part.atoms)])
         for part, shift in zip(parts, before.tolist(), strict=False)
     ]
     sizes = [np.diff(part.trees.offsets) for part in parts]
-    frames, frame_of = _united([unpack(part.frames) for part in parts])
+    frames, frame_of = _number_distinct([unpack(part.frames) for part in parts])
     return EncodedQueries(
-        ids=_joined_texts([part.ids for part in parts]),
-        metadata=_joined_texts([part.metadata for part in parts]),
-        has_metadata=_joined([part.has_metadata for part in parts], np.uint8),
-        stream=_joined([part.stream for part in parts], np.int32),
-        frame=_joined(
+        ids=_concatenate_texts([part.ids for part in parts]),
+        metadata=_concatenate_texts([part.metadata for part in parts]),
+        has_metadata=_concatenate([part.has_metadata for part in parts], np.uint8),
+        stream=_concatenate([part.stream for part in parts], np.int32),
+        frame=_concatenate(
             [number[part.frame] for part, number in zip(parts, frame_of, strict=True)], np.int32
         ),
         frames=pack(frames),
-        trees=Trees(_starts(_joined(sizes, np.int64)), _joined(programs, np.int32)),
+        trees=Trees(_starts(_concatenate(sizes, np.int64)), _concatenate(programs, np.int32)),
         atoms=atoms,
     )
 
 
-def taken(texts: Texts, places: Numbers) -> Texts:
-    """The strings at these places.
+def take_texts(texts: Texts, places: Numbers) -> Texts:
+    """Return the strings at these places.
 
-    >>> unpack(taken(pack(["a", "bc", ""]), np.array([1, 1, 0])))
+    >>> unpack(take_texts(pack(["a", "bc", ""]), np.array([1, 1, 0])))
     ['bc', 'bc', 'a']
     """
     starts, ends = texts.offsets[places], texts.offsets[places + 1]
-    return Texts(_starts(ends - starts), texts.data[ranges(starts, ends)])
+    return Texts(_starts(ends - starts), texts.data[expand_ranges(starts, ends)])
 
 
-def _atoms_at(atoms: EncodedAtoms, places: Numbers, schema: Schema) -> EncodedAtoms:
+def _take_atoms(atoms: EncodedAtoms, places: Numbers, schema: Schema) -> EncodedAtoms:
+    """Return the atoms at these places, with only the columns, cuts and patterns that they use."""
+    # cuts and patterns close up: the ranges of the atoms are numbered anew, pool by pool
     kind, start, end = atoms.kind[places], atoms.start[places].copy(), atoms.end[places].copy()
     pools = _pools(atoms, schema)[places]
     taken_cuts = {}
     for pool in (NUMBERS, WIDE, TEXTS):
         mine = (kind == WITHIN) & (pools == pool)
-        taken_cuts[pool] = ranges(start[mine], end[mine])
+        taken_cuts[pool] = expand_ranges(start[mine], end[mine])
         bounds = _starts(end[mine] - start[mine])
         start[mine], end[mine] = bounds[:-1], bounds[1:]
     texts = kind == MATCHES
@@ -118,24 +129,24 @@ def _atoms_at(atoms: EncodedAtoms, places: Numbers, schema: Schema) -> EncodedAt
         columns=ColumnTable(
             columns.stream[mentioned],
             columns.attribute[mentioned],
-            taken(columns.alias, mentioned),
+            take_texts(columns.alias, mentioned),
         ),
         cuts=Cuts(
             cuts.numbers[taken_cuts[NUMBERS]],
             cuts.wide_high[taken_cuts[WIDE]],
             cuts.wide_low[taken_cuts[WIDE]],
-            taken(cuts.texts, taken_cuts[TEXTS]),
+            take_texts(cuts.texts, taken_cuts[TEXTS]),
         ),
         patterns=Patterns(
             atoms.patterns.kind[patterns],
-            taken(atoms.patterns.text, patterns),
-            taken(atoms.patterns.escape, patterns),
+            take_texts(atoms.patterns.text, patterns),
+            take_texts(atoms.patterns.escape, patterns),
         ),
     )
 
 
-def _distinct(atoms: EncodedAtoms, schema: Schema) -> tuple[EncodedAtoms, Numbers]:
-    """The atoms without repetition, and the new number of each; WITHIN may still be repeated."""
+def _remove_duplicates(atoms: EncodedAtoms, schema: Schema) -> tuple[EncodedAtoms, Numbers]:
+    """Return the atoms without repetition, and the new number of each; WITHIN may repeat."""
     others = np.flatnonzero(atoms.kind != WITHIN)
     fields = (atoms.kind, atoms.column, atoms.second, atoms.code, atoms.negated, atoms.start)
     keys = np.stack([field[others].astype(np.int64) for field in fields], axis=1)
@@ -143,32 +154,33 @@ def _distinct(atoms: EncodedAtoms, schema: Schema) -> tuple[EncodedAtoms, Number
     stands_for = np.arange(len(atoms))
     stands_for[others] = others[first[same.reshape(-1)]]
     kept, numbers = np.unique(stands_for, return_inverse=True)
-    return _atoms_at(atoms, kept, schema), numbers.astype(np.int64)
+    return _take_atoms(atoms, kept, schema), numbers.astype(np.int64)
 
 
-def _renumbered(program: npt.NDArray[np.int32], numbers: Numbers) -> npt.NDArray[np.int32]:
-    found = program.copy()
-    of_atoms = found >= 0
-    found[of_atoms] = numbers[found[of_atoms]]
-    return found
+def _renumber(program: npt.NDArray[np.int32], numbers: Numbers) -> npt.NDArray[np.int32]:
+    renumbered = program.copy()
+    is_atom = renumbered >= 0
+    renumbered[is_atom] = numbers[renumbered[is_atom]]
+    return renumbered
 
 
-def _joined_atoms(parts: Sequence[EncodedAtoms], schema: Schema) -> EncodedAtoms:
-    columns, column_of = _united([_column_keys(part.columns) for part in parts])
+def _concatenate_atoms(parts: Sequence[EncodedAtoms], schema: Schema) -> EncodedAtoms:
+    # equal columns and patterns of different parts become one; cuts stay as they are
+    columns, column_of = _number_distinct([_column_keys(part.columns) for part in parts])
     numbers = PatternNumbers()
     pattern_of = [
-        np.array([numbers.number(pattern) for pattern in patterns_from(part.patterns)], np.int64)
+        np.array([numbers.number(pattern) for pattern in decode_patterns(part.patterns)], np.int64)
         for part in parts
     ]
     before = np.cumsum([(0, 0, 0), *(part.cuts.sizes for part in parts)], axis=0)
-    moved = [
-        _moved(part, number, pattern, shift, schema)
+    renumbered = [
+        _renumber_atoms(part, number, pattern, shift, schema)
         for part, number, pattern, shift in zip(parts, column_of, pattern_of, before, strict=False)
     ]
     cuts = [part.cuts for part in parts]
 
     def all_of(name: str) -> Any:
-        return np.concatenate([getattr(part, name) for part in moved])
+        return np.concatenate([getattr(part, name) for part in renumbered])
 
     return EncodedAtoms(
         kind=all_of("kind"),
@@ -188,16 +200,16 @@ def _joined_atoms(parts: Sequence[EncodedAtoms], schema: Schema) -> EncodedAtoms
             np.concatenate([one.numbers for one in cuts]),
             np.concatenate([one.wide_high for one in cuts]),
             np.concatenate([one.wide_low for one in cuts]),
-            _joined_texts([one.texts for one in cuts]),
+            _concatenate_texts([one.texts for one in cuts]),
         ),
         patterns=numbers.arrays(),
     )
 
 
-def _moved(
+def _renumber_atoms(
     part: EncodedAtoms, column_of: Numbers, pattern_of: Numbers, shift: Numbers, schema: Schema
 ) -> EncodedAtoms:
-    """The atoms of a part in the numbers of the whole."""
+    """Return the atoms of a part in the numbers of the whole."""
     by = np.where(part.kind == WITHIN, shift[_pools(part, schema)], 0)
     start, end = part.start + by, part.end + by
     texts = part.kind == MATCHES
@@ -210,8 +222,8 @@ def _moved(
 
 
 def _pools(atoms: EncodedAtoms, schema: Schema) -> Numbers:
-    """The pool that holds the cuts of each atom, if it has any."""
-    of_column = [pool_of(column.type) for column in columns_from(atoms.columns, schema)]
+    """Return the pool that holds the cuts of each atom, if it has any."""
+    of_column = [pool_of(column.type) for column in decode_columns(atoms.columns, schema)]
     return np.array([*of_column, NUMBERS], np.int64)[atoms.column]
 
 
@@ -220,25 +232,25 @@ def _column_keys(columns: ColumnTable) -> list[tuple[int, int, str]]:
     return list(zip(*parts, strict=True))
 
 
-def _united(parts: Sequence[Sequence[T]]) -> tuple[list[T], list[Numbers]]:
-    """The distinct things of all parts, and for each part the numbers of its own."""
+def _number_distinct(parts: Sequence[Sequence[T]]) -> tuple[list[T], list[Numbers]]:
+    """Return the distinct items of all parts, and for each part the numbers of its own."""
     known: dict[T, int] = {}
     numbers = [
-        np.array([known.setdefault(one, len(known)) for one in part], np.int64) for part in parts
+        np.array([known.setdefault(item, len(known)) for item in part], np.int64) for part in parts
     ]
     return list(known), numbers
 
 
-def _joined(arrays: Sequence[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:
+def _concatenate(arrays: Sequence[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:
     return np.concatenate([np.empty(0, dtype), *arrays], dtype=dtype)
 
 
-def _joined_texts(parts: Sequence[Texts]) -> Texts:
-    sizes = _joined([np.diff(part.offsets) for part in parts], np.int64)
-    return Texts(_starts(sizes), _joined([part.data for part in parts], np.uint8))
+def _concatenate_texts(parts: Sequence[Texts]) -> Texts:
+    sizes = _concatenate([np.diff(part.offsets) for part in parts], np.int64)
+    return Texts(_starts(sizes), _concatenate([part.data for part in parts], np.uint8))
 
 
 def _starts(lengths: Numbers) -> Numbers:
-    found = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=found[1:])
-    return found
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts

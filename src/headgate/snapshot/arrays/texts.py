@@ -29,15 +29,15 @@ class Texts:
         return len(self.offsets) - 1
 
     def arrow(self) -> pa.LargeBinaryArray:
-        """The same as an Arrow array, without a copy."""
+        """Return the strings as an Arrow array, without a copy."""
         buffers = [None, pa.py_buffer(self.offsets.data), pa.py_buffer(self.data.data)]
-        found = pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
-        assert isinstance(found, pa.LargeBinaryArray)
-        return found
+        array = pa.Array.from_buffers(pa.large_binary(), len(self), buffers)
+        assert isinstance(array, pa.LargeBinaryArray)
+        return array
 
 
 def pack(strings: Iterable[str]) -> Texts:
-    """Strings as arrays; `unpack` is the inverse.
+    """Return strings as arrays; `unpack` is the inverse.
 
     >>> pack(["a", "", "né"]).offsets.tolist()
     [0, 1, 1, 4]
@@ -49,7 +49,7 @@ def pack(strings: Iterable[str]) -> Texts:
 
 
 def unpack(texts: Texts, start: int = 0, stop: int | None = None) -> list[str]:
-    """The strings, or those from `start` up to `stop`.
+    """Return the strings, or those from `start` up to `stop`.
 
     >>> unpack(pack(["a", "", "né"]), 1)
     ['', 'né']

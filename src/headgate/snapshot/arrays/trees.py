@@ -38,16 +38,16 @@ class Trees:
     program: npt.NDArray[np.int32]
 
 
-def postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[int]:
-    """The program of a predicate, without recursion: trees may be deep.
+def to_postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[int]:
+    """Return the program of a predicate, without recursion: trees may be deep.
 
     >>> from headgate.predicate import FALSE, TRUE
-    >>> postfix(And((TRUE, Not(FALSE), TRUE)), [FALSE, TRUE].index)
+    >>> to_postfix(And((TRUE, Not(FALSE), TRUE)), [FALSE, TRUE].index)
     [1, 0, -1, 1, -22]
     """
     if isinstance(predicate, And):
         atoms = [part for part in predicate.parts if not isinstance(part, And | Or | Not | Truth)]
-        if len(atoms) == len(predicate.parts):  # as most are
+        if len(atoms) == len(predicate.parts):  # as in most queries
             return [*map(number_of, atoms), AND - 2 * len(atoms)]
     return _postfix(predicate, number_of)
 
@@ -68,14 +68,14 @@ def _postfix(predicate: Predicate, number_of: Callable[[Atom], int]) -> list[int
         elif isinstance(node, Not):
             pending += NOT, node.part
         elif isinstance(node, Truth):
-            pending += TRUTH - mask_of(node.accepted), node.part
+            pending += TRUTH - to_mask(node.accepted), node.part
         else:
             entries.append(number_of(node))
     return entries
 
 
 def from_postfix(program: Iterable[int], atoms: Sequence[Atom]) -> Predicate:
-    """The predicate of a program; the inverse of `postfix`.
+    """Return the predicate of a program; the inverse of `to_postfix`.
 
     >>> from headgate.predicate import FALSE, TRUE
     >>> from_postfix([1, 0, -21], [FALSE, TRUE])
@@ -94,19 +94,20 @@ def from_postfix(program: Iterable[int], atoms: Sequence[Atom]) -> Predicate:
         elif entry == NOT:
             stack.append(Not(stack.pop()))
         else:
-            stack.append(Truth(stack.pop(), accepted_by(TRUTH - entry)))
+            stack.append(Truth(stack.pop(), from_mask(TRUTH - entry)))
     (predicate,) = stack
     return predicate
 
 
-def mask_of(accepted: Accepted) -> int:
-    """The truth values as bits.
+def to_mask(accepted: Accepted) -> int:
+    """Return truth values as bits.
 
-    >>> mask_of(frozenset({True, None}))
+    >>> to_mask(frozenset({True, None}))
     6
     """
     return sum(1 << number for number, value in enumerate(TRUTH_VALUES) if value in accepted)
 
 
-def accepted_by(mask: int) -> Accepted:
+def from_mask(mask: int) -> Accepted:
+    """Return the truth values whose bits are set."""
     return frozenset(value for number, value in enumerate(TRUTH_VALUES) if mask >> number & 1)

@@ -1,4 +1,4 @@
-"""Arrays that came from a file are looked over before anything follows an index in them.
+"""Validate arrays that came from a file, before anything follows an index in them.
 
 Kernels do not check bounds. A checksum finds what was damaged on the way; this finds what was
 wrong when it was written.
@@ -19,12 +19,12 @@ from headgate.snapshot.arrays.atoms import (
     CONSTANT,
     MATCHES,
     OPERATORS,
+    PATTERN_KINDS,
     WITHIN,
     EncodedAtoms,
 )
 from headgate.snapshot.arrays.cuts import pool_of
-from headgate.snapshot.arrays.frames import frames_from
-from headgate.snapshot.arrays.patterns import PATTERN_KINDS
+from headgate.snapshot.arrays.frames import decode_frames
 from headgate.snapshot.arrays.queries import EncodedQueries
 from headgate.snapshot.arrays.texts import LENIENT, Texts
 from headgate.snapshot.arrays.trees import AND, NOT, TRUTH, TRUTH_VALUES, Trees
@@ -32,11 +32,11 @@ from headgate.snapshot.arrays.trees import AND, NOT, TRUTH, TRUTH_VALUES, Trees
 _Numbers = npt.NDArray[Any]
 
 
-def flaw(encoded: EncodedQueries, schema: Schema) -> str | None:
-    """What is wrong with the arrays, or None where they can be followed without fear.
+def find_flaw(encoded: EncodedQueries, schema: Schema) -> str | None:
+    """Return what is wrong with the arrays; None if every index in them can be followed.
 
     >>> from headgate.snapshot.arrays.queries import encode_queries
-    >>> flaw(encode_queries([], Schema()), Schema()) is None
+    >>> find_flaw(encode_queries([], Schema()), Schema()) is None
     True
     """
     # each check relies on those before it, and the first problem ends the search
@@ -67,8 +67,8 @@ def _texts(encoded: EncodedQueries) -> Iterator[tuple[str, Texts]]:
     yield "escapes", encoded.atoms.patterns.escape
 
 
-def texts_flaw(name: str, texts: Texts) -> str | None:
-    """What is wrong with strings, or None."""
+def find_text_flaw(name: str, texts: Texts) -> str | None:
+    """Return what is wrong with strings; None if nothing is."""
     return next(_texts_problems(name, texts), None)
 
 
@@ -106,9 +106,9 @@ def _lengths(encoded: EncodedQueries) -> Iterator[str]:
     }
     for name in ("column", "second", "code", "negated", "starts_inside", "start", "end"):
         wanted[name] = len(getattr(atoms, name)), len(atoms)
-    for name, (found, expected) in wanted.items():
-        if found != expected:
-            yield f"{name} has {found:,} entries where {expected:,} are needed"
+    for name, (actual, expected) in wanted.items():
+        if actual != expected:
+            yield f"{name} has {actual:,} entries where {expected:,} are needed"
 
 
 def _columns_problems(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
@@ -142,7 +142,7 @@ def _atoms_problems(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
 
 
 def _pool_sizes(atoms: EncodedAtoms, schema: Schema) -> _Numbers:
-    """For each column, how many cuts its pool holds."""
+    """Return for each column how many cuts its pool holds."""
     columns, sizes = atoms.columns, atoms.cuts.sizes
     pairs = zip(columns.stream.tolist(), columns.attribute.tolist(), strict=True)
     types = (schema.streams[stream].attributes[attribute].type for stream, attribute in pairs)
@@ -150,7 +150,7 @@ def _pool_sizes(atoms: EncodedAtoms, schema: Schema) -> _Numbers:
 
 
 def _trees_problems(trees: Trees, atoms: int) -> Iterator[str]:
-    """Every program must leave exactly one value, and never take more than there are."""
+    """Check that every program leaves exactly one value, and never takes more than there are."""
     offsets, program = trees.offsets, trees.program
     yield from _offsets_problems("trees", offsets, len(program))
     if np.any(program >= atoms):
@@ -169,7 +169,7 @@ def _trees_problems(trees: Trees, atoms: int) -> Iterator[str]:
 
 def _frames_problems(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
     try:
-        frames = frames_from(encoded.frames, schema)
+        frames = decode_frames(encoded.frames, schema)
     except SqlError as error:
         yield f"a frame is not a query of the schema ({error})"
         return
@@ -180,7 +180,7 @@ def _frames_problems(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
 
 
 def _foreign_columns(encoded: EncodedQueries) -> Iterator[str]:
-    """A column without an alias belongs to the stream of the query that mentions it."""
+    """Check that a column without an alias belongs to the stream of the query that mentions it."""
     atoms, trees = encoded.atoms, encoded.trees
     if not len(atoms.columns):
         return
@@ -188,8 +188,8 @@ def _foreign_columns(encoded: EncodedQueries) -> Iterator[str]:
     owners = np.where(atoms.kind == CONSTANT, -1, owner[atoms.column])
     streams = np.repeat(encoded.stream, np.diff(trees.offsets))
     pushed = trees.program >= 0
-    found = owners[trees.program[pushed]]
-    if np.any((found >= 0) & (found != streams[pushed])):
+    column_streams = owners[trees.program[pushed]]
+    if np.any((column_streams >= 0) & (column_streams != streams[pushed])):
         yield "a query mentions a column of another stream"
 
 

@@ -1,7 +1,7 @@
-"""The life of a streaming job: it starts, takes batch after batch, and ends.
+"""The base of all streaming jobs: a job starts, processes batch after batch, and ends.
 
-What becomes of a batch is the job's own affair (`_process`): it has to be done once it is logged,
-and may be asked for again as long as it is not.
+What is done with a batch is the business of each kind of job (`process_batch`). A kind of job is a
+class with two methods, and a function that opens it (`routing_job`, `sharing_job`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import shutil
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import StreamingQueryException
@@ -22,131 +23,204 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headgate.errors import HeadgateError, JobError
-from headgate.spark.job.batch.task import Report
+from headgate.spark.job.batch.work import Work
+from headgate.spark.job.commit.compaction import compact
 from headgate.spark.job.commit.log import BatchLog
-from headgate.spark.job.progress import Batch, Tally
-from headgate.spark.job.sinks import Sink
-from headgate.spark.job.sources import Several
-from headgate.spark.job.unbounded import Growth, Stopped
-from headgate.spark.session.failure import reason
+from headgate.spark.job.config import Pipeline
+from headgate.spark.job.progress import (
+    MAX_LISTED_IDS,
+    BatchResult,
+    QueryHits,
+    QueryProgress,
+    RunResult,
+    RunStats,
+)
+from headgate.spark.job.sinks import DirectorySink, MemorySink, OnRows, Sink
+from headgate.spark.job.sources import SourceGroup
+from headgate.spark.job.unbounded import JobStopping
+from headgate.spark.session.failure import explain_failure
 
-POLL = 0.2  # seconds
+POLL_SECONDS = 0.2
 
-OnBatch = Callable[[Batch, Tally], None]
+OnBatch = Callable[[BatchResult, RunStats], None]
 OnNote = Callable[[str], None]
+OnReady = Callable[["BaseJob"], None]
 
 
-class Companions(Protocol):
-    """Streaming queries beside that of a job."""
-
-    def start(self, spark: SparkSession, trigger: dict[str, str | bool]) -> None: ...
-
-    def stop(self) -> None: ...
-
-    def check(self) -> None:
-        """Raise the error of one that failed."""
-
-    def ended(self, seconds: float) -> bool:
-        """Have all ended? If not, it is said after a moment."""
-
-    @property
-    def wait(self) -> bool:
-        """Have all of them looked for events and found none?"""
-
-    def progress(self) -> Mapping[str, Growth]: ...
+def ignore(*_: object) -> None:
+    """Do nothing with whatever is passed: the default of every callback."""
 
 
-class Life(ABC):
-    """Runs one pipeline until it is told to stop, has nothing more to do, or fails.
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """What a job calls for whoever started it.
 
-    `on_batch` is called after each batch, in the thread that Spark calls us in, and `on_note` with
-    a line of text for a person; `after_batch` is done beside the stream. The queries `beside`
-    start with the job and end with it.
+    `on_batch` is called after each batch, in the thread that Spark calls us in; `on_note` with a
+    line of text for a person; `on_rows` by a console sink; `on_ready` with the job, whose `stop`
+    ends it, before its first batch.
     """
 
+    on_batch: OnBatch = ignore
+    on_note: OnNote = ignore
+    on_rows: OnRows = ignore
+    on_ready: OnReady = ignore
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """What every job has: its configuration, its state on the disk, its log and its sink.
+
+    The locks on state and output are held as long as a context is in use.
+    """
+
+    config: Pipeline
+    state: Path
+    log: BatchLog
+    sink: Sink
+    callbacks: Callbacks
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where Spark keeps the offsets of the job."""
+        return self.state / "spark"
+
+
+class CompanionQueries(Protocol):
+    """Streaming queries that start with a job and end with it, apart from the job's own."""
+
+    def start(self, spark: SparkSession, trigger: dict[str, str | bool]) -> None:
+        """Start all of them; called once, before the job's own query starts."""
+
+    def stop(self) -> None:
+        """End all of them, and wait for the batches that run; called once, at the end."""
+
+    def check(self) -> None:
+        """Raise the error of one that failed; called every moment, so it must not block."""
+
+    def have_ended(self, seconds: float) -> bool:
+        """Return whether all have ended; it blocks for the given time if they have not."""
+
+    @property
+    def are_waiting(self) -> bool:
+        """Whether all of them have looked for events and seen none."""
+
+    def progress(self) -> Mapping[str, QueryProgress]:
+        """Return what each gave since the last call; called after each batch and at the end."""
+
+
+class BaseJob(ABC):
+    """Runs one pipeline until it is stopped, has nothing more to do, or fails."""
+
     def __init__(
-        self,
-        sources: Several,
-        sink: Sink,
-        log: BatchLog,
-        *,
-        beside: Companions | None,
-        on_batch: OnBatch,
-        on_note: OnNote,
-        after_batch: Callable[[], object] | None,
+        self, context: JobContext, sources: SourceGroup, companions: CompanionQueries | None = None
     ) -> None:
+        self._config = context.config
+        self._context = context
+        self._log = context.log
+        self._sink = context.sink
+        self._callbacks = context.callbacks
         self._sources = sources
-        self._sink = sink
-        self._log = log
-        self._companions = beside
-        self._on_batch = on_batch
-        self._on_note = on_note
-        self._after_batch = after_batch
+        self._companions = companions
+        # held while a batch is processed: `stop` must not end the query in the middle of one
         self._busy = threading.Lock()
         self._stopping = threading.Event()
+        # the first error wins: what follows it is usually its consequence
         self._failure: BaseException | None = None
         self._last_event = time.monotonic()
-        self.tally = Tally()
-
-    def stop(self, reason: str) -> None:
-        """End after the batch that is running now; may be called from anywhere."""
-        if not self._stopping.is_set():
-            self.tally.ended_by = reason
-            self._stopping.set()
-
-    def run(
-        self,
-        spark: SparkSession,
-        checkpoint: Path,
-        *,
-        trigger: dict[str, str | bool],
-        idle: float | None = None,
-        limit: float | None = None,
-    ) -> Tally:
-        """Process batches until the end; a failed batch raises, and comes again at the next start.
-
-        `idle` and `limit` are the seconds without an event, and altogether, after which to end.
-        """
-        shutil.rmtree(self._sink.stages, ignore_errors=True)  # left by a run that died
-        writer = self._sources.open(spark).writeStream.foreachBatch(self._take)
-        writer = writer.option("checkpointLocation", str(checkpoint))
-        self.tally.started = self._last_event = time.monotonic()
-        with self._background() as self._later, self._accompanied(spark, trigger):
-            query = writer.trigger(**trigger).start()  # type: ignore[arg-type]
-            try:
-                self._watch(query, idle, limit)
-            finally:
-                self._end(query)
-        if self._failure is not None and not isinstance(self._failure, Stopped):
-            raise _explained(self._failure) from self._failure
-        self.tally.end({} if self._companions is None else self._companions.progress())
-        return self.tally
+        self.stats = RunStats()
 
     @abstractmethod
-    def _process(self, frame: DataFrame, number: int) -> None:
-        """Have a batch done: its output in place, and then in the log. It ends with `_tell`."""
+    def process_batch(self, frame: DataFrame, number: int) -> BatchResult:
+        """Process one batch: log its version, place its output, log its counts, return both.
 
-    def _tell(self, batch: Batch, report: Report) -> None:
-        """A batch has been done."""
+        Called by Spark, in a thread of its own, for one batch at a time; it may block, and the
+        stream waits. A batch comes again, with the same events, as long as `log.finish` has not
+        returned for it; afterwards it is never passed to this method.
+        """
+
+    @abstractmethod
+    def count_hits(self) -> QueryHits:
+        """Return how often each query was matched; called once, after the last batch."""
+
+    def stop(self, reason: str) -> None:
+        """End after the batch that is running now; may be called from any thread."""
+        if not self._stopping.is_set():
+            self.stats.ended_by = reason
+            self._stopping.set()
+
+    def run(self, spark: SparkSession) -> RunResult:
+        """Process batches until the end.
+
+        A failed batch raises a HeadgateError, and comes again at the next start.
+        """
+        shutil.rmtree(self._sink.stages, ignore_errors=True)  # left by a run that died
+        trigger = _build_trigger(self._config)
+        writer = self._sources.open(spark).writeStream.foreachBatch(self._handle_batch)
+        # Spark's checkpoint and our log advance together, so both are in the state
+        writer = writer.option("checkpointLocation", str(self._context.checkpoint))
+        self.stats.started = self._last_event = time.monotonic()
+        # the background ends last: a compaction may run on after the last batch
+        background, companions = self._open_background(), self._run_companions(spark, trigger)
+        with background as self._start_in_background, companions:
+            query = writer.trigger(**trigger).start()  # type: ignore[arg-type]
+            try:
+                self._watch(query)
+            finally:
+                self._end(query)
+        # a batch that came after the stop was refused on purpose, and is no failure
+        if self._failure is not None and not isinstance(self._failure, JobStopping):
+            raise _explain_error(self._failure) from self._failure
+        self.stats.finish({} if self._companions is None else self._companions.progress())
+        return self._build_result()
+
+    def run_tasks(self, frame: DataFrame, works: Sequence[Work]) -> list[Any]:
+        """Run the tasks of a batch, one work for each source, and return their reports."""
+        reports = self._sources.build_reports(frame, works)
+        return [] if reports is None else reports.collect()
+
+    def _handle_batch(self, frame: DataFrame, number: int) -> None:
+        """Process a batch unless it is finished; Spark calls this at least once for each."""
+        with self._busy:
+            try:
+                if self._stopping.is_set():
+                    raise JobStopping
+                if not self._log.is_finished(number):
+                    started = time.monotonic()
+                    result = self.process_batch(frame, number)
+                    self._publish(replace(result, seconds=time.monotonic() - started))
+            except BaseException as error:
+                # Spark would wrap it in an error of its own, without the type
+                self._failure = self._failure or error
+                raise
+
+    def _publish(self, batch: BatchResult) -> None:
+        """Count what a batch gave, tell whoever listens, and compact the output if it is time."""
+        # empty batches do not count as events: `stop_when_idle` looks at this time
         if batch.counts.total:
             self._last_event = time.monotonic()
-        self.tally.add(batch, report)
-        self._on_batch(batch, self.tally)
-        if self._after_batch is not None:
-            self._later(self._after_batch)
+        self.stats.add(batch)
+        self._callbacks.on_batch(batch, self.stats)
+        every, sink = self._config.sink.compact_every, self._sink
+        if isinstance(sink, DirectorySink) and every and (batch.number + 1) % every == 0:
+            root = sink.root
+            self._start_in_background(lambda: compact(root, every))
 
-    def _watch(self, query: StreamingQuery, idle: float | None, limit: float | None) -> None:
+    def _watch(self, query: StreamingQuery) -> None:
+        """Wait until the job ends by itself, or there is a reason to stop it."""
+        idle, limit = self._config.run.stop_when_idle, self._config.run.stop_after
         try:
             while not self._have_ended(query):
                 if self._companions is not None:
                     self._companions.check()
                 now = time.monotonic()
-                if self._sources.ended:
+                # checked in this order: the end of all input explains more than a timeout does
+                if self._sources.has_ended:
                     self.stop("the end of the file")
-                elif idle is not None and now - self._last_event > idle and self._waits(query):
+                elif idle is not None and now - self._last_event > idle and self._is_waiting(query):
                     self.stop(f"no event for {idle:g} s")
-                elif limit is not None and now - self.tally.started > limit:
+                elif limit is not None and now - self.stats.started > limit:
                     self.stop(f"{limit:g} s are over")
+                # a running batch is left to finish; the loop comes back until it has
                 if self._stopping.is_set() and not self._busy.locked():
                     return
             self.stop("the last event there is")
@@ -154,13 +228,29 @@ class Life(ABC):
             self._failure = self._failure or error
 
     def _have_ended(self, query: StreamingQuery) -> bool:
-        """Has this one, and have those beside it? If not, it is said after a moment."""
-        ended = query.awaitTermination(POLL)  # type: ignore[arg-type]  # it takes floats too
-        return bool(ended) and (self._companions is None or self._companions.ended(POLL))
+        """Return whether this query and its companions have ended; if not, after a moment."""
+        ended = query.awaitTermination(POLL_SECONDS)  # type: ignore[arg-type]  # takes floats too
+        return bool(ended) and (
+            self._companions is None or self._companions.have_ended(POLL_SECONDS)
+        )
+
+    def _is_waiting(self, query: StreamingQuery) -> bool:
+        """Return whether Spark has looked for events and seen none.
+
+        At the start and between batches it has not. A replay that has ended still gives batches,
+        without events.
+        """
+        if self._companions is not None and not self._companions.are_waiting:
+            return False
+        if self._sources.has_partly_ended:
+            return True
+        status = query.status
+        return str(status["message"]).startswith("Waiting") and not status["isDataAvailable"]
 
     @contextmanager
-    def _accompanied(self, spark: SparkSession, trigger: dict[str, str | bool]) -> Iterator[None]:
-        """With the queries beside this one."""
+    def _run_companions(
+        self, spark: SparkSession, trigger: dict[str, str | bool]
+    ) -> Iterator[None]:
         if self._companions is None:
             yield
             return
@@ -180,56 +270,59 @@ class Life(ABC):
         except (Py4JError, OSError) as error:  # the JVM is not there any more
             self._failure = self._failure or error
 
-    def _take(self, frame: DataFrame, number: int) -> None:
-        """What Spark calls for each batch."""
-        with self._busy:
-            try:
-                if self._stopping.is_set():
-                    raise Stopped
-                if not self._log.finished(number):
-                    self._process(frame, number)
-            except BaseException as error:
-                self._failure = self._failure or error
-                raise
-
-    def _waits(self, query: StreamingQuery) -> bool:
-        """Has it looked for events and found none? At its start, and between batches, it has not.
-
-        A replay that has ended goes on to give batches, without events.
-        """
-        if self._companions is not None and not self._companions.wait:
-            return False
-        if self._sources.is_partly_ended:
-            return True
-        status = query.status
-        return str(status["message"]).startswith("Waiting") and not status["isDataAvailable"]
-
     @contextmanager
-    def _background(self) -> Iterator[Callable[[Callable[[], object]], None]]:
-        """One thing at a time beside the batches, and what is asked for meanwhile is dropped."""
+    def _open_background(self) -> Iterator[Callable[[Callable[[], object]], None]]:
+        """Run one thing at a time beside the batches; what comes meanwhile is dropped."""
         with ThreadPoolExecutor(1) as pool:
             running: list[Future[object]] = []
 
-            def begin(work: Callable[[], object]) -> None:
+            def start(work: Callable[[], object]) -> None:
+                # never queue: a compaction that is late does the work of those it replaced
                 if running and not running[0].done():
                     return
-                self._report_failure(running)
+                self._note_failure(running)
                 running[:] = [pool.submit(work)]
 
-            yield begin
-        self._report_failure(running)
+            yield start
+        self._note_failure(running)
 
-    def _report_failure(self, running: list[Future[object]]) -> None:
+    def _note_failure(self, running: list[Future[object]]) -> None:
         error = running[0].exception() if running else None
         if error is not None:
-            self._on_note(f"compaction failed, and will be tried again: {error}")
+            self._callbacks.on_note(f"compaction failed, and will be tried again: {error}")
+
+    def _build_result(self) -> RunResult:
+        queries, sink = self.count_hits(), self._sink
+        silent = [query_id for query_id in queries.ids if not queries.hits[query_id]]
+        memory = sink if isinstance(sink, MemorySink) else None
+        return RunResult(
+            stats=self.stats,
+            total=self._log.totals,
+            version=queries.version,
+            queries=len(queries.ids),
+            busiest=[pair for pair in queries.hits.most_common(MAX_LISTED_IDS) if pair[1]],
+            silent=len(silent),
+            silent_ids=silent[:MAX_LISTED_IDS],
+            places={kind: str(path) for kind, path in sink.list_outputs().items()},
+            matches=None if memory is None else memory.matches,
+            dead=None if memory is None else memory.dead,
+            answers={} if memory is None else memory.answers,
+        )
 
 
-def _explained(error: BaseException) -> HeadgateError:
-    """The error of a batch in one line, without the traces of three programs."""
+def _build_trigger(config: Pipeline) -> dict[str, str | bool]:
+    """Return the trigger as Spark takes it."""
+    seconds = config.run.trigger
+    if isinstance(seconds, str):
+        return {"availableNow": True}
+    return {"processingTime": f"{round(1000 * seconds)} milliseconds"}
+
+
+def _explain_error(error: BaseException) -> HeadgateError:
+    """Return the error of a batch in one line, without the traces of three programs."""
     if isinstance(error, HeadgateError):
         return error
     return JobError(
-        f"a batch failed: {reason(error)}; "
+        f"a batch failed: {explain_failure(error)}; "
         "the next start tries it again, and its rows will be in the output once"
     )

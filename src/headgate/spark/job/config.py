@@ -1,4 +1,4 @@
-"""What a pipeline file describes: what a job reads, asks, writes, and how it runs."""
+"""The configuration of a job: what it reads, which queries it runs, where it writes, and how."""
 
 from __future__ import annotations
 
@@ -6,35 +6,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from headgate.matching.asc.options import AscOptions
-
-Mode = Literal["update", "complete"]
+from headgate.spark.stateful.continuous_query import DEFAULT_STATE_ROWS
+from headgate.spark.stateful.shard import Mode
+from headgate.spark.worker import IndexConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Queries:
+class QueriesConfig:
     """Where the standing queries are: a directory that is published to, or files.
 
-    `stream` is the one whose filters are routed. `asc` are the options of an index of that kind,
-    and None for another.
+    `stream` is the one whose filters are routed, by an index that `index` chooses.
     """
 
     published: Path | None
     files: tuple[Path, ...]
     strict: bool
     stream: str | None
-    index: str
-    asc: AscOptions | None
+    index: IndexConfig
 
 
-NO_QUERIES = Queries(None, (), strict=False, stream=None, index="auto", asc=None)
+NO_QUERIES = QueriesConfig(None, (), strict=False, stream=None, index=IndexConfig())
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
-    """The file of a network whose plan is run; what of it, if it has several applications.
+class SharingConfig:
+    """The file of a network whose plan is run, and the application, if it has more than one.
 
-    `exchange` is the directory of the streams that cross between them.
+    `exchange` is the directory of the streams that cross between applications.
     """
 
     network: Path
@@ -43,22 +41,22 @@ class Sharing:
 
 
 @dataclass(frozen=True, slots=True)
-class Continuous:
+class ContinuousConfig:
     """How joins, aggregates and DISTINCT queries run; `queries` is None for all that can.
 
-    Those that bounded memory is not enough for may run on Spark's own join, where `allow_unbounded`
-    says so, until Spark keeps more than `most_state_rows` for one.
+    With `allow_unbounded`, those that bounded memory is not enough for run on Spark's own join,
+    until Spark keeps more than `most_state_rows` rows for one.
     """
 
     queries: tuple[str, ...] | None
     mode: Mode
     expand: bool
     allow_unbounded: bool = False
-    most_state_rows: int = 1_000_000
+    most_state_rows: int = DEFAULT_STATE_ROWS
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceConfig:
     """Where the events of a stream come from; None is the stream of the queries.
 
     A replay without `rows_per_second` is as fast as it can be.
@@ -74,7 +72,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Sink:
+class SinkConfig:
     """Where matches go; `keep` is None for all attributes of the event."""
 
     kind: str
@@ -85,7 +83,7 @@ class Sink:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunConfig:
     """How it runs: `trigger` in seconds, or "available" for all there is and no more."""
 
     checkpoint: Path | None
@@ -103,10 +101,10 @@ class Pipeline:
     """
 
     name: str
-    queries: Queries
-    continuous: Continuous
-    sources: tuple[Source, ...]
-    sink: Sink
-    run: Run
+    queries: QueriesConfig
+    continuous: ContinuousConfig
+    sources: tuple[SourceConfig, ...]
+    sink: SinkConfig
+    run: RunConfig
     spark: dict[str, str]
-    sharing: Sharing | None = None
+    sharing: SharingConfig | None = None

@@ -1,4 +1,4 @@
-"""What one version of the queries asks of the streams that a job reads."""
+"""What one version of the queries means for a job: what it routes, runs, leaves out and refuses."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.snapshot import Snapshot
 from headgate.snapshot.arrays import decode_queries
-from headgate.snapshot.arrays.frames import frames_from
-from headgate.snapshot.arrays.selection import selected
+from headgate.snapshot.arrays.frames import decode_frames
+from headgate.snapshot.arrays.selection import select_queries
 from headgate.snapshot.segments import Tombstones
-from headgate.spark.frames import listed
-from headgate.spark.job.continuous_query import Standing, reduction
+from headgate.spark.frames import join_first
+from headgate.spark.job.continuous_query import ContinuousQuery, build_reduction
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a job is told to do with the queries, whatever their version.
+class QuerySelection:
+    """Which of the queries a job runs, whatever their version.
 
     `streams` are the names of those that it reads, in the order of its sources; None for a single
     one that the queries know. `routed` is the stream whose filters are matched, and `continuous`
-    are the ids of the queries that run for ever; where they are None, all that can be. Those that
+    are the ids of the continuous queries; where they are None, all that can run. Queries that
     bounded memory is not enough for are refused, unless `allow_unbounded`.
     """
 
@@ -37,65 +37,70 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """The filters on one stream and the continuous queries on all that a job runs.
+class QueryPlan:
+    """The filters on one stream, and the continuous queries on all streams, that a job runs.
 
     `unbounded` are those that bounded memory is not enough for, where they may run all the same.
-    `left_out` says of which queries nothing will come, and why; `refused` are the errors of those
-    that were to run and cannot.
+    `left_out` explains which queries do not run; `refused` are the errors of those that were
+    selected and cannot run.
     """
 
     version: int
     streams: tuple[Stream, ...]
     routed: Stream | None
-    continuous: tuple[Standing, ...]
-    unbounded: tuple[Standing, ...]
+    continuous: tuple[ContinuousQuery, ...]
+    unbounded: tuple[ContinuousQuery, ...]
     left_out: tuple[str, ...]
     refused: tuple[HeadgateError, ...]
 
-    def on(self, stream: Stream) -> tuple[Standing, ...]:
-        """The continuous queries that read a stream."""
-        return tuple(one for one in self.continuous if stream.name in reduction(one).streams)
+    def continuous_on(self, stream: Stream) -> tuple[ContinuousQuery, ...]:
+        """Return the continuous queries that read a stream."""
+        return tuple(
+            query for query in self.continuous if stream.name in build_reduction(query).streams
+        )
 
 
-def asked(snapshot: Snapshot, version: int, wanted: Wanted) -> Asked:
-    """What a published version asks of a job."""
+def plan_queries(snapshot: Snapshot, version: int, selection: QuerySelection) -> QueryPlan:
+    """Return what a job does with a published version of the queries."""
     schema = snapshot.schema
-    names = (wanted.routed,) if wanted.streams is None else wanted.streams
+    # without names there is one source, whose stream is the routed or the only one
+    names = (selection.routed,) if selection.streams is None else selection.streams
     streams = tuple(schema.stream(name) for name in names)
-    filtered, others = _queries(snapshot)
-    routed = _routed(streams, filtered, wanted.routed)
-    sorted_ = _Sorted(
-        {stream.name for stream in streams}, wanted.continuous, wanted.allow_unbounded
+    filtered, others = _split_queries(snapshot)
+    routed = _choose_routed(streams, filtered, selection.routed)
+    sorter = _QuerySorter(
+        {stream.name for stream in streams}, selection.continuous, selection.allow_unbounded
     )
     for query in others:
-        sorted_.add(query, Standing.of(query, schema))
-    sorted_.check_chosen(others)
+        sorter.add(query, ContinuousQuery.from_query(query, schema))
+    sorter.check_selected(others)
+    # filters on a stream that is read, but not routed, would otherwise vanish silently
     idle = [stream.name for stream in streams if stream.name in filtered and stream != routed]
     left_out = (
-        [f"filters on {listed(idle)}, which is not the `stream` of [queries]"] if idle else []
+        [f"filters on {join_first(idle)}, which is not the `stream` of [queries]"] if idle else []
     )
-    return Asked(
+    return QueryPlan(
         version,
         streams,
         routed,
-        tuple(sorted_.running),
-        tuple(sorted_.unbounded),
-        (*left_out, *sorted_.left_out()),
-        tuple(sorted_.refused),
+        tuple(sorter.running),
+        tuple(sorter.unbounded),
+        (*left_out, *sorter.explain_left_out()),
+        tuple(sorter.refused),
     )
 
 
-def _routed(
-    streams: Sequence[Stream], filtered: Collection[str], wanted: str | None
+def _choose_routed(
+    streams: Sequence[Stream], filtered: Collection[str], selected_name: str | None
 ) -> Stream | None:
-    """The stream whose filters are matched: the chosen one, or the only one that has any."""
-    if wanted is not None:
-        found = [stream for stream in streams if stream.name.lower() == wanted.lower()]
-        if not found:
-            hint = did_you_mean(wanted, [stream.name for stream in streams])
-            raise UsageError(f"`stream` is {wanted}, which this job does not read; {hint}")
-        return found[0]
+    """Return the stream whose filters are matched: the selected one, or the only one with any."""
+    if selected_name is not None:
+        for stream in streams:
+            if stream.name.lower() == selected_name.lower():
+                return stream
+        hint = did_you_mean(selected_name, [stream.name for stream in streams])
+        raise UsageError(f"`stream` is {selected_name}, which this job does not read; {hint}")
+    # a single stream is routed even without filters: later versions may have some
     if len(streams) == 1:
         return streams[0]
     with_filters = [stream for stream in streams if stream.name in filtered]
@@ -109,24 +114,29 @@ def _routed(
 
 
 @dataclass(slots=True)
-class _Sorted:
-    """Queries that are no filters, sorted by whether the job can run them."""
+class _QuerySorter:
+    """Queries that are no filters, sorted by whether the job can run them.
 
-    read: Collection[str]
-    chosen: Collection[str] | None
+    `streams` are those that the job reads, `selected` the ids that it is to run; None for all.
+    """
+
+    streams: Collection[str]
+    selected: Collection[str] | None
     allow_unbounded: bool
-    running: list[Standing] = field(default_factory=list)
-    unbounded: list[Standing] = field(default_factory=list)
+    running: list[ContinuousQuery] = field(default_factory=list)
+    unbounded: list[ContinuousQuery] = field(default_factory=list)
     refused: list[HeadgateError] = field(default_factory=list)
     windowed: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
-    def add(self, query: Query, standing: Standing) -> None:
-        if self.chosen is not None and query.id not in self.chosen:
+    def add(self, query: Query, continuous: ContinuousQuery) -> None:
+        """Sort one query; one that was selected by id and cannot run is refused, not left out."""
+        if self.selected is not None and query.id not in self.selected:
             return
-        missing = [s.stream.name for s in query.sources if s.stream.name not in self.read]
+        names = [source.stream.name for source in query.sources]
+        missing = [name for name in names if name not in self.streams]
         windows = any(source.rows is not None for source in query.sources)
-        if self.chosen is not None and (missing or windows):
+        if self.selected is not None and (missing or windows):
             why = f"reads {missing[0]}, which this job does not" if missing else "has a row window"
             self.refused.append(QuerySetError(f"query `{query.id}` {why}; it cannot run here"))
         elif missing:
@@ -134,48 +144,53 @@ class _Sorted:
         elif windows:
             self.windowed.append(query.id)
         else:
-            self._try(standing)
+            self._add_runnable(continuous)
 
-    def _try(self, standing: Standing) -> None:
+    def _add_runnable(self, query: ContinuousQuery) -> None:
         try:
-            reduction(standing)
-            self.running.append(standing)
+            build_reduction(query)
+            self.running.append(query)
         except Unbounded as error:
             if self.allow_unbounded:
-                self.unbounded.append(standing)
+                self.unbounded.append(query)
             else:
                 self.refused.append(error)
         except HeadgateError as error:
             self.refused.append(error)
 
-    def check_chosen(self, known: Sequence[Query]) -> None:
+    def check_selected(self, known: Sequence[Query]) -> None:
+        """Refuse ids that were selected and that no query has."""
         ids = [query.id for query in known]
-        for chosen in self.chosen or ():
-            if chosen not in ids:
-                hint = did_you_mean(chosen, ids)
-                text = f"no join, aggregate or DISTINCT query `{chosen}`; {hint}"
+        for query_id in self.selected or ():
+            if query_id not in ids:
+                hint = did_you_mean(query_id, ids)
+                text = f"no join, aggregate or DISTINCT query `{query_id}`; {hint}"
                 self.refused.append(QuerySetError(text))
 
-    def left_out(self) -> list[str]:
-        found = []
+    def explain_left_out(self) -> list[str]:
+        """Return why queries do not run that nobody selected by id."""
+        reasons = []
         if self.unread:
-            found.append(f"they read a stream that this job does not: {listed(self.unread)}")
+            reasons.append(f"they read a stream that this job does not: {join_first(self.unread)}")
         if self.windowed:
-            found.append(f"row windows do not run on Spark: {listed(self.windowed)}")
-        return found
+            reasons.append(f"row windows do not run on Spark: {join_first(self.windowed)}")
+        return reasons
 
 
-def refusal(found: Asked) -> HeadgateError:
-    """The error of the first query that cannot run, with a way to go on without it."""
-    first = found.refused[0]
-    return first if isinstance(first, QuerySetError) else advised(first, found)
+def build_refusal(plan: QueryPlan) -> HeadgateError:
+    """Return the error of the first query that cannot run, with how to run the job without it."""
+    first = plan.refused[0]
+    return first if isinstance(first, QuerySetError) else add_advice(first, plan)
 
 
-def advised(error: HeadgateError, found: Asked, without: Standing | None = None) -> HeadgateError:
-    """An error that stops the start, with how to run the job without its query."""
-    others = [one for one in (*found.continuous, *found.unbounded) if one != without]
-    ids = ", ".join(f'"{one.id}"' for one in others)
-    more = len(found.refused) - 1
+def add_advice(
+    error: HeadgateError, plan: QueryPlan, without: ContinuousQuery | None = None
+) -> HeadgateError:
+    """Return an error that stops the start, with how to run the job without its query."""
+    # the list that the user can copy into the configuration
+    others = [query for query in (*plan.continuous, *plan.unbounded) if query != without]
+    ids = ", ".join(f'"{query.id}"' for query in others)
+    more = len(plan.refused) - 1
     hint = f"to run the job without it, give queries = [{ids}] in [continuous]"
     hint += f" ({more} more cannot run either)" if more > 0 else ""
     if not isinstance(error, Unbounded):
@@ -185,27 +200,31 @@ def advised(error: HeadgateError, found: Asked, without: Standing | None = None)
     return Unbounded(f"{error}\n{hint}", error.verdict)
 
 
-def _queries(snapshot: Snapshot) -> tuple[set[str], list[Query]]:
-    """The streams that have filters, and all queries that are none, in the order of the set.
+def _split_queries(snapshot: Snapshot) -> tuple[set[str], list[Query]]:
+    """Return the streams that have filters, and all other queries in the order of the set.
 
-    Of the filters, of which there may be a million, no object is made.
+    There may be a million filters, so no object is made of any: what kind a query is, is read from
+    the arrays of its segment.
     """
     filtered: set[str] = set()
     others: list[tuple[int, Query]] = []
-    start = 0
+    start = 0  # of the segment, among the queries of all segments
     for segment in snapshot.segments:
         if isinstance(segment, Tombstones):
             continue
         queries = segment.queries
+        # ranks are the positions in the set, places those in the segment
         inside = (snapshot.order >= start) & (snapshot.order < start + len(queries))
         ranks = np.flatnonzero(inside)
         places = snapshot.order[ranks] - start
         start += len(queries)
-        frames = frames_from(queries.frames, snapshot.schema)
+        # queries of one shape share a frame, and the frame knows their kind and stream
+        frames = decode_frames(queries.frames, snapshot.schema)
         is_filter = np.array([frame.kind == "filter" for frame in frames], np.bool_)
         used = queries.frame[places]
         filtered.update(frames[number].stream_name for number in np.unique(used[is_filter[used]]))
-        own = ~is_filter[used]
-        decoded = decode_queries(selected(queries, places[own], snapshot.schema), snapshot.schema)
-        others += zip(ranks[own].tolist(), decoded, strict=True)
+        is_other = ~is_filter[used]
+        chosen = select_queries(queries, places[is_other], snapshot.schema)
+        decoded = decode_queries(chosen, snapshot.schema)
+        others += zip(ranks[is_other].tolist(), decoded, strict=True)
     return filtered, [query for _, query in sorted(others, key=lambda pair: pair[0])]

@@ -1,138 +1,214 @@
-"""The job that routes events to queries: what it does with a batch.
+"""The job that routes events to queries: what it does with a batch, and how it is opened.
 
 `foreachBatch` is called at least once for each batch. The order below makes that exactly once:
 
     1. the version of the queries is logged               a replay runs under the same one
     2. tasks stage their rows, and so does the driver     nobody sees them
     3. the staged rows appear under the batch's number    a replay puts its own in their place
-    4. what continuous queries store has a file           a replay writes it again
+    4. the state of continuous queries has a file         a replay writes it again
     5. counts and the file's checksum are logged          a replay finds that nothing is left to do
 """
 
 from __future__ import annotations
 
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from pyspark.sql import DataFrame
 
+from headgate.errors import SnapshotError
+from headgate.queries import read_queries
 from headgate.schema import Stream
-from headgate.spark.job.base import Life, OnBatch, OnNote
-from headgate.spark.job.batch.task import Plan, Report, gathered
-from headgate.spark.job.commit.log import BatchLog
+from headgate.snapshot import publish
+from headgate.spark.job.base import BaseJob, JobContext
+from headgate.spark.job.batch.task import RoutingTaskPlan, RoutingTaskResult, merge_reports
+from headgate.spark.job.commit.claim import check_job_facts, read_job_facts
 from headgate.spark.job.commit.output import ANSWERS, StagedFile, new_stage
-from headgate.spark.job.order import Evaluation, Leader
-from headgate.spark.job.progress import Batch, Tally
-from headgate.spark.job.query_plan import Asked
-from headgate.spark.job.sinks import Sink
-from headgate.spark.job.sources import Several
-from headgate.spark.job.state import Reduced, Runs
-from headgate.spark.job.unbounded import Beside
-from headgate.spark.job.versions import Followed
+from headgate.spark.job.order import OrderCoordinator
+from headgate.spark.job.progress import BatchResult, OrderReport, QueryHits
+from headgate.spark.job.query_plan import QueryPlan, QuerySelection
+from headgate.spark.job.setup import describe_sources, open_sources
+from headgate.spark.job.sinks import DirectorySink
+from headgate.spark.job.sources import SourceGroup
+from headgate.spark.job.state import ReducedEvents, RunningQueries, StateFiles
+from headgate.spark.job.unbounded import UnboundedQueries
+from headgate.spark.job.versions import VersionFollower
 
-__all__ = ["Batch", "Job", "Tally"]
+MAX_SHOWN_ERRORS = 5  # of queries in files that were refused
 
 
-class Job(Life):
-    """Matches every event against the filters, and reduces it for the queries that remember.
+class RoutingJob(BaseJob):
+    """Matches every event against the filters, and reduces it for the continuous queries.
 
-    A `leader` finds the order for indexes that adapt.
+    An `order` coordinator finds the order of evaluation for indexes that adapt.
     """
 
     def __init__(
         self,
-        sources: Several,
-        sink: Sink,
-        queries: Followed,
-        runs: Runs,
-        beside: Beside,
-        log: BatchLog,
-        *,
-        index: str,
-        keep: tuple[str, ...] | None,
-        on_batch: OnBatch,
-        on_note: OnNote,
-        after_batch: Callable[[], object] | None = None,
-        leader: Leader | None = None,
+        context: JobContext,
+        sources: SourceGroup,
+        queries: VersionFollower,
+        running: RunningQueries,
+        unbounded: UnboundedQueries,
+        order: OrderCoordinator | None = None,
     ) -> None:
-        super().__init__(
-            sources,
-            sink,
-            log,
-            beside=beside,
-            on_batch=on_batch,
-            on_note=on_note,
-            after_batch=after_batch,
-        )
+        super().__init__(context, sources, unbounded)
         self._queries = queries
-        self._runs = runs
-        self._beside = beside
-        self._index = index
-        self._keep = keep
-        self._leader = leader
+        self._running = running
+        self._unbounded = unbounded
+        self._order = order
 
-    def _process(self, frame: DataFrame, number: int) -> None:
-        started = time.monotonic()
+    def process_batch(self, frame: DataFrame, number: int) -> BatchResult:
+        """Match and reduce the events of a batch under one version of the queries."""
+        # 1: a batch that began before a crash keeps its version
         begun = self._log.version_of(number)
-        wanted = self._queries.newest() if begun is None else self._queries.require(begun)
-        asked = self._queries.asked(self._log.begin(number, wanted))
-        self._runs.follow(asked.continuous)
+        version = (
+            self._queries.take_newest() if begun is None else self._queries.require_version(begun)
+        )
+        plan = self._queries.plan(self._log.begin(number, version))
+        self._running.follow(plan.continuous)
+        # 2: tasks stage matches and dead letters, the driver the answers of continuous queries
         stage = new_stage(self._sink.stages)
-        plans = [self._plan(number, asked, stream, stage) for stream in asked.streams]
-        reports = self._sources.reports(frame, plans)
-        report = gathered(reports.collect() if reports is not None else ())
-        files = {kind: [stage / name for name in names] for kind, names in report.files.items()}
+        works = [self._plan_task(number, plan, stream, stage) for stream in plan.streams]
+        tasks = merge_reports(self.run_tasks(frame, works))
+        files = {folder: [stage / name for name in names] for folder, names in tasks.files.items()}
         rows = {}
-        for query_id, folder, answers in self._answers(number, report.reduced, stage):
+        for query_id, folder, answers in self._stage_answers(number, tasks.reduced, stage):
             rows[query_id] = answers.rows
             files[folder] = [stage / str(answers.name)]
-        counts = replace(report.counts, answers=sum(rows.values()))
-        self._sink.take(number, files)
-        self._log.finish(number, counts, self._runs.keep(number))
-        self._runs.finished(number)
+        counts = replace(tasks.counts, answers=sum(rows.values()))
+        # 3 to 5
+        self._sink.write_batch(number, files)
+        self._log.finish(number, counts, self._running.save(number))
+        self._running.mark_finished(number)
         shutil.rmtree(stage, ignore_errors=True)
-        batch = Batch(
+        return BatchResult(
             number,
-            asked.version,
+            plan.version,
             counts,
-            time.monotonic() - started,
-            report.unknown,
-            self._learn(asked, report),
-            {**self._runs.progress(rows), **self._beside.progress()},
+            unknown=tasks.unknown,
+            order=self._learn_order(plan, tasks),
+            continuous={**self._running.progress(rows), **self._unbounded.progress()},
+            samples=tasks.samples,
+            hits=tasks.hits,
         )
-        self._tell(batch, report)
 
-    def _plan(self, number: int, asked: Asked, stream: Stream, stage: Path) -> Plan:
-        return Plan(
+    def count_hits(self) -> QueryHits:
+        """Return how often each filter was matched, under whichever version."""
+        # positions mean something only within a version, so each is looked up in its own
+        hits = Counter[str]()
+        for version, by_position in self.stats.hits.items():
+            with suppress(SnapshotError):  # an old version may have been deleted meanwhile
+                ids = self._queries.list_ids(version)
+                positions = np.flatnonzero(by_position[: len(ids)]).tolist()
+                hits.update({ids[position]: int(by_position[position]) for position in positions})
+        version = self._queries.version
+        return QueryHits(version, self._queries.list_ids(version), hits)
+
+    def _plan_task(
+        self, number: int, plan: QueryPlan, stream: Stream, stage: Path
+    ) -> RoutingTaskPlan:
+        return RoutingTaskPlan(
             batch=number,
-            version=asked.version,
-            snapshot=str(self._queries.directory(asked.version)),
+            version=plan.version,
+            snapshot=str(self._queries.directory(plan.version)),
             stream=stream,
-            routed=stream == asked.routed,
-            continuous=asked.on(stream),
-            checked=frozenset(self._beside.attributes(stream)),
-            index=self._index,
-            asc=None if self._leader is None else self._leader.options,
-            order=None if self._leader is None else self._leader.order,
-            keep=self._keep,
+            routed=stream == plan.routed,
+            continuous=plan.continuous_on(stream),
+            checked=frozenset(self._unbounded.list_used(stream)),
+            index=self._config.queries.index,
+            order=None if self._order is None else self._order.order,
+            keep=self._config.sink.keep,
             format=self._sink.format,
             stage=str(stage),
         )
 
-    def _answers(
-        self, number: int, reduced: Reduced, stage: Path
+    def _stage_answers(
+        self, number: int, reduced: ReducedEvents, stage: Path
     ) -> Iterator[tuple[str, str, StagedFile]]:
-        """What the continuous queries give anew, staged."""
-        for standing, table in self._runs.take(number, reduced):
+        """Stage the new rows of continuous queries; yield the id, the folder and the file."""
+        for query, table in self._running.process(number, reduced):
             with StagedFile(stage, ANSWERS, self._sink.format) as file:
                 file.write(table)
-            yield standing.id, standing.folder, file
+            yield query.id, query.folder, file
 
-    def _learn(self, asked: Asked, report: Report) -> Evaluation | None:
-        if self._leader is None or asked.routed is None:
+    def _learn_order(self, plan: QueryPlan, tasks: RoutingTaskResult) -> OrderReport | None:
+        if self._order is None or plan.routed is None:
             return None
-        snapshot = str(self._queries.directory(asked.version))
-        return self._leader.learn(snapshot, asked.routed.name, report.learned)
+        snapshot = str(self._queries.directory(plan.version))
+        return self._order.learn(snapshot, plan.routed.name, tasks.learned)
+
+
+def open_routing_job(context: JobContext) -> RoutingJob:
+    """Open the queries, sources and state of a routing job, or raise if it cannot continue."""
+    config, state, note = context.config, context.state, context.callbacks.on_note
+    queries = _open_queries(context)
+    sources = open_sources(config, context.checkpoint)
+    # the plan has the streams in the order of the sources
+    names = [stream.name for stream in queries.current.streams]
+    running = RunningQueries(
+        StateFiles(state / "synopses"),
+        context.log,
+        mode=config.continuous.mode,
+        expand=config.continuous.expand,
+        note=note,
+    )
+    unbounded = UnboundedQueries(
+        queries.current,
+        dict(zip(names, sources, strict=True)),
+        context.sink,
+        state / "unbounded",
+        config.continuous,
+        note,
+    )
+    asc = config.queries.index.asc
+    order = None if asc is None else OrderCoordinator(state / "order.json", asc, note)
+    return RoutingJob(context, SourceGroup(sources), queries, running, unbounded, order)
+
+
+def _open_queries(context: JobContext) -> VersionFollower:
+    """Return the queries, once it is certain that the job is still the one that it was."""
+    config, state, note = context.config, context.state, context.callbacks.on_note
+    is_directory = isinstance(context.sink, DirectorySink)
+    # files on the disk keep their columns for good; other sinks have none to keep
+    columns = read_job_facts(state).get("columns") if is_directory else None
+    names = tuple(source.stream for source in config.sources if source.stream is not None)
+    selection = QuerySelection(
+        names or None,
+        config.queries.stream,
+        config.sink.keep,
+        config.continuous.queries,
+        config.continuous.allow_unbounded,
+    )
+    queries = VersionFollower(_publish_files(context), selection, columns, note)
+    # the facts are checked before anything is read, and recorded for the next run
+    facts = {
+        **describe_sources(config),
+        "mode": config.continuous.mode,
+        "expand": str(config.continuous.expand).lower(),
+        "columns": queries.columns if is_directory else None,
+    }
+    check_job_facts(state, facts)
+    for text in queries.current.left_out:
+        note(f"left out: {text}")
+    return queries
+
+
+def _publish_files(context: JobContext) -> Path:
+    """Return the root of the published queries; files of queries are published into the state."""
+    config, note = context.config.queries, context.callbacks.on_note
+    if config.published is not None:
+        return config.published
+    root = context.state / "queries"
+    queries = read_queries(*config.files, strict=config.strict)
+    for row in queries.report.errors[:MAX_SHOWN_ERRORS]:
+        note(f"refused: {row.error}" + (f" (query {row.id})" if row.id else ""))
+    if queries.report.errors:
+        note(queries.report.summary())
+    publish(queries, root)
+    return root

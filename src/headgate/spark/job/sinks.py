@@ -1,4 +1,8 @@
-"""Where the staged rows of a batch end up: in the output's directories, on a screen, in memory."""
+"""Where the staged rows of a batch go: into the output's directories, on a console, into memory.
+
+To add a sink, write a class with the methods of `Sink`, give it a kind in `config_file`, and open
+it in `setup.open_sink`.
+"""
 
 from __future__ import annotations
 
@@ -11,122 +15,166 @@ import pyarrow.parquet as pq
 
 from headgate.spark.job.commit.output import (
     ANSWERS,
-    KINDS,
+    DEAD,
+    EVENT_FOLDERS,
+    MATCHES,
     STAGING,
     TRAFFIC,
     UNBOUNDED,
     Span,
-    folders,
-    place,
-    remove,
+    decode_folder,
+    list_folders,
+    place_files,
+    remove_directory,
 )
-from headgate.spark.job.continuous_query import id_of
 
-Staged = Mapping[str, Sequence[Path]]
+StagedFiles = Mapping[str, Sequence[Path]]
 """The files of a batch by folder: `matches`, `dead`, and one for each query that gave answers."""
+
+OnRows = Callable[[str, pa.Table, int], None]
+"""Called with the kind of rows, the first of them, and how many there are in the batch."""
 
 
 class Sink(Protocol):
-    """Takes the rows of one batch after the other.
+    """Takes the rows of one batch after the other. All methods run on the driver.
 
-    A batch that it took, but that was not logged because of a crash, comes again.
+    Tasks write files of the given `format` into stages below `stages`, and the driver hands them
+    over. The sink may move or delete these files; what it leaves is deleted with the stage.
     """
 
     format: str
+    """In which tasks write their files: "parquet" or "jsonl"."""
+
     stages: Path
-    """Where the tasks may stage their files."""
+    """The directory in which each batch makes its stage."""
 
-    def take(self, batch: int, files: Staged) -> None:
-        """Take over the files of a batch."""
+    def write_batch(self, batch: int, files: StagedFiles) -> None:
+        """Take over all files of a batch.
 
-    def add(self, batch: int, folder: str, files: Sequence[Path]) -> None:
-        """Take over what one folder has of a batch."""
+        Called before the batch is logged, in the thread that Spark calls us in; it may block, and
+        the stream waits. After a crash the same batch is written again, with the same rows: so the
+        sink must replace what it has of that batch, not append. Folders without files had no rows.
+        """
 
-    def places(self) -> dict[str, Path]:
-        """Where the rows can be found."""
+    def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+        """Take over the files that one folder has of a batch.
+
+        Called by `write_batch`, and directly for unbounded queries: each numbers its batches by
+        itself and calls from a thread of its own, so calls for two folders may overlap. May be
+        called again for the same batch, as `write_batch`.
+        """
+
+    def list_outputs(self) -> dict[str, Path]:
+        """Return where the rows are, by kind; called when the job has ended."""
 
 
-class Directory:
-    """Directories of Parquet or JSON-lines files (`output`)."""
+class DirectorySink:
+    """Directories of Parquet or JSON-lines files (`commit.output`)."""
 
     def __init__(self, root: Path, format: str) -> None:
         self.format = format
         self.stages = root / STAGING
         self.root = root
 
-    def take(self, batch: int, files: Staged) -> None:
-        for folder in dict.fromkeys((*folders(self.root), *files)):
-            self.add(batch, folder, files.get(folder, ()))
+    def write_batch(self, batch: int, files: StagedFiles) -> None:
+        """Place the files of every folder, and remove what a dead try left in the others."""
+        # also folders without files now: a try that died may have placed some
+        for folder in dict.fromkeys((*list_folders(self.root), *files)):
+            self.write_folder(batch, folder, files.get(folder, ()))
 
-    def add(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+    def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+        """Make the files the directory of the batch by one rename."""
         span = Span(batch, batch, self.root / folder)
         if files:
-            place(files, span, self.stages)
+            place_files(files, span, self.stages)
         elif span.path.exists():
-            remove(span.path, self.stages)
+            remove_directory(span.path, self.stages)
 
-    def places(self) -> dict[str, Path]:
-        kinds = (*KINDS, ANSWERS, UNBOUNDED, TRAFFIC)
+    def list_outputs(self) -> dict[str, Path]:
+        """Return the folders that exist."""
+        kinds = (*EVENT_FOLDERS, ANSWERS, UNBOUNDED, TRAFFIC)
         return {kind: self.root / kind for kind in kinds if (self.root / kind).is_dir()}
 
 
-class Screen:
+class ConsoleSink:
     """Shows the first rows of each batch."""
 
     format = "parquet"
 
-    def __init__(self, state: Path, rows: int, show: Callable[[str, pa.Table, int], None]) -> None:
+    def __init__(self, state: Path, rows: int, show: OnRows) -> None:
         self.stages = state / STAGING
         self._rows = rows
         self._show = show
 
-    def take(self, batch: int, files: Staged) -> None:
+    def write_batch(self, batch: int, files: StagedFiles) -> None:
+        """Show the first rows of each folder."""
         for folder, staged in files.items():
-            self.add(batch, folder, staged)
+            self.write_folder(batch, folder, staged)
 
-    def add(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+    def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+        """Show the first rows of a folder."""
         del batch
+        # traffic is for programs; a person sees its sum in the summary
         if files and folder != TRAFFIC:
-            table = read_all(files)
-            kind = folder if folder in KINDS else ANSWERS
+            table = read_tables(files)
+            kind = folder if folder in EVENT_FOLDERS else ANSWERS
             self._show(kind, table.slice(0, self._rows), table.num_rows)
 
-    def places(self) -> dict[str, Path]:
+    def list_outputs(self) -> dict[str, Path]:
+        """Return nothing: no row is kept."""
         return {}
 
 
-class Memory:
+class MemorySink:
     """Keeps all rows: for tests and notebooks, on small streams."""
 
     format = "parquet"
 
     def __init__(self, state: Path) -> None:
         self.stages = state / STAGING
-        self._tables: dict[str, dict[int, pa.Table]] = {kind: {} for kind in KINDS}
+        self._tables: dict[str, dict[int, pa.Table]] = {kind: {} for kind in EVENT_FOLDERS}
 
-    def take(self, batch: int, files: Staged) -> None:
+    def write_batch(self, batch: int, files: StagedFiles) -> None:
+        """Keep the rows of each folder."""
         for folder, staged in files.items():
-            self.add(batch, folder, staged)
+            self.write_folder(batch, folder, staged)
 
-    def add(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+    def write_folder(self, batch: int, folder: str, files: Sequence[Path]) -> None:
+        """Keep the rows of a folder under the number of the batch."""
         if files:
-            self._tables.setdefault(folder, {})[batch] = read_all(files)
+            # under the number of the batch, so that a replay replaces its rows
+            self._tables.setdefault(folder, {})[batch] = read_tables(files)
 
-    def places(self) -> dict[str, Path]:
+    def list_outputs(self) -> dict[str, Path]:
+        """Return nothing: no row is on the disk."""
         return {}
 
-    def table(self, folder: str) -> pa.Table | None:
-        """All rows so far that have the columns of the last ones; None if there are none."""
-        found = list(self._tables[folder].values())
-        alike = [table for table in found if table.schema == found[-1].schema]
-        return pa.concat_tables(alike) if found else None
+    @property
+    def matches(self) -> pa.Table | None:
+        """All matches so far; None if there are none."""
+        return self._concatenate(MATCHES)
 
+    @property
+    def dead(self) -> pa.Table | None:
+        """All dead letters so far; None if there are none."""
+        return self._concatenate(DEAD)
+
+    @property
     def answers(self) -> dict[str, pa.Table]:
-        """The answers of each query that gave any."""
-        folders = [name for name in self._tables if name not in (*KINDS, TRAFFIC)]
-        tables = {folder: self.table(folder) for folder in folders}
-        return {id_of(folder): table for folder, table in tables.items() if table is not None}
+        """The answers of each query that gave any, by its id."""
+        folders = [name for name in self._tables if name not in (*EVENT_FOLDERS, TRAFFIC)]
+        tables = {folder: self._concatenate(folder) for folder in folders}
+        return {
+            decode_folder(folder): table for folder, table in tables.items() if table is not None
+        }
+
+    def _concatenate(self, folder: str) -> pa.Table | None:
+        """Return all rows that have the columns of the last ones: a query may change them."""
+        tables = list(self._tables[folder].values())
+        alike = [table for table in tables if table.schema == tables[-1].schema]
+        return pa.concat_tables(alike) if alike else None
 
 
-def read_all(files: Sequence[Path]) -> pa.Table:
+def read_tables(files: Sequence[Path]) -> pa.Table:
+    """Return the rows of all files."""
     return pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])

@@ -1,7 +1,10 @@
-"""Where events come from: files that appear in a directory, a file played again, or a rate.
+"""Where events come from: files that appear in a directory, a replayed file, or a rate.
 
-Spark decides which events belong to which batch and remembers it. Of files it sees only the names:
+Spark decides which events belong to which batch, and remembers it. Of files it sees only the names:
 a task opens them itself, so that lines, encodings and records are exactly those of `events`.
+
+To add a source, write a class with the methods of `Source`, give it a kind in `config_file`, and
+open it in `setup.open_sources`.
 """
 
 from __future__ import annotations
@@ -19,37 +22,49 @@ from pyspark.sql import functions as F  # noqa: N812
 from headgate.errors import JobError
 from headgate.events import LineIndex, Piece, split_file
 from headgate.schema import Stream
-from headgate.spark.job.batch.work import Work, typed_rows
-from headgate.spark.job.commit.checkpoint import planned_files
+from headgate.spark.job.batch.work import Work, select_valid_rows
+from headgate.spark.job.commit.checkpoint import list_planned_files
 
-AT_ONCE = 100_000  # lines that a replay without a pace takes in a batch
+DEFAULT_REPLAY_LINES = 100_000  # in a batch of a replay without a pace
+SOURCE_COLUMN = "headgate_source"
 
-_FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
+_FILE_COLUMNS = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 _LOCAL = re.compile(r"local\[(\d+|\*)(?:,\s*\d+)?\]")
 _CLUSTER = re.compile(r"local-cluster\[(\d+),\s*(\d+),\s*\d+\]")
-_UNKNOWN_CLUSTER = 16
+_UNKNOWN_CLUSTER_TASKS = 16
 
 
 class Source(Protocol):
-    """A stream of events, cut into batches by Spark."""
+    """A stream of events that Spark cuts into batches. All methods run on the driver."""
 
-    ended: bool
-    """Has the last event been seen? Then the job may stop."""
+    has_ended: bool
+    """Whether the last event has been seen, so that the job may stop.
+
+    Read between batches, by the thread that watches the job.
+    """
 
     def open(self, spark: SparkSession) -> DataFrame:
-        """The streaming frame that `reports` gets the batches of."""
+        """Return the streaming frame whose batches `build_reports` gets.
 
-    def reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
-        """The reports of the tasks that process a batch, once they run; None if it is empty."""
+        Called once, before the job starts. It may check paths, and must not wait for events.
+        """
+
+    def build_reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
+        """Return a frame of the reports of the tasks that process a batch; None if it is empty.
+
+        Called once for each batch, in the thread that Spark calls us in, and again for a batch that
+        is replayed: then it must give the same events. The frame is lazy. It may block to look at
+        the batch, such as to list its files, but leaves the events to the tasks.
+        """
 
 
-class Files:
+class FileSource:
     """Files that appear in a directory and never change afterwards.
 
     `number` is the one that Spark's checkpoint gives to the source.
     """
 
-    ended = False
+    has_ended = False
 
     def __init__(
         self,
@@ -64,100 +79,163 @@ class Files:
         self._checkpoint = checkpoint
         self._number = number
         self._format = format
+        # a user's options come last and prevail
         self._options = {
             "recursiveFileLookup": "true",
-            "maxFileAge": "36500d",  # Spark would pass over old files without a word
+            "maxFileAge": "36500d",  # Spark would silently skip old files
             "maxFilesPerTrigger": str(files_per_trigger),
             **options,
         }
 
     def open(self, spark: SparkSession) -> DataFrame:
+        """Return a frame of the paths of files; their content is never read by Spark."""
         path = str(self._path)
         if self._path.is_dir():
             path = re.sub(r"([*?{}\[\]\\])", r"\\\1", path)  # no pattern, though it looks like one
-        elif not has_magic(path):
+        elif not is_glob(path):
             raise JobError(f"{path}: no such directory; create it, or correct the `path`")
-        reader = spark.readStream.format("binaryFile").schema(_FILES).options(**self._options)
-        return reader.load(path).select("path", "length")  # the content is not read then
+        reader = spark.readStream.format("binaryFile").schema(_FILE_COLUMNS)
+        return reader.options(**self._options).load(path).select("path", "length")
 
-    def reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
-        names = planned_files(self._checkpoint, self._number, work.batch)
+    def build_reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
+        """Divide the batch's files, as the checkpoint lists them, among tasks."""
+        # not from the frame, which silently skips a file that has gone
+        names = list_planned_files(self._checkpoint, self._number, work.batch)
         pieces = [piece for name in names for piece in split_file(name, format=self._format)]
-        return spread(frame.sparkSession, work, pieces)
+        return distribute_pieces(frame.sparkSession, work, pieces)
 
-    def rows(self, spark: SparkSession, stream: Stream, used: tuple[str, ...]) -> DataFrame:
-        """The events as typed rows of the attributes that are used."""
-        return typed_rows(self.open(spark), stream, used, self._format)
+    def read_rows(self, spark: SparkSession, stream: Stream, used: tuple[str, ...]) -> DataFrame:
+        """Return a second streaming frame over the files: typed rows of the used attributes."""
+        return select_valid_rows(self.open(spark), stream, used, self._format)
 
 
-class Replay:
+class ReplaySource:
     """The lines of one file, in order and at a pace, as if they were coming in now."""
 
     def __init__(self, path: str, lines_per_batch: int | None) -> None:
         self._lines = LineIndex(path)
-        self._per_batch = lines_per_batch or AT_ONCE
-        self.ended = False
+        self._lines_per_batch = lines_per_batch or DEFAULT_REPLAY_LINES
+        self.has_ended = False
 
     def open(self, spark: SparkSession) -> DataFrame:
+        """Return a frame of the numbers of lines."""
         reader = spark.readStream.format("rate-micro-batch").options(
-            rowsPerBatch=str(self._per_batch), numPartitions=str(parallelism(spark))
+            rowsPerBatch=str(self._lines_per_batch), numPartitions=str(count_parallel_tasks(spark))
         )
         return reader.load().select("value")
 
-    def reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
+    def build_reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
+        """Divide the batch's range of lines evenly among tasks."""
+        # two numbers say which lines the batch has: no row of it is collected
         row = frame.agg(F.min("value").alias("first"), F.max("value").alias("last")).first()
         if row is None or row.first is None:
             return None
         first, end = row.first, min(row.last + 1, self._lines.total)
-        self.ended = end >= self._lines.total
+        # set before the batch is done: the watcher waits for it anyway
+        self.has_ended = end >= self._lines.total
         if first >= end:
             return None
         session = frame.sparkSession
-        step = -(-(end - first) // parallelism(session))
+        # rounded up, so that there is never one task more than cores
+        step = -(-(end - first) // count_parallel_tasks(session))
         starts = range(first, end, step)
         pieces = [self._lines.make_piece(start, min(start + step, end)) for start in starts]
-        return spread(session, work, pieces)
+        return distribute_pieces(session, work, pieces)
 
 
-class Rate:
+class RateSource:
     """Spark's own generator: rows with a `timestamp` and a `value` that counts up from 0."""
 
-    ended = False
+    has_ended = False
 
     def __init__(self, rows_per_second: int, options: Mapping[str, str]) -> None:
         self._options = {"rowsPerSecond": str(rows_per_second), **options}
 
     def open(self, spark: SparkSession) -> DataFrame:
+        """Return Spark's frame."""
         return spark.readStream.format("rate").options(**self._options).load()
 
-    def reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
-        return frame.mapInArrow(partial(work.on_rows, "rate", "value"), work.reports)
+    def build_reports(self, frame: DataFrame, work: Work) -> DataFrame | None:
+        """Process the rows where Spark makes them."""
+        return frame.mapInArrow(partial(work.process_rows, "rate", "value"), work.report_schema)
 
 
-def spread(spark: SparkSession, work: Work, pieces: Sequence[Piece]) -> DataFrame | None:
-    """The reports on pieces, shared out among the cores."""
+class SourceGroup:
+    """The sources of a job as one streaming query, in the order of Spark's checkpoint.
+
+    One streaming query for all of them, so that a batch has one number, is finished as a whole, and
+    Spark has one thing to run, however many queries read its streams.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = sources
+        self._columns: list[list[str]] = []
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether every source has seen its last event."""
+        return all(source.has_ended for source in self._sources)
+
+    @property
+    def has_partly_ended(self) -> bool:
+        """Whether some source gives empty batches, while others may still continue."""
+        return any(source.has_ended for source in self._sources)
+
+    def open(self, spark: SparkSession) -> DataFrame:
+        """Return the union of the sources' frames, each row with the number of its source."""
+        frames = [source.open(spark) for source in self._sources]
+        self._columns = [frame.columns for frame in frames]
+        if len(frames) == 1:
+            return frames[0]
+        # the union must have one schema: columns that a source lacks are NULL
+        tagged = [
+            frame.withColumn(SOURCE_COLUMN, F.lit(number)) for number, frame in enumerate(frames)
+        ]
+        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
+
+    def build_reports(self, frame: DataFrame, works: Sequence[Work]) -> DataFrame | None:
+        """Return the reports of the tasks on all sources, each with its work; None if empty."""
+        reports = [
+            report
+            for number, (source, work) in enumerate(zip(self._sources, works, strict=True))
+            if (report := source.build_reports(self._select_rows(frame, number), work)) is not None
+        ]
+        return reduce(lambda one, other: one.unionAll(other), reports) if reports else None
+
+    def _select_rows(self, frame: DataFrame, number: int) -> DataFrame:
+        """Return the rows of a batch that came from one source."""
+        if len(self._sources) == 1:
+            return frame
+        return frame.where(F.col(SOURCE_COLUMN) == number).select(*self._columns[number])
+
+
+def distribute_pieces(spark: SparkSession, work: Work, pieces: Sequence[Piece]) -> DataFrame | None:
+    """Return the reports on pieces of files, which are divided among the cores."""
     if not pieces:
         return None
-    shares = share_out(pieces, [_size(piece) for piece in pieces], parallelism(spark))
+    sizes = [_measure_piece(piece) for piece in pieces]
+    shares = divide_pieces(pieces, sizes, count_parallel_tasks(spark))
+    # one row and one partition for each share, so one task for each
     numbers = spark.range(0, len(shares), 1, len(shares))
-    return numbers.mapInArrow(partial(work.on_pieces, shares), work.reports)
+    return numbers.mapInArrow(partial(work.process_pieces, shares), work.report_schema)
 
 
-def share_out(pieces: Sequence[Piece], sizes: Sequence[int], count: int) -> list[list[Piece]]:
-    """At most `count` shares of about the same size, each of consecutive pieces."""
-    wanted = sum(sizes) / count
+def divide_pieces(pieces: Sequence[Piece], sizes: Sequence[int], count: int) -> list[list[Piece]]:
+    """Return at most `count` shares of about the same size, each of consecutive pieces."""
+    share_size = sum(sizes) / count
     shares: list[list[Piece]] = []
     filled = 0
     for piece, size in zip(pieces, sizes, strict=True):
-        if not shares or (filled + size / 2 > wanted * len(shares) and len(shares) < count):
+        # a piece goes into the share in which its middle lies
+        if not shares or (filled + size / 2 > share_size * len(shares) and len(shares) < count):
             shares.append([])
         shares[-1].append(piece)
         filled += size
     return shares
 
 
-def parallelism(spark: SparkSession) -> int:
-    """How many tasks run at once, as far as the settings tell."""
+def count_parallel_tasks(spark: SparkSession) -> int:
+    """Return how many tasks run at once, as far as the settings tell."""
     given = spark.conf.get("spark.default.parallelism", None)
     if given:
         return int(str(given))
@@ -166,62 +244,14 @@ def parallelism(spark: SparkSession) -> int:
         return (os.cpu_count() or 1) if local[1] == "*" else int(local[1])
     if cluster := _CLUSTER.fullmatch(master):
         return int(cluster[1]) * int(cluster[2])
-    return 1 if master == "local" else _UNKNOWN_CLUSTER
+    return 1 if master == "local" else _UNKNOWN_CLUSTER_TASKS
 
 
-def _size(piece: Piece) -> int:
-    """How large a piece is among others of its kind: in bytes, or in rows of Parquet."""
+def _measure_piece(piece: Piece) -> int:
+    """Return how large a piece is among others of its kind: in bytes, or in rows of Parquet."""
     return (os.path.getsize(piece.path) if piece.end is None else piece.end) - piece.start
 
 
-def has_magic(path: str) -> bool:
-    """Is it a pattern?"""
+def is_glob(path: str) -> bool:
+    """Return whether a path is a pattern."""
     return any(character in path for character in "*?[{")
-
-
-TAG = "headgate_source"
-
-
-class Several:
-    """The sources of a job, in the order by which Spark's checkpoint numbers them."""
-
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources = sources
-        self._columns: list[list[str]] = []
-
-    @property
-    def ended(self) -> bool:
-        """Has every source seen its last event?"""
-        return all(source.ended for source in self._sources)
-
-    @property
-    def is_partly_ended(self) -> bool:
-        """Does one of them give empty batches, while others may still go on?"""
-        return any(source.ended for source in self._sources)
-
-    def open(self, spark: SparkSession) -> DataFrame:
-        """The streaming frame that `reports` gets the batches of."""
-        frames = [source.open(spark) for source in self._sources]
-        self._columns = [frame.columns for frame in frames]
-        if len(frames) == 1:
-            return frames[0]
-        tagged = [frame.withColumn(TAG, F.lit(number)) for number, frame in enumerate(frames)]
-        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
-
-    def reports(self, frame: DataFrame, works: Sequence[Work]) -> DataFrame | None:
-        """The reports of the tasks on all streams; None if the batch is empty.
-
-        There is work for each source.
-        """
-        found = [
-            reports
-            for number, (source, work) in enumerate(zip(self._sources, works, strict=True))
-            if (reports := source.reports(self._part(frame, number), work)) is not None
-        ]
-        return reduce(lambda one, other: one.unionAll(other), found) if found else None
-
-    def _part(self, frame: DataFrame, number: int) -> DataFrame:
-        """The rows of a batch that came from one source."""
-        if len(self._sources) == 1:
-            return frame
-        return frame.where(F.col(TAG) == number).select(*self._columns[number])

@@ -1,8 +1,14 @@
-"""The continuous queries of a job: what they store, and what each batch gives anew.
+"""The state of a job's continuous queries: in memory, and on the disk after each batch.
 
-Tasks have reduced their events to what a query can tell apart; here these reductions meet what is
-stored. A query that is new, or has become another, begins with nothing; what one stored that is
-gone is forgotten.
+    state/synopses/7    {"checksum": …, "states": [{"id": …, "definition": …, "bytes": 120}, …]}
+                        and then the states, one behind the other
+
+A file is complete and synced before the log says that its batch is finished, and the log has its
+checksum. So after a crash the state is exactly what the finished batches gave: a batch that is
+replayed meets the state that it met before.
+
+A query that is new, or whose definition changed, starts without state; the state of a query that
+was removed is dropped.
 """
 
 from __future__ import annotations
@@ -11,7 +17,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -20,148 +25,145 @@ import pyarrow as pa
 
 from headgate.errors import JobError, Overflow, StateError
 from headgate.snapshot.files import link_or_copy, sync
+from headgate.spark.job.batch.rows import label_rows
 from headgate.spark.job.commit.log import BatchLog
 from headgate.spark.job.commit.output import make_directory
-from headgate.spark.job.config import Mode
-from headgate.spark.job.continuous_query import COLUMNS, Standing
+from headgate.spark.job.continuous_query import ContinuousQuery
+from headgate.spark.job.progress import BoundedProgress
+from headgate.spark.stateful.shard import Mode
 from headgate.stateful.runtime.running_query import Run
 
-Reduced = Mapping[str, Mapping[str, Sequence[bytes]]]
-"""What tasks have made of the events of a batch, by the id of a query and then by stream."""
+ReducedEvents = Mapping[str, Mapping[str, Sequence[bytes]]]
+"""What tasks reduced the events of a batch to, by the id of a query and then by stream."""
+
+StateKey = tuple[str, str]
+"""The id of a query and its definition."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How many rows a query gave, and what it stores: now, and at most, if that is worked out."""
+class RunningQueries:
+    """A run of each bounded continuous query, and its state on the disk.
 
-    rows: int
-    values: int
-    bytes: int
-    most_values: int | None
-    most_bytes: int | None
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-class Runs:
-    """A run of each continuous query, and its state on the disk."""
+    A batch calls `follow`, `process`, `save` and, once the log has it, `mark_finished`, in this
+    order and on the driver.
+    """
 
     def __init__(
         self,
-        synopses: Synopses,
+        files: StateFiles,
         log: BatchLog,
         *,
         mode: Mode,
         expand: bool,
         note: Callable[[str], None],
     ) -> None:
-        self._synopses = synopses
+        self._files = files
         self._log = log
         self._mode = mode
         self._expand = expand
         self._note = note
-        self._runs: dict[Standing, Run] = {}
+        self._runs: dict[ContinuousQuery, Run] = {}
         self._changed = True
-        self._before: dict[Key, bytes] = {}  # states that a run before this one has left
-        if log.last is not None and log.synopses is not None:
-            self._before = synopses.read(log.last, log.synopses)
+        self._previous: dict[StateKey, bytes] = {}  # states that the last run of the job left
+        if log.last_batch is not None and log.state_checksum is not None:
+            self._previous = files.read(log.last_batch, log.state_checksum)
 
-    def follow(self, queries: Sequence[Standing]) -> None:
-        """These are the queries of the next batch."""
+    def follow(self, queries: Sequence[ContinuousQuery]) -> None:
+        """Take up the queries of the next batch."""
+        # equal queries have equal ids and definitions, so their runs continue
         if set(self._runs) != set(queries):
-            known = {(one.id, one.definition) for one in self._runs}.union(self._before)
+            known = {(query.id, query.definition) for query in self._runs}.union(self._previous)
             ids = {query_id for query_id, _ in known}
-            for one in queries:
-                if one.id in ids and (one.id, one.definition) not in known:
-                    self._note(f"query `{one.id}` is another one now, and begins with nothing")
-            self._runs = {one: self._runs.get(one) or self._begun(one) for one in queries}
+            for query in queries:
+                if query.id in ids and (query.id, query.definition) not in known:
+                    self._note(f"query `{query.id}` has changed, and starts without state")
+            # a query that is not among them any more loses its state with its run
+            self._runs = {
+                query: self._runs.get(query) or self._start_run(query) for query in queries
+            }
             self._changed = True
-        self._before = {}
+        self._previous = {}
 
-    def take(self, batch: int, reduced: Reduced) -> Iterator[tuple[Standing, pa.Table]]:
-        """The rows that each query gives anew, where there are any."""
-        for one, run in self._runs.items():
-            mine = reduced.get(one.id)
+    def process(
+        self, batch: int, reduced: ReducedEvents
+    ) -> Iterator[tuple[ContinuousQuery, pa.Table]]:
+        """Yield the new rows of each query that has any."""
+        for query, run in self._runs.items():
+            mine = reduced.get(query.id)
             if not mine:
                 continue
             self._changed = True
             try:
-                found = run.take(mine)
+                rows = run.take(mine)
             except Overflow as error:
                 raise JobError(
-                    f"query `{one.id}` cannot go on: {error}; "
-                    "to go on without it, name the others as `queries` in [continuous]"
+                    f"query `{query.id}` cannot continue: {error}; "
+                    "to continue without it, name the others as `queries` in [continuous]"
                 ) from None
-            if found.num_rows:
-                yield one, labelled(found, batch, one.id, one.version)
+            if rows.num_rows:
+                yield query, label_rows(rows, batch, query.id, query.version)
 
-    def keep(self, batch: int) -> str | None:
-        """Have on the disk what is stored after a batch; its checksum for the log."""
+    def save(self, batch: int) -> str | None:
+        """Write the state after a batch to the disk, and return its checksum for the log."""
         if not self._runs:
             return None
-        if self._changed or self._log.last is None or self._log.synopses is None:
-            return self._synopses.write(batch, {one: r.state() for one, r in self._runs.items()})
-        self._synopses.again(batch, self._log.last)
-        return self._log.synopses
+        if (
+            self._changed
+            or self._log.last_batch is None
+            or (checksum := self._log.state_checksum) is None
+        ):
+            # a batch without events for any query needs no new file: the last one is linked
+            states = {query: run.state() for query, run in self._runs.items()}
+            return self._files.write(batch, states)
+        self._files.copy(batch, self._log.last_batch)
+        return checksum
 
-    def finished(self, batch: int) -> None:
-        """The log has it now."""
+    def mark_finished(self, batch: int) -> None:
+        """Delete the states before a batch, which the log has now."""
         self._changed = False
-        self._synopses.forget(batch)
+        self._files.delete_before(batch)
 
-    def progress(self, rows: Mapping[str, int]) -> dict[str, Progress]:
-        found = {}
-        for one, run in self._runs.items():
+    def progress(self, rows: Mapping[str, int]) -> dict[str, BoundedProgress]:
+        """Return what each query gave, from `rows`, and what it stores."""
+        progress = {}
+        for query, run in self._runs.items():
             stored, most = run.stored, run.most
-            found[one.id] = Progress(
-                rows.get(one.id, 0),
+            progress[query.id] = BoundedProgress(
+                rows.get(query.id, 0),
                 stored.values,
                 stored.bytes,
                 None if most is None else most.values,
                 None if most is None else most.bytes,
             )
-        return found
+        return progress
 
-    def _begun(self, one: Standing) -> Run:
-        run = Run(one.query, mode=self._mode, expand=self._expand)
-        state = self._before.get((one.id, one.definition))
+    def _start_run(self, query: ContinuousQuery) -> Run:
+        run = Run(query.query, mode=self._mode, expand=self._expand)
+        state = self._previous.get((query.id, query.definition))
         if state is not None:
             try:
                 run.restore(state)
             except StateError as error:
                 raise JobError(
-                    f"query `{one.id}` cannot go on from what it stored: {error}; "
-                    "begin anew with another `sink.path` and `checkpoint`"
+                    f"query `{query.id}` cannot continue from its state: {error}; "
+                    "start afresh with another `sink.path` and `checkpoint`"
                 ) from None
         return run
 
 
-def labelled(rows: pa.Table, batch: int, query_id: str, version: str) -> pa.Table:
-    """The rows behind columns that say where they come from."""
-    values = (pa.scalar(batch, pa.int64()), pa.scalar(query_id), pa.scalar(version))
-    columns = [pa.repeat(value, rows.num_rows) for value in values]
-    return pa.Table.from_arrays([*columns, *rows.columns], names=[*COLUMNS, *rows.column_names])
-
-
-Key = tuple[str, str]
-"""The id of a query and its definition."""
-
-
-class Synopses:
+class StateFiles:
     """The files of states in a directory; those of the last finished batch and the next are kept.
 
-    Guarantee: what `write` or `again` has returned from is found by `read` after any crash.
+    Guarantee: what `write` or `copy` has returned from is found by `read` after any crash.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def write(self, batch: int, states: Mapping[Standing, bytes]) -> str:
-        """Have the states after a batch on the disk; returns their checksum."""
+    def write(self, batch: int, states: Mapping[ContinuousQuery, bytes]) -> str:
+        """Write the states after a batch to the disk, and return their checksum."""
         entries = [
-            {"id": one.id, "definition": one.definition, "bytes": len(state)}
-            for one, state in states.items()
+            {"id": query.id, "definition": query.definition, "bytes": len(state)}
+            for query, state in states.items()
         ]
         checksum = _checksum(entries, b"".join(states.values()))
         header = json.dumps({"checksum": checksum, "states": entries})
@@ -174,39 +176,41 @@ class Synopses:
         self._place(draft, batch)
         return checksum
 
-    def again(self, batch: int, before: int) -> None:
-        """The states after a batch are those after one before it."""
+    def copy(self, batch: int, before: int) -> None:
+        """Make the states after a batch the same as those after one before it."""
         draft = self._directory / f".{batch}"
         with suppress(FileNotFoundError):
             draft.unlink()
         link_or_copy(self._directory / str(before), draft)
         self._place(draft, batch)
 
-    def read(self, batch: int, checksum: str) -> dict[Key, bytes]:
-        """The states after a batch; a JobError where they are not what the log tells of."""
+    def read(self, batch: int, checksum: str) -> dict[StateKey, bytes]:
+        """Return the states after a batch; raise a JobError if the log has another checksum."""
         path = self._directory / str(batch)
         try:
             header, _, content = path.read_bytes().partition(b"\n")
-            told = json.loads(header)
-            entries = told["states"]
-            if not checksum == told["checksum"] == _checksum(entries, content):
+            described = json.loads(header)
+            entries = described["states"]
+            # a file of another run of the batch would be sound, but not the one that was logged
+            if not checksum == described["checksum"] == _checksum(entries, content):
                 raise ValueError("its checksum is another")
         except FileNotFoundError:
-            raise _lost(path, "is gone") from None
+            raise _state_lost(path, "is gone") from None
         except (OSError, ValueError, LookupError, TypeError) as error:
-            raise _lost(path, f"was changed or damaged ({error})") from None
-        found, start = {}, 0
+            raise _state_lost(path, f"was changed or damaged ({error})") from None
+        states, start = {}, 0
         for entry in entries:
             end = start + entry["bytes"]
-            found[entry["id"], entry["definition"]] = content[start:end]
+            states[entry["id"], entry["definition"]] = content[start:end]
             start = end
-        return found
+        return states
 
-    def forget(self, before: int) -> None:
-        """Remove the files of batches before this one, which no start will ask for."""
+    def delete_before(self, batch: int) -> None:
+        """Delete the files of earlier batches, which no start will need."""
         if self._directory.is_dir():
             for name in os.listdir(self._directory):
-                if name.lstrip(".").isdigit() and int(name.lstrip(".")) < before:
+                # also drafts that a crash has left
+                if name.lstrip(".").isdigit() and int(name.lstrip(".")) < batch:
                     (self._directory / name).unlink()
 
     def _place(self, draft: Path, batch: int) -> None:
@@ -220,8 +224,8 @@ def _checksum(entries: list[dict[str, Any]], content: bytes) -> str:
     return digest.hexdigest()
 
 
-def _lost(path: Path, what: str) -> JobError:
+def _state_lost(path: Path, what: str) -> JobError:
     return JobError(
-        f"{path}: what the continuous queries stored {what}; bring it back, "
-        "or begin anew with another `sink.path` and `checkpoint`"
+        f"{path}: the state of the continuous queries {what}; restore it, "
+        "or start afresh with another `sink.path` and `checkpoint`"
     )

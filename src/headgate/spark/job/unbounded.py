@@ -1,7 +1,12 @@
-"""The queries of a job that bounded memory is not enough for, beside its own streaming query.
+"""The queries of a job that bounded memory is not enough for, as streaming queries of their own.
 
-Each costs a streaming query of Spark, which reads the files of its streams once more; the others
-of a job share one. They live as long as the job does, or until their state is too large.
+Each costs a streaming query of Spark, which reads the files of its streams once more; the other
+queries of a job share one. They run as long as the job does, or until their state is too large.
+
+Spark keeps their state and their offsets, apart from those of the job. As with the job, the rows of
+a batch appear under its number by one rename, and a batch that Spark runs again after a crash puts
+the same rows in their place. A query whose definition changed starts afresh, with the first event
+that there is, and its batches are numbered on from the last.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,353 +29,367 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headgate.errors import HeadgateError, JobError, Unbounded
 from headgate.predicate import collect_columns
 from headgate.schema import Stream
-from headgate.snapshot.files import sync
 from headgate.spark.frames import arrow_schema
-from headgate.spark.job.commit.checkpoint import last_planned, planned_files
-from headgate.spark.job.commit.output import UNBOUNDED, StagedFile, make_directory, new_stage, spans
-from headgate.spark.job.config import Continuous, Mode
-from headgate.spark.job.continuous_query import Standing, folder_of, reduction
-from headgate.spark.job.query_plan import Asked, advised
-from headgate.spark.job.sinks import Directory, Sink
-from headgate.spark.job.sources import Files, Source, parallelism
-from headgate.spark.job.state import labelled
-from headgate.spark.session.failure import reason
-from headgate.spark.stateful.continuous_query import PARTITIONS, continuous
+from headgate.spark.job.batch.rows import label_rows
+from headgate.spark.job.commit.checkpoint import find_last_planned, list_planned_files
+from headgate.spark.job.commit.output import (
+    UNBOUNDED,
+    StagedFile,
+    encode_folder,
+    list_spans,
+    make_directory,
+    new_stage,
+    write_atomically,
+)
+from headgate.spark.job.config import ContinuousConfig
+from headgate.spark.job.continuous_query import ContinuousQuery, build_reduction
+from headgate.spark.job.progress import UnboundedProgress
+from headgate.spark.job.query_plan import QueryPlan, add_advice
+from headgate.spark.job.sinks import DirectorySink, Sink
+from headgate.spark.job.sources import FileSource, Source, count_parallel_tasks
+from headgate.spark.session.failure import explain_failure
+from headgate.spark.stateful.continuous_query import SHUFFLE_PARTITIONS, continuous
+from headgate.spark.stateful.shard import Mode
 from headgate.spark.stateful.unbounded import why_stopped
 from headgate.stateful.analysis.cases.case import argument_columns, output_columns
 
+QUERY_FILE = "query.json"
+STAGED_SCHEMA = "name string, rows long"
 
-class Beside:
-    """All of them, from the start of the job to its end.
 
-    `sources` are those of the job, by stream; `state` is where Spark keeps what these queries need.
+class JobStopping(Exception):
+    """Raised in a batch that came when the job was already ending: Spark will ask for it again."""
+
+
+class UnboundedQueries:
+    """All unbounded queries of a job, from its start to its end.
+
+    `sources` are those of the job, by stream; `state` is where Spark keeps what the queries need.
     """
 
     def __init__(
         self,
-        asked: Asked,
+        plan: QueryPlan,
         sources: Mapping[str, Source],
         sink: Sink,
         state: Path,
-        options: Continuous,
+        config: ContinuousConfig,
         note: Callable[[str], None],
     ) -> None:
-        self._asked = asked
+        self._plan = plan
         self._sources = sources
-        self._options = options
+        self._config = config
         self._note = note
-        most = options.most_state_rows
-        self._queries = [Alone(one, state, sink, most, note) for one in asked.unbounded]
+        # the queries are those of the version at the start, until the next start
+        limit = config.most_state_rows
+        self._queries = [
+            UnboundedQuery(query, state, sink, limit, note) for query in plan.unbounded
+        ]
         self._running = list(self._queries)
         for query in self._queries:
             _check_output(query, sink, state)
 
-    def attributes(self, stream: Stream) -> set[str]:
-        """The attributes of a stream that they use."""
+    def list_used(self, stream: Stream) -> set[str]:
+        """Return the attributes of a stream that the queries use."""
         return {
             name
-            for one in self._asked.unbounded
-            for source in one.query.sources
+            for query in self._plan.unbounded
+            for source in query.query.sources
             if source.stream.name == stream.name
-            for name in _used(one, stream)
+            for name in _list_used(query, stream)
         }
 
     def start(self, spark: SparkSession, trigger: dict[str, str | bool]) -> None:
-        """Start all of them, or raise the error of one that cannot run."""
+        """Start all queries, or raise the error of one that cannot run."""
         if not self._queries:
             return
-        session = _own_session(spark)
-        frames = [self._frame(query.one, session) for query in self._queries]
+        session = _new_session(spark)
+        # build all frames first: a query that is refused must not leave others running
+        frames = [self._build_frame(query.query, session) for query in self._queries]
         for query, frame in zip(self._queries, frames, strict=True):
             try:
-                query.start(frame, self._options.mode, trigger)
+                query.start(frame, self._config.mode, trigger)
             except AnalysisException as error:
-                raise self._refused(query.one, str(error).split("\n", maxsplit=1)[0]) from None
+                reason = str(error).split("\n", maxsplit=1)[0]
+                raise self._build_refusal(query.query, reason) from None
 
-    def _frame(self, one: Standing, session: SparkSession) -> DataFrame:
-        streams = one.query.streams
-        rows = {stream.name: self._rows(one, stream, session) for stream in streams}
+    def _build_frame(self, query: ContinuousQuery, session: SparkSession) -> DataFrame:
+        streams = query.query.streams
+        rows = {stream.name: self._read_stream(query, stream, session) for stream in streams}
         try:
             return continuous(
-                one.query,
+                query.query,
                 rows,
-                expand=self._options.expand,
+                expand=self._config.expand,
                 invalid="skip",
-                allow_unbounded=True,
-                most_state_rows=self._options.most_state_rows,
+                most_state_rows=self._config.most_state_rows,
             )
         except Unbounded as error:
-            raise advised(error, self._asked, one) from None
+            raise add_advice(error, self._plan, query) from None
 
-    def _rows(self, one: Standing, stream: Stream, session: SparkSession) -> DataFrame:
+    def _read_stream(
+        self, query: ContinuousQuery, stream: Stream, session: SparkSession
+    ) -> DataFrame:
         source = self._sources[stream.name]
-        if isinstance(source, Files):
-            return source.rows(session, stream, _used(one, stream))
-        raise advised(
+        if isinstance(source, FileSource):
+            return source.read_rows(session, stream, _list_used(query, stream))
+        raise add_advice(
             JobError(
-                f"query `{one.id}` needs unbounded memory, and with allow_unbounded it runs over "
+                f"query `{query.id}` needs unbounded memory, and with allow_unbounded it runs over "
                 f'files only; stream {stream.name} is none of kind = "files"'
             ),
-            self._asked,
-            one,
+            self._plan,
+            query,
         )
 
-    def _refused(self, one: Standing, why: str) -> HeadgateError:
+    def _build_refusal(self, query: ContinuousQuery, why: str) -> HeadgateError:
+        """Return why neither bounded memory nor Spark can run a query."""
         try:
-            reduction(one)
+            build_reduction(query)
         except Unbounded as error:
             text = f"{error}\n  nor does Spark run it: {why}"
-            return advised(Unbounded(text, error.verdict), self._asked, one)
-        raise AssertionError(one)
+            return add_advice(Unbounded(text, error.verdict), self._plan, query)
+        raise AssertionError(query)
 
     def check(self) -> None:
-        """Tell of those that their cap has stopped; raise the error of one that failed."""
-        for query in [one for one in self._running if not one.active]:
+        """Note queries that their cap has stopped; raise the error of one that failed."""
+        # a copy of the list, as ended queries are removed from it
+        for query in [query for query in self._running if not query.is_active]:
             if query.failure is not None:
                 raise query.failure
             if query.why_ended is not None:
-                self._note(f"{query.why_ended}; the job goes on without it")
+                self._note(f"{query.why_ended}; the job continues without it")
             self._running.remove(query)
 
-    def ended(self, seconds: float) -> bool:
-        """Have all ended? If not, it is said after a moment."""
-        if any(query.active for query in self._queries):
+    def have_ended(self, seconds: float) -> bool:
+        """Return whether all have ended; if not, only after so many seconds."""
+        if any(query.is_active for query in self._queries):
             time.sleep(seconds)
             return False
         self.check()
         return True
 
     @property
-    def wait(self) -> bool:
-        """Have all of them looked for events and found none?"""
-        return all(query.waits for query in self._queries)
+    def are_waiting(self) -> bool:
+        """Whether all of them have looked for events and seen none."""
+        return all(query.is_waiting for query in self._queries)
 
     def stop(self) -> None:
-        """End each after the batch that it runs now."""
+        """End each query after the batch that it runs now."""
         for query in self._queries:
             query.stop()
 
-    def progress(self) -> dict[str, Growth]:
-        """What they gave since this was asked last, and what Spark keeps for them."""
-        return {query.one.id: query.progress() for query in self._queries}
+    def progress(self) -> dict[str, UnboundedProgress]:
+        """Return what each gave since the last call, and what Spark keeps for it."""
+        return {query.query.id: query.progress() for query in self._queries}
 
 
-def _own_session(spark: SparkSession) -> SparkSession:
-    """A session with as many state stores as there are cores, unless its settings say otherwise."""
+def _new_session(spark: SparkSession) -> SparkSession:
+    """Return a session with as many state stores as there are cores, unless settings differ."""
     session = spark.newSession()
+    # a new session has Spark's defaults again, so the time zone is copied
     session.conf.set(
         "spark.sql.session.timeZone", str(spark.conf.get("spark.sql.session.timeZone"))
     )
-    if not spark.sparkContext.getConf().contains(PARTITIONS):
-        session.conf.set(PARTITIONS, str(parallelism(spark)))
+    if not spark.sparkContext.getConf().contains(SHUFFLE_PARTITIONS):
+        session.conf.set(SHUFFLE_PARTITIONS, str(count_parallel_tasks(spark)))
     return session
 
 
-def _used(one: Standing, stream: Stream) -> tuple[str, ...]:
-    """The attributes of a stream that a query reads; one, where it only counts its rows."""
-    query = one.query
+def _list_used(continuous_query: ContinuousQuery, stream: Stream) -> tuple[str, ...]:
+    """Return the attributes of a stream that a query reads; one, where it only counts its rows."""
+    query = continuous_query.query
     aliases = {source.alias for source in query.sources if source.stream.name == stream.name}
-    every = (
-        *collect_columns(query.where),
-        *output_columns(query),
-        *argument_columns(query),
-    )
+    # a column without a source is one of a query with a single stream
+    every = (*collect_columns(query.where), *output_columns(query), *argument_columns(query))
     mine = {column.name for column in every if column.source in ("", *aliases)}
     return tuple(name for name in stream.names if name in mine) or stream.names[:1]
 
 
-def _check_output(query: Alone, sink: Sink, state: Path) -> None:
-    """Without its state a query would number its batches anew, over those that are there."""
-    if isinstance(sink, Directory) and query.is_new and spans(sink.root / query.folder):
+def _check_output(query: UnboundedQuery, sink: Sink, state: Path) -> None:
+    """Raise a JobError where a query without state would number its batches over existing ones."""
+    if isinstance(sink, DirectorySink) and query.is_new and list_spans(sink.root / query.folder):
         raise JobError(
-            f"{sink.root / query.folder}: holds answers of query `{query.one.id}` that its state "
-            f"in {state} knows nothing of; bring that back, or delete them"
+            f"{sink.root / query.folder}: holds answers of query `{query.query.id}` that its state "
+            f"in {state} does not know; restore the state, or delete the answers"
         )
 
 
-FILE = "query.json"
-STAGED = "name string, rows long"
+class UnboundedQuery:
+    """One query: it starts, gives the rows of batch after batch to the sink, and ends.
 
-
-class Stopped(Exception):
-    """Raised in a batch that came when the job was already ending: Spark will ask for it again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """How many rows a query gave, and how many Spark keeps for it: now, and at most."""
-
-    rows: int
-    state_rows: int
-    most_state_rows: int
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-class Alone:
-    """One such query: it starts, gives the rows of batch after batch to the sink, and ends.
-
-    `state` is a directory for all of them. `why_ended` and `failure` say of a query that is not
-    `active` any more what became of it.
+    `state` is a directory for all of them. Of a query that is not active any more, `why_ended` and
+    `failure` say why.
     """
 
     def __init__(
-        self, one: Standing, state: Path, sink: Sink, most: int, note: Callable[[str], None]
+        self,
+        query: ContinuousQuery,
+        state: Path,
+        sink: Sink,
+        limit: int,
+        note: Callable[[str], None],
     ) -> None:
-        self.one = one
-        self.folder = folder_of(one.id, UNBOUNDED)
+        self.query = query
+        self.folder = encode_folder(query.id, UNBOUNDED)
         self._sink = sink
-        self._most = most
+        self._limit = limit
+        # holds the definition, and the number of the first batch under it
         state = state / Path(self.folder).name
-        self._first = _first_batch(state, one, note)
+        self._first = _find_first_batch(state, query, note)
         self._checkpoint = state / str(self._first)
-        self._query: StreamingQuery | None = None
+        self._streaming: StreamingQuery | None = None
         self._busy = threading.Lock()
         self._stopping = threading.Event()
         self._error: BaseException | None = None
-        self._given = self._told = 0
+        self._rows = self._reported = 0  # given so far, and at the last report
 
     @property
     def is_new(self) -> bool:
-        """Is there no batch yet of which its state knows?"""
-        return self._first == 0 and last_planned(self._checkpoint) is None
+        """Whether its state knows of no batch yet."""
+        return self._first == 0 and find_last_planned(self._checkpoint) is None
 
     def start(self, frame: DataFrame, mode: Mode, trigger: dict[str, str | bool]) -> None:
-        """Begin to run a frame, or go on where it ended."""
-        aggregate = self.one.query.kind == "aggregate"
+        """Start to run a frame, or continue where it ended."""
+        # Spark has no append mode for an aggregate without a watermark
+        aggregate = self.query.query.kind == "aggregate"
         writer = frame.writeStream.outputMode(mode if aggregate else "append")
         writer = writer.option("checkpointLocation", str(self._checkpoint))
-        writer = writer.foreachBatch(self._take).trigger(**trigger)  # type: ignore[arg-type]
-        self._query = writer.start()
+        writer = writer.foreachBatch(self._handle_batch).trigger(**trigger)  # type: ignore[arg-type]
+        self._streaming = writer.start()
 
     @property
-    def active(self) -> bool:
-        return self._query is not None and self._query.isActive
+    def is_active(self) -> bool:
+        """Whether it runs."""
+        return self._streaming is not None and self._streaming.isActive
 
     @property
-    def waits(self) -> bool:
-        """Has it looked for events and found none, or ended?"""
-        if self._query is None or not self._query.isActive:
+    def is_waiting(self) -> bool:
+        """Whether it has looked for events and seen none, or has ended."""
+        if self._streaming is None or not self._streaming.isActive:
             return True
-        status = self._query.status
+        status = self._streaming.status
         return str(status["message"]).startswith("Waiting") and not status["isDataAvailable"]
 
     @property
     def why_ended(self) -> str | None:
-        """Why it was stopped at its cap, if it was."""
-        return None if self._query is None else why_stopped(self._query)
+        """Why its cap stopped it; None if it did not."""
+        return None if self._streaming is None else why_stopped(self._streaming)
 
     @property
     def failure(self) -> HeadgateError | None:
         """Why it failed, if it did; a batch that was cut off by the cap has not."""
-        if self._query is None or self.why_ended or self._stopping.is_set():
+        if self._streaming is None or self.why_ended or self._stopping.is_set():
             return None
-        error = self._error or self._query.exception()
+        error = self._error or self._streaming.exception()
         if error is None or isinstance(error, HeadgateError):
             return error
         return JobError(
-            f"query `{self.one.id}` failed on Spark's own join: {reason(error)}; "
+            f"query `{self.query.id}` failed on Spark's own join: {explain_failure(error)}; "
             "the next start tries its batch again, and its rows will be in the output once"
         )
 
     def stop(self) -> None:
         """End after the batch that is running now."""
         self._stopping.set()
-        if self._query is not None:
+        if self._streaming is not None:
+            # wait for the batch that runs now; later ones are refused
             with self._busy:
                 pass
-            self._query.stop()
+            self._streaming.stop()
 
-    def progress(self) -> Growth:
-        """What it gave since this was asked last, and what it keeps."""
-        last = None if self._query is None else self._query.lastProgress
+    def progress(self) -> UnboundedProgress:
+        """Return what it gave since the last call, and what Spark keeps for it."""
+        last = None if self._streaming is None else self._streaming.lastProgress
         kept = [] if last is None else [state.numRowsTotal for state in last.stateOperators]
-        given, before = self._given, self._told
-        self._told = given
-        return Growth(given - before, sum(kept), self._most)
+        rows, before = self._rows, self._reported
+        self._reported = rows
+        return UnboundedProgress(rows - before, sum(kept), self._limit)
 
-    def _take(self, frame: DataFrame, number: int) -> None:
-        """What Spark calls for each batch."""
+    def _handle_batch(self, frame: DataFrame, number: int) -> None:
+        """Process a batch; Spark calls this at least once for each, in a thread of its own."""
         with self._busy:
             try:
                 if self._stopping.is_set():
-                    raise Stopped
-                self._process(frame, number)
+                    raise JobStopping
+                self._write_batch(frame, number)
             except BaseException as error:
                 self._error = self._error or error
                 raise
 
-    def _process(self, frame: DataFrame, number: int) -> None:
+    def _write_batch(self, frame: DataFrame, number: int) -> None:
         self._check_files(number)
         stage = new_stage(self._sink.stages)
-        batch, columns = self._first + number, arrow_schema(frame.schema)
-        writing = Writing(self.one, batch, columns, str(stage), self._sink.format)
-        numbered = frame.toDF(*[f"c{n}" for n in range(len(columns))])
-        staged = numbered.mapInArrow(writing.write, STAGED).collect()
-        self._sink.add(batch, self.folder, [stage / row.name for row in staged])
+        # Spark numbers batches from 0 in each checkpoint; the output numbers them on
+        batch, types = self._first + number, arrow_schema(frame.schema)
+        writer = AnswerWriter(self.query, batch, types, str(stage), self._sink.format)
+        # numbered columns, as `mapInArrow` cannot take names with dots
+        numbered = frame.toDF(*[f"c{n}" for n in range(len(types))])
+        staged = numbered.mapInArrow(writer.write, STAGED_SCHEMA).collect()
+        self._sink.write_folder(batch, self.folder, [stage / row.name for row in staged])
         shutil.rmtree(stage, ignore_errors=True)
-        self._given += sum(row.rows for row in staged)
+        self._rows += sum(row.rows for row in staged)
 
     def _check_files(self, number: int) -> None:
-        """Spark would pass over a file that has gone without a word."""
+        """Raise a JobError for a file that is gone: Spark would silently skip it."""
         for source in (self._checkpoint / "sources").iterdir():
-            for name in planned_files(self._checkpoint, int(source.name), number):
+            for name in list_planned_files(self._checkpoint, int(source.name), number):
                 if not os.path.exists(name):
                     raise JobError(
-                        f"{name}: is gone, and query `{self.one.id}` has yet to read it; "
-                        "bring it back"
+                        f"{name}: is gone, and query `{self.query.id}` has yet to read it; "
+                        "restore it"
                     )
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
-    """For `mapInArrow` over the rows of a batch, by the name `write`."""
+class AnswerWriter:
+    """Stages the rows of a batch; pickled to the tasks."""
 
-    one: Standing
+    query: ContinuousQuery
     batch: int
     columns: pa.Schema
     stage: str
     format: str
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Stage the rows of a task, and give the name of the file, if there is one."""
+        """Stage the rows of a task, for `mapInArrow`, and yield the name of the file, if any."""
         with StagedFile(Path(self.stage), UNBOUNDED, self.format) as file:
             for rows in batches:
                 named = pa.Table.from_batches([rows.rename_columns(self.columns.names)])
                 table = named.cast(self.columns)
-                file.write(labelled(table, self.batch, self.one.id, self.one.version))
+                file.write(label_rows(table, self.batch, self.query.id, self.query.version))
         names = [] if file.name is None else [file.name]
         yield pa.RecordBatch.from_pydict(
             {"name": pa.array(names, pa.string()), "rows": pa.array([file.rows][: len(names)])}
         )
 
 
-def _first_batch(folder: Path, one: Standing, note: Callable[[str], None]) -> int:
-    """The number of the first batch under the present definition of a query."""
-    before = _remembered(folder / FILE)
+def _find_first_batch(folder: Path, query: ContinuousQuery, note: Callable[[str], None]) -> int:
+    """Return the number of the first batch under the present definition of a query.
+
+    The folder has a file with the definition and that number, and a checkpoint named after it. A
+    changed definition gets the number behind the last batch, and the old checkpoint is deleted.
+    """
+    before = _read_query_file(folder / QUERY_FILE)
     first = 0
     if before is not None:
-        if before["definition"] == one.definition:
+        if before["definition"] == query.definition:
             return int(before["first"])
-        first = int(before["first"]) + (last_planned(folder / str(before["first"])) or 0) + 1
-        note(f"query `{one.id}` is another one now, and begins anew with the first event there is")
+        first = int(before["first"]) + (find_last_planned(folder / str(before["first"])) or 0) + 1
+        note(f"query `{query.id}` has changed, and starts afresh with the first event there is")
     make_directory(folder)
-    draft = folder / f".{FILE}"
-    draft.write_text(json.dumps({"definition": one.definition, "first": first}) + "\n")
-    sync(draft)
-    os.replace(draft, folder / FILE)
-    sync(folder)
+    content = json.dumps({"definition": query.definition, "first": first}) + "\n"
+    write_atomically(folder / QUERY_FILE, content)
     if before is not None:
         shutil.rmtree(folder / str(before["first"]), ignore_errors=True)
     return first
 
 
-def _remembered(path: Path) -> dict[str, Any] | None:
+def _read_query_file(path: Path) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except ValueError:
-        raise JobError(f"{path}: was changed or damaged; bring it back") from None
-    return found
+        raise JobError(f"{path}: was changed or damaged; restore it") from None
+    return content

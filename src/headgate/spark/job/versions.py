@@ -1,4 +1,4 @@
-"""The queries of a job: published versions, of which it takes up the newest that is sound."""
+"""The published versions of a job's queries, of which it takes up the newest sound one."""
 
 from __future__ import annotations
 
@@ -7,58 +7,65 @@ from pathlib import Path
 
 from headgate.errors import HeadgateError, JobError, SnapshotError
 from headgate.events.batch import select_attributes
-from headgate.snapshot import fingerprint, open_snapshot, pointed
+from headgate.snapshot import fingerprint, open_snapshot, read_pointer
 from headgate.snapshot.manifest import NAME as MANIFEST
-from headgate.spark.frames import listed
-from headgate.spark.job.batch.rows import match_schema
-from headgate.spark.job.query_plan import Asked, Wanted, asked, refusal
+from headgate.spark.frames import join_first
+from headgate.spark.job.batch.rows import build_match_schema
+from headgate.spark.job.query_plan import QueryPlan, QuerySelection, build_refusal, plan_queries
 
 
-class Followed:
+class VersionFollower:
     """The versions under a root that `headgate publish` writes to.
 
     A version that is damaged, lacks a stream or an attribute to keep, or would change the columns
-    of the output, is passed over with a note, and the job goes on with the one before: a bad
-    publication must not stop a stream. Of a version that is taken up later than at the start, a
-    continuous query that cannot run is passed over in the same way.
+    of the output, is skipped with a note, and the job continues with the one before: a bad
+    publication must not stop a stream. After the start, a continuous query of a new version that
+    cannot run is skipped in the same way.
     """
 
     def __init__(
-        self, root: Path, wanted: Wanted, columns: str | None, note: Callable[[str], None]
+        self,
+        root: Path,
+        selection: QuerySelection,
+        columns: str | None,
+        note: Callable[[str], None],
     ) -> None:
         self._root = root
-        self._wanted = wanted
+        self._selection = selection
         self.columns = columns
         """The columns of a match, which never change; None until there is a stream to route."""
         self._note = note
-        self._refused: int | None = None
-        number = pointed(root)
+        self._skipped: int | None = None
+        number = read_pointer(root)
         if number is None:
             raise JobError(
                 f"{root}: nothing has been published there; headgate publish -q FILE --to {root}"
             )
         self._open(number)
-        if self.now.refused:
-            raise refusal(self.now)
-        self._unbounded = set(self.now.unbounded)
+        if self.current.refused:
+            raise build_refusal(self.current)
+        # unbounded queries have streaming queries of their own, which only a start can change
+        self._unbounded = set(self.current.unbounded)
 
     @property
     def version(self) -> int:
         """The version that was taken up last."""
-        return self.now.version
+        return self.current.version
 
     def directory(self, version: int) -> Path:
+        """Return where the snapshot of a version is."""
         return self._root / str(version)
 
-    def newest(self) -> int:
-        """The version for a batch that begins now."""
+    def take_newest(self) -> int:
+        """Take up the newest sound version for a batch that begins now, and return it."""
         try:
-            number = pointed(self._root)
-            if number is not None and number != self._refused and self._is_new(number):
-                self._refused = number
+            number = read_pointer(self._root)
+            if number is not None and number != self._skipped and self._is_new(number):
+                # until it is open it counts as skipped, so that a bad one is noted only once
+                self._skipped = number
                 self._open(number)
-                self._refused = None
-                for error in self.now.refused:
+                self._skipped = None
+                for error in self.current.refused:
                     self._note(f"version {number} runs without a query: {error}")
                 self._note_unbounded()
         except HeadgateError as error:
@@ -66,49 +73,51 @@ class Followed:
         return self.version
 
     def _note_unbounded(self) -> None:
-        """Those that bounded memory is not enough for stay what they were at the start."""
-        others = self._unbounded.symmetric_difference(self.now.unbounded)
+        """Note unbounded queries that changed: they stay what they were at the start."""
+        others = self._unbounded.symmetric_difference(self.current.unbounded)
         if others:
-            ids = listed(sorted({one.id for one in others}))
+            ids = join_first(sorted({query.id for query in others}))
             self._note(
                 f"version {self.version} has other queries that need unbounded memory, which are "
                 f"taken up at the next start: {ids}"
             )
 
     def _is_new(self, number: int) -> bool:
-        """Also where the directory was deleted and published to anew under the same number."""
+        """Return whether a number is new, or its directory was deleted and published to again."""
         return number != self.version or fingerprint(self.directory(number)) != self._fingerprint
 
-    def asked(self, version: int) -> Asked:
-        """What a version asks, be it one from before."""
+    def plan(self, version: int) -> QueryPlan:
+        """Return what the job does with a version, be it an earlier one."""
         if version == self.version:
-            return self.now
+            return self.current
         snapshot = open_snapshot(self.directory(version), verify=False)
-        return asked(snapshot, version, self._wanted)
+        return plan_queries(snapshot, version, self._selection)
 
-    def ids(self, version: int) -> list[str]:
-        """The ids of the queries that a version matches, by position."""
-        routed = self.asked(version).routed
+    def list_ids(self, version: int) -> list[str]:
+        """Return the ids of the queries that a version matches, by position."""
+        routed = self.plan(version).routed
         if routed is None:
             return []
-        found = open_snapshot(self.directory(version), verify=False).query_set()
-        return [query.id for query in found.filters(routed.name)]
+        queries = open_snapshot(self.directory(version), verify=False).query_set()
+        return [query.id for query in queries.filters(routed.name)]
 
-    def require(self, version: int) -> int:
-        """The version, if it is still there: a batch that began under it must run under it."""
+    def require_version(self, version: int) -> int:
+        """Return a version that a batch began under, or raise a JobError if it is gone."""
         if not (self.directory(version) / MANIFEST).exists():
             raise JobError(
-                f"{self.directory(version)}: is gone, and a batch began under it; bring it back. "
+                f"{self.directory(version)}: is gone, and a batch began under it; restore it. "
                 "Versions may be deleted once the job has finished a batch under a later one"
             )
         return version
 
     def _open(self, number: int) -> None:
+        """Make a version the current one, or raise and leave the current one as it is."""
         snapshot = open_snapshot(self.directory(number))
         if snapshot.version != number:
             raise SnapshotError(f"{snapshot.directory}: is version {snapshot.version}")
-        found = asked(snapshot, number, self._wanted)
-        columns = self._columns(found)
+        plan = plan_queries(snapshot, number, self._selection)
+        # checked before the plan becomes current, so that a bad version changes nothing
+        columns = self._describe_columns(plan)
         if None not in (self.columns, columns) and columns != self.columns:
             raise JobError(
                 f"with version {number} a match would have other columns than those in the output; "
@@ -116,10 +125,10 @@ class Followed:
             )
         self.columns = columns or self.columns
         self._fingerprint = fingerprint(snapshot.directory)
-        self.now = found
+        self.current = plan
 
-    def _columns(self, found: Asked) -> str | None:
-        if found.routed is None:
+    def _describe_columns(self, plan: QueryPlan) -> str | None:
+        if plan.routed is None:
             return None
-        kept = select_attributes(found.routed, self._wanted.keep)
-        return str(match_schema(found.routed, kept))
+        kept = select_attributes(plan.routed, self._selection.keep)
+        return str(build_match_schema(plan.routed, kept))

@@ -1,1 +1,1 @@
-"""session."""
+"""A Spark session: finding Java, starting the JVM, relaying its output, explaining failures."""

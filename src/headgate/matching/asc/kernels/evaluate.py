@@ -9,11 +9,15 @@ ANDed in one pass, which takes little longer than one, and counted as if one by 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from headgate.jit import inlined_kernel, kernel, load_unchecked, lowest_bit
+
+Words = npt.NDArray[np.uint64]
+Int64s = npt.NDArray[np.int64]
 
 MAX_ARROW_TARGETS = 64  # constructs that a micro-arrow can lead to: the bits of a word
 
@@ -25,18 +29,19 @@ EVENTS, DROPPED, EVALUATED, MICRO, FOLLOWED, TALLY_SIZE = range(6)
 class Table(NamedTuple):
     """The bits of all regions: a row for each region, and a slot, one bit, per conjunction."""
 
-    bits: Any  # (rows, words or more): row r has the words `bits[r, :len(alive)]`
-    alive: Any  # (words,): the slots in use
-    owner: Any  # by slot: the position of its query
-    shared: Any  # by slot: the first slot of its query if that has more than one, else −1
-    always: Any  # positions of queries without a condition, which every event matches
+    bits: Words  # (rows, words or more): row r has the words `bits[r, :len(alive)]`
+    alive: Words  # (words,): the slots in use
+    owner: Int64s  # by slot: the position of its query
+    shared: Int64s  # by slot: the first slot of its query if that has more than one, else −1
+    always: Int64s  # positions of queries without a condition, which every event matches
 
 
 class PackedOrder(NamedTuple):
     """An evaluation order: the macro-sequence, and the micro-arrows in terms of its places."""
 
-    sequence: Any  # constructs, by place
-    arrows: Any  # by row: the place that its micro-arrow leads to, below MAX_ARROW_TARGETS, or −1
+    sequence: Int64s  # constructs, by place
+    # by row: the place that its micro-arrow leads to, below MAX_ARROW_TARGETS, or −1
+    arrows: npt.NDArray[np.int16]
 
 
 @kernel

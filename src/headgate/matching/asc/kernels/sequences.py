@@ -15,11 +15,17 @@ ahead in the same way.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from headgate.jit import kernel, popcount
+
+Words = npt.NDArray[np.uint64]
+Int64s = npt.NDArray[np.int64]
+
+MAX_MOVES = 40  # of constructs, to improve a sequence
 
 
 @kernel
@@ -53,12 +59,12 @@ def count_common_bits(grb, bits, row):
 class MonitoredSample(NamedTuple):
     """A sample of events, and the bits of the constructs that are put into a sequence."""
 
-    bits: Any  # (rows, words or more): the bits of regions
-    usage: Any  # (constructs, words): the queries that use a construct
-    counted: Any  # (words,): the queries that count
-    sample: Any  # (events, constructs): the row that an event is in
-    begin: Any  # by step: the first event that it looks at,
-    end: Any  # and where these end
+    bits: Words  # (rows, words or more): the bits of regions
+    usage: Words  # (constructs, words): the queries that use a construct
+    counted: Words  # (words,): the queries that count
+    sample: npt.NDArray[np.int32]  # (events, constructs): the row that an event is in
+    begin: Int64s  # by step: the first event that it looks at,
+    end: Int64s  # and where these end
 
 
 @kernel
@@ -164,9 +170,6 @@ def _score_dropping(bits, left, sample, candidates, placed):
             if not placed[candidates[j]]:
                 scores[j] -= not has_common_bit(grb, bits, sample[i, candidates[j]])
     return scores
-
-
-MAX_MOVES = 40
 
 
 @kernel

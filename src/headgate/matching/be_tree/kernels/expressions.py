@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from headgate.jit import kernel
 from headgate.matching.be_tree.kernels.leaves import list_leaf
@@ -25,6 +26,7 @@ from headgate.matching.be_tree.kernels.pools import (
     RIGHT,
     ROOT,
     TOP_BUCKET,
+    Int64s,
 )
 
 MEETS, INSIDE, AROUND, SAME = range(4)  # what a query's predicate is to the event's
@@ -33,11 +35,11 @@ MEETS, INSIDE, AROUND, SAME = range(4)  # what a query's predicate is to the eve
 class EventSets(NamedTuple):
     """The sets of values of one event; every array has an entry for each attribute."""
 
-    has: Any  # does the event have a set on the attribute?
-    single: Any  # is it a single value?
-    least: Any  # the points at its ends
-    most: Any
-    key: Any  # the hash of a single value
+    has: npt.NDArray[np.bool_]  # does the event have a set on the attribute?
+    single: npt.NDArray[np.bool_]  # is it a single value?
+    least: Int64s  # the points at its ends
+    most: Int64s
+    key: Int64s  # the hash of a single value
 
 
 @kernel

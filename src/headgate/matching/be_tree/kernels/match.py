@@ -12,7 +12,7 @@ bucket of its value and to all buckets on the way to its point in the binary tre
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from headgate.matching.be_tree.kernels.pools import (
     ROOT,
     TOP_BUCKET,
     VISITS,
+    Int32s,
+    Int64s,
+    Words,
     attribute_bit,
     header_size,
 )
@@ -59,10 +62,10 @@ class Bitmap(NamedTuple):
     """
 
     end: int
-    word: Any  # (columns,)
-    words: Any  # (columns,)
-    row: Any  # (columns,)
-    bits: Any  # all rows of all columns, flat
+    word: Int64s  # (columns,)
+    words: Int64s  # (columns,)
+    row: Int64s  # (columns,)
+    bits: Words  # all rows of all columns, flat
 
 
 class EventArrays(NamedTuple):
@@ -72,27 +75,27 @@ class EventArrays(NamedTuple):
     TRUE, and all others are not.
     """
 
-    start: Any  # (events + 1,)
-    column: Any
-    value: Any  # as predicates are evaluated
-    point: Any  # where it lies in the domain of its column
-    key: Any  # by which it is hashed
-    code: Any  # its row in the bitmap
-    true_start: Any  # (events + 1,)
-    true: Any
+    start: Int64s  # (events + 1,)
+    column: Int64s | Int32s
+    value: Int64s  # as predicates are evaluated
+    point: Int64s  # where it lies in the domain of its column
+    key: Int64s  # by which it is hashed
+    code: Int64s | Int32s  # its row in the bitmap
+    true_start: Int64s  # (events + 1,)
+    true: Int64s
 
 
 class Scratch(NamedTuple):
     """Working memory of one thread; all but the last two is 0, or NONE, between two events."""
 
-    at: Any  # by column: the place of the event's value in `EventArrays`, or NONE
-    result: Any  # bits of the predicates in the bitmap
-    passed: Any  # bits of the others that were evaluated and hold,
-    failed: Any  # or do not
-    touched: Any  # the number of words of `passed` and `failed` that are not 0, and which
-    queue: Any  # buckets to visit
-    met: Any  # by position: when it last matched, by a clock that no event repeats
-    seen: Any  # candidates, matches and events so far
+    at: Int64s  # by column: the place of the event's value in `EventArrays`, or NONE
+    result: Words  # bits of the predicates in the bitmap
+    passed: Words  # bits of the others that were evaluated and hold,
+    failed: Words  # or do not
+    touched: Int64s  # the number of words of `passed` and `failed` that are not 0, and which
+    queue: Int64s  # buckets to visit
+    met: Int64s  # by position: when it last matched, by a clock that no event repeats
+    seen: Int64s  # candidates, matches and events so far
 
 
 @kernel

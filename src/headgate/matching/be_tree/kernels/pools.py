@@ -20,8 +20,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from headgate.jit import kernel
+
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Words = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
 
 NONE = -1
 
@@ -80,16 +87,16 @@ GENERIC, SPECIALISED, HYBRID, RANKED = range(4)
 class TreeArrays(NamedTuple):
     """The arrays of a tree; `table` is one hash table for both directories (`nodes`)."""
 
-    bucket: Any  # (buckets, 8)
-    fact: Any  # (buckets, 14)
-    partition: Any  # (partitions, 8)
-    penalty: Any  # by partition: what its score is below its gain
-    records: Any  # the leaves, one block of records after the other
-    table: Any  # (a power of two, 4)
-    state: Any  # (8,)
-    pending: Any  # buckets whose leaf may be over its capacity
-    domain_low: Any  # by attribute: the points that are told apart
-    domain_high: Any
+    bucket: Int64s  # (buckets, 8)
+    fact: Int64s  # (buckets, 14)
+    partition: Int64s  # (partitions, 8)
+    penalty: Floats  # by partition: what its score is below its gain
+    records: Int32s  # the leaves, one block of records after the other
+    table: Int64s  # (a power of two, 4)
+    state: Int64s  # (8,)
+    pending: Int64s  # buckets whose leaf may be over its capacity
+    domain_low: Int64s  # by attribute: the points that are told apart
+    domain_high: Int64s
 
 
 class ExpressionArrays(NamedTuple):
@@ -98,12 +105,12 @@ class ExpressionArrays(NamedTuple):
     They are filled up to a multiple of `PREDICATES_PER_STEP`, as in records.
     """
 
-    start: Any
-    count: Any
-    position: Any  # of its query
-    is_alternative: Any  # does its query have others too?
-    leaf: Any  # the bucket that holds it, or NONE
-    predicate: Any
+    start: Int64s
+    count: Any  # int32; `count` of a tuple is a method
+    position: Int32s  # of its query
+    is_alternative: Bytes  # does its query have others too?
+    leaf: Int32s  # the bucket that holds it, or NONE
+    predicate: Int32s
 
 
 class PredicateArrays(NamedTuple):
@@ -113,15 +120,15 @@ class PredicateArrays(NamedTuple):
     hash of a single value.
     """
 
-    column: Any
-    first: Any
-    last: Any
-    low: Any
-    high: Any
-    least: Any
-    most: Any
-    key: Any
-    flags: Any
+    column: Int32s
+    first: Int64s
+    last: Int64s
+    low: Int64s
+    high: Int64s
+    least: Int64s
+    most: Int64s
+    key: Int64s
+    flags: Bytes
 
 
 class Policy(NamedTuple):

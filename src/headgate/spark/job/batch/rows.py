@@ -1,7 +1,7 @@
-"""The rows of the output: one for each match, and one for each dead letter.
+"""The rows of the output: for each match, each dead letter, and each answer of a query.
 
-A match has the columns below and, unless no attribute is kept, the event in a column
-`event`, a struct, so that no attribute can collide with ours.
+A match has the columns below and, unless no attribute is kept, the event in a column `event`: a
+struct, so that no attribute can collide with ours.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import pyarrow as pa
 from headgate.events import DeadLetter, EventBatch
 from headgate.matching import Matches
 from headgate.schema import Attribute, Stream
-from headgate.spark.worker import Versions
+from headgate.spark.job.continuous_query import ANSWER_COLUMNS
+from headgate.spark.worker import QueryVersions
 
-MAX_ROWS = 1 << 18  # of a table; an event with very many matches may go over several
+MAX_TABLE_ROWS = 1 << 18  # the matches of one event may span several tables
 
 _Fields = tuple["pa.Field[Any]", ...]
 
@@ -40,55 +41,66 @@ _MATCH: _Fields = (
 
 
 @lru_cache(maxsize=10)
-def match_schema(stream: Stream, kept: tuple[Attribute, ...]) -> pa.Schema:
-    """The columns of a match.
+def build_match_schema(stream: Stream, kept: tuple[Attribute, ...]) -> pa.Schema:
+    """Return the columns of a match.
 
     >>> from headgate.schema import INT
     >>> s = Stream("s", (Attribute("bid.size", INT), Attribute("bid.price", INT)))
-    >>> match_schema(s, s.attributes).field("event").type
+    >>> build_match_schema(s, s.attributes).field("event").type
     StructType(struct<bid: struct<size: int32, price: int32>>)
     """
+    # the type of the struct follows from that of empty columns
     empty = [pa.array([], attribute.type.arrow) for attribute in kept]
-    event = _event(stream, kept, empty)
+    event = _build_event_column(stream, kept, empty)
     return pa.schema((*_MATCH, pa.field("event", event.type)) if kept else _MATCH)
 
 
-def match_tables(
+def build_match_tables(
     batch: EventBatch,
     matches: Matches,
     schema: pa.Schema,
     kept: tuple[Attribute, ...],
-    versions: Versions,
+    versions: QueryVersions,
     *,
     batch_id: int,
     set_version: int,
     source: str,
 ) -> Iterator[pa.Table]:
-    """The rows of a chunk of matches, in tables of bounded size."""
+    """Yield the rows of a chunk of matches, in tables of bounded size."""
+    # for each match the number of its event, and the row of that event in the batch
     numbers = np.repeat(np.arange(len(matches)), np.diff(matches.offsets)) + matches.first
     rows = np.searchsorted(batch.events, numbers)
     arrays = [batch.table.column(attribute.name) for attribute in kept]
-    event = _event(batch.stream, kept, arrays) if kept else None
+    event = _build_event_column(batch.stream, kept, arrays) if kept else None
+    # one array of all ids, from which each match takes its own
     ids: Any = pa.array(matches.known_ids, pa.string())
-    for start in range(0, matches.total, MAX_ROWS):
-        positions = matches.positions[start : start + MAX_ROWS]
-        here = rows[start : start + MAX_ROWS]
+    for start in range(0, matches.total, MAX_TABLE_ROWS):
+        positions = matches.positions[start : start + MAX_TABLE_ROWS]
+        event_rows = rows[start : start + MAX_TABLE_ROWS]
         count = len(positions)
         columns = [
             pa.repeat(pa.scalar(batch_id, pa.int64()), count),
             pa.repeat(pa.scalar(set_version, pa.int64()), count),
             ids.take(positions),
-            versions.of(positions),
+            versions.get(positions),
             pa.repeat(pa.scalar(source, pa.string()), count),
-            pa.array(batch.lines[here]),
+            pa.array(batch.lines[event_rows]),
         ]
         if event is not None:
-            columns.append(event.take(here))
+            columns.append(event.take(event_rows))
         yield pa.Table.from_arrays(columns, schema=schema)
 
 
-def dead_table(letters: Sequence[DeadLetter], batch_id: int) -> pa.Table:
-    """Dead letters as rows."""
+def label_rows(rows: pa.Table, batch: int, query_id: str, version: str) -> pa.Table:
+    """Return the answers of a query behind columns that say which batch and query they are of."""
+    values = (pa.scalar(batch, pa.int64()), pa.scalar(query_id), pa.scalar(version))
+    columns = [pa.repeat(value, rows.num_rows) for value in values]
+    names = [*ANSWER_COLUMNS, *rows.column_names]
+    return pa.Table.from_arrays([*columns, *rows.columns], names=names)
+
+
+def build_dead_table(letters: Sequence[DeadLetter], batch_id: int) -> pa.Table:
+    """Return dead letters as rows."""
     columns: dict[str, list[Any]] = {
         "batch_id": [batch_id] * len(letters),
         "source": [letter.source for letter in letters],
@@ -99,33 +111,34 @@ def dead_table(letters: Sequence[DeadLetter], batch_id: int) -> pa.Table:
     return pa.table(columns, schema=pa.schema(_DEAD))
 
 
-def _event(
+def _build_event_column(
     stream: Stream, kept: Sequence[Attribute], arrays: Sequence[pa.Array[Any]]
 ) -> pa.Array[Any]:
-    """The kept attributes of each event as a struct, those with dotted paths as structs in it."""
+    """Return the kept attributes of events as a struct; dotted paths become nested structs."""
     tree: dict[str, Any] = {}
     for attribute, array in zip(kept, arrays, strict=True):
-        *outer, name = steps(stream, attribute)
-        at = tree
+        *outer, name = split_path(stream, attribute)
+        inner = tree
         for step in outer:
-            at = at.setdefault(step, {})
-        at[name] = array
-    return _struct(tree)
+            inner = inner.setdefault(step, {})
+        inner[name] = array
+    return _build_struct(tree)
 
 
-def steps(stream: Stream, attribute: Attribute) -> list[str]:
-    """The way to an attribute; a path whose beginning is an attribute itself is one flat name.
+def split_path(stream: Stream, attribute: Attribute) -> list[str]:
+    """Return the path of an attribute; if a prefix is an attribute itself, it is one flat name.
 
     >>> from headgate.schema import INT
     >>> s = Stream("s", tuple(Attribute(name, INT) for name in ("bid.size", "ask", "ask.x")))
-    >>> [steps(s, attribute) for attribute in s]
+    >>> [split_path(s, attribute) for attribute in s]
     [['bid', 'size'], ['ask'], ['ask.x']]
     """
     parts = attribute.name.split(".")
+    # `ask` and `ask.x` cannot both be a column and a struct of the same name
     starts = (".".join(parts[:depth]) for depth in range(1, len(parts)))
     return [attribute.name] if any(stream.get(start) for start in starts) else parts
 
 
-def _struct(tree: dict[str, Any]) -> pa.Array[Any]:
-    arrays = [_struct(inner) if isinstance(inner, dict) else inner for inner in tree.values()]
+def _build_struct(tree: dict[str, Any]) -> pa.Array[Any]:
+    arrays = [_build_struct(inner) if isinstance(inner, dict) else inner for inner in tree.values()]
     return pa.StructArray.from_arrays(arrays, names=list(tree))

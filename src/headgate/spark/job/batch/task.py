@@ -1,8 +1,8 @@
-"""What a task does: read its share of a stream, match it, stage the rows, and report counts.
+"""The task of a routing job: read a share of a stream, match it, stage the rows, report counts.
 
 Rows go from the Python worker straight to the disk. Sent back through Spark they would cross to the
-JVM one by one, which takes longer than to match them. What goes back with the counts is what the
-continuous queries need of the events.
+JVM one by one, which takes longer than matching them. Only counts go back, and what the continuous
+queries need of the events.
 """
 
 from __future__ import annotations
@@ -13,37 +13,34 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.events import EventBatch, Piece
+from headgate.events import DeadLetter, EventBatch, Piece
 from headgate.events.batch import select_attributes
-from headgate.matching.asc.options import AscOptions
 from headgate.schema import Stream
-from headgate.spark.job.batch.rows import dead_table, match_schema, match_tables
-from headgate.spark.job.batch.work import read, shares_in, typed
+from headgate.spark.job.batch.rows import build_dead_table, build_match_schema, build_match_tables
+from headgate.spark.job.batch.work import read_events, read_typed_rows, select_shares
 from headgate.spark.job.commit.log import Counts
-from headgate.spark.job.commit.output import StagedFile
-from headgate.spark.job.continuous_query import Reducing, Standing
-from headgate.spark.worker import Loaded, loaded
+from headgate.spark.job.commit.output import DEAD, MATCHES, StagedFile
+from headgate.spark.job.continuous_query import ContinuousQuery, EventReducer
+from headgate.spark.job.order import Order, OrderFollower
+from headgate.spark.job.progress import MAX_SAMPLES, Hits, add_padded
+from headgate.spark.worker import IndexConfig, LoadedQueries, load_cached
 
-if TYPE_CHECKING:
-    from headgate.matching.asc.statistics import Statistics
-
-REPORT = "report string, positions binary, hits binary, reduced map<string, binary>"
-SAMPLES = 3  # dead letters that a report shows
+REPORT_SCHEMA = "report string, positions binary, hits binary, reduced map<string, binary>"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What every task of a batch knows that reads a stream.
+class RoutingTaskPlan:
+    """The work of every task that reads one stream in a batch of a routing job.
 
-    Its filters are matched if it is `routed`; `order` is the one to evaluate in, if the index has
-    any. The events are reduced for each of the `continuous` queries. `checked` are attributes that
-    others use of the same events, so what is not valid there is a dead letter too.
+    The filters of the stream are matched if it is `routed`; `order` is the one to evaluate in, if
+    the index has any. The events are reduced for each of the `continuous` queries. `checked` are
+    attributes that unbounded queries use of the same events, so an invalid value there makes a dead
+    letter too.
     """
 
     batch: int
@@ -51,40 +48,41 @@ class Plan:
     snapshot: str
     stream: Stream
     routed: bool
-    continuous: tuple[Standing, ...]
+    continuous: tuple[ContinuousQuery, ...]
     checked: frozenset[str]
-    index: str
-    asc: AscOptions | None
-    order: dict[str, Any] | None
+    index: IndexConfig
+    order: Order | None
     keep: tuple[str, ...] | None
     format: str
     stage: str
 
     @property
-    def reports(self) -> str:
-        return REPORT
+    def report_schema(self) -> str:
+        """The columns of a report."""
+        return REPORT_SCHEMA
 
-    def on_pieces(
+    def process_pieces(
         self, shares: Sequence[Sequence[Piece]], batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow` over the numbers of the shares."""
-        stream, used = _checked(self)
-        for pieces in shares_in(batches, shares):
-            yield _report(self, read(pieces, stream, used))
+        """Process pieces of files, for `mapInArrow` over the numbers of the shares."""
+        stream, used = _select_attributes(self)
+        for pieces in select_shares(batches, shares):
+            yield _run_task(self, read_events(pieces, stream, used))
 
-    def on_rows(
+    def process_rows(
         self, source: str, numbered_by: str, batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow` over typed rows, which a column numbers."""
-        stream, used = _checked(self)
-        yield _report(self, typed(batches, stream, used, source, numbered_by))
+        """Process typed rows, which a column numbers, for `mapInArrow`."""
+        stream, used = _select_attributes(self)
+        yield _run_task(self, read_typed_rows(batches, stream, used, source, numbered_by))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Report:
-    """What a task, or all tasks of a batch together, did; with the first few dead letters.
+class RoutingTaskResult:
+    """What all tasks of a batch did together.
 
-    `learned` is what indexes that are led have counted and sampled, by task. `reduced` has the
+    `files` are the names of staged files by folder, and `samples` show a few dead letters.
+    `learned` is what adaptive indexes have counted and sampled, by task. `reduced` has the
     reductions for each continuous query and stream, by task too.
     """
 
@@ -92,59 +90,50 @@ class Report:
     files: dict[str, list[str]]
     unknown: dict[str, int]
     samples: list[str]
-    hits: npt.NDArray[np.int64]
+    hits: Hits
     learned: list[dict[str, Any]]
     reduced: dict[str, dict[str, list[bytes]]]
 
 
-@runtime_checkable
-class Led(Protocol):
-    """An index that evaluates in an order which somebody else finds from what it counts."""
-
-    def follow(self, order: dict[str, Any] | None) -> None: ...
-
-    def take_statistics(self) -> Statistics: ...
-
-    def describe(self) -> dict[str, Any]: ...
-
-
-def _checked(plan: Plan) -> tuple[Stream, set[str]]:
-    """The stream, checked on what the queries use, and the attributes that are used or kept."""
-    used = Reducing(plan.stream.name, plan.continuous).attributes | plan.checked
+def _select_attributes(plan: RoutingTaskPlan) -> tuple[Stream, set[str]]:
+    """Return the stream, checked on what queries use, and the attributes that are used or kept."""
+    # an event is checked on what some query uses: other attributes may hold anything
+    used = EventReducer(plan.stream.name, plan.continuous).attributes | plan.checked
     kept: set[str] = set()
     if plan.routed:
-        used |= set(_filters(plan).used)
+        used |= set(_load_filters(plan).used)
         kept = {attribute.name for attribute in select_attributes(plan.stream, plan.keep)}
     return plan.stream.keep_checks_on(used), used | kept
 
 
-def _filters(plan: Plan) -> Loaded:
-    return loaded(plan.snapshot, plan.stream.name, plan.index, plan.asc)
+def _load_filters(plan: RoutingTaskPlan) -> LoadedQueries:
+    return load_cached(plan.snapshot, plan.stream.name, plan.index)
 
 
-class _Matching:
-    """The filters of a stream, asked about one batch of events after the other."""
+class _Matcher:
+    """The filters of a stream, matched with one batch of events after the other."""
 
-    def __init__(self, plan: Plan, file: StagedFile) -> None:
+    def __init__(self, plan: RoutingTaskPlan, file: StagedFile) -> None:
         self._plan = plan
         self._file = file
-        self._queries = _filters(plan)
+        self._queries = _load_filters(plan)
         self._kept = select_attributes(plan.stream, plan.keep)
-        self._schema = match_schema(plan.stream, self._kept)
+        self._schema = build_match_schema(plan.stream, self._kept)
         self.hits = np.zeros(len(self._queries.index), np.int64)
         index = self._queries.index
-        self._led = index if isinstance(index, Led) else None
-        if self._led is not None:
-            self._led.follow(plan.order)
-            self._led.take_statistics()  # without what a task that failed has left
+        self._follower = index if isinstance(index, OrderFollower) else None
+        if self._follower is not None:
+            self._follower.follow(plan.order)
+            self._follower.take_statistics()  # drop what a failed task has left in this worker
 
     def add(self, source: str, batch: EventBatch) -> int:
-        """Write the matches of a batch; returns how many there are."""
+        """Write the matches of a batch, and return how many there are."""
         total = 0
         for matches in self._queries.index.match_chunks(batch):
             total += matches.total
+            # positions of one chunk may repeat, so the counts are summed by position
             self.hits += np.bincount(matches.positions, minlength=len(self.hits))
-            for table in match_tables(
+            for table in build_match_tables(
                 batch,
                 matches,
                 self._schema,
@@ -157,45 +146,48 @@ class _Matching:
                 self._file.write(table)
         return total
 
-    def learned(self) -> dict[str, Any] | None:
-        if self._led is None:
+    def learn(self) -> dict[str, Any] | None:
+        """Return what an adaptive index has counted and sampled; None for another index."""
+        if self._follower is None:
             return None
-        sequence = self._led.describe()["order"]
-        return {"sequence": sequence, "statistics": self._led.take_statistics().as_json()}
+        sequence = self._follower.describe()["order"]
+        return {"sequence": sequence, "statistics": self._follower.take_statistics().as_json()}
 
 
-def _report(plan: Plan, batches: Iterator[tuple[str, EventBatch]]) -> pa.RecordBatch:
+def _run_task(plan: RoutingTaskPlan, batches: Iterator[tuple[str, EventBatch]]) -> pa.RecordBatch:
+    """Process all events of a share, and return the report: one row."""
     counts = Counts()
     unknown: Counter[str] = Counter()
     samples: list[str] = []
     stage = Path(plan.stage)
-    reducing = Reducing(plan.stream.name, plan.continuous)
+    reducer = EventReducer(plan.stream.name, plan.continuous)
+    # the files are synced when the stack closes them, before the report says that they are there
     with ExitStack() as files:
-        matched = files.enter_context(StagedFile(stage, "matches", plan.format))
-        dead = files.enter_context(StagedFile(stage, "dead", plan.format))
-        matching = _Matching(plan, matched) if plan.routed else None
+        matches_file = files.enter_context(StagedFile(stage, MATCHES, plan.format))
+        dead_file = files.enter_context(StagedFile(stage, DEAD, plan.format))
+        matcher = _Matcher(plan, matches_file) if plan.routed else None
         for source, batch in batches:
-            dead.write(dead_table(batch.dead, plan.batch))
+            dead_file.write(build_dead_table(batch.dead, plan.batch))
             unknown.update(batch.unknown)
-            room = SAMPLES - len(samples)
-            samples += [f"{one.source}:{one.line}: {one.reason}" for one in batch.dead[:room]]
-            reducing.add(batch)
-            total = 0 if matching is None else matching.add(source, batch)
+            samples += describe_letters(batch.dead[: MAX_SAMPLES - len(samples)])
+            reducer.add(batch)
+            total = 0 if matcher is None else matcher.add(source, batch)
             counts += Counts(len(batch.events), len(batch.dead), batch.blank, total)
-    told = {
+    report = {
         "stream": plan.stream.name,
         "counts": asdict(counts),
-        "files": {"matches": matched.name, "dead": dead.name},
+        "files": {MATCHES: matches_file.name, DEAD: dead_file.name},
         "unknown": unknown,
         "samples": samples,
-        "learned": None if matching is None else matching.learned(),
+        "learned": None if matcher is None else matcher.learn(),
     }
-    hits = np.zeros(0, np.int64) if matching is None else matching.hits
+    # of a million queries few match in a batch: hits travel as positions and their counts
+    hits = np.zeros(0, np.int64) if matcher is None else matcher.hits
     positions = np.flatnonzero(hits)
-    reduced = list(reducing.result().items())
+    reduced = list(reducer.result().items())
     return pa.RecordBatch.from_pydict(
         {
-            "report": [json.dumps(told)],
+            "report": [json.dumps(report)],
             "positions": [positions.tobytes()],
             "hits": [hits[positions].tobytes()],
             "reduced": pa.array([reduced], pa.map_(pa.string(), pa.binary())),
@@ -203,40 +195,37 @@ def _report(plan: Plan, batches: Iterator[tuple[str, EventBatch]]) -> pa.RecordB
     )
 
 
-def gathered(rows: Iterable[Any]) -> Report:
-    """The reports of all tasks as one."""
+def describe_letters(letters: Sequence[DeadLetter]) -> list[str]:
+    """Return each dead letter as one line of text."""
+    return [f"{letter.source}:{letter.line}: {letter.reason}" for letter in letters]
+
+
+def merge_reports(rows: Iterable[Any]) -> RoutingTaskResult:
+    """Return the reports of all tasks as one result."""
     counts = Counts()
-    files: dict[str, list[str]] = {"matches": [], "dead": []}
+    files: dict[str, list[str]] = {MATCHES: [], DEAD: []}
     unknown: Counter[str] = Counter()
     samples: list[str] = []
     hits = np.zeros(0, np.int64)
     learned: list[dict[str, Any]] = []
     reduced: dict[str, dict[str, list[bytes]]] = {}
     for row in rows:
-        told = json.loads(row.report)
-        counts += Counts(**told["counts"])
-        unknown.update(told["unknown"])
-        samples += told["samples"]
-        learned += [told["learned"]] if told["learned"] else []
-        for kind, name in told["files"].items():
-            files[kind] += [name] if name else []
-        for query_id, one in row.reduced.items():
-            of_query = reduced.setdefault(query_id, {})
-            of_query.setdefault(told["stream"], []).append(bytes(one))
+        report = json.loads(row.report)
+        counts += Counts(**report["counts"])
+        unknown.update(report["unknown"])
+        samples += report["samples"]
+        # a task without an adaptive index has learned nothing
+        learned += [report["learned"]] if report["learned"] else []
+        for folder, name in report["files"].items():
+            files[folder] += [name] if name else []
+        for query_id, reduction in row.reduced.items():
+            by_stream = reduced.setdefault(query_id, {})
+            by_stream.setdefault(report["stream"], []).append(bytes(reduction))
+        # the arrays of a task reach to its last hit; they are added at their own length
         positions = np.frombuffer(row.positions, np.int64)
-        here = np.zeros(positions.max(initial=-1) + 1, np.int64)
-        here[positions] = np.frombuffer(row.hits, np.int64)
-        hits = summed(hits, here)
-    return Report(counts, files, dict(unknown), samples[:SAMPLES], hits, learned, reduced)
-
-
-def summed(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The sum of two arrays, the shorter one filled up with zeros.
-
-    >>> summed(np.array([1, 2]), np.array([5])).tolist()
-    [6, 2]
-    """
-    shorter, longer = sorted((one, other), key=len)
-    total = longer.copy()
-    total[: len(shorter)] += shorter
-    return total
+        task_hits = np.zeros(positions.max(initial=-1) + 1, np.int64)
+        task_hits[positions] = np.frombuffer(row.hits, np.int64)
+        hits = add_padded(hits, task_hits)
+    return RoutingTaskResult(
+        counts, files, dict(unknown), samples[:MAX_SAMPLES], hits, learned, reduced
+    )

@@ -1,10 +1,9 @@
-"""What tasks do with their share of a source, whatever they then make of its events."""
+"""The work of a task: what every kind of job gives its tasks to do, and how they read events."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -12,111 +11,119 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headgate.events import EventBatch, Piece, read_piece, split_file
+from headgate.events import EventBatch, Piece, split_file
 from headgate.events.batch import select_attributes
 from headgate.events.tables import batch_from_table
 from headgate.schema import Stream
-from headgate.spark.worker import BATCH_ROWS
+from headgate.spark.worker import read_used
 
 
 class Work(Protocol):
-    """What the tasks of a batch do with their share of a source; `reports` are its columns."""
+    """What the tasks of one batch do with their share of one source.
+
+    The driver makes one for each source and batch. It is pickled to the tasks, so it carries paths
+    and names, never open files. A source uses just one of the two methods, whichever form its
+    events have. Both run in a task, may block on files, and may be called again for the same share:
+    Spark retries a task that failed, and may run two tries at once. So what they write must have a
+    name of its own, and counts only once their report reaches the driver.
+    """
 
     @property
-    def batch(self) -> int: ...
+    def batch(self) -> int:
+        """The number of the batch; read on the driver and in tasks."""
 
     @property
-    def reports(self) -> str: ...
+    def report_schema(self) -> str:
+        """The columns of the reports, as Spark declares them; read on the driver."""
 
-    def on_pieces(
+    def process_pieces(
         self, shares: Sequence[Sequence[Piece]], batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow` over the numbers of the shares."""
+        """Process pieces of files, for `mapInArrow`; `batches` holds the numbers of the shares.
 
-    def on_rows(
+        Yields a report for each share.
+        """
+
+    def process_rows(
         self, source: str, numbered_by: str, batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow` over typed rows, which a column numbers."""
+        """Process typed rows, for `mapInArrow`; the column `numbered_by` numbers them.
+
+        Yields one report.
+        """
 
 
-def shares_in(
+def select_shares(
     batches: Iterable[pa.RecordBatch], shares: Sequence[Sequence[Piece]]
 ) -> Iterator[Sequence[Piece]]:
-    """The shares whose numbers a task is given."""
+    """Yield the shares whose numbers a task is given."""
     for numbers in batches:
         for number in numbers.column(0).to_numpy().tolist():
             yield shares[number]
 
 
-def read(
+def read_events(
     pieces: Sequence[Piece], stream: Stream, used: Collection[str]
 ) -> Iterator[tuple[str, EventBatch]]:
-    """The events of pieces, and where each batch of them comes from."""
+    """Yield the events of pieces in batches, each with the path that it comes from."""
     for piece in pieces:
-        for batch in events_of(piece, stream, used):
+        for batch in read_used(piece, stream, used, dead_letter_errors=True):
             yield piece.path, batch
 
 
-def typed(
+def read_typed_rows(
     batches: Iterable[pa.RecordBatch],
     stream: Stream,
     used: Collection[str],
     source: str,
     numbered_by: str,
 ) -> Iterator[tuple[str, EventBatch]]:
-    """The same of typed rows."""
+    """Yield typed rows as batches of events, whose line numbers are those of a column."""
     attributes = select_attributes(stream, used)
     for rows in batches:
+        # the table numbers its rows from 0; the column has the numbers that a user knows
         batch = batch_from_table(rows, stream, attributes, source=source)
         numbers = rows.column(numbered_by).to_numpy()
-        dead = tuple(replace(one, line=int(numbers[one.event])) for one in batch.dead)
+        dead = tuple(replace(letter, line=int(numbers[letter.event])) for letter in batch.dead)
         yield source, replace(batch, lines=numbers[batch.events], dead=dead)
 
 
-def events_of(piece: Piece, stream: Stream, used: Collection[str]) -> Iterator[EventBatch]:
-    """The events of a piece; of a text every attribute is parsed, of Parquet only those used."""
-    typed = (piece.format or Path(piece.path).suffix.removeprefix(".")) == "parquet"
-    columns = used if typed else None
-    return read_piece(
-        piece, stream, columns=columns, batch_rows=BATCH_ROWS, dead_letter_errors=True
-    )
-
-
-def typed_rows(
-    names: DataFrame, stream: Stream, used: tuple[str, ...], format: str | None
+def select_valid_rows(
+    paths: DataFrame, stream: Stream, used: tuple[str, ...], format: str | None
 ) -> DataFrame:
-    """The valid events of files, whose paths are in the first column, as rows of used attributes.
+    """Return the valid events of files, whose paths are in the first column, as typed rows.
 
-    What is no valid event has been told of as a dead letter by the job that reads the same files.
+    Invalid events are dropped: the job that reads the same files reports them as dead letters.
     """
+    # numbered columns cross to Spark, and get their names back there
     types = pa.schema([(f"c{n}", stream[name].type.arrow) for n, name in enumerate(used)])
-    reader = Reader(stream.keep_checks_on(used), used, format)
-    rows = names.mapInArrow(reader.read, from_arrow_schema(types))
+    reader = FileReader(stream.keep_checks_on(used), used, format)
+    rows = paths.mapInArrow(reader.read, from_arrow_schema(types))
     return rows.select(*[F.col(f"c{n}").alias(name) for n, name in enumerate(used)])
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """For `mapInArrow` over the paths of files, by the name `read`."""
+class FileReader:
+    """Reads files whose paths Spark hands to a task; pickled to the tasks."""
 
     stream: Stream
     used: tuple[str, ...]
     format: str | None
 
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows, under numbers: `mapInArrow` cannot take names with dots."""
+        """Yield the rows of files, for `mapInArrow`, which cannot take names with dots."""
         numbers = [f"c{number}" for number in range(len(self.used))]
-        for names in batches:
-            for path in map(str, names.column(0).to_pylist()):
-                for piece in split_file(_local(path), format=self.format):
-                    for events in events_of(piece, self.stream, self.used):
-                        yield events.table.select(list(self.used)).rename_columns(numbers)
+        for paths in batches:
+            for path in map(str, paths.column(0).to_pylist()):
+                pieces = split_file(_strip_scheme(path), format=self.format)
+                for _, events in read_events(pieces, self.stream, self.used):
+                    yield events.table.select(list(self.used)).rename_columns(numbers)
 
 
-def _local(path: str) -> str:
-    """A path as Spark shows it, in which nothing is escaped.
+def _strip_scheme(path: str) -> str:
+    """Return a path as Spark shows it, in which nothing is escaped, without its scheme.
 
-    >>> _local("file:/a b/c%.jsonl")
+    >>> _strip_scheme("file:/a b/c%.jsonl")
     '/a b/c%.jsonl'
     """
     return "/" + path.removeprefix("file:").lstrip("/")

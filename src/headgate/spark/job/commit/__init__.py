@@ -1,1 +1,1 @@
-"""commit."""
+"""How a batch becomes durable, exactly once: log, output, locks, Spark's checkpoint, compaction."""

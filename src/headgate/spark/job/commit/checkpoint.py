@@ -1,7 +1,7 @@
-"""What Spark wrote down about its batches: how far it planned, and which files belong to which.
+"""What Spark's checkpoint says: how far it planned, and which files belong to which batch.
 
-A batch's frame lists only the files that are there when it is asked, and passes over one that has
-gone in the meantime without a word. The checkpoint knows better:
+A batch's frame lists only the files that exist when it is evaluated, and silently skips one that
+was deleted in the meantime. So the files are read from the checkpoint itself:
 
     offsets/7            after two lines, one for each source: {"logOffset": 9}
     sources/0/9          {"path": "file:///…", "batchId": 9}, a line for each file
@@ -20,8 +20,8 @@ from urllib.parse import unquote
 from headgate.errors import JobError
 
 
-def last_planned(checkpoint: Path) -> int | None:
-    """The newest batch that Spark has planned; None before the first."""
+def find_last_planned(checkpoint: Path) -> int | None:
+    """Return the newest batch that Spark has planned; None before the first."""
     try:
         names = [path.name for path in (checkpoint / "offsets").iterdir()]
     except FileNotFoundError:
@@ -29,29 +29,31 @@ def last_planned(checkpoint: Path) -> int | None:
     return max((int(name) for name in names if name.isdigit()), default=None)
 
 
-def planned_files(checkpoint: Path, source: int, batch: int) -> list[str]:
-    """The paths of the files that a source has in a batch, in their order."""
-    first = 0 if batch == 0 else _log_offset(checkpoint, source, batch - 1) + 1
-    last = _log_offset(checkpoint, source, batch)
+def list_planned_files(checkpoint: Path, source: int, batch: int) -> list[str]:
+    """Return the paths of the files that a source has in a batch, sorted."""
+    first = 0 if batch == 0 else _read_log_offset(checkpoint, source, batch - 1) + 1
+    last = _read_log_offset(checkpoint, source, batch)
     if last < first:
         return []
     folder = checkpoint / "sources" / str(source)
-    found = [entry for number in range(first, last + 1) for entry in _entries(folder, number)]
-    return sorted({_path(entry["path"]) for entry in found})
+    entries = [
+        entry for number in range(first, last + 1) for entry in _read_entries(folder, number)
+    ]
+    return sorted({_parse_uri(entry["path"]) for entry in entries})
 
 
-def _log_offset(checkpoint: Path, source: int, batch: int) -> int:
+def _read_log_offset(checkpoint: Path, source: int, batch: int) -> int:
     path = checkpoint / "offsets" / str(batch)
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-        told = lines[2 + source]
-        return -1 if told in ("-", "null") else int(json.loads(told)["logOffset"])
+        offset = lines[2 + source]  # after a version and metadata
+        return -1 if offset in ("-", "null") else int(json.loads(offset)["logOffset"])
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise JobError(f"{path}: Spark's checkpoint cannot be read ({error})") from None
 
 
-def _entries(folder: Path, number: int) -> list[dict[str, Any]]:
-    """The files of one entry in the log of the source; a compacted one holds earlier ones too."""
+def _read_entries(folder: Path, number: int) -> list[dict[str, Any]]:
+    """Return the files of one entry in a source's log; a compacted one holds earlier ones too."""
     for path in (folder / str(number), folder / f"{number}.compact"):
         try:
             lines = path.read_text(encoding="utf-8").splitlines()[1:]
@@ -62,10 +64,10 @@ def _entries(folder: Path, number: int) -> list[dict[str, Any]]:
     raise JobError(f"{folder / str(number)}: is missing from Spark's checkpoint")
 
 
-def _path(uri: str) -> str:
-    """The path in an address, in which Spark escapes what URIs do not allow.
+def _parse_uri(uri: str) -> str:
+    """Return the path in a URI, in which Spark escapes what URIs do not allow.
 
-    >>> _path("file:///a%20b/c%25.jsonl")
+    >>> _parse_uri("file:///a%20b/c%25.jsonl")
     '/a b/c%.jsonl'
     """
     return "/" + unquote(uri.removeprefix("file:")).lstrip("/")

@@ -1,18 +1,19 @@
 """Compaction: many directories of batches become one, beside a running job.
 
-Law: the rows in every folder are the same before and after, and at every moment between
-each batch is there. A reader that lists the folder at the very moment of the swap may see a batch
-in two directories, of which the wider covers the narrower (`output.spans`).
+Law: the rows in every folder are the same before and after, and at every moment between each batch
+is there. A reader that lists the folder at the very moment of the swap may see a batch in two
+directories, of which the wider covers the narrower (`output.list_spans`).
 
-A merged directory appears by a rename, and only then do those that it covers go. A compaction that
-dies in between leaves covered directories, which the next one, or the next start of the job,
-removes. Merging is in tiers, as in a
-log-structured merge tree: when `every` small neighbours stand side by side they become one. So each
+A merged directory appears by a rename, and only then are those that it covers removed. A compaction
+that dies in between leaves covered directories, which the next one, or the next start of the job,
+removes.
+
+Merging is in tiers, as in a log-structured merge tree: `every` small neighbours become one. So each
 row is rewritten about once per tier, and there are never more than some `every` small directories
 in each of the few tiers, however long the job runs.
 
-Batches follow each other, so all before the newest directory are finished. The newest is left
-alone: its batch may be in the making.
+Batches follow each other, so all before the newest directory are finished. The newest is never
+merged: its batch may still be written.
 """
 
 from __future__ import annotations
@@ -27,90 +28,105 @@ import pyarrow.parquet as pq
 
 from headgate.errors import JobError
 from headgate.snapshot.files import sync
-from headgate.spark.job.commit.claim import held
+from headgate.spark.job.commit.claim import hold_lock
 from headgate.spark.job.commit.output import (
     COMPACTING,
     Span,
     StagedFile,
-    covered,
-    folders,
+    list_covered,
+    list_folders,
+    list_spans,
+    list_unbounded_folders,
     new_stage,
-    own_folders,
-    place,
-    remove,
-    spans,
+    place_files,
+    remove_directory,
 )
 
-EVERY = 100
-FULL = 128 << 20  # bytes; a directory of this size is merged no more
-ROW_GROUP = 1 << 20  # rows
+DEFAULT_COMPACT_EVERY = 100
+FULL_BYTES = 128 << 20  # a directory of this size is merged no more
+ROW_GROUP_ROWS = 1 << 20
 
 
-def compact(root: Path, every: int = EVERY) -> int:
-    """Merge what can be merged in a job's output; by how many directories there are fewer."""
+def compact(root: Path, every: int = DEFAULT_COMPACT_EVERY) -> int:
+    """Merge what can be merged in a job's output, and return by how many directories it shrank.
+
+    Raises a JobError while another compaction runs there.
+    """
     stages = root / COMPACTING
-    with held(stages, ".lock", "another compaction"):
+    with hold_lock(stages, ".lock", "another compaction"):
+        # what a killed compaction has staged is of no use to anybody
         for leftover in stages.iterdir():
             if leftover.is_dir():
                 shutil.rmtree(leftover, ignore_errors=True)
-        together = [folders(root), *([folder] for folder in own_folders(root))]
-        return sum(_compact_all([root / one for one in names], stages, every) for names in together)
+        # folders whose batches are numbered together share one newest batch
+        groups = [list_folders(root), *([folder] for folder in list_unbounded_folders(root))]
+        return sum(
+            _compact_folders([root / name for name in names], stages, every) for names in groups
+        )
 
 
-def finish(root: Path) -> None:
-    """Remove what a compaction that was killed had already merged; one that runs does it itself."""
-    with suppress(JobError), held(root / COMPACTING, ".lock", "another compaction"):
-        for folder in (*folders(root), *own_folders(root)):
+def remove_leftovers(root: Path) -> None:
+    """Remove what a killed compaction had already merged; a running one does it itself."""
+    with suppress(JobError), hold_lock(root / COMPACTING, ".lock", "another compaction"):
+        for folder in (*list_folders(root), *list_unbounded_folders(root)):
             _sweep(root / folder, root / COMPACTING)
 
 
-def _compact_all(parents: Sequence[Path], stages: Path, every: int) -> int:
-    """Folders whose batches have the same numbers."""
-    newest = max((span.last for parent in parents for span in spans(parent)), default=0)
-    return sum(_compact(parent, stages, newest, every) for parent in parents)
+def _compact_folders(parents: Sequence[Path], stages: Path, every: int) -> int:
+    """Compact folders whose batches are numbered together."""
+    # one newest batch for all of them: an empty folder has no directory for it
+    newest = max((span.last for parent in parents for span in list_spans(parent)), default=0)
+    return sum(_compact_folder(parent, stages, newest, every) for parent in parents)
 
 
-def _compact(parent: Path, stages: Path, newest: int, every: int) -> int:
+def _compact_folder(parent: Path, stages: Path, newest: int, every: int) -> int:
     gone = _sweep(parent, stages)
-    while groups := _mergeable([span for span in spans(parent) if span.last < newest], every):
+    while True:
+        finished = [span for span in list_spans(parent) if span.last < newest]
+        groups = _find_mergeable(finished, every)
+        if not groups:
+            return gone
         for group in groups:
             _merge(group, stages)
             gone += _sweep(parent, stages) - 1
-    return gone
 
 
 def _sweep(parent: Path, stages: Path) -> int:
-    directories = covered(parent)
+    """Remove the covered directories of a folder, and return how many there were."""
+    directories = list_covered(parent)
     for directory in directories:
-        remove(directory, stages)
+        remove_directory(directory, stages)
     return len(directories)
 
 
-def _mergeable(found: Sequence[Span], every: int) -> list[list[Span]]:
-    """Groups of neighbours to make one of, from the lowest tier that has enough of them."""
-    sizes = {span: _bytes(span) for span in found}
-    tiers = {span: tier(span, every) for span in found}
+def _find_mergeable(spans: Sequence[Span], every: int) -> list[list[Span]]:
+    """Return groups of neighbours to merge, from the lowest tier that has enough of them."""
+    sizes = {span: _count_bytes(span) for span in spans}
+    tiers = {span: compute_tier(span, every) for span in spans}
+    # lower tiers first: they have the most and the smallest directories
     for highest in sorted(set(tiers.values())):
         run: list[Span] = []
-        for span in [*found, None]:
-            if span is not None and tiers[span] <= highest and sizes[span] < FULL:
+        # a run is broken by a span of a higher tier, by a full one, and by the end (None)
+        for span in [*spans, None]:
+            if span is not None and tiers[span] <= highest and sizes[span] < FULL_BYTES:
                 run.append(span)
                 continue
-            groups = _packed(run, sizes) if len(run) >= every else []
+            groups = _pack_groups(run, sizes) if len(run) >= every else []
             if groups:
                 return groups
             run = []
     return []
 
 
-def _packed(run: Sequence[Span], sizes: dict[Span, int]) -> list[list[Span]]:
-    """Neighbours with the same columns, together little more than full; no group of one."""
+def _pack_groups(run: Sequence[Span], sizes: dict[Span, int]) -> list[list[Span]]:
+    """Split a run into groups with the same columns, each little more than full; none of one."""
     groups: list[list[Span]] = []
     filled = 0
     last: object = None
     for span in run:
-        columns = _columns(span)
-        if not groups or columns != last or filled + sizes[span] > 2 * FULL:
+        columns = _read_columns(span)
+        # rows with other columns, after a change of the query, stay in other files
+        if not groups or columns != last or filled + sizes[span] > 2 * FULL_BYTES:
             groups.append([])
             filled = 0
         groups[-1].append(span)
@@ -119,10 +135,10 @@ def _packed(run: Sequence[Span], sizes: dict[Span, int]) -> list[list[Span]]:
     return [group for group in groups if len(group) > 1]
 
 
-def tier(span: Span, every: int) -> int:
-    """How often a directory has been merged, as told by the number of its batches.
+def compute_tier(span: Span, every: int) -> int:
+    """Return how often a directory has been merged, judged by the number of its batches.
 
-    >>> [tier(Span(0, last, Path()), 100) for last in (0, 98, 99, 9_999)]
+    >>> [compute_tier(Span(0, last, Path()), 100) for last in (0, 98, 99, 9_999)]
     [0, 0, 1, 2]
     """
     batches = span.last - span.first + 1
@@ -135,40 +151,41 @@ def tier(span: Span, every: int) -> int:
 
 def _merge(group: Sequence[Span], stages: Path) -> None:
     merged = Span(group[0].first, group[-1].last, group[0].parent)
-    files = [file for span in group for file in _files(span)]
+    files = [file for span in group for file in _list_filesfiles(span)]
     stage = new_stage(stages)
+    # a folder has one format: the sink of a job cannot change
     if files[0].suffix == ".parquet":
-        written = _merged_parquet(files, stage)
+        written = _merge_parquet(files, stage)
     else:
-        written = _merged_text(files, stage)
-    place([written], merged, stages)
+        written = _merge_text(files, stage)
+    place_files([written], merged, stages)
     stage.rmdir()
 
 
-def _merged_parquet(files: Sequence[Path], stage: Path) -> Path:
+def _merge_parquet(files: Sequence[Path], stage: Path) -> Path:
     with StagedFile(stage, "merged", "parquet") as merged:
-        for table in _large_tables(files):
+        for table in _read_large_tables(files):
             merged.write(table)
     return stage / str(merged.name)
 
 
-def _large_tables(files: Sequence[Path]) -> Iterator[pa.Table]:
-    """The rows of all files in tables of about a row group."""
-    held_back: list[pa.Table] = []
+def _read_large_tables(files: Sequence[Path]) -> Iterator[pa.Table]:
+    """Yield the rows of all files in tables of about a row group."""
+    pending: list[pa.Table] = []
     rows = 0
     for file in files:
         with pq.ParquetFile(file) as opened:
-            for batch in opened.iter_batches(batch_size=ROW_GROUP):
-                held_back.append(pa.Table.from_batches([batch]))
+            for batch in opened.iter_batches(batch_size=ROW_GROUP_ROWS):
+                pending.append(pa.Table.from_batches([batch]))
                 rows += batch.num_rows
-                if rows >= ROW_GROUP:
-                    yield pa.concat_tables(held_back)
-                    held_back, rows = [], 0
-    if held_back:
-        yield pa.concat_tables(held_back)
+                if rows >= ROW_GROUP_ROWS:
+                    yield pa.concat_tables(pending)
+                    pending, rows = [], 0
+    if pending:
+        yield pa.concat_tables(pending)
 
 
-def _merged_text(files: Sequence[Path], stage: Path) -> Path:
+def _merge_text(files: Sequence[Path], stage: Path) -> Path:
     path = stage / f"merged{files[0].suffix}"
     with path.open("wb") as merged:
         for file in files:
@@ -178,15 +195,15 @@ def _merged_text(files: Sequence[Path], stage: Path) -> Path:
     return path
 
 
-def _files(span: Span) -> list[Path]:
+def _list_filesfiles(span: Span) -> list[Path]:
     return sorted(span.path.iterdir())
 
 
-def _bytes(span: Span) -> int:
-    return sum(file.stat().st_size for file in _files(span))
+def _count_bytes(span: Span) -> int:
+    return sum(file.stat().st_size for file in _list_filesfiles(span))
 
 
-def _columns(span: Span) -> object:
-    """What two directories must share to become one: the format and the columns."""
-    first = _files(span)[0]
+def _read_columns(span: Span) -> object:
+    """Return what two directories must share to become one: the format and the columns."""
+    first = _list_filesfiles(span)[0]
     return pq.read_schema(first) if first.suffix == ".parquet" else first.suffix

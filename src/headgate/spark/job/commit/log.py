@@ -1,13 +1,13 @@
-"""The log of a job: which version of the queries each batch runs under, and what came of it.
+"""The log of a job: which version of the queries each batch runs under, and its row counts.
 
-A line of JSON for each thing that is to be remembered, on the disk before anything relies on it:
+One JSON line per record, on the disk before anything relies on it:
 
     {"batch": 7, "version": 3}                                         before the batch runs
     {"batch": 7, "version": 3, "counts": {"rows": 990, "dead": 2, …}}  after its output is in place
 
-Where there are continuous queries, the second one also has the checksum of what they store then. A
-line that a crash cut short was not yet relied on, and is forgotten. The log of a long run is folded
-now and then: one line with the sum of all batches up to some number.
+Where there are continuous queries, the second line also has the checksum of their state. A line
+that a crash cut short was not yet relied on, and is dropped. A long log is folded into one line
+with the sum of all batches so far.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from typing import Any
 
 from headgate.errors import JobError
 from headgate.snapshot.files import sync
+from headgate.spark.job.commit.output import write_atomically
 
-FOLD_AFTER = 10_000  # lines
+MAX_LOG_LINES = 10_000  # more are folded into one
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of everything that came in: `rows`, `dead` letters and `blank` lines.
+    """How many `rows`, `dead` letters and `blank` lines came in, which is all input.
 
-    `matches` and `answers` are the rows that went out for them.
+    `matches` and `answers` count the rows that went out.
 
     >>> Counts(rows=2, matches=5) + Counts(rows=1, dead=1)
     Counts(rows=3, dead=1, blank=0, matches=5, answers=0)
@@ -45,19 +46,19 @@ class Counts:
 
     @property
     def events(self) -> int:
-        """Rows and dead letters."""
+        """The number of events: rows and dead letters."""
         return self.rows + self.dead
 
     @property
     def total(self) -> int:
-        """Everything that came in."""
+        """The number of all records that came in."""
         return self.rows + self.dead + self.blank
 
 
 class BatchLog:
-    """The log in a file; one process writes it, and holds the job's lock while it does.
+    """The log in a file; only the process that holds the job's lock writes it.
 
-    Guarantee: what `begin` or `finish` has returned from is found again after any crash.
+    Guarantee: a record is found again after any crash once `begin` or `finish` has returned.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,14 +66,17 @@ class BatchLog:
         self._lines = 0
         self._begun: dict[int, int] = {}
         self.totals = Counts()
-        self.last: int | None = None
+        self.last_batch: int | None = None
         """The newest batch that is finished; Spark may ask for it again, but for none before it."""
-        self.synopses: str | None = None
-        """The checksum of what continuous queries stored after the newest finished batch."""
+        self.state_checksum: str | None = None
+        """The checksum of the continuous queries' state after the newest finished batch."""
         self._read()
 
     def begin(self, batch: int, version: int) -> int:
-        """The version that a batch runs under: this one, unless it has begun under another."""
+        """Record the version that a batch runs under, and return it.
+
+        A batch that has begun under another version keeps that one.
+        """
         known = self._begun.get(batch)
         if known is not None:
             return known
@@ -81,49 +85,53 @@ class BatchLog:
         return version
 
     def version_of(self, batch: int) -> int | None:
-        """The version that a batch began under, if it has begun and is not finished."""
+        """Return the version that an unfinished batch began under; None if it has not begun."""
         return self._begun.get(batch)
 
-    def finished(self, batch: int) -> bool:
-        """Is the batch's output in place?"""
-        return self.last is not None and batch <= self.last
+    def is_finished(self, batch: int) -> bool:
+        """Return whether the batch's output is in place."""
+        return self.last_batch is not None and batch <= self.last_batch
 
-    def finish(self, batch: int, counts: Counts, synopses: str | None = None) -> None:
-        """Remember that the output of a batch is in place, and what is stored after it."""
-        stored = {} if synopses is None else {"synopses": synopses}
+    def finish(self, batch: int, counts: Counts, state_checksum: str | None = None) -> None:
+        """Record that the output of a batch is in place, and the checksum of the state after it."""
+        state = {} if state_checksum is None else {"synopses": state_checksum}
         version = self._begun[batch]
-        self._append({"batch": batch, "version": version, "counts": asdict(counts), **stored})
-        self._end(batch, counts, synopses)
-        if self._lines > FOLD_AFTER:
+        self._append({"batch": batch, "version": version, "counts": asdict(counts), **state})
+        self._record_finished(batch, counts, state_checksum)
+        if self._lines > MAX_LOG_LINES:
             self._fold()
 
-    def _end(self, batch: int, counts: Counts, synopses: str | None) -> None:
-        self.last = batch
-        self.synopses = synopses
+    def _record_finished(self, batch: int, counts: Counts, state_checksum: str | None) -> None:
+        self.last_batch = batch
+        self.state_checksum = state_checksum
         self.totals += counts
+        # earlier batches can never come again
         self._begun = {later: v for later, v in self._begun.items() if later > batch}
 
     def _append(self, record: dict[str, Any]) -> None:
         with self._path.open("ab") as file:
-            file.write(_line(record))
+            file.write(_encode_line(record))
             file.flush()
             os.fsync(file.fileno())
         self._lines += 1
 
     def _fold(self) -> None:
-        folded = self._path.with_name(f".{self._path.name}")
-        record = {"up_to": self.last, "counts": asdict(self.totals), "synopses": self.synopses}
-        folded.write_bytes(_line(record))
-        sync(folded)
-        os.replace(folded, self._path)
-        sync(self._path.parent)
+        """Replace all lines by one with the sum of all finished batches."""
+        sums = {
+            "up_to": self.last_batch,
+            "counts": asdict(self.totals),
+            "synopses": self.state_checksum,
+        }
+        write_atomically(self._path, _encode_line(sums))
         self._lines = 1
 
     def _read(self) -> None:
+        """Replay the whole lines of the file, and cut off one that a crash left unfinished."""
         if not self._path.exists():
             self._path.touch()
             sync(self._path.parent)
             return
+        # a crash may leave half a line at the end, which nothing has relied on
         content = self._path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):
@@ -142,10 +150,10 @@ class BatchLog:
     def _replay(self, record: dict[str, Any]) -> None:
         if "counts" in record:
             last = int(record["up_to" if "up_to" in record else "batch"])
-            self._end(last, Counts(**record["counts"]), record.get("synopses"))
+            self._record_finished(last, Counts(**record["counts"]), record.get("synopses"))
         else:
             self._begun[int(record["batch"])] = int(record["version"])
 
 
-def _line(record: dict[str, Any]) -> bytes:
+def _encode_line(record: dict[str, Any]) -> bytes:
     return json.dumps(record).encode() + b"\n"

@@ -3,13 +3,17 @@
     out/
         matches/batches=0000000007-0000000007/part-0000.parquet     a row for each match
         dead/batches=0000000007-0000000007/part-0000.parquet        a row for each dead letter
-        answers/q/batches=0000000007-0000000007/part-0000.parquet   what a query q gave anew
-        traffic/batches=0000000007-0000000007/part-0000.parquet     what went over links, of a plan
-        unbounded/u/batches=0000000005-0000000005/part-0000.parquet the same of one that is alone
+        answers/q/batches=0000000007-0000000007/part-0000.parquet   the new rows of a query q
+        traffic/batches=0000000007-0000000007/part-0000.parquet     the traffic on links, of a plan
+        unbounded/u/batches=0000000005-0000000005/part-0000.parquet the rows of an unbounded query u
         .staging/ .compacting/                                      what is not complete yet
 
 The name of a directory says which batches it holds: one, or after a compaction from–to. The name
-is also a partition column to Spark, DuckDB and Arrow, so the whole folder is read as it is.
+is also a partition column to Spark, DuckDB and Arrow, so a folder can be read as it is.
+
+Tasks write into a stage. A task may be tried more than once, and killed at any time, so no two
+tries share a file: each has a name of its own. Only the files that a successful try reports are
+placed into the output; the others are deleted with the stage.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Protocol, Self
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,18 +35,20 @@ import pyarrow.parquet as pq
 from headgate.events.json_text import format_json
 from headgate.snapshot.files import sync
 
-KINDS = ("matches", "dead")
+MATCHES, DEAD = "matches", "dead"
+EVENT_FOLDERS = (MATCHES, DEAD)
 ANSWERS = "answers"
 UNBOUNDED = "unbounded"
 TRAFFIC = "traffic"
 STAGING, COMPACTING = ".staging", ".compacting"
 
-_NAME = re.compile(r"batches=(\d{10,})-(\d{10,})")
+_BATCHES = re.compile(r"batches=(\d{10,})-(\d{10,})")
+_HIDDEN = (".", "_")  # readers of a folder skip names that begin so
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """The batches from `first` to `last` that a directory holds, and its place.
+    """The batches from `first` to `last` that a directory in `parent` holds.
 
     >>> Span(7, 12, Path("out/matches")).path.name
     'batches=0000000007-0000000012'
@@ -53,104 +60,134 @@ class Span:
 
     @property
     def path(self) -> Path:
+        """The directory."""
         return self.parent / f"batches={self.first:010}-{self.last:010}"
 
     def covers(self, other: Span) -> bool:
+        """Return whether every batch of the other span is in this one."""
         return self.first <= other.first and other.last <= self.last
 
 
-def folders(root: Path) -> list[str]:
-    """The folders of batches in an output: of matches, dead letters, traffic, and of answers.
+def encode_folder(query_id: str, parent: str = ANSWERS) -> str:
+    """Return the folder of a query's rows, relative to the root of the output.
 
-    Each query that gave answers has one of its own.
+    >>> encode_folder("big/é"), encode_folder("..")
+    ('answers/big%2F%C3%A9', 'answers/%2E.')
     """
-    return [*KINDS, TRAFFIC, *_inside(root, ANSWERS)]
+    name = quote(query_id, safe="")
+    visible = f"%{ord(name[0]):02X}{name[1:]}" if name.startswith(_HIDDEN) else name
+    return f"{parent}/{visible}"
 
 
-def own_folders(root: Path) -> list[str]:
-    """The folders of queries that run alone, whose batches have numbers of their own."""
-    return _inside(root, UNBOUNDED)
+def decode_folder(folder: str) -> str:
+    """Return the id of the query whose rows are in a folder; the inverse of `encode_folder`.
+
+    >>> decode_folder(encode_folder("..")), decode_folder(encode_folder("50%/~é"))
+    ('..', '50%/~é')
+    """
+    return unquote(folder.partition("/")[2])
 
 
-def _inside(root: Path, folder: str) -> list[str]:
-    return [f"{folder}/{name}" for name in sorted(_entries(root / folder))]
+def list_folders(root: Path) -> list[str]:
+    """Return the folders of batches that the job numbers: events, traffic, a query's answers."""
+    return [*EVENT_FOLDERS, TRAFFIC, *_list_subfolders(root, ANSWERS)]
 
 
-def spans(parent: Path) -> list[Span]:
-    """The directories of batches in a folder, in order; none that another covers.
+def list_unbounded_folders(root: Path) -> list[str]:
+    """Return the folders of unbounded queries, each of which numbers its own batches."""
+    return _list_subfolders(root, UNBOUNDED)
+
+
+def _list_subfolders(root: Path, folder: str) -> list[str]:
+    return [f"{folder}/{name}" for name in sorted(_list_entries(root / folder))]
+
+
+def list_spans(parent: Path) -> list[Span]:
+    """Return the directories of batches in a folder, in order, without covered ones.
 
     A compaction that died between its two steps leaves the directories that it merged beside the
     merged one: they are covered, and count no more.
     """
-    named = (_NAME.fullmatch(entry) for entry in _entries(parent))
-    found = sorted(
-        (Span(int(name[1]), int(name[2]), parent) for name in named if name),
+    names = (_BATCHES.fullmatch(entry) for entry in _list_entries(parent))
+    spans = sorted(
+        (Span(int(name[1]), int(name[2]), parent) for name in names if name),
         key=lambda span: (span.first, -span.last),
     )
+    # the widest span of those with the same first batch comes first, so it covers what follows
     living: list[Span] = []
-    for span in found:
+    for span in spans:
         if not living or not living[-1].covers(span):
             living.append(span)
     return living
 
 
-def place(files: Sequence[Path], span: Span, stages: Path) -> None:
-    """Make files, which are synced already, all that a directory of batches holds.
+def list_covered(parent: Path) -> list[Path]:
+    """Return the directories whose batches another one holds too."""
+    living = {span.path.name for span in list_spans(parent)}
+    return [
+        parent / entry
+        for entry in _list_entries(parent)
+        if _BATCHES.fullmatch(entry) and entry not in living
+    ]
 
-    A directory of that name is what a try left behind that died before the batch was logged: it
-    goes.
+
+def _list_entries(parent: Path) -> list[str]:
+    return os.listdir(parent) if parent.is_dir() else []
+
+
+def place_files(files: Sequence[Path], span: Span, stages: Path) -> None:
+    """Make synced files the whole content of a directory of batches.
+
+    A directory of that name was left by a try that died before the batch was logged, and is
+    replaced.
     """
+    # the files are moved into a directory of their own, which one rename then makes visible
     stage = new_stage(stages)
     for number, file in enumerate(files):
         os.rename(file, stage / f"part-{number:04}{file.suffix}")
     sync(stage)
     make_directory(span.parent)
     if span.path.exists():
-        remove(span.path, stages)
+        remove_directory(span.path, stages)
     os.rename(stage, span.path)
     sync(span.parent)
 
 
 def make_directory(directory: Path) -> None:
-    """Have a directory on the disk, and those that it is in."""
+    """Create a directory and its parents, and sync each to the disk."""
     if not directory.is_dir():
         make_directory(directory.parent)
         directory.mkdir(exist_ok=True)
         sync(directory.parent)
 
 
-def remove(directory: Path, stages: Path) -> None:
-    """Let a directory disappear at once, and then delete what is in it."""
-    grave = new_stage(stages)
-    os.rename(directory, grave / directory.name)
-    shutil.rmtree(grave, ignore_errors=True)
+def remove_directory(directory: Path, stages: Path) -> None:
+    """Let a directory disappear at once by a rename, and then delete its content."""
+    # deleting file by file would show readers half a batch
+    trash = new_stage(stages)
+    os.rename(directory, trash / directory.name)
+    shutil.rmtree(trash, ignore_errors=True)
 
 
 def new_stage(stages: Path) -> Path:
-    """A new directory; `stages` is on the output's file system, and hidden from its readers."""
+    """Create a new directory in `stages`, which is on the output's file system and hidden."""
     stage = stages / uuid.uuid4().hex
     stage.mkdir(parents=True)
     return stage
 
 
-def covered(parent: Path) -> list[Path]:
-    """The directories whose batches another one holds too."""
-    living = {span.path.name for span in spans(parent)}
-    return [
-        parent / entry
-        for entry in _entries(parent)
-        if _NAME.fullmatch(entry) and entry not in living
-    ]
+def write_atomically(path: Path, content: str | bytes) -> Path:
+    """Write a file so that after any crash it is there as a whole or not at all."""
+    # synced before the rename, and the directory after it: else a crash may lose either
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_bytes(content.encode() if isinstance(content, str) else content)
+    sync(draft)
+    os.replace(draft, path)
+    sync(path.parent)
+    return path
 
 
-def _entries(parent: Path) -> list[str]:
-    return os.listdir(parent) if parent.is_dir() else []
-
-
-FORMATS = ("parquet", "jsonl")
-
-
-class _Sheet(Protocol):
+class _RowWriter(Protocol):
     """An open file of rows."""
 
     def write(self, table: pa.Table) -> None: ...
@@ -159,13 +196,16 @@ class _Sheet(Protocol):
 
 
 class StagedFile:
-    """A file of rows in a stage, created with its first row; a file without rows does not exist."""
+    """A file of rows in a stage, created with its first row and synced when it is closed.
+
+    A file without rows does not exist.
+    """
 
     def __init__(self, stage: Path, kind: str, format: str) -> None:
         self._path = stage / f"{kind}-{uuid.uuid4().hex}.{format}"
         self._format = format
         self._file: BinaryIO | None = None
-        self._sheet: _Sheet | None = None
+        self._writer: _RowWriter | None = None
         self.rows = 0
 
     @property
@@ -174,13 +214,16 @@ class StagedFile:
         return self._path.name if self.rows else None
 
     def write(self, table: pa.Table) -> None:
+        """Append the rows of a table."""
         if not table.num_rows:
             return
-        if self._sheet is None:
+        if self._writer is None:
             self._file = self._path.open("wb")
-            parquet = self._format == "parquet"
-            self._sheet = _parquet(self._file, table.schema) if parquet else _JsonLines(self._file)
-        self._sheet.write(table)
+            is_parquet = self._format == "parquet"
+            self._writer = (
+                _open_parquet(self._file, table.schema) if is_parquet else _JsonLines(self._file)
+            )
+        self._writer.write(table)
         self.rows += table.num_rows
 
     def __enter__(self) -> Self:
@@ -192,15 +235,15 @@ class StagedFile:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._sheet is None or self._file is None:
+        if self._writer is None or self._file is None:
             return
         with self._file:
-            self._sheet.close()
+            self._writer.close()
             self._file.flush()
             os.fsync(self._file.fileno())
 
 
-def _parquet(file: BinaryIO, schema: pa.Schema) -> pq.ParquetWriter:
+def _open_parquet(file: BinaryIO, schema: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(file, schema, compression="zstd", store_schema=False)
 
 

@@ -1,1 +1,1 @@
-"""A plan of shared streams, run on Spark: one streaming query walks all nodes of an application."""
+"""A plan of shared streams on Spark: its files, tasks, traffic, and exchange."""

@@ -1,4 +1,4 @@
-"""What went over each link: rows and bytes, beside what the plan expected of as many events."""
+"""The traffic on each link: rows and bytes, and what the plan expected of as many events."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from headgate.predicate import Column
 from headgate.schema import Stream
 from headgate.sharing.plan import Delivery, Flow, Origin, Plan
 from headgate.sharing.sampled_stream import Estimate, measure_bytes
-from headgate.spark.job.sharing.plans import loaded
+from headgate.spark.job.progress import LinkTraffic
+from headgate.spark.job.sharing.plans import load_plan
 
 Moving = Origin | Flow | Delivery
-"""What goes over links: a stream to where it begins, flows, and results."""
+"""What moves over links: a stream to its entry, flows, and results."""
 
-Key = tuple[str, str, str]
-"""Where the plan is, what kind of thing moves, and its name or number."""
+TrafficKey = tuple[str, str, str]
+"""The path of the plan, what kind of thing moves, and its name or number."""
 
-NOTHING = Estimate(0.0, 0.0, 0.0)
-
+# the columns of the folder `traffic`; `share` is what the plan expected of the source's rows
 _FIELDS: tuple[pa.Field[Any], ...] = (
     pa.field("batch_id", pa.int64()),
     pa.field("plan", pa.string()),
@@ -39,50 +39,26 @@ _FIELDS: tuple[pa.Field[Any], ...] = (
     pa.field("share_high", pa.float64()),
     pa.field("row_bytes", pa.float64()),
 )
-SCHEMA = pa.schema(_FIELDS)
+TRAFFIC_SCHEMA = pa.schema(_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class Traffic:
     """Rows, and the bytes of their attributes.
 
-    >>> Carried(2, 10) + Carried(1, 5)
-    Carried(rows=3, bytes=15)
+    >>> Traffic(2, 10) + Traffic(1, 5)
+    Traffic(rows=3, bytes=15)
     """
 
     rows: int = 0
     bytes: int = 0
 
-    def __add__(self, other: Carried) -> Carried:
-        return Carried(self.rows + other.rows, self.bytes + other.bytes)
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(self.rows + other.rows, self.bytes + other.bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class OnLink:
-    """What went over a link, and the bytes that the plan expected, between their ends.
-
-    Nothing is expected where a stream came from another application: how many events it had at its
-    source is not known here.
-    """
-
-    rows: int = 0
-    bytes: int = 0
-    expected: Estimate | None = NOTHING
-
-    def __add__(self, other: OnLink) -> OnLink:
-        one, two = self.expected, other.expected
-        both = None if one is None or two is None else _sum(one, two)
-        return OnLink(self.rows + other.rows, self.bytes + other.bytes, both)
-
-    def as_json(self) -> dict[str, Any]:
-        expected = None
-        if self.expected is not None:
-            ends = self.expected.low, self.expected.value, self.expected.high
-            expected = dict(zip(("low", "value", "high"), map(round, ends), strict=True))
-        return {"rows": self.rows, "bytes": self.bytes, "expected_bytes": expected}
-
-
-def key_of(path: str, moving: Moving) -> Key:
+def build_key(path: str, moving: Moving) -> TrafficKey:
+    """Return the key under which the traffic of something that moves is summed."""
     if isinstance(moving, Flow):
         return path, "flow", str(moving.number)
     if isinstance(moving, Delivery):
@@ -90,32 +66,34 @@ def key_of(path: str, moving: Moving) -> Key:
     return path, "origin", moving.stream.name
 
 
-def weighed(moving: Moving, rows: pa.Table, stream: Stream) -> Carried:
-    """What rows take on the way; an attribute that a query puts out twice goes once."""
+def measure_traffic(moving: Moving, rows: pa.Table, stream: Stream) -> Traffic:
+    """Return the size of rows on a link; an attribute that a query selects twice counts once."""
     if isinstance(moving, Delivery) and moving.query.outputs:
-        columns = [o.expression for o in moving.query.outputs if isinstance(o.expression, Column)]
+        expressions = [output.expression for output in moving.query.outputs]
+        columns = [each for each in expressions if isinstance(each, Column)]
+        # a dict keeps one place for each attribute, however often it is selected
         places = {stream[column.name].name: at for at, column in enumerate(columns)}
         rows = pa.table([rows.column(at) for at in places.values()], names=list(places))
-    return Carried(rows.num_rows, measure_bytes(rows, stream, rows.column_names))
+    return Traffic(rows.num_rows, measure_bytes(rows, stream, rows.column_names))
 
 
-def traffic(batch: int, carried: Mapping[Key, Carried]) -> pa.Table:
-    """A row for each thing that moved over a link."""
+def build_traffic_table(batch: int, traffic: Mapping[TrafficKey, Traffic]) -> pa.Table:
+    """Return a row for each thing that moved over a link."""
     rows = []
-    for line in _lines(carried):
+    for line in _list_lines(traffic):
         moving = line.moving
-        start, end = _ends(moving)
+        start, end = _find_ends(moving)
         rows.append(
             {
                 "batch_id": batch,
                 "plan": line.digest,
-                "stream": _stream(moving),
+                "stream": _name_stream(moving),
                 "start": start,
                 "end": end,
                 "flow": moving.number if isinstance(moving, Flow) else None,
                 "query_id": moving.query.id if isinstance(moving, Delivery) else None,
-                "rows": line.carried.rows,
-                "bytes": line.carried.bytes,
+                "rows": line.traffic.rows,
+                "bytes": line.traffic.bytes,
                 "source_rows": line.source_rows,
                 "share": line.share.value,
                 "share_low": line.share.low,
@@ -123,74 +101,72 @@ def traffic(batch: int, carried: Mapping[Key, Carried]) -> pa.Table:
                 "row_bytes": moving.row_bytes,
             }
         )
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
+    return pa.Table.from_pylist(rows, schema=TRAFFIC_SCHEMA)
 
 
-def on_links(carried: Mapping[Key, Carried]) -> dict[str, OnLink]:
-    """The sum over all that moved over a link, by its name."""
-    found: defaultdict[str, OnLink] = defaultdict(OnLink)
-    for line in _lines(carried):
+def sum_by_link(traffic: Mapping[TrafficKey, Traffic]) -> dict[str, LinkTraffic]:
+    """Return the sum over all that moved over each link, by its name."""
+    sums: defaultdict[str, LinkTraffic] = defaultdict(LinkTraffic)
+    for line in _list_lines(traffic):
+        # without the rows at the source there is nothing to compare with
         expected = None
         if line.source_rows is not None:
             expected = line.share.scale(line.source_rows * line.moving.row_bytes)
-        found[line.link] += OnLink(line.carried.rows, line.carried.bytes, expected)
-    return dict(found)
+        sums[line.link] += LinkTraffic(line.traffic.rows, line.traffic.bytes, expected)
+    return dict(sums)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One thing that moved, out of how many events of its source, and which share was expected."""
+    """One thing that moved, the number of events at its source, and the expected share of them."""
 
     digest: str
     link: str
     moving: Moving
-    carried: Carried
+    traffic: Traffic
     source_rows: int | None
     share: Estimate
 
 
-def _lines(carried: Mapping[Key, Carried]) -> Iterator[_Line]:
-    """Also for what could have moved, and had no rows; not for results that stay at a node."""
-    for path in dict.fromkeys(key[0] for key in carried):
-        found = loaded(path)
-        plan = found.plan
-        for moving in _all(plan):
-            own = carried.get(key_of(path, moving))
+def _list_lines(traffic: Mapping[TrafficKey, Traffic]) -> Iterator[_Line]:
+    """Yield what moved or could have moved over a link; not results that stay at a node."""
+    for path in dict.fromkeys(key[0] for key in traffic):
+        loaded = load_plan(path)
+        plan = loaded.plan
+        for moving in _list_moving(plan):
+            # absent where the thing does not concern this application
+            own = traffic.get(build_key(path, moving))
             if own is not None and moving.link is not None:
-                source = carried.get((path, "origin", _stream(moving)))
+                source = traffic.get((path, "origin", _name_stream(moving)))
                 yield _Line(
-                    found.digest,
+                    loaded.digest,
                     str(plan.network.links[moving.link]),
                     moving,
                     own,
                     None if source is None else source.rows,
-                    _share(moving, plan),
+                    _expect_share(moving, plan),
                 )
 
 
-def _all(plan: Plan) -> Iterator[Moving]:
+def _list_moving(plan: Plan) -> Iterator[Moving]:
     yield from plan.origins.values()
     yield from plan.flows
     yield from plan.deliveries
 
 
-def _share(moving: Moving, plan: Plan) -> Estimate:
-    """Of the events of its source, as the sample tells; all, of a source that gives none."""
-    rate = plan.origins[_stream(moving)].rate
+def _expect_share(moving: Moving, plan: Plan) -> Estimate:
+    """Return the share of the source's events that the sample predicts; all, if it gives none."""
+    rate = plan.origins[_name_stream(moving)].rate
     if isinstance(moving, Origin) or not rate:
         return Estimate(1.0, 1.0, 1.0)
     return moving.rows.scale(1 / rate)
 
 
-def _stream(moving: Moving) -> str:
+def _name_stream(moving: Moving) -> str:
     return moving.stream.name if isinstance(moving, Origin) else moving.stream
 
 
-def _sum(one: Estimate, other: Estimate) -> Estimate:
-    return Estimate(one.low + other.low, one.value + other.value, one.high + other.high)
-
-
-def _ends(moving: Moving) -> tuple[str, str]:
+def _find_ends(moving: Moving) -> tuple[str, str]:
     if isinstance(moving, Origin):
         return moving.peer, moving.entry
     if isinstance(moving, Flow):

@@ -6,7 +6,6 @@ The digest is that of the text, so what is read under a name never changes.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,39 +15,39 @@ from headgate.errors import JobError
 from headgate.queries import compute_query_version
 from headgate.sharing.plan import Plan
 from headgate.sharing.plan_json import plan_from_json, plan_to_json
-from headgate.snapshot.files import sync
-from headgate.spark.job.commit.output import make_directory
+from headgate.spark.job.commit.output import make_directory, write_atomically
 
-KEPT = 8  # plans that a process holds on to
+MAX_CACHED_PLANS = 8  # in one process
 
 
-class Plans:
+class PlanFiles:
     """Plans by number; the newest is the one that a job was started with."""
 
-    def __init__(self, directory: Path, now: Plan) -> None:
+    def __init__(self, directory: Path, plan: Plan) -> None:
         self._directory = directory
         make_directory(directory)
-        self._files = {int(one.name.partition("-")[0]): one for one in directory.glob("[0-9]*")}
-        text = plan_to_json(now)
+        self._files = {int(file.name.partition("-")[0]): file for file in directory.glob("[0-9]*")}
+        text = plan_to_json(plan)
+        digest = compute_digest(text)
         self.newest = max(self._files, default=0)
-        if not self._files or self._files[self.newest].stem.partition("-")[2] != digest(text):
+        # the same plan keeps its number over restarts
+        if not self._files or self._files[self.newest].stem.partition("-")[2] != digest:
             self.newest += 1
-            name = f"{self.newest}-{digest(text)}.json"
-            self._files[self.newest] = write(directory / name, text)
+            path = directory / f"{self.newest}-{digest}.json"
+            self._files[self.newest] = write_atomically(path, text)
 
     def file(self, number: int) -> Path:
-        """Where a plan is; a JobError if it is gone, for a batch that began under it needs it."""
-        found = self._files.get(number)
-        if found is None or not found.exists():
+        """Return where a plan is; raise a JobError if it is gone, as its batches need it."""
+        file = self._files.get(number)
+        if file is None or not file.exists():
             raise JobError(
-                f"{self._directory}: plan {number} is gone, and a batch began under it; "
-                "bring it back"
+                f"{self._directory}: plan {number} is gone, and a batch began under it; restore it"
             )
-        return found
+        return file
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loaded:
+class LoadedPlan:
     """A plan, and the versions of its queries by their ids."""
 
     digest: str
@@ -56,27 +55,20 @@ class Loaded:
     versions: dict[str, str]
 
 
-@lru_cache(maxsize=KEPT)
-def loaded(path: str) -> Loaded:
-    """The plan in a file whose name ends in its digest."""
+@lru_cache(maxsize=MAX_CACHED_PLANS)
+def load_plan(path: str) -> LoadedPlan:
+    """Return the plan in a file whose name ends in its digest."""
     text = Path(path).read_text(encoding="utf-8")
     expected = Path(path).stem.rpartition("-")[2]
-    if digest(text) != expected:
-        raise JobError(f"{path}: was changed or damaged; bring it back")
+    if compute_digest(text) != expected:
+        raise JobError(f"{path}: was changed or damaged; restore it")
     plan = plan_from_json(text)
-    versions = {one.query.id: compute_query_version(one.query) for one in plan.deliveries}
-    return Loaded(expected, plan, versions)
+    versions = {
+        delivery.query.id: compute_query_version(delivery.query) for delivery in plan.deliveries
+    }
+    return LoadedPlan(expected, plan, versions)
 
 
-def digest(text: str) -> str:
+def compute_digest(text: str) -> str:
+    """Return the hash by which a plan is known."""
     return blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def write(path: Path, text: str) -> Path:
-    """Have a text on the disk, whole or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(text, encoding="utf-8")
-    sync(draft)
-    os.replace(draft, path)
-    sync(path.parent)
-    return path

@@ -1,4 +1,4 @@
-"""What a task does: read its share of the events, and walk the plan over their rows.
+"""The task of a sharing job: read a share of the events, and walk the plan over their rows.
 
 The nodes of an application are only places in a plan: a task takes its rows through all of them.
 Results and what leaves the application go from the Python worker straight to the disk.
@@ -20,28 +20,32 @@ from headgate.events import EventBatch, Piece, read_piece
 from headgate.schema import Stream
 from headgate.sharing.plan import Delivery
 from headgate.sharing.plan_execution import find_receiver, run_plan
-from headgate.spark.job.batch.rows import dead_table
-from headgate.spark.job.batch.task import SAMPLES
-from headgate.spark.job.batch.work import read, shares_in, typed
+from headgate.spark.job.batch.rows import build_dead_table, label_rows
+from headgate.spark.job.batch.task import describe_letters
+from headgate.spark.job.batch.work import read_events, read_typed_rows, select_shares
 from headgate.spark.job.commit.log import Counts
-from headgate.spark.job.commit.output import StagedFile
-from headgate.spark.job.continuous_query import folder_of
-from headgate.spark.job.sharing.exchange import sent_as
-from headgate.spark.job.sharing.link_traffic import Carried, Key, key_of, weighed
-from headgate.spark.job.sharing.plans import Loaded, loaded
-from headgate.spark.job.state import labelled
+from headgate.spark.job.commit.output import DEAD, StagedFile, encode_folder
+from headgate.spark.job.progress import MAX_SAMPLES
+from headgate.spark.job.sharing.exchange import parse_sent_path
+from headgate.spark.job.sharing.link_traffic import (
+    Traffic,
+    TrafficKey,
+    build_key,
+    measure_traffic,
+)
+from headgate.spark.job.sharing.plans import LoadedPlan, load_plan
 from headgate.spark.worker import BATCH_ROWS
 
-REPORT = "report string"
-DEAD = "dead"
+REPORT_SCHEMA = "report string"
+MAX_BUFFERED_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Walking:
-    """What every task of a batch knows that reads a source; `plan` is where the plan is.
+class SharingTaskPlan:
+    """The work of every task that reads one source in a batch; `plan` is the path of the plan.
 
-    `stream` is None for what comes from another application: each file tells its plan and flow.
-    Results are staged in `stage`, and what leaves the application in `sending`.
+    `stream` is None for what comes from another application: each file's path tells its plan and
+    flow. Results are staged in `stage`, and what leaves the application in `sending`.
     """
 
     batch: int
@@ -53,52 +57,55 @@ class Walking:
     sending: str | None
 
     @property
-    def reports(self) -> str:
-        return REPORT
+    def report_schema(self) -> str:
+        """The columns of a report."""
+        return REPORT_SCHEMA
 
-    def on_pieces(
+    def process_pieces(
         self, shares: Sequence[Sequence[Piece]], batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow` over the numbers of the shares."""
-        for pieces in shares_in(batches, shares):
+        """Process pieces of files, for `mapInArrow` over the numbers of the shares."""
+        for pieces in select_shares(batches, shares):
+            # files of the exchange may be of different plans: their paths tell which
             if self.stream is None:
-                yield self._report(_arrived(pieces))
+                yield self._run_task(_read_arrived(pieces))
             else:
                 stream = self._entering
-                events = read(pieces, stream, stream.names)
-                yield self._report((self.plan, None, batch) for _, batch in events)
+                events = read_events(pieces, stream, stream.names)
+                yield self._run_task((self.plan, None, batch) for _, batch in events)
 
-    def on_rows(
+    def process_rows(
         self, source: str, numbered_by: str, batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow` over typed rows, which a column numbers."""
+        """Process typed rows, which a column numbers, for `mapInArrow`."""
         stream = self._entering
-        events = typed(batches, stream, stream.names, source, numbered_by)
-        yield self._report((self.plan, None, batch) for _, batch in events)
+        events = read_typed_rows(batches, stream, stream.names, source, numbered_by)
+        yield self._run_task((self.plan, None, batch) for _, batch in events)
 
     @property
     def _entering(self) -> Stream:
-        """An event is checked on every attribute, whichever queries there are."""
+        """The stream that enters; events are checked on every attribute, whoever reads it."""
         assert self.stream is not None
-        return loaded(self.plan).plan.origins[self.stream].stream
+        return load_plan(self.plan).plan.origins[self.stream].stream
 
-    def _report(self, batches: Iterable[Arrived]) -> pa.RecordBatch:
-        walk = _Walk(self)
+    def _run_task(self, batches: Iterable[Arrived]) -> pa.RecordBatch:
+        walk = _PlanWalk(self)
         for path, flow, batch in batches:
             walk.add(path, flow, batch)
-        return pa.RecordBatch.from_pydict({"report": [json.dumps(walk.end())]})
+        return pa.RecordBatch.from_pydict({"report": [json.dumps(walk.finish())]})
 
 
 Arrived = tuple[str, int | None, EventBatch]
-"""Rows, with the plan by which they go on, and the flow at whose end they are."""
+"""Rows, with the path of their plan, and the flow at whose end they are; None at their origin."""
 
 
-def _arrived(pieces: Sequence[Piece]) -> Iterator[Arrived]:
-    """What another application has sent; its rows were checked where they entered."""
+def _read_arrived(pieces: Sequence[Piece]) -> Iterator[Arrived]:
+    """Yield what another application has sent; its rows were checked where they entered."""
     for piece in pieces:
-        path, number = sent_as(piece.path)
-        plan = loaded(path).plan
+        path, number = parse_sent_path(piece.path)
+        plan = load_plan(path).plan
         flow = plan.flows[number]
+        # no CHECK is repeated: the rows were valid when they entered
         stream = plan.origins[flow.stream].stream.keep_checks_on(())
         for batch in read_piece(piece, stream, columns=flow.columns, batch_rows=BATCH_ROWS):
             if batch.dead:
@@ -106,112 +113,114 @@ def _arrived(pieces: Sequence[Piece]) -> Iterator[Arrived]:
             yield path, number, batch
 
 
-class _Walk:
+class _PlanWalk:
     """The way of a task's events through the nodes, one batch of them after the other."""
 
-    def __init__(self, work: Walking) -> None:
+    def __init__(self, work: SharingTaskPlan) -> None:
         self._work = work
         self._counts = Counts()
         self._unknown: Counter[str] = Counter()
         self._samples: list[str] = []
-        self._carried: defaultdict[Key, Carried] = defaultdict(Carried)
-        self._results = HeldBack(Path(work.stage), work.format)
-        self._sent = HeldBack(Path(work.sending or work.stage), "parquet")
+        self._traffic: defaultdict[TrafficKey, Traffic] = defaultdict(Traffic)
+        self._results = RowBuffer(Path(work.stage), work.format)
+        self._sent = RowBuffer(Path(work.sending or work.stage), "parquet")
 
     def add(self, path: str, flow: int | None, batch: EventBatch) -> None:
-        work, found = self._work, loaded(path)
+        """Take a batch of events through the plan, from its origin or from the end of a flow."""
+        loaded = load_plan(path)
         name = batch.stream.name
         rows = pa.Table.from_batches([batch.table])
+        # rows enter here; those from a flow were counted at their origin
         if flow is None:
-            origin = found.plan.origins[name]
-            self._carried[key_of(path, origin)] += weighed(origin, rows, origin.stream)
-        answers = self._walk(path, flow, rows, found, name)
-        self._results.add(DEAD, dead_table(batch.dead, work.batch))
+            origin = loaded.plan.origins[name]
+            self._traffic[build_key(path, origin)] += measure_traffic(origin, rows, origin.stream)
+        # the plan may be an older one than that of this batch, where rows come from elsewhere
+        answers = self._walk(path, flow, rows, loaded, name)
+        self._results.add(DEAD, build_dead_table(batch.dead, self._work.batch))
         self._unknown.update(batch.unknown)
-        room = SAMPLES - len(self._samples)
-        self._samples += [f"{one.source}:{one.line}: {one.reason}" for one in batch.dead[:room]]
+        self._samples += describe_letters(batch.dead[: MAX_SAMPLES - len(self._samples)])
         self._counts += Counts(
             len(batch.events), len(batch.dead), batch.blank, matches=0, answers=answers
         )
 
-    def _walk(self, path: str, flow: int | None, rows: pa.Table, found: Loaded, name: str) -> int:
-        """Take rows onward; returns how many came out as results."""
-        work, plan, answers = self._work, found.plan, 0
-        for moving, carried in run_plan(plan, name, rows, flow=flow, application=work.application):
-            stream = plan.origins[name].stream
-            self._carried[key_of(path, moving)] += weighed(moving, carried, stream)
+    def _walk(
+        self, path: str, flow: int | None, rows: pa.Table, loaded: LoadedPlan, name: str
+    ) -> int:
+        """Take rows onward, and return how many came out as results."""
+        work, plan, answers = self._work, loaded.plan, 0
+        stream = plan.origins[name].stream
+        # each step gives what moves, a flow or a delivery, with the rows that take it
+        for moving, moved in run_plan(plan, name, rows, flow=flow, application=work.application):
+            self._traffic[build_key(path, moving)] += measure_traffic(moving, moved, stream)
             if isinstance(moving, Delivery):
-                answers += carried.num_rows
+                answers += moved.num_rows
                 query_id = moving.query.id
-                table = labelled(carried, work.batch, query_id, found.versions[query_id])
-                self._results.add(folder_of(query_id), table)
+                table = label_rows(moved, work.batch, query_id, loaded.versions[query_id])
+                self._results.add(encode_folder(query_id), table)
             elif find_receiver(plan, moving) is not None:
-                self._sent.add(f"{moving.number} {path}", carried)
+                self._sent.add(f"{moving.number} {path}", moved)
         return answers
 
-    def end(self) -> dict[str, Any]:
-        """Write what is held back, and tell all."""
+    def finish(self) -> dict[str, Any]:
+        """Write what is still buffered, and return the report."""
+        # keys of JSON are texts, so the traffic is grouped by plan
+        by_plan: defaultdict[str, list[tuple[str, str, int, int]]] = defaultdict(list)
+        for (path, kind, name), traffic in self._traffic.items():
+            by_plan[path].append((kind, name, traffic.rows, traffic.bytes))
         return {
             "counts": asdict(self._counts),
             "unknown": self._unknown,
             "samples": self._samples,
-            "files": self._results.end(),
-            "sent": self._sent.end(),
-            "carried": self._told(),
+            "files": self._results.finish(),
+            "sent": self._sent.finish(),
+            "traffic": by_plan,
         }
-
-    def _told(self) -> dict[str, list[tuple[str, str, int, int]]]:
-        """What was carried, by plan."""
-        found: defaultdict[str, list[tuple[str, str, int, int]]] = defaultdict(list)
-        for (path, kind, name), one in self._carried.items():
-            found[path].append((kind, name, one.rows, one.bytes))
-        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Walked:
-    """What all tasks of a batch did together."""
+class SharingTaskResult:
+    """What all tasks of a batch did together; `files` by folder, `sent` by plan and flow."""
 
     counts: Counts
     unknown: dict[str, int]
     samples: list[str]
     files: dict[str, list[Path]]
     sent: dict[tuple[str, int], list[Path]]
-    carried: dict[Key, Carried]
+    traffic: dict[TrafficKey, Traffic]
 
 
-def gathered(rows: Iterable[Any], stage: Path, sending: Path | None) -> Walked:
-    """The reports of all tasks as one."""
+def merge_reports(rows: Iterable[Any], stage: Path, sending: Path | None) -> SharingTaskResult:
+    """Return the reports of all tasks as one result."""
     counts = Counts()
     unknown: Counter[str] = Counter()
     samples: list[str] = []
     files: defaultdict[str, list[Path]] = defaultdict(list)
     sent: defaultdict[tuple[str, int], list[Path]] = defaultdict(list)
-    carried: defaultdict[Key, Carried] = defaultdict(Carried)
+    traffic: defaultdict[TrafficKey, Traffic] = defaultdict(Traffic)
     for row in rows:
-        told = json.loads(row.report)
-        counts += Counts(**told["counts"])
-        unknown.update(told["unknown"])
-        samples += told["samples"]
-        for folder, names in told["files"].items():
+        report = json.loads(row.report)
+        counts += Counts(**report["counts"])
+        unknown.update(report["unknown"])
+        samples += report["samples"]
+        for folder, names in report["files"].items():
             files[folder] += [stage / name for name in names]
-        for key, names in told["sent"].items():
+        for key, names in report["sent"].items():
+            # the key of a sent file: the number of its flow, and the path of its plan
             number, _, path = key.partition(" ")
             assert sending is not None
             sent[path, int(number)] += [sending / name for name in names]
-        for path, lines in told["carried"].items():
-            for kind, name, some, size in lines:
-                carried[path, kind, name] += Carried(some, size)
-    return Walked(counts, dict(unknown), samples[:SAMPLES], files, sent, dict(carried))
+        for path, lines in report["traffic"].items():
+            for kind, name, row_count, byte_count in lines:
+                traffic[path, kind, name] += Traffic(row_count, byte_count)
+    return SharingTaskResult(
+        counts, dict(unknown), samples[:MAX_SAMPLES], files, sent, dict(traffic)
+    )
 
 
-MOST_BYTES = 64 << 20  # that are held back
+class RowBuffer:
+    """Rows for many folders, buffered by a task until they are worth a file.
 
-
-class HeldBack:
-    """Tables by folder; one file is open at a time, however many folders there are.
-
-    A folder without rows has no file.
+    One file is open at a time, however many folders there are. A folder without rows has no file.
     """
 
     def __init__(self, stage: Path, format: str) -> None:
@@ -222,19 +231,21 @@ class HeldBack:
         self._bytes = 0
 
     def add(self, folder: str, table: pa.Table) -> None:
+        """Buffer rows of a folder, and write all folders when the buffer is full."""
         if not table.num_rows:
             return
         self._tables[folder].append(table)
+        # one limit for all folders: a task may have thousands of them
         self._bytes += table.nbytes
-        if self._bytes > MOST_BYTES:
-            self._write()
+        if self._bytes > MAX_BUFFERED_BYTES:
+            self._flush()
 
-    def end(self) -> dict[str, list[str]]:
-        """The names of all files by folder, on the disk now."""
-        self._write()
+    def finish(self) -> dict[str, list[str]]:
+        """Write what is buffered, and return the names of all files by folder."""
+        self._flush()
         return dict(self._files)
 
-    def _write(self) -> None:
+    def _flush(self) -> None:
         for folder, tables in self._tables.items():
             with StagedFile(self._stage, "rows", self._format) as file:
                 file.write(pa.concat_tables(tables))

@@ -1,4 +1,4 @@
-"""What a hostile reviewer found, and must not come back."""
+"""Faults that were found once, and must not come back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headgate.testing.contract import lists, query
 STREAM = Stream("s", tuple(Attribute(name, INT) for name in "abc"))
 
 
-def held(**wheres: str) -> list[Query]:
+def make_queries(**wheres: str) -> list[Query]:
     return [query(STREAM, name, where) for name, where in wheres.items()]
 
 
@@ -27,11 +27,11 @@ def table(**columns: np.ndarray) -> pa.Table:
 
 
 def test_an_attribute_that_nobody_asks_about_any_more_is_not_read() -> None:
-    index = AscIndex.build(STREAM, held(x="a = 1", y="c = 1"))
+    index = AscIndex.build(STREAM, make_queries(x="a = 1", y="c = 1"))
     index.remove("y")
-    found = index.match([{"a": 1, "c": "unreadable"}])
-    assert lists(found) == [["x"]]
-    assert not found.errors
+    matches = index.match([{"a": 1, "c": "unreadable"}])
+    assert lists(matches) == [["x"]]
+    assert not matches.errors
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, MemoryError])
@@ -40,16 +40,16 @@ def test_queries_survive_an_interruption(
     monkeypatch: pytest.MonkeyPatch, interruption: type[BaseException], step: str
 ) -> None:
     """Ctrl-C while they are written, and all are there the next time."""
-    index = AscIndex.build(STREAM, held(x="a = 1", z="b > 3 OR c = 2"))
+    index = AscIndex.build(STREAM, make_queries(x="a = 1", z="b > 3 OR c = 2"))
     index.insert(query(STREAM, "y", "c = 1"))
     index.remove("x")
     index.insert(query(STREAM, "x", "b = 2"))
 
-    def interrupted(*_: object) -> None:
+    def interrupt(*_: object) -> None:
         raise interruption
 
     with monkeypatch.context() as patch:
-        patch.setattr(Bitmaps, step, interrupted)
+        patch.setattr(Bitmaps, step, interrupt)
         with pytest.raises(interruption):
             index.match([{"c": 1}])
     rows = [{"c": 1}, {"b": 2}, {"a": 1}, {"c": 2, "b": 5}]
@@ -59,16 +59,16 @@ def test_queries_survive_an_interruption(
 def test_an_order_survives_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C when all was written anew, with fewer constructs, and the order not yet brought up to
     date."""
-    index = AscIndex.build(STREAM, held(x="a = 1", y="b = 1", z="c = 1"))
+    index = AscIndex.build(STREAM, make_queries(x="a = 1", y="b = 1", z="c = 1"))
     index.remove("x")
     index.remove("y")
     index._bitmaps.rebuild()
 
-    def interrupted(*_: object) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("headgate.matching.asc.adaptive_order.find_used_constructs", interrupted)
+        patch.setattr("headgate.matching.asc.adaptive_order.find_used_constructs", interrupt)
         with pytest.raises(KeyboardInterrupt):
             index.match([{"c": 1}])
     assert lists(index.match([{"c": 1}, {"a": 1, "b": 1}])) == [["z"], []]
@@ -77,7 +77,7 @@ def test_an_order_survives_an_interruption(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_slots_are_used_again() -> None:
     """However often one goes and one comes."""
-    index = AscIndex.build(STREAM, held(stays="a = 1"))
+    index = AscIndex.build(STREAM, make_queries(stays="a = 1"))
     for number in range(300):
         index.insert(query(STREAM, f"q{number}", f"b = {number % 7}"))
         assert lists(index.match([{"a": 1, "b": number % 7}])) == [["stays", f"q{number}"]]
@@ -99,7 +99,7 @@ def test_who_has_left_takes_no_room(matched: bool) -> None:
 
 
 def test_events_are_counted_though_all_is_written_anew() -> None:
-    index = AscIndex.build(STREAM, held(stays="a = 1"), AscOptions(period=10_000))
+    index = AscIndex.build(STREAM, make_queries(stays="a = 1"), AscOptions(period=10_000))
     for number in range(2_500):
         index.insert(query(STREAM, f"q{number}", f"b = {number}"))
         index.match([{"a": 1}])
@@ -110,7 +110,7 @@ def test_events_are_counted_though_all_is_written_anew() -> None:
 
 def test_filing_says_what_is() -> None:
     index = AscIndex.build(
-        STREAM, held(always="TRUE", never="a = 1 AND a = 2", two="a = 1 OR b = 2")
+        STREAM, make_queries(always="TRUE", never="a = 1 AND a = 2", two="a = 1 OR b = 2")
     )
     assert "every event" in index.locate("always").how
     assert "never" in index.locate("never").how
@@ -161,8 +161,8 @@ def test_noise_is_no_reason() -> None:
 
 def test_statistics_of_other_constructs_are_passed_over() -> None:
     """Also where a query came between the events and the statistics, or no events came."""
-    index = AscIndex.build(STREAM, held(x="a = 1"))
-    other = AscIndex.build(STREAM, held(x="a = 1"), AscOptions(period=50))
+    index = AscIndex.build(STREAM, make_queries(x="a = 1"))
+    other = AscIndex.build(STREAM, make_queries(x="a = 1"), AscOptions(period=50))
     index.follow(None)
     index.match([{"a": 1}] * 90)
     for one in (index, other):
@@ -188,12 +188,12 @@ def test_more_attributes_than_a_word_has_bits() -> None:
     events = {one.name: random.integers(0, 2, 3_000) for one in stream}
     options = AscOptions(period=500, threshold=0, fewest=1, lookahead=False)
     index = AscIndex.build(stream, queries, options)
-    found = index.match(table(**events))
+    matches = index.match(table(**events))
     assert index.describe()["constructs"] == 90
     for row in (0, 1, 2_999):
         there = {name: int(values[row]) for name, values in events.items()}
         expected = [f"q{n}" for n in range(90) if there[f"a{n}"] and there[f"a{(n + 7) % 90}"]]
-        assert found[row] == expected
+        assert matches[row] == expected
 
 
 @pytest.mark.parametrize("lookahead", [True, False])

@@ -1,10 +1,10 @@
-"""Publishing: each set gets the next number, and a pointer file names the current one.
+"""Publish query sets: each gets the next number, and a pointer file names the current one.
 
     root/
         1/ 2/ 3/ …      snapshots, by number
         CURRENT         the number of the current one, replaced at once
         .lock           held while the pointer moves
-        .stage-…        what a publisher prepares; those of dead publishers are swept away
+        .stage-…        what a publisher prepares; those of dead publishers are removed
 
 A publisher that dies leaves the pointer where it was. Of two at once each gets a number of its own,
 the greater number becomes current, and the pointer never moves back.
@@ -12,7 +12,6 @@ the greater number becomes current, and the pointer never moves back.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shutil
@@ -22,10 +21,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from headgate.errors import SnapshotError
+from headgate.portable import lock_descriptor, lock_file
 from headgate.queries import QuerySet
 from headgate.snapshot.files import sync
 from headgate.snapshot.snapshot import Snapshot, open_snapshot
-from headgate.snapshot.write import settle, stage_beside, write_manifest, write_segments
+from headgate.snapshot.write import make_stage, rename_stage, write_manifest, write_segments
 
 POINTER = "CURRENT"
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
@@ -35,8 +35,8 @@ _STAGE = ".stage-"
 def publish(queries: QuerySet, root: str | Path) -> Snapshot:
     """Write the queries as the next version, and make it the current one.
 
-    The current one is the parent, so a small change is a small file, and where nothing changed it
-    stays. One that is damaged is no parent, and the queries are written anew.
+    The current one is the parent: a small change is a small file, and if nothing changed it stays
+    current. If it is damaged, all queries are written anew.
     """
     path = Path(root)
     try:
@@ -48,16 +48,16 @@ def publish(queries: QuerySet, root: str | Path) -> Snapshot:
     return open_snapshot(path / str(number), verify=False)
 
 
-def current(root: str | Path, *, verify: bool = True) -> Snapshot:
-    """The current snapshot."""
+def open_current(root: str | Path, *, verify: bool = True) -> Snapshot:
+    """Open the current snapshot."""
     path = Path(root)
-    number = pointed(path)
+    number = read_pointer(path)
     if number is None:
         raise SnapshotError(f"{path / POINTER}: is missing; nothing has been published there")
     snapshot = open_snapshot(path / str(number), verify=verify)
     if snapshot.version != number:
-        found = f"{snapshot.directory}: is version {snapshot.version}"
-        raise SnapshotError(f"{found}, and not the one that its name says")
+        actual = f"{snapshot.directory}: is version {snapshot.version}"
+        raise SnapshotError(f"{actual}, and not the one that its name says")
     return snapshot
 
 
@@ -68,35 +68,35 @@ def _publish(queries: QuerySet, root: Path) -> int:
         if parent is not None and manifest == replace(parent.manifest, version=""):
             return int(parent.version)
         while True:
-            number = _newest(root) + 1
+            number = _greatest_number(root) + 1
             write_manifest(stage, replace(manifest, version=number))
-            if settle(stage, root / str(number)):
+            if rename_stage(stage, root / str(number)):
                 return number
 
 
 def _parent(root: Path) -> Snapshot | None:
     try:
-        return current(root)
+        return open_current(root)
     except SnapshotError:
         return None
 
 
-def _newest(root: Path) -> int:
-    """The greatest number given so far; also one that is gone and only the pointer remembers."""
+def _greatest_number(root: Path) -> int:
+    """Return the greatest number given so far, also of a deleted version in the pointer."""
     numbers = [int(entry) for entry in os.listdir(root) if _NUMBER.fullmatch(entry)]
-    return max([*numbers, _remembered(root)])
+    return max([*numbers, _pointer_number(root)])
 
 
-def _remembered(root: Path) -> int:
-    """The number in the pointer file; 0 where there is none."""
+def _pointer_number(root: Path) -> int:
+    """Return the number in the pointer file; 0 if there is none."""
     try:
-        return pointed(root) or 0
+        return read_pointer(root) or 0
     except SnapshotError:
         return 0
 
 
-def pointed(root: Path) -> int | None:
-    """The number in the pointer file; None where there is no such file."""
+def read_pointer(root: Path) -> int | None:
+    """Return the number in the pointer file; None if there is no such file."""
     pointer = root / POINTER
     try:
         text = pointer.read_bytes()[:40].decode("ascii").removesuffix("\n")
@@ -113,8 +113,8 @@ def pointed(root: Path) -> int | None:
 
 def _advance(root: Path, number: int) -> None:
     """Move the pointer to a number, unless a greater one is current."""
-    with _locked(root):
-        if number > _remembered(root):
+    with _lock(root):
+        if number > _pointer_number(root):
             prepared = root / f".{POINTER}"
             prepared.write_text(f"{number}\n", encoding="ascii")
             sync(prepared)
@@ -123,21 +123,20 @@ def _advance(root: Path, number: int) -> None:
 
 
 @contextmanager
-def _locked(root: Path) -> Iterator[None]:
-    """Alone among all publishers; a lock goes with the process that holds it."""
-    with (root / ".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def _lock(root: Path) -> Iterator[None]:
+    """Keep other publishers out; a lock ends with the process that holds it."""
+    with lock_file(root / ".lock"):
         yield
 
 
 @contextmanager
 def _stage(root: Path) -> Iterator[Path]:
-    """A directory to prepare a snapshot in, locked for as long as its publisher lives."""
+    """Make a directory to prepare a snapshot in, locked for as long as its publisher lives."""
     with ExitStack() as held:
-        with _locked(root):
+        with _lock(root):
             _sweep(root)
-            stage = held.enter_context(stage_beside(root / "stage"))
-            _try_lock(held.enter_context(_opened(stage)))
+            stage = held.enter_context(make_stage(root / "stage"))
+            lock_descriptor(held.enter_context(_open_directory(stage)), wait=False)
         yield stage
 
 
@@ -146,23 +145,15 @@ def _sweep(root: Path) -> None:
     for entry in os.listdir(root):
         if not entry.startswith(_STAGE):
             continue
-        with suppress(FileNotFoundError), _opened(root / entry) as stage:
-            if _try_lock(stage):
+        with suppress(FileNotFoundError), _open_directory(root / entry) as stage:
+            if lock_descriptor(stage, wait=False):
                 shutil.rmtree(root / entry, ignore_errors=True)
 
 
 @contextmanager
-def _opened(directory: Path) -> Iterator[int]:
+def _open_directory(directory: Path) -> Iterator[int]:
     handle = os.open(directory, os.O_RDONLY)
     try:
         yield handle
     finally:
         os.close(handle)
-
-
-def _try_lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
