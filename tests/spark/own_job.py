@@ -51,10 +51,10 @@ def origin(spark: SparkSession) -> str:
     """Where a worker has its headgate from."""
 
     file = F.udf(lambda _: __import__("headgate").__file__, "string")
-    (found,) = {
+    (actual,) = {
         row.file for row in spark.range(0, 4, 1, 2).select(file("id").alias("file")).collect()
     }
-    return str(found)
+    return str(actual)
 
 
 def report(spark: SparkSession, queries: str, published: str) -> dict[str, Any]:
@@ -82,10 +82,10 @@ def main(queries: str, published: str, *connect: str) -> None:
     """`connect` is a server, a Python without Headgate, and a package for it."""
     builder: Any = SparkSession.builder
     spark: SparkSession = (builder.remote(connect[0]) if connect else builder).getOrCreate()
-    found = report(spark, queries, published)
+    actual = report(spark, queries, published)
     if connect:
-        found |= report_sent(spark, queries, *connect[1:])
-    print(json.dumps(found))
+        actual |= report_sent(spark, queries, *connect[1:])
+    print(json.dumps(actual))
     spark.stop()
 
 

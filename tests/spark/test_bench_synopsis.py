@@ -37,7 +37,7 @@ def test_aggregate_agrees(spark: SparkSession, side: str) -> None:
 def test_throughput() -> None:
     """A join takes turns with ours, after both have taken the same batches."""
     experiment = replace(EXPERIMENTS["synopsis-q3"], sizes=(2_000_000,))
-    found = run_rounds(experiment, repeats=1, scale=0.00015)
-    assert found.contestants == (OURS, THEIRS)
-    assert found.sizes == (300,)
-    assert "here: " in str(found.facts["three times as fast"])
+    actual = run_rounds(experiment, repeats=1, scale=0.00015)
+    assert actual.contestants == (OURS, THEIRS)
+    assert actual.sizes == (300,)
+    assert "here: " in str(actual.facts["three times as fast"])

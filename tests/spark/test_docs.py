@@ -25,8 +25,8 @@ ELSEWHERE = "sc://host"  # a server that is not there
 
 def blocks() -> list[tuple[str, str]]:
     """The blocks of Python that can run here, each with the output that the page shows."""
-    found = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
-    return [(code, shown) for code, shown in found if ELSEWHERE not in code]
+    actual = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+    return [(code, shown) for code, shown in actual if ELSEWHERE not in code]
 
 
 def run(code: str, names: dict[str, Any]) -> str:

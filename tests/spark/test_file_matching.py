@@ -18,7 +18,7 @@ from headgate.spark.file_matching import match_file
 from tests.spark.job.jobs import events, queries
 
 
-def told(chunks: list[Chunk]) -> tuple[list[object], int, dict[str, int]]:
+def summarize(chunks: list[Chunk]) -> tuple[list[object], int, dict[str, int]]:
     """What chunks say, however they are cut."""
     lines: list[object] = []
     unknown: dict[str, int] = {}
@@ -44,14 +44,14 @@ def test_a_file_on_spark_is_as_a_file_here(tmp_path: Path, spark: SparkSession, 
         file.write_text("id,qty,x\n" + "1,2,3\n\n4,0,5\n" * 500)
     else:
         file.write_text(events(600, seed=1) if name == "events.jsonl" else "")
-    found = hg.read_queries(script, strict=True)
-    index = hg.build_index(found)
+    actual = hg.read_queries(script, strict=True)
+    index = hg.build_index(actual)
     used = ["side", "price", "qty", "ratio", "buyer.name"]
     read = read_events(
         file, index.stream.keep_checks_on(used), columns=used if name == "events.parquet" else None
     )
-    here = told(list(match_batches(index, read)))
-    there = told(list(match_file(spark, file, found, "orders", max_bytes=5_000)))
+    here = summarize(list(match_batches(index, read)))
+    there = summarize(list(match_file(spark, file, actual, "orders", max_bytes=5_000)))
     assert there == here
     assert len(here[0]) >= 500 or name == "empty.jsonl"
 

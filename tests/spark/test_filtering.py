@@ -49,7 +49,7 @@ def trades(spark: SparkSession) -> tuple[list[Row], DataFrame]:
 
 
 def kept(frame: DataFrame) -> list[int]:
-    return sorted(found.event for found in frame.select("event").collect())
+    return sorted(actual.event for actual in frame.select("event").collect())
 
 
 def test_agree_definition(trades: tuple[list[Row], DataFrame]) -> None:
@@ -72,12 +72,12 @@ def test_thousands_of_boxes(spark: SparkSession) -> None:
     frame = spark.createDataFrame(table)
     union = Or(tuple(parse_where(clause, boxes.stream) for clause in boxes.where_clauses()))
     query = hg.Query("q", next(iter(boxes.queries())).sources, union)
-    found = [kept(frame.transform(hg.spark.where(p, boxes.stream))) for p in (text, union, query)]
-    assert found[0] == found[1] == found[2]
-    assert 400 < len(found[0]) < 800
+    actual = [kept(frame.transform(hg.spark.where(p, boxes.stream))) for p in (text, union, query)]
+    assert actual[0] == actual[1] == actual[2]
+    assert 400 < len(actual[0]) < 800
     rows = table.slice(0, 50).to_pylist()
     expected = [n for n, one in enumerate(rows) if evaluate(union, one) is True]
-    assert [event for event in found[0] if event < 50] == expected
+    assert [event for event in actual[0] if event < 50] == expected
 
 
 def test_ways_to_declare(sales: DataFrame) -> None:
@@ -99,15 +99,17 @@ def test_invalid_values(sales: DataFrame) -> None:
 def test_columns_that_are_missing(sales: DataFrame) -> None:
     """An attribute without a column is NULL, of which a warning tells."""
     with pytest.warns(HeadgateWarning, match="price"):
-        found = sales.drop("price").transform(hg.spark.where("price IS NULL AND qty > 1", SALES))
-    assert kept(found) == [0, 1, 3]
+        actual = sales.drop("price").transform(hg.spark.where("price IS NULL AND qty > 1", SALES))
+    assert kept(actual) == [0, 1, 3]
 
 
 def test_filters_around(sales: DataFrame) -> None:
     """Other conditions before and after do not run the predicate twice."""
-    found = sales.filter("event > 0").transform(hg.spark.where("qty > 1", SALES)).filter("qty < 50")
-    assert kept(found) == [1]
-    plan = found._jdf.queryExecution().executedPlan().toString()
+    actual = (
+        sales.filter("event > 0").transform(hg.spark.where("qty > 1", SALES)).filter("qty < 50")
+    )
+    assert kept(actual) == [1]
+    plan = actual._jdf.queryExecution().executedPlan().toString()
     assert plan.count("ArrowEvalPython") == 1
 
 
@@ -115,9 +117,9 @@ def test_streaming(sales: DataFrame, tmp_path: Path) -> None:
     """A streaming DataFrame is filtered as a batch is."""
     sales.write.parquet(str(tmp_path / "in"))
     stream = sales.sparkSession.readStream.schema(sales.schema).parquet(str(tmp_path / "in"))
-    found = stream.transform(hg.spark.where("qty > 10 OR qty IS NULL", SALES)).writeStream
-    found = found.option("checkpointLocation", str(tmp_path / "state")).format("parquet")
-    found.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
+    actual = stream.transform(hg.spark.where("qty > 10 OR qty IS NULL", SALES)).writeStream
+    actual = actual.option("checkpointLocation", str(tmp_path / "state")).format("parquet")
+    actual.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
     assert kept(sales.sparkSession.read.parquet(str(tmp_path / "out"))) == [0, 2, 3]
 
 

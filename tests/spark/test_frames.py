@@ -60,8 +60,8 @@ def test_the_pair_together(spark: SparkSession) -> None:
     """Stream and rules both come from DataFrames, and events are routed by them."""
     events = spark.sql(EVENTS)
     queries = hg.queries_from_dataframe(spark.sql(RULES), stream_of(events, "events"))
-    found = events.transform(hg.spark.route(queries, keep=["qty"])).collect()
-    assert sorted(tuple(row) for row in found) == [(10, [], None), (11, ["big", "zip"], None)]
+    actual = events.transform(hg.spark.route(queries, keep=["qty"])).collect()
+    assert sorted(tuple(row) for row in actual) == [(10, [], None), (11, ["big", "zip"], None)]
 
 
 def test_types_of_a_stream(spark: SparkSession) -> None:
@@ -101,10 +101,10 @@ def test_columns_without_a_type_are_told(spark: SparkSession) -> None:
         """SELECT 1 AS a, X'00' AS raw, array(1) AS tags, map('k', 1) AS labels,
         'x' COLLATE UTF8_LCASE AS folded, named_struct('b.c', 1, 'd', 2) AS s"""
     )
-    with pytest.warns(HeadgateWarning, match="left out of stream t") as told:
+    with pytest.warns(HeadgateWarning, match="left out of stream t") as report:
         stream = stream_of(frame, "t")
     assert stream.names == ("a", "s.d")
-    assert told[0].filename == __file__
+    assert report[0].filename == __file__
     for words in (
         "`raw` (binary has no type here)",
         "`tags` (array<int> has no type here)",
@@ -112,4 +112,4 @@ def test_columns_without_a_type_are_told(spark: SparkSession) -> None:
         "`folded` (string collate UTF8_LCASE has no type here)",
         "`s.b.c` (a name that no path can reach)",
     ):
-        assert words in str(told[0].message)
+        assert words in str(report[0].message)

@@ -43,12 +43,12 @@ def test_oracle_spark(spark: SparkSession) -> None:
     for _ in range(case_count(CLAUSES // AT_ONCE)):
         written = [random_where(random, STREAM, depth=2) for _ in range(2 * AT_ONCE)]
         clauses = [(text, read(text)) for text in written]
-        alike = [(text, found) for text, found in clauses if not widened(found)][:AT_ONCE]
+        alike = [(text, actual) for text, actual in clauses if not widened(actual)][:AT_ONCE]
         listed = ", ".join(f"({text}) AS c{n}" for n, (text, _) in enumerate(alike))
         answers = spark.sql(f"SELECT {listed} FROM everything").collect()
         for row, answer in zip(rows, answers, strict=True):
-            for (text, found), truth in zip(alike, answer, strict=True):
-                assert evaluate(found, row) is truth, (text, row)
+            for (text, actual), truth in zip(alike, answer, strict=True):
+                assert evaluate(actual, row) is truth, (text, row)
                 judged += 1
     assert judged >= CLAUSES * ROWS
     frame.unpersist()

@@ -51,9 +51,9 @@ CREATE QUERY nowhere AS SELECT * FROM sales WHERE shop.city IS NULL AND price < 
 @pytest.fixture
 def queries(tmp_path: Path) -> QuerySet:
     (tmp_path / "queries.sql").write_text(QUERIES)
-    found = hg.read_queries(tmp_path / "queries.sql", strict=True)
-    publish(found, tmp_path / "published")
-    return found
+    actual = hg.read_queries(tmp_path / "queries.sql", strict=True)
+    publish(actual, tmp_path / "published")
+    return actual
 
 
 @pytest.fixture

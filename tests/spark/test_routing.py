@@ -120,7 +120,7 @@ def _table(rows: list[dict[str, Any]]) -> pa.Table:
     columns: dict[str, Any] = {"event": pa.array(range(len(rows)), pa.int64())}
     for attribute in TRADES:
         outer, _, inner = attribute.name.partition(".")
-        values = pa.array([found[attribute.name] for found in rows], attribute.type.arrow)
+        values = pa.array([actual[attribute.name] for actual in rows], attribute.type.arrow)
         columns[outer] = pa.StructArray.from_arrays([values], names=[inner]) if inner else values
     return pa.table(columns)
 
@@ -146,7 +146,7 @@ def every_set(corpus: Corpus, frame: DataFrame, output: Any, *columns: str) -> l
     union = frames[0]
     for other in frames[1:]:
         union = union.union(other)
-    return sorted((tuple(found) for found in union.collect()), key=lambda found: found[:2])
+    return sorted((tuple(actual) for actual in union.collect()), key=lambda actual: actual[:2])
 
 
 def test_the_corpus_is_not_trivial(expected: list[tuple[int, int, list[str], str | None]]) -> None:
@@ -177,8 +177,8 @@ def test_agree_with_the_local_index(
             else [(id_, compute_query_version(corpus.sets[number][id_]), None) for id_ in ids]
         )
     ]
-    found = every_set(corpus, frame, "pairs", "query_id", "query_version", "error")
-    assert found == pairs
+    actual = every_set(corpus, frame, "pairs", "query_id", "query_version", "error")
+    assert actual == pairs
 
 
 @pytest.mark.usefixtures("zone")
@@ -200,7 +200,7 @@ def test_agree_on_a_stream(
     assert query.awaitTermination(60)
     assert len([batch for batch in query.recentProgress if batch["numInputRows"]]) == 2
     streamed = pq.read_table(tmp_path / "out").to_pylist()
-    rows = [tuple(found.values()) for found in streamed]
+    rows = [tuple(actual.values()) for actual in streamed]
     if output == "array":
         assert sorted(rows) == corpus.expected(0)
     else:
@@ -240,15 +240,15 @@ def test_other_types_that_fit(spark: SparkSession) -> None:
     assert local[0] == (0, ["a", "c", "d", "e"], None)
     assert [number for number, _, error in local if error] == [1, 2, 3]
     frame = spark.createDataFrame(table).transform(hg.spark.route(queries))
-    found = frame.select(*NAMES).orderBy("event").collect()
-    assert [tuple(answer) for answer in found] == local
+    actual = frame.select(*NAMES).orderBy("event").collect()
+    assert [tuple(answer) for answer in actual] == local
 
 
 def test_answers(frame: DataFrame, sales: QuerySet) -> None:
     """Rows keep their columns; NULL is no match; a CHECK gives an error and no matches."""
-    found = frame.transform(hg.spark.route(sales))
-    assert found.columns == [*frame.columns, "queries", "error"]
-    assert [tuple(row) for row in found.select(*NAMES).orderBy("event").collect()] == ANSWERS
+    actual = frame.transform(hg.spark.route(sales))
+    assert actual.columns == [*frame.columns, "queries", "error"]
+    assert [tuple(row) for row in actual.select(*NAMES).orderBy("event").collect()] == ANSWERS
 
 
 def test_only_used_columns_cross_once(frame: DataFrame, sales: QuerySet) -> None:
@@ -288,9 +288,9 @@ def test_names_that_are_taken(frame: DataFrame, sales: QuerySet) -> None:
     with pytest.raises(UsageError, match="has a column `Error` already"):
         taken.transform(hg.spark.route(sales, keep=["error"]))
     odd = taken.withColumnRenamed("event", "a.b `c`")
-    found = odd.transform(hg.spark.route(sales, keep=["a.b `c`", "__headgate"]))
-    assert found.columns == ["a.b `c`", "__headgate", "queries", "error"]
-    assert sorted(tuple(row) for row in found.drop("error").collect()) == [
+    actual = odd.transform(hg.spark.route(sales, keep=["a.b `c`", "__headgate"]))
+    assert actual.columns == ["a.b `c`", "__headgate", "queries", "error"]
+    assert sorted(tuple(row) for row in actual.drop("error").collect()) == [
         (event, "mine", ids) for event, ids, _ in ANSWERS
     ]
 
@@ -340,10 +340,10 @@ def test_a_missing_column_is_told(frame: DataFrame, sales: QuerySet) -> None:
     """An attribute without a column is NULL, and a warning at the caller's line names it."""
     route = hg.spark.route(sales)
     renamed = frame.withColumnRenamed("qty", "quantity")
-    with pytest.warns(HeadgateWarning, match="NULL for lack of a column.*`qty`") as told:
-        found = renamed.transform(route)
-    assert told[0].filename == __file__
-    answers = found.filter("error IS NULL").select("event", "queries").orderBy("event").collect()
+    with pytest.warns(HeadgateWarning, match="NULL for lack of a column.*`qty`") as report:
+        actual = renamed.transform(route)
+    assert report[0].filename == __file__
+    answers = actual.filter("error IS NULL").select("event", "queries").orderBy("event").collect()
     assert [tuple(row) for row in answers] == [
         (0, ["berlin", "dear"]),
         (1, ["dear"]),
@@ -376,8 +376,8 @@ def test_drift_of_types_is_an_error(
 def test_drift_that_does_no_harm(frame: DataFrame, sales: QuerySet) -> None:
     """New columns, and any change to a column that no query reads, leave the answers alone."""
     drifted = frame.withColumn("note", F.array("note")).withColumn("NEW", F.lit(b"\0"))
-    found = drifted.transform(hg.spark.route(sales)).select(*NAMES).orderBy("event").collect()
-    assert [tuple(row) for row in found] == ANSWERS
+    actual = drifted.transform(hg.spark.route(sales)).select(*NAMES).orderBy("event").collect()
+    assert [tuple(row) for row in actual] == ANSWERS
 
 
 def test_what_is_not_routed_is_told(tmp_path: Path) -> None:
@@ -403,8 +403,8 @@ def test_a_published_set_is_pinned(frame: DataFrame, sales: QuerySet, tmp_path: 
     newer = QuerySet(sales.schema, [sales["many"]])
     publish(newer, tmp_path)
     after = hg.spark.route(str(tmp_path), output="count")
-    found = frame.transform(before).select(*NAMES).orderBy("event").collect()
-    assert [tuple(row) for row in found] == ANSWERS
+    actual = frame.transform(before).select(*NAMES).orderBy("event").collect()
+    assert [tuple(row) for row in actual] == ANSWERS
     assert frame.transform(after).agg(F.sum("matches")).first() == (2,)  # without a price to check
 
 

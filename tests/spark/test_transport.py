@@ -21,13 +21,13 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "trades"
 @pytest.fixture
 def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PackedSnapshot:
     """Queries that Spark has brought to a machine, which has an empty cache."""
-    found = pack_queries(hg.read_queries(EXAMPLES / "schema.sql", EXAMPLES / "queries.sql"))
+    actual = pack_queries(hg.read_queries(EXAMPLES / "schema.sql", EXAMPLES / "queries.sql"))
     brought = tmp_path / "brought"
     brought.mkdir()
-    (brought / Path(found.file).name).write_bytes(Path(found.file).read_bytes())
+    (brought / Path(actual.file).name).write_bytes(Path(actual.file).read_bytes())
     monkeypatch.setattr(SparkFiles, "getRootDirectory", lambda: str(brought))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return found
+    return actual
 
 
 def test_unpacked_once(packed: PackedSnapshot, tmp_path: Path) -> None:

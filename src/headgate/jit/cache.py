@@ -76,6 +76,7 @@ def _package_of(module: str) -> str:
 @cache
 def _cache_directory(package: str) -> Path | None:
     """Return where the compiled kernels of a package are kept; None if nothing can be written."""
+    # a version of the sources has a directory of its own, so that versions can run side by side
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.path.expanduser("~"), ".cache"))
     digest = hashlib.blake2b(package.encode(), digest_size=8)
     for _, source in sorted(_sources(package).items()):
@@ -83,7 +84,7 @@ def _cache_directory(package: str) -> Path | None:
     directory = home / "headgate" / f"{DIRECTORY_PREFIX}{digest.hexdigest()}"
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        os.utime(directory)
+        os.utime(directory)  # used now, so not deleted for a month
         _delete_unused(directory.parent)
     except OSError:
         return None
@@ -104,6 +105,7 @@ def _sources(package: str) -> dict[str, bytes]:
     are followed through modules with kernels, whose kernels become part of ours. From any other
     module only constants enter a kernel: it is read, but what it imports is not.
     """
+    # a decorator or an intrinsic is part of every kernel
     sources = {module: _read(module) or b"" for module in _modules_in(__package__)}
     modules = [*_modules_in(package), *_modules_in(f"{package}.kernels")]
     pending = [module for module in modules if _KERNEL.search(_read(module) or b"")]

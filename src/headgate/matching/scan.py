@@ -81,6 +81,7 @@ class ScanIndex(BaseIndex):
         self._columns.subtract(column.name for column in collect_columns(where))
 
     def match_chunks(self, events: Any) -> Iterator[Matches]:
+        # what is held now: queries may come and go while the matches are consumed
         with self._lock:
             used = [one.name for one in self.stream if self._columns[one.name] > 0]
             live = list(self._wheres.values())
@@ -190,6 +191,7 @@ class Evaluation:
 
     def test(self, test: Truth) -> Mask:
         """Return the rows in which `predicate IS [NOT] TRUE`, or the like, holds."""
+        # three truth values: TRUE, FALSE, and NULL where it is neither
         true, false = self.true(test.part), self.false(test.part)
         result = np.zeros(self.rows, dtype=np.bool_)
         if True in test.accepted:
@@ -239,6 +241,7 @@ class Evaluation:
 
 def _text(atom: TextMatches, column: CodedColumn) -> Mask:
     """Try a pattern once on each distinct text of the batch."""
+    # answers by code; a NULL row has a code too, and the caller masks it
     distinct = np.unique(column.codes)
     test = atom.pattern.matcher
     answers = np.zeros(len(column.ranked or ()) + 1, dtype=np.bool_)

@@ -33,6 +33,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
     """Write arrays by name; the file is on the disk when this returns."""
+    # one row: the list that is an array, from 0 to its length
     columns = [
         pa.LargeListArray.from_arrays(pa.array([0, len(values)], pa.int64()), pa.array(values))
         for values in arrays.values()
@@ -51,6 +52,7 @@ def read_arrays(path: Path, layout: Arrays) -> Arrays:
         batch.validate()
     except (OSError, pa.ArrowException) as error:
         raise SnapshotError(f"{path}: not an Arrow file ({error})") from None
+    # exactly this schema: an unchecked kernel would read other types as numbers of its own
     wanted = [(name, pa.from_numpy_dtype(values.dtype)) for name, values in layout.items()]
     expected = pa.schema([pa.field(name, pa.large_list(inner)) for name, inner in wanted])
     if batch.schema != expected or batch.num_rows != 1:

@@ -126,6 +126,7 @@ def _manifest(content: dict[str, Any]) -> Manifest:
     if format_ != FORMAT:
         hint = "update Headgate" if format_ > FORMAT else "publish the queries again"
         raise _Wrong(f"format {format_} is not known here, only {FORMAT}; {hint}")
+    # after the format: another format may compute its checksum in another way
     expected = content.pop("checksum", None)
     if expected != _checksum(content):
         raise _Wrong("its checksum is another; it was changed or damaged")

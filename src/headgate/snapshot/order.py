@@ -31,6 +31,7 @@ def order_living(segments: Iterable[Segment]) -> Positions:
         if isinstance(segment, Tombstones):
             order = _without(order, ids, segment)
             continue
+        # the positions of a segment's queries begin behind those of all segments before it
         new = np.arange(len(segment), dtype=np.int64)
         places = segment.places if isinstance(segment, Delta) else new
         order = insert_at(order, places, new + sum(map(len, ids)))
@@ -40,6 +41,7 @@ def order_living(segments: Iterable[Segment]) -> Positions:
 
 def _without(order: Positions, ids: list[pa.LargeBinaryArray], gone: Tombstones) -> Positions:
     """Return the order without the queries of some ids, and their earlier versions."""
+    # an id may have had earlier bearers; they were removed before the last one came
     dead = pc.is_in(pa.chunked_array(ids, pa.large_binary()), value_set=gone.ids.arrow())
     alive: Positions = order[~np.asarray(dead)[order]]
     if len(order) - len(alive) != len(gone):
@@ -93,6 +95,7 @@ def compute_step(old: QuerySet, new: QuerySet) -> Step:
     subsequence that kept its order.
     """
     ranks = {query_id: rank for rank, query_id in enumerate(old.ids)}
+    # queries that are the same in both sets: place in the new one, rank in the old
     same = [
         (place, ranks[query.id])
         for place, query in enumerate(new)
@@ -100,6 +103,7 @@ def compute_step(old: QuerySet, new: QuerySet) -> Step:
     ]
     places = [place for place, _ in same]
     kept_ranks = [rank for _, rank in same]
+    # most changes move nothing, and then all that is the same can stay
     if any(later < earlier for earlier, later in pairwise(kept_ranks)):
         stay = longest_increasing(kept_ranks)
         places = [places[i] for i in stay]

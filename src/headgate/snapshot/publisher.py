@@ -65,8 +65,10 @@ def _publish(queries: QuerySet, root: Path) -> int:
     with _stage(root) as stage:
         parent = _parent(root)
         manifest = write_segments(queries, stage, parent)
+        # the same segments, schema and count: nothing changed since
         if parent is not None and manifest == replace(parent.manifest, version=""):
             return int(parent.version)
+        # another publisher may take the number first: then the rename fails, and the next is tried
         while True:
             number = _greatest_number(root) + 1
             write_manifest(stage, replace(manifest, version=number))
@@ -115,6 +117,7 @@ def _advance(root: Path, number: int) -> None:
     """Move the pointer to a number, unless a greater one is current."""
     with _lock(root):
         if number > _pointer_number(root):
+            # a reader sees the old number or the new one, also after a power failure
             prepared = root / f".{POINTER}"
             prepared.write_text(f"{number}\n", encoding="ascii")
             sync(prepared)
@@ -133,6 +136,7 @@ def _lock(root: Path) -> Iterator[None]:
 def _stage(root: Path) -> Iterator[Path]:
     """Make a directory to prepare a snapshot in, locked for as long as its publisher lives."""
     with ExitStack() as held:
+        # under the lock of the root, so that nobody sweeps a stage before it is locked
         with _lock(root):
             _sweep(root)
             stage = held.enter_context(make_stage(root / "stage"))

@@ -63,6 +63,7 @@ def kind_of(segment: Segment) -> str:
 
 def read_segment(path: Path, kind: str) -> Segment:
     """Return the segment in a file, mapped into memory."""
+    # an empty segment has the names and types that the file must have
     template = _empty(kind)
     return assemble_arrays(template, read_arrays(path, flatten_arrays(template)))
 

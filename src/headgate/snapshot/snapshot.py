@@ -77,6 +77,7 @@ def open_snapshot(directory: str | Path, *, verify: bool = True) -> Snapshot:
         schema = read_schema(manifest.schema)
     except SqlError as error:
         raise SnapshotError(f"{path / NAME}: its schema is not SQL ({error})") from None
+    # first each segment by itself, then what they say together
     segments = tuple(_segment(path, entry, schema, verify) for entry in manifest.segments)
     try:
         order = order_living(segments)
@@ -91,6 +92,7 @@ def open_snapshot(directory: str | Path, *, verify: bool = True) -> Snapshot:
 
 
 def _segment(directory: Path, entry: Entry, schema: Schema, verify: bool) -> Segment:
+    # a file that was verified once, and has not changed since, is not read again
     path = directory / entry.file
     identity = _identity(path, entry)
     verify = verify and identity not in _verified

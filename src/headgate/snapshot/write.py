@@ -84,6 +84,7 @@ def rename_stage(stage: Path, target: Path) -> bool:
     try:
         os.rename(stage, target)
     except OSError as error:
+        # a directory that is not empty is a snapshot; an empty one would be replaced
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
             return False
         raise
@@ -100,6 +101,7 @@ def write_manifest(stage: Path, manifest: Manifest) -> None:
 
 def write_segments(queries: QuerySet, stage: Path, parent: Snapshot | None) -> Manifest:
     """Write or link all segments into a directory; return a manifest without a version."""
+    # the collector would walk a million query objects again and again, and free none
     with pause_garbage_collection():
         kept, new = _plan(queries, parent)
     if parent is not None:
@@ -123,6 +125,7 @@ def _plan(
 ) -> tuple[tuple[Entry, ...], tuple[Segment, ...]]:
     """Return the parent's segments to keep, and those to write."""
     schema = queries.schema
+    # another schema may number streams and attributes differently, so nothing can be kept
     if parent is not None and parent.schema == schema:
         start = _choose_start(parent)
         step = compute_step(start.query_set(), queries)

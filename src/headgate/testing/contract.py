@@ -83,6 +83,7 @@ def null_is_not_true(kind: type[Index]) -> None:
             query(SMALL, "never", "a > 3 AND a < 2"),
         ],
     )
+    # the index may refuse some: then they are missing from its answers
     held = {one.id for one in queries}
     expected = [
         ["small", "always"],
@@ -157,6 +158,7 @@ def chunks_add_up(kind: type[Index]) -> None:
     rng = Random(4)
     index = kind.build(SMALL, [query(SMALL, f"q{n}", f"a >= {n} OR b = 'x'") for n in range(6)])
     rows = rng.choices(EVENTS, k=100_000)
+    # unreadable events at both ends and in the middle, so that chunks must count them
     rows[0] = rows[50_000] = rows[-1] = {"a": "unreadable"}
     chunks = list(index.match_chunks(rows))
     firsts = [sum(map(len, chunks[:n])) for n in range(len(chunks))]

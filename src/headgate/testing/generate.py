@@ -94,6 +94,7 @@ def random_where(rng: Random, stream: Stream, depth: int = 3) -> str:
 def _atom(rng: Random, stream: Stream) -> str:
     attribute = rng.choice(stream.attributes)
     column, values = render_name(attribute.name), VALUES[attribute.type]
+    # shares of the kinds of atoms: comparisons with constants are most frequent
     kind = rng.random()
     if kind < 0.45:
         return f"{column} {rng.choice(OPERATORS)} {render_literal(rng.choice(values))}"
@@ -122,6 +123,7 @@ def _pattern(rng: Random) -> str:
 
 
 def _comparable(rng: Random, stream: Stream, attribute: Attribute) -> Attribute:
+    # numbers of all types can be compared with each other, other values with their own type
     same = [a for a in stream if a.type == attribute.type]
     numbers = [a for a in stream if a.type.numeric]
     return rng.choice(numbers if attribute.type.numeric else same)

@@ -85,11 +85,11 @@ def payments(count: int, seed: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def answered(files: dict[str, list[Path]], found: QuerySet, select: str) -> list[tuple[Any, ...]]:
+def answered(files: dict[str, list[Path]], actual: QuerySet, select: str) -> list[tuple[Any, ...]]:
     """What DuckDB answers over all events of whole files, by stream."""
     with duckdb.connect() as database:
         for name, paths in files.items():
-            stream = found.schema.stream(name)
+            stream = actual.schema.stream(name)
             batches = [b.table for path in paths for b in read_events(path, stream)]
             database.register(name, pa.Table.from_batches(batches))
         rows: list[tuple[Any, ...]] = database.execute(select).fetchall()
@@ -122,10 +122,10 @@ def events(count: int, seed: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def expected(files: list[Path], found: QuerySet, stream: str = "orders") -> Counter[Match]:
+def expected(files: list[Path], actual: QuerySet, stream: str = "orders") -> Counter[Match]:
     """The matches of whole files, by the local index."""
-    index = hg.build_index(found, stream=stream)
-    versions = {query.id: compute_query_version(query) for query in found}
+    index = hg.build_index(actual, stream=stream)
+    versions = {query.id: compute_query_version(query) for query in actual}
     matches: Counter[Match] = Counter()
     for path in files:
         for batch in read_events(path, index.stream):
@@ -141,10 +141,10 @@ def expected(files: list[Path], found: QuerySet, stream: str = "orders") -> Coun
 
 def matches_in(root: Path) -> Counter[Match]:
     """The matches in the output of a job."""
-    found: Counter[Match] = Counter()
+    actual: Counter[Match] = Counter()
     for row in rows_in(root, "matches"):
-        found[row["source"], row["line"], row["query_id"], row["query_version"]] += 1
-    return found
+        actual[row["source"], row["line"], row["query_id"], row["query_version"]] += 1
+    return actual
 
 
 def rows_in(root: Path, kind: str) -> list[dict[str, Any]]:

@@ -175,12 +175,14 @@ class Workshop:
         path.write_text(SCHEMA + "".join(created))
         return hg.read_queries(path, strict=True)
 
-    def alone(self, *names: str) -> dict[str, Rows]:
+    def match_unshared(self, *names: str) -> dict[str, Rows]:
         """What each query gets of files if it is the only one, by the local index."""
-        found = self.queries
+        actual = self.queries
         return {
-            query.id: rows_alone(query, found, [self.folder / query.stream_name / n for n in names])
-            for query in found
+            query.id: match_query(
+                query, actual, [self.folder / query.stream_name / n for n in names]
+            )
+            for query in actual
         }
 
     def given(self, *outputs: str) -> dict[str, Rows]:
@@ -197,9 +199,9 @@ class Workshop:
             yield {key: value for key, value in row.items() if key not in labels}
 
 
-def rows_alone(query: Query, found: QuerySet, files: Sequence[Path]) -> Rows:
-    index = hg.build_index(found, stream=query.stream_name)
-    stream = found.schema.stream(query.stream_name)
+def match_query(query: Query, actual: QuerySet, files: Sequence[Path]) -> Rows:
+    index = hg.build_index(actual, stream=query.stream_name)
+    stream = actual.schema.stream(query.stream_name)
     rows: Rows = Counter()
     for path in files:
         for batch in read_events(path, stream):
@@ -213,8 +215,8 @@ def rows_alone(query: Query, found: QuerySet, files: Sequence[Path]) -> Rows:
                 if isinstance(output.expression, Column)
             ]
             for row in table.to_pylist():
-                told = {name: row[column] for name, column in outputs} if outputs else row
-                rows += as_rows([told])
+                report = {name: row[column] for name, column in outputs} if outputs else row
+                rows += as_rows([report])
     return rows
 
 

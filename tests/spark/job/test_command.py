@@ -44,16 +44,16 @@ def published(folder: Path, wheres: dict[str, str]) -> dict[str, Any]:
     (folder / "queries.sql").write_text(queries(wheres))
     command = [*HEADGATE, *"publish -q queries.sql --to published --format json".split()]
     said = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
-    told: dict[str, Any] = json.loads(said)
-    return told
+    report: dict[str, Any] = json.loads(said)
+    return report
 
 
 def next_batch(lines: IO[str]) -> dict[str, Any]:
     """The next batch with events; Spark may call for empty ones."""
     for line in lines:
-        told: dict[str, Any] = json.loads(line)
-        if told.get("events") != 0:
-            return told
+        report: dict[str, Any] = json.loads(line)
+        if report.get("events") != 0:
+            return report
     raise AssertionError("the job ended")
 
 
@@ -75,8 +75,13 @@ def test_a_job_takes_up_a_publication_and_ends_by_ctrl_c(tmp_path: Path) -> None
         assert job.stdout is not None
         assert job.stderr is not None
         first = next_batch(job.stdout)
-        told = published(tmp_path, changed)
-        assert (told["version"], told["added"], told["updated"], told["removed"]) == (2, 1, 1, 0)
+        report = published(tmp_path, changed)
+        assert (report["version"], report["added"], report["updated"], report["removed"]) == (
+            2,
+            1,
+            1,
+            0,
+        )
         two = put(tmp_path, "two.jsonl", seed=2)
         second = next_batch(job.stdout)
         job.send_signal(signal.SIGINT)
@@ -105,14 +110,14 @@ def on_a_terminal(command: list[str], folder: Path) -> str:
     with subprocess.Popen(command, cwd=folder, stdout=theirs, stderr=theirs) as job:
         os.close(theirs)
         shown = b""
-        asked = False
+        requested = False
         while True:
             try:
                 shown += os.read(ours, 65_536)
             except OSError:  # Linux says so when nobody holds the other end any more
                 break
-            if b"1 batch " in shown and not asked:
-                asked = True
+            if b"1 batch " in shown and not requested:
+                requested = True
                 job.send_signal(signal.SIGTERM)
         assert job.wait(60) == ALL_WELL, shown.decode()
     os.close(ours)

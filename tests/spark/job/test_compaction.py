@@ -46,11 +46,11 @@ def write_batch(root: Path, batch: int, rows: int, *, kind: str = "matches", **e
 
 def rows_in(root: Path, kind: str = "matches") -> Counter[tuple[int, int]]:
     """What a plain reader of the folder sees."""
-    found: Counter[tuple[int, int]] = Counter()
+    actual: Counter[tuple[int, int]] = Counter()
     for path in sorted((root / kind).glob("*/*.parquet")):
         table = pq.read_table(path, partitioning=None)
-        found.update((row["batch_id"], row["n"]) for row in table.to_pylist())
-    return found
+        actual.update((row["batch_id"], row["n"]) for row in table.to_pylist())
+    return actual
 
 
 def test_rows_are_the_same_and_directories_few(tmp_path: Path) -> None:

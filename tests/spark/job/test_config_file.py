@@ -63,20 +63,20 @@ def described(folder: Path, text: str) -> Pipeline:
 
 
 def test_every_key(tmp_path: Path) -> None:
-    found = described(tmp_path, WHOLE)
-    assert found.name == "orders"
-    assert found.queries.files == (tmp_path / "schema.sql", tmp_path.parent / "rules.jsonl")
-    assert (found.queries.stream, found.queries.index.kind) == ("orders", "scan")
-    (source,) = found.sources
+    actual = described(tmp_path, WHOLE)
+    assert actual.name == "orders"
+    assert actual.queries.files == (tmp_path / "schema.sql", tmp_path.parent / "rules.jsonl")
+    assert (actual.queries.stream, actual.queries.index.kind) == ("orders", "scan")
+    (source,) = actual.sources
     assert (source.stream, source.path) == (None, tmp_path / "in/*.jsonl")
     assert (source.format, source.files_per_trigger) == ("jsonl", 7)
     assert source.options == {"pathGlobFilter": "*.x", "recursiveFileLookup": "false"}
-    assert (found.sink.kind, found.sink.path) == ("jsonl", tmp_path / "out")
-    assert (found.sink.keep, found.sink.compact_every) == (("a", "b.c"), 0)
-    assert found.run.checkpoint == Path("/var/state")
-    assert (found.run.trigger, found.run.stop_when_idle, found.run.stop_after) == (90, 10, 7_200)
-    assert found.run.master == "local[1]"
-    assert found.spark == {
+    assert (actual.sink.kind, actual.sink.path) == ("jsonl", tmp_path / "out")
+    assert (actual.sink.keep, actual.sink.compact_every) == (("a", "b.c"), 0)
+    assert actual.run.checkpoint == Path("/var/state")
+    assert (actual.run.trigger, actual.run.stop_when_idle, actual.run.stop_after) == (90, 10, 7_200)
+    assert actual.run.master == "local[1]"
+    assert actual.spark == {
         "spark.speculation": "true",
         "spark.sql.shuffle.partitions": "4",
         "spark.executor.memory": "2g",
@@ -85,17 +85,17 @@ def test_every_key(tmp_path: Path) -> None:
 
 def test_what_is_left_out(tmp_path: Path) -> None:
     """As docs/reference/pipeline.md has it."""
-    found = described(tmp_path, SMALLEST)
-    assert found.name == "pipeline"
-    assert found.queries.published == tmp_path / "queries"
-    assert (found.queries.stream, found.queries.index.kind) == (None, "auto")
-    assert (found.sources[0].format, found.sources[0].files_per_trigger) == (None, 100)
-    assert found.continuous == ContinuousConfig(None, "update", expand=False)
-    assert (found.sink.keep, found.sink.compact_every) == (None, 100)
-    assert found.run.checkpoint == tmp_path / "out" / "state"
-    assert (found.run.trigger, found.run.stop_when_idle, found.run.stop_after) == (1, None, None)
-    assert found.run.master == "local[*,4]"
-    assert found.spark == {}
+    actual = described(tmp_path, SMALLEST)
+    assert actual.name == "pipeline"
+    assert actual.queries.published == tmp_path / "queries"
+    assert (actual.queries.stream, actual.queries.index.kind) == (None, "auto")
+    assert (actual.sources[0].format, actual.sources[0].files_per_trigger) == (None, 100)
+    assert actual.continuous == ContinuousConfig(None, "update", expand=False)
+    assert (actual.sink.keep, actual.sink.compact_every) == (None, 100)
+    assert actual.run.checkpoint == tmp_path / "out" / "state"
+    assert (actual.run.trigger, actual.run.stop_when_idle, actual.run.stop_after) == (1, None, None)
+    assert actual.run.master == "local[*,4]"
+    assert actual.spark == {}
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ def test_triggers(tmp_path: Path, source: str, run: str, trigger: object) -> Non
     text = (
         f'[queries]\nfiles = ["q.sql"]\n[source]\n{source}\n[sink]\nkind = "memory"\n[run]\n{run}'
     )
-    found = described(tmp_path, text)
-    assert found.run.trigger == trigger
-    assert found.run.checkpoint is None
+    actual = described(tmp_path, text)
+    assert actual.run.trigger == trigger
+    assert actual.run.checkpoint is None
 
 
 def test_a_file_address_is_a_path(tmp_path: Path) -> None:
-    found = described(tmp_path, SMALLEST.replace('"in"', '"file:///data/in"'))
-    assert found.sources[0].path == Path("/data/in")
+    actual = described(tmp_path, SMALLEST.replace('"in"', '"file:///data/in"'))
+    assert actual.sources[0].path == Path("/data/in")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def with_options(lines: str, index: str = "asc") -> str:
     return SMALLEST.replace('published = "queries"\n', queries)
 
 
-SEVERAL = """\
+TWO_STREAMS = """\
 [queries]
 published = "queries"
 stream = "orders"
@@ -199,14 +199,14 @@ path = "out"
 
 def test_several_streams(tmp_path: Path) -> None:
     """By name, whatever their order in the file: Spark's checkpoint knows them by number."""
-    found = described(tmp_path, SEVERAL)
-    assert [(source.stream, source.kind) for source in found.sources] == [
+    actual = described(tmp_path, TWO_STREAMS)
+    assert [(source.stream, source.kind) for source in actual.sources] == [
         ("Orders", "files"),
         ("payments", "replay"),
     ]
-    assert found.continuous == ContinuousConfig(("paid", "late"), "complete", expand=True)
-    assert found.run.trigger == 1, "not as fast as it goes, since a directory is listed each time"
-    none = described(tmp_path, SEVERAL.replace('["paid", "late"]', "[]"))
+    assert actual.continuous == ContinuousConfig(("paid", "late"), "complete", expand=True)
+    assert actual.run.trigger == 1, "not as fast as it goes, since a directory is listed each time"
+    none = described(tmp_path, TWO_STREAMS.replace('["paid", "late"]', "[]"))
     assert none.continuous.queries == ()
 
 
@@ -232,9 +232,9 @@ def test_several_streams(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_with_several_streams(tmp_path: Path, old: str, new: str, said: str) -> None:
-    assert old in SEVERAL
+    assert old in TWO_STREAMS
     with pytest.raises(PipelineError) as caught:
-        described(tmp_path, SEVERAL.replace(old, new, 1))
+        described(tmp_path, TWO_STREAMS.replace(old, new, 1))
     assert said in str(caught.value)
 
 
@@ -246,8 +246,8 @@ def test_a_job_reads_something(tmp_path: Path) -> None:
 
 def test_options_of_an_index_that_adapts(tmp_path: Path) -> None:
     given = 'sequence = "macro"\nlookahead = false\nperiod = 500\nthreshold = 0.2\nsample = 100'
-    found = described(tmp_path, with_options(given + "\nmonitored = 20\nfewest = 3\nblock = 0"))
-    assert found.queries.index.asc == AscOptions(
+    actual = described(tmp_path, with_options(given + "\nmonitored = 20\nfewest = 3\nblock = 0"))
+    assert actual.queries.index.asc == AscOptions(
         sequence="macro",
         lookahead=False,
         period=500,

@@ -68,8 +68,8 @@ class Shop:
 
     def publish(self, selects: dict[str, str] = CONTINUOUS, wheres: dict[str, str] = WHERES) -> int:
         (self.folder / "queries.sql").write_text(queries(wheres) + continuous(selects))
-        found = hg.read_queries(self.folder / "queries.sql", strict=True)
-        return int(publish(found, self.folder / "queries").version)
+        actual = hg.read_queries(self.folder / "queries.sql", strict=True)
+        return int(publish(actual, self.folder / "queries").version)
 
     def write(self, stream: str, count: int, seed: int) -> None:
         """A file that appears at once."""
@@ -114,8 +114,8 @@ class Shop:
         return rows_in(self.out, f"answers/{name}")
 
     def duck(self, select: str, **files: list[Path]) -> list[tuple[Any, ...]]:
-        found = hg.read_queries(self.folder / "queries.sql", strict=True)
-        return answered(files or self.files, found, select)
+        actual = hg.read_queries(self.folder / "queries.sql", strict=True)
+        return answered(files or self.files, actual, select)
 
     def check(self) -> None:
         """All that the three queries gave, over all batches, is what DuckDB answers over all."""
@@ -163,8 +163,8 @@ def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> N
             assert isinstance(progress, BoundedProgress)
             assert progress.most_values is not None
             assert 0 <= progress.values <= progress.most_values
-    told = result.as_json()
-    assert told["continuous"]["sums"]["rows"] == 3
+    report = result.as_json()
+    assert report["continuous"]["sums"]["rows"] == 3
     assert sorted(path.name for path in (shop.out / "state" / "synopses").iterdir()) == ["3"]
 
 
@@ -187,8 +187,8 @@ def test_replays_into_memory_in_complete_mode_expanded(shop: Shop) -> None:
     assert result.stats.counts.total == 210
     paid = result.answers["paid"]
     assert paid.column_names == ["batch_id", "query_id", "query_version", "side", "method"]
-    found = Counter((row["side"], row["method"]) for row in paid.to_pylist())
-    assert found == Counter(shop.duck(CONTINUOUS["paid"]))
+    actual = Counter((row["side"], row["method"]) for row in paid.to_pylist())
+    assert actual == Counter(shop.duck(CONTINUOUS["paid"]))
     sums = result.answers["sums"].to_pylist()
     last = max(row["batch_id"] for row in sums)
     assert {

@@ -119,11 +119,11 @@ def _nothing_lost_or_repeated(folder: Path, files: dict[str, list[Path]], kills:
         assert len(mine) == 1
         for key, times in expected(mine, version_in(folder / "queries", version)).items():
             wanted[batch, *key] += times
-    found: Counter[object] = Counter(
+    actual: Counter[object] = Counter(
         (row["batch_id"], row["source"], row["line"], row["query_id"], row["query_version"])
         for row in rows
     )
-    assert found == wanted
+    assert actual == wanted
     totals = BatchLog(folder / "out" / "state" / "log.jsonl").totals
     dead = rows_in(folder / "out", "dead")
     assert totals.total == lines_of([*files["orders"], *files["payments"]])
@@ -140,18 +140,20 @@ def _answers_are_those_of_duckdb(
     folder: Path, files: dict[str, list[Path]], versions: dict[int, int]
 ) -> None:
     """Of queries that stayed, over all files; of one that changed, over those of its version."""
-    found = version_in(folder / "queries", 1)
+    actual = version_in(folder / "queries", 1)
     paid: Counter[tuple[Any, ...]] = Counter()
     for row in rows_in(folder / "out", "answers/paid"):
         paid[row["side"], row["method"]] += row["multiplicity"]
-    assert paid == Counter(answered(files, found, CONTINUOUS["paid"]))
+    assert paid == Counter(answered(files, actual, CONTINUOUS["paid"]))
     sums = rows_in(folder / "out", "answers/sums")
     last = {row["side"]: (row["side"], row["n"], row["total"]) for row in sums}
     assert sorted(last.values(), key=str) == sorted(
-        answered(files, found, CONTINUOUS["sums"]), key=str
+        answered(files, actual, CONTINUOUS["sums"]), key=str
     )
     seen = [(row["side"],) for row in rows_in(folder / "out", "answers/seen%2Fonce")]
-    assert sorted(seen, key=str) == sorted(answered(files, found, CONTINUOUS["seen/once"]), key=str)
+    assert sorted(seen, key=str) == sorted(
+        answered(files, actual, CONTINUOUS["seen/once"]), key=str
+    )
     of_batch = {
         row["batch_id"]: Path(str(row["source"])) for row in rows_in(folder / "out", "matches")
     }
@@ -159,4 +161,4 @@ def _answers_are_those_of_duckdb(
     for batch, version in versions.items():
         since = [of_batch[b] for b in of_batch if b <= batch and versions[b] == version]
         where = f"SELECT COUNT(*) FROM orders WHERE qty > {version - 1}"
-        assert [(counted[batch],)] == answered({"orders": since}, found, where)
+        assert [(counted[batch],)] == answered({"orders": since}, actual, where)

@@ -85,16 +85,16 @@ def played(
     folder: Path, spark: SparkSession, each: Callable[[BatchResult], object] = lambda _: None
 ) -> tuple[list[OrderReport], list[str]]:
     """Run the job: how each batch was evaluated, and the notes."""
-    told: list[OrderReport] = []
+    report: list[OrderReport] = []
     notes: list[str] = []
 
     def on_batch(batch: BatchResult, _: object) -> None:
         assert batch.order is not None
-        told.append(batch.order)
+        report.append(batch.order)
         each(batch)
 
     run(folder / "pipeline.toml", spark=spark, on_batch=on_batch, on_note=notes.append)
-    return told, notes
+    return report, notes
 
 
 @pytest.mark.slow
@@ -106,24 +106,24 @@ def test_the_order_follows_the_stream_and_outlives_the_job(
     before, then = ("a", "b") if first_order(folder)[0] != "a" else ("b", "a")
     files = [write(folder, number, before if number < 7 else then) for number in range(10)]
     kill_in_third_batch(folder)
-    told, notes = played(
+    report, notes = played(
         folder, spark, lambda batch: publish_queries(folder, 60) if batch.number == 3 else None
     )
-    first, _, changed, _, _, shifted, after, last = told  # batches 2, 3, …
+    first, _, changed, _, _, shifted, after, last = report  # batches 2, 3, …
     assert first.sequence[0] == changed.sequence[0] == shifted.sequence[0] == before
     assert first.rearranged is None
     assert changed.rearranged == "the first events came"
-    assert told[4].rearranged is None
-    assert shifted.evaluated > 1.5 * told[4].evaluated
+    assert report[4].rearranged is None
+    assert shifted.evaluated > 1.5 * report[4].evaluated
     assert shifted.rearranged is not None
     assert after.sequence[0] == last.sequence[0] == then
-    assert last.evaluated < 1.1 * told[4].evaluated
+    assert last.evaluated < 1.1 * report[4].evaluated
     assert f"the order is now {', '.join(after.sequence)}: {shifted.rearranged}" in notes
     (folder / "out" / "state" / "order.json").write_text('{"order": {"sequence": ["c"]}}')
     files.append(write(folder, 10, then))
-    told, notes = played(folder, spark)
+    report, notes = played(folder, spark)
     assert "order.json: ignored, as it was changed or damaged" in notes[0]
-    assert sorted(told[0].sequence) == ["a", "b", "c"]
+    assert sorted(report[0].sequence) == ["a", "b", "c"]
     published = folder / "queries"
     one, two = version_in(published, 1), version_in(published, 2)
     rows = matches_in(folder / "out")

@@ -134,11 +134,11 @@ def test_rows_of_output_carry_the_event(shop: Workshop) -> None:
     shop.publish()
     shop.write("a.jsonl", 200, seed=1)
     shop.run()
-    found = shop.spark.read.parquet(str(shop.out / "matches"))
-    assert found.columns == [
+    actual = shop.spark.read.parquet(str(shop.out / "matches"))
+    assert actual.columns == [
         *"batch_id set_version query_id query_version source line event batches".split()
     ]
-    large = found.where("query_id = 'large'").select("event.qty", "event.buyer.name").collect()
+    large = actual.where("query_id = 'large'").select("event.qty", "event.buyer.name").collect()
     assert large
     assert all(row.qty > 50 for row in large)
     dead = shop.spark.read.parquet(str(shop.out / "dead"))
@@ -177,10 +177,10 @@ def test_a_replay_gives_what_the_file_holds(shop: Workshop, name: str) -> None:
     assert result.stats.ended_by == "the end of the file"
     assert result.stats.counts.total == 120
     assert [batch.counts.total for batch in shop.batches][:3] == [50, 50, 20]
-    found = result.matches
-    assert found is not None
+    actual = result.matches
+    assert actual is not None
     keys = zip(
-        *(found[column].to_pylist() for column in ("source", "line", "query_id", "query_version")),
+        *(actual[column].to_pylist() for column in ("source", "line", "query_id", "query_version")),
         strict=True,
     )
     assert Counter(keys) == expected([path], version_in(shop.published, number))
@@ -252,10 +252,10 @@ def test_a_publication_is_taken_up_by_the_next_batch(shop: Workshop) -> None:
         mine = [row for row in rows if row["batch_id"] == batch.number]
         files = {Path(str(row["source"])) for row in mine}
         assert {row["set_version"] for row in mine} == {batch.version}
-        found = Counter(
+        actual = Counter(
             (row["source"], row["line"], row["query_id"], row["query_version"]) for row in mine
         )
-        assert found == expected(sorted(files), version_in(shop.published, batch.version))
+        assert actual == expected(sorted(files), version_in(shop.published, batch.version))
 
 
 def test_a_bad_publication_does_not_stop_the_stream(shop: Workshop) -> None:
@@ -410,8 +410,8 @@ def test_versions_that_come_and_go_while_it_runs(shop: Workshop) -> None:
     result = shop.run(described, each=each)
     assert [batch.version for batch in shop.batches] == [1, 2, 2, 2]
     rows = rows_in(shop.out, "matches")
-    found = {(row["batch_id"], row["query_id"]) for row in rows}
-    assert found == {(0, "first"), (1, "second"), (2, "anew"), (3, "anew")}
+    actual = {(row["batch_id"], row["query_id"]) for row in rows}
+    assert actual == {(0, "first"), (1, "second"), (2, "anew"), (3, "anew")}
     assert result.silent == 0
 
 
@@ -585,9 +585,9 @@ def test_killed_python_workers_do_no_harm(shop: Workshop) -> None:
         running.clear()
         killer.join()
     assert killed
-    found = version_in(shop.published, number)
-    assert matches_in(shop.out) == expected(files, found)
+    actual = version_in(shop.published, number)
+    assert matches_in(shop.out) == expected(files, actual)
     assert result.stats.counts.total == lines_of(files)
     sums = {row["side"]: (row["n"], row["total"]) for row in rows_in(shop.out, "answers/sums")}
-    wanted = answered({"orders": files}, found, select)
+    wanted = answered({"orders": files}, actual, select)
     assert sums == {side: (n, total) for side, n, total in wanted}

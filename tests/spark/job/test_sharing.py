@@ -36,7 +36,7 @@ def test_every_query_gets_the_rows_it_would_get_alone(
     shop.write_events(300, "a.jsonl", "b.jsonl")
     shop.write_network(HOSTILE, gone=GONE, strategy=strategy, method=method)
     result = run(shop.pipeline(), spark=spark)
-    assert shop.given("out-job") == shop.alone("a.jsonl", "b.jsonl")
+    assert shop.given("out-job") == shop.match_unshared("a.jsonl", "b.jsonl")
     counts = result.stats.counts
     assert counts.total == 1_200
     assert counts.dead == len(rows_in(tmp_path / "out-job", "dead")) > 5
@@ -71,10 +71,10 @@ def test_what_goes_over_links_is_what_the_plan_expected(
     assert progress["answers"] == result.stats.counts.answers
     links = summary["summary"]["links"]
     assert links == progress["links"]
-    told = {frozenset(name.split("–")): one for name, one in links.items()}
+    report = {frozenset(name.split("–")): one for name, one in links.items()}
     for ends, (moved, planned) in _by_link(rows).items():
-        assert told[ends]["bytes"] == moved
-        expected = told[ends]["expected_bytes"]
+        assert report[ends]["bytes"] == moved
+        expected = report[ends]["expected_bytes"]
         assert expected["low"] - 1 <= planned <= expected["high"] + 1
     assert " expected" in next(describe_links(result.stats.links))
 
@@ -97,23 +97,23 @@ def test_a_replay_into_memory(tmp_path: Path, spark: SparkSession) -> None:
     shop.write_network(HOSTILE, gone=["spread", "quoted"])
     network = (tmp_path / "network.toml").read_text()
     without = network.index("[streams.quotes]"), network.index("[[queries]]")
-    asked = network[: without[0]] + network[without[1] :]
+    requested = network[: without[0]] + network[without[1] :]
     for name in ("spread", "quoted"):
-        asked = _without(asked, name)
-    (tmp_path / "network.toml").write_text(asked)
+        requested = _without(requested, name)
+    (tmp_path / "network.toml").write_text(requested)
     path = tmp_path / "replay.toml"
     path.write_text(
         '[sharing]\nnetwork = "network.toml"\n[source]\nkind = "replay"\n'
         'path = "orders/a.jsonl"\n[sink]\nkind = "memory"\n'
     )
     result = run(path, spark=spark)
-    alone = shop.alone("a.jsonl")
+    unshared = shop.match_unshared("a.jsonl")
     assert result.silent_ids == ["never"]
-    assert sorted(result.answers) == sorted(name for name in alone if name != "never")
+    assert sorted(result.answers) == sorted(name for name in unshared if name != "never")
     for name, table in result.answers.items():
-        labels, asked_for = table.column_names[:3], table.column_names[3:]
+        labels, requested_rows = table.column_names[:3], table.column_names[3:]
         assert labels == ["batch_id", "query_id", "query_version"]
-        assert as_rows(table.select(asked_for).to_pylist()) == alone[name]
+        assert as_rows(table.select(requested_rows).to_pylist()) == unshared[name]
     assert result.answers["twice"].column_names[3:] == ["a", "b", "side"]
 
 
@@ -174,7 +174,7 @@ def test_two_applications_and_a_kill(tmp_path: Path, spark: SparkSession, point:
     log = BatchLog(tmp_path / "out-west" / "state" / "log.jsonl")
     assert log.last_batch == (1 if point == "logged" else 0)
     run(east, spark=spark)
-    before = shop.alone("a.jsonl", "b.jsonl")
+    before = shop.match_unshared("a.jsonl", "b.jsonl")
     fewer = {name: select for name, select in HOSTILE.items() if name != "all"}
     changed = {**fewer, "cheap": "SELECT * FROM orders WHERE price < 7", "new": HOSTILE["all"]}
     shop.write_network(changed, gone=GONE[1:], applications=("west", "east"))
@@ -184,7 +184,7 @@ def test_two_applications_and_a_kill(tmp_path: Path, spark: SparkSession, point:
     while _run(west, spark, versions) + _run(east, spark, []):
         pass
     assert versions == ([] if point == "logged" else [1]) + [2] * versions.count(2)
-    after = shop.alone("c.jsonl")
+    after = shop.match_unshared("c.jsonl")
     for name in before | after:
         wanted = before.get(name, Counter()) + after.get(name, Counter())
         assert shop.rows_of(name, "out-west", "out-east") == wanted, name

@@ -17,10 +17,10 @@ from tests.spark.job.sharing_jobs import HOSTILE, Workshop
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Workshop:
-    found = Workshop(tmp_path, Random(1))
-    found.write_events(20, "a.jsonl")
-    found.write_network(HOSTILE)
-    return found
+    actual = Workshop(tmp_path, Random(1))
+    actual.write_events(20, "a.jsonl")
+    actual.write_network(HOSTILE)
+    return actual
 
 
 def said(path: Path, spark: SparkSession) -> str:
@@ -134,11 +134,11 @@ def test_tables_that_have_no_meaning_beside_sharing(
 
 
 def test_what_a_pipeline_may_leave_out(shop: Workshop) -> None:
-    found = read_pipeline(shop.pipeline("west", []))
-    assert found.sources == ()
-    assert found.sharing is not None
-    assert found.sharing.application == "west"
-    assert found.sharing.network == shop.folder / "network.toml"
+    actual = read_pipeline(shop.pipeline("west", []))
+    assert actual.sources == ()
+    assert actual.sharing is not None
+    assert actual.sharing.application == "west"
+    assert actual.sharing.network == shop.folder / "network.toml"
     path = shop.pipeline()
     path.write_text(path.read_text().replace("[sink]", "[sink]\nkeep = []"))
     with pytest.raises(HeadgateError, match="`keep` has no meaning beside"):

@@ -23,8 +23,8 @@ SQL = "CREATE STREAM s (a INT CHECK (a IN ({values}))); CREATE QUERY q AS SELECT
 
 def standing(folder: Path, values: str = "1, 2", what: str = "DISTINCT a") -> ContinuousQuery:
     (folder / "q.sql").write_text(SQL.format(values=values, what=what))
-    found = hg.read_queries(folder / "q.sql", strict=True)
-    return ContinuousQuery.from_query(found["q"], found.schema)
+    actual = hg.read_queries(folder / "q.sql", strict=True)
+    return ContinuousQuery.from_query(actual["q"], actual.schema)
 
 
 def test_a_definition_is_the_query_and_its_streams(tmp_path: Path) -> None:
@@ -39,8 +39,8 @@ def test_states_are_found_again(tmp_path: Path) -> None:
     one, other = standing(tmp_path), standing(tmp_path, what="COUNT(*) AS n")
     synopses = StateFiles(tmp_path / "synopses")
     checksum = synopses.write(3, {one: b"\n\x00state", other: b""})
-    found = StateFiles(tmp_path / "synopses").read(3, checksum)
-    assert found == {("q", one.definition): b"\n\x00state", ("q", other.definition): b""}
+    actual = StateFiles(tmp_path / "synopses").read(3, checksum)
+    assert actual == {("q", one.definition): b"\n\x00state", ("q", other.definition): b""}
     assert synopses.write(3, {one: b"x"}) != checksum, "a replay writes it again"
     with pytest.raises(JobError, match="its checksum is another"):
         synopses.read(3, checksum)
@@ -125,7 +125,7 @@ def test_planned_files_of_several_sources(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    found = [
+    actual = [
         [list_planned_files(tmp_path, source, batch) for batch in range(3)] for source in (0, 1)
     ]
-    assert found == [[["/a/0"], [], ["/a/1", "/a/2"]], [[], ["/b/0"], []]]
+    assert actual == [[["/a/0"], [], ["/a/1", "/a/2"]], [[], ["/b/0"], []]]

@@ -85,10 +85,10 @@ def test_they_answer_what_duckdb_does_and_go_on_after_a_restart(shop: Shop) -> N
     assert matches_in(shop.out) == expected(
         shop.files["orders"], version_in(shop.folder / "queries", number)
     )
-    told = result.as_json()["continuous"]["each"]
-    assert 0 < told["rows"] < sum(wanted(shop).values())
-    assert told["state_rows"] > 100
-    assert told["most_state_rows"] == 1_000_000
+    report = result.as_json()["continuous"]["each"]
+    assert 0 < report["rows"] < sum(wanted(shop).values())
+    assert report["state_rows"] > 100
+    assert report["most_state_rows"] == 1_000_000
     assert all(isinstance(batch.continuous["each"], UnboundedProgress) for batch in shop.batches)
     assert result.places["unbounded"] == str(shop.out / "unbounded")
     before = len(list_spans(shop.out / "unbounded" / "each"))
@@ -206,11 +206,11 @@ def test_an_aggregate_in_memory(shop: Shop) -> None:
 
 
 def test_what_is_told_of_them(capsys: pytest.CaptureFixture[str]) -> None:
-    told: dict[str, BoundedProgress | UnboundedProgress] = {
+    report: dict[str, BoundedProgress | UnboundedProgress] = {
         "sums": BoundedProgress(rows=1, values=6, bytes=48, most_values=18, most_bytes=144),
         "each": UnboundedProgress(rows=2_000, state_rows=70, most_state_rows=1_000),
     }
-    batch = BatchResult(0, 1, Counts(answers=1), 0.1, {}, None, told)
+    batch = BatchResult(0, 1, Counts(answers=1), 0.1, {}, None, report)
     for people in (False, True):
         with open_view(people, cast(Any, Path())) as view:
             view.batch(batch, RunStats())
@@ -222,7 +222,7 @@ def test_what_is_told_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert "1 answer from 6 stored values, 2,000 answers from 70 rows that Spark keeps" in text
     assert (
-        list(describe_stored_rows(told))[1]
+        list(describe_stored_rows(report))[1]
         == "each: 2,000 answers, Spark keeps 70 of at most 1,000 rows"
     )
 
@@ -231,8 +231,8 @@ def test_the_keys_of_the_pipeline(tmp_path: Path) -> None:
     path = tmp_path / "p.toml"
     text = f'[queries]\npublished = "q"\n{STREAMS}{OUT}[continuous]\n'
     path.write_text(f"{text}allow_unbounded = true\nmost_state_rows = 5\n")
-    found = read_pipeline(path).continuous
-    assert (found.allow_unbounded, found.most_state_rows) == (True, 5)
+    actual = read_pipeline(path).continuous
+    assert (actual.allow_unbounded, actual.most_state_rows) == (True, 5)
     path.write_text(f"{text}most_state_rows = 5\n")
     with pytest.raises(PipelineError, match="has no meaning without `allow_unbounded`"):
         read_pipeline(path)
@@ -253,7 +253,7 @@ def test_the_command_compacts_answers_alone(
                 [stage / str(file.name)], Span(number, number, tmp_path / folder), stage.parent
             )
     compact_command(tmp_path, 2, Format.json)
-    told = json.loads(capsys.readouterr().out)
-    assert (told["merged"], told["directories"]) == (3, 4)
+    report = json.loads(capsys.readouterr().out)
+    assert (report["merged"], report["directories"]) == (3, 4)
     assert [row["n"] for row in rows_in(tmp_path, "answers/q")] == [0, 1, 2, 3]
     assert [row["n"] for row in rows_in(tmp_path, "unbounded/u")] == [0, 1, 2]

@@ -69,12 +69,12 @@ def make_java(home: Path, says: str | None, *, release: str | None = None) -> Pa
 )
 def test_version(tmp_path: Path, says: str, feature: int) -> None:
     """The version is what `java -version` says, or quicker what the release file says."""
-    asked = make_java(tmp_path / "asked it", says)
-    found = inspect_java(asked / "bin" / "java")
-    assert found is not None
-    assert (found.feature, found.home) == (feature, asked)
+    requested = make_java(tmp_path / "asked it", says)
+    actual = inspect_java(requested / "bin" / "java")
+    assert actual is not None
+    assert (actual.feature, actual.home) == (feature, requested)
 
-    version = found.version
+    version = actual.version
     read = make_java(tmp_path / "read it", None, release=f'OS="x"\nJAVA_VERSION="{version}"\n')
     assert inspect_java(read / "bin" / "java") == Java(read, version)
     assert not (read / "asked").exists()

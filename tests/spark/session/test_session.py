@@ -105,8 +105,8 @@ def test_without_java(tmp_path: Path) -> None:
     tools = tmp_path / "the tools"
     tools.mkdir()
     for tool in TOOLS:
-        if found := shutil.which(tool):
-            (tools / tool).symlink_to(found)
+        if actual := shutil.which(tool):
+            (tools / tool).symlink_to(actual)
     (tmp_path / "spark-defaults.conf").write_text("spark.sql.session.timeZone Europe/Berlin\n")
     result, stderr = run(
         WITHOUT_JAVA,

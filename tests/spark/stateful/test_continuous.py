@@ -106,11 +106,11 @@ T_FIELDS: Fields = [("E", pa.int32()), ("F", pa.int32()), ("box", pa.struct([("G
 
 def read(spark: SparkSession, folder: Path) -> dict[str, DataFrame]:
     """The streams of a folder, a file of each a batch."""
-    found = {}
+    actual = {}
     for name, types in (("S", "A int, B int, C string"), ("T", "E int, F int, box struct<G long>")):
         reader = spark.readStream.schema(types).option("maxFilesPerTrigger", 1)
-        found[name] = reader.parquet(str(folder / name))
-    return found
+        actual[name] = reader.parquet(str(folder / name))
+    return actual
 
 
 def started(frame: DataFrame, folder: Path) -> StreamingQuery:
@@ -140,11 +140,11 @@ def given_by(frame: DataFrame, mode: str = "append") -> Rows:
 
 def counted(batches: list[Rows]) -> Counter[Any]:
     """How often each row was given, by its multiplicity."""
-    found: Counter[Any] = Counter()
+    actual: Counter[Any] = Counter()
     for row in (row for batch in batches for row in batch):
         times = row.pop("multiplicity", 1)
-        found[tuple(row.values())] += times
-    return found
+        actual[tuple(row.values())] += times
+    return actual
 
 
 def in_range(s: dict[str, Any], t: dict[str, Any]) -> bool:
@@ -168,9 +168,9 @@ def test_a_join_gives_every_pair_with_its_multiplicity(
     ]
     wanted = Counter((s["A"],) for s, _ in streams.joined(in_range))
     assert counted([given_by(frame)]) == wanted
-    several = hg.spark.continuous(Q3, given, schema=SCHEMA, shards=3, expand=True)
-    assert several.columns == ["A"]
-    assert counted([given_by(several, "update")]) == wanted
+    many = hg.spark.continuous(Q3, given, schema=SCHEMA, shards=3, expand=True)
+    assert many.columns == ["A"]
+    assert counted([given_by(many, "update")]) == wanted
 
 
 def test_distinct_gives_each_row_once(spark: SparkSession, streams: Streams) -> None:
@@ -186,16 +186,16 @@ WHERE A = E AND A > 10 AND E < 14 GROUP BY C"""
 
 
 def groups_of(pairs: list[Any]) -> dict[Any, tuple[int, int, int | None]]:
-    found: dict[Any, list[Any]] = {}
+    actual: dict[Any, list[Any]] = {}
     for s, t in pairs:
-        found.setdefault(s["C"], []).append(t)
+        actual.setdefault(s["C"], []).append(t)
     return {
         group: (
             len(rows),
             sum(t["F"] for t in rows),
             max((t["box"]["G"] for t in rows if t["box"]["G"] is not None), default=None),
         )
-        for group, rows in found.items()
+        for group, rows in actual.items()
     }
 
 
@@ -255,12 +255,12 @@ def test_types_survive(spark: SparkSession, tmp_path: Path) -> None:
         frame = hg.spark.continuous(
             select, {"v": spark.read.parquet(str(path))}, schema=schema_of(TYPES)
         )
-        found = frame.selectExpr("* EXCEPT (at)", "unix_micros(at) AS at").collect()
+        actual = frame.selectExpr("* EXCEPT (at)", "unix_micros(at) AS at").collect()
     finally:
         spark.conf.set("spark.sql.session.timeZone", str(zone))
     del row["box"], nothing["box"]
     row["at"] = round(row["at"].timestamp() * 1_000_000)
-    assert sorted((one.asDict() for one in found), key=lambda one: one["k"]) == [
+    assert sorted((one.asDict() for one in actual), key=lambda one: one["k"]) == [
         {**row, "ok": True, "n": 2},
         {**nothing, "ok": None, "n": 1},
     ]
@@ -289,18 +289,18 @@ def test_states_of_many_parts(streams: Streams, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(shard, "MAX_PART_BYTES", 100)
     kept = FakeState()
     run = shard.QuerySpec(DECLARED, f"CREATE QUERY q AS {Q3}", "update", False, "fail", 1)
-    found: Counter[Any] = Counter()
+    actual: Counter[Any] = Counter()
     for start in range(0, len(streams.s), 50):
         rows = {"S": streams.s, "T": streams.t}
         reduced = {
             name: pa.Table.from_pylist(every[start : start + 50]) for name, every in rows.items()
         }
-        found += kept.after_batch(run, reduced)
+        actual += kept.after_batch(run, reduced)
     assert len(kept.parts.kept) > 10
-    assert found == Counter((s["A"],) for s, _ in streams.joined(in_range))
-    several = replace(run, shards=2)
+    assert actual == Counter((s["A"],) for s, _ in streams.joined(in_range))
+    many = replace(run, shards=2)
     with pytest.raises(StateError, match="the query began with 1 shards, and has 2 now"):
-        kept.after_batch(several, {"S": pa.Table.from_pylist(streams.s[:1])})
+        kept.after_batch(many, {"S": pa.Table.from_pylist(streams.s[:1])})
     kept.parts.kept[3,] = (b"nonsense",)
     with pytest.raises(StateError, match="part 3 of a query's state is damaged"):
         kept.after_batch(run, {"S": pa.Table.from_pylist(streams.s[:1])})
@@ -375,8 +375,8 @@ def test_rows_that_are_not_valid(spark: SparkSession) -> None:
         "S": spark.sql("SELECT * FROM VALUES (12, 1, 'w'), (12, 2, 'x') AS v(A, B, C)"),
         "T": spark.sql("SELECT 12 AS E, 3 AS F"),
     }
-    found = hg.spark.continuous(select, frames, schema=SCHEMA, invalid="skip").collect()
-    assert [tuple(row) for row in found] == [("x", 3, 1)]
+    actual = hg.spark.continuous(select, frames, schema=SCHEMA, invalid="skip").collect()
+    assert [tuple(row) for row in actual] == [("x", 3, 1)]
 
 
 def test_what_is_refused(spark: SparkSession) -> None:
@@ -425,16 +425,16 @@ def test_unbounded_queries_stop_at_their_cap(
     pairs = streams.joined(
         lambda s, t: s["A"] is not None and s["A"] == t["E"] and s["B"] <= t["F"]
     )
-    found = batches_of(frame, tmp_path / "free")
-    assert counted(found) == Counter((s["A"], t["box"]["G"]) for s, t in pairs)
+    actual = batches_of(frame, tmp_path / "free")
+    assert counted(actual) == Counter((s["A"], t["box"]["G"]) for s, t in pairs)
     long = read(spark, Streams(tmp_path / "long", batches=MANY).folder)
     capped = hg.spark.continuous(select, long, schema=SCHEMA, most_state_rows=250)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as report:
         warnings.simplefilter("always")
         query = started(capped, tmp_path / "capped")
         with suppress(StreamingQueryException):  # a batch in Python may be interrupted
             query.awaitTermination()
-        wait_until(lambda: any("was stopped" in str(one.message) for one in told))
+        wait_until(lambda: any("was stopped" in str(one.message) for one in report))
     assert not query.isActive
     assert query.lastProgress is not None
     assert query.lastProgress.batchId < MANY - 1
@@ -454,8 +454,8 @@ def test_an_unbounded_aggregate_is_sparks(spark: SparkSession, streams: Streams)
     frame = hg.spark.continuous(select, {"t": table}, schema=SCHEMA, most_state_rows=1_000_000)
     assert [f.dataType.simpleString() for f in frame.schema] == ["bigint", "bigint", "double"]
     wanted = Counter((row["E"], row["box"]["G"]) for row in streams.t)
-    found = Counter((row[0], row[1]) for row in frame.collect())
-    assert found == Counter((group, times) for (_, group), times in wanted.items())
+    actual = Counter((row[0], row[1]) for row in frame.collect())
+    assert actual == Counter((group, times) for (_, group), times in wanted.items())
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -480,8 +480,8 @@ def test_killed_python_workers_do_no_harm(spark: SparkSession, tmp_path: Path) -
     query.awaitTermination()
     assert killed
     assert query.exception() is None
-    found = [pq.read_table(path).to_pylist() for path in (tmp_path / "batches").iterdir()]
-    assert counted(found) == Counter((s["A"],) for s, _ in streams.joined(in_range))
+    actual = [pq.read_table(path).to_pylist() for path in (tmp_path / "batches").iterdir()]
+    assert counted(actual) == Counter((s["A"],) for s, _ in streams.joined(in_range))
 
 
 def processes() -> dict[int, tuple[int, str]]:

@@ -54,14 +54,14 @@ def test_rows_that_are_kept(spark: SparkSession, where: str, kept: Any, with_inv
     table = pa.table({a.name: pa.array([r[a.name] for r in ROWS], a.type.arrow) for a in stream})
     frame = spark.createDataFrame(table)
     occurrences = Reduction(query).needed("s")
-    found = filter_needed_rows(frame, stream, stream.names, occurrences, with_invalid=with_invalid)
+    actual = filter_needed_rows(frame, stream, stream.names, occurrences, with_invalid=with_invalid)
 
     def wanted(row: dict[str, Any]) -> bool:
         is_valid = row["c"] is not None and 0 <= row["c"] <= 9
         return (kept(row) and is_valid) or (with_invalid and not is_valid)
 
     expected = [repr(row) for row in ROWS if wanted(row)]
-    given = [repr(row.asDict()) for row in found.collect()]
+    given = [repr(row.asDict()) for row in actual.collect()]
     if where == "x > 0":  # doubles are left to Python, so only `c` decides
         assert set(expected) <= set(given)
     else:

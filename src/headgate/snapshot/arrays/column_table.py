@@ -70,6 +70,7 @@ class ColumnNumbers:
 
 
 def _stream_of(column: Column, sources: tuple[Source, ...]) -> str:
+    # a query of one source names its columns without an alias
     if len(sources) == 1 and not column.source:
         return sources[0].stream.name
     for source in sources:

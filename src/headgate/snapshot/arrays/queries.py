@@ -83,6 +83,7 @@ class _Encoder:
         ids: list[str] = []
         metadata: list[str | None] = []
         frames, streams = array("i"), array("i")
+        # arrays of machine numbers: lists of Python integers would take far more memory
         program, offsets = array("i"), array("q", [0])
         for query in queries:
             frame = self._frame(query)
@@ -107,6 +108,7 @@ class _Encoder:
         )
 
     def _frame(self, query: Query) -> _Frame:
+        # by its parts: rendering and reading SQL for each query would take most of the time
         key = (query.sources, query.outputs, query.distinct, query.group_by)
         frame = self._frames.get(key)
         if frame is None:
@@ -132,6 +134,7 @@ def decode_queries(encoded: EncodedQueries, schema: Schema) -> Iterator[Query]:
 def _chunk(
     encoded: EncodedQueries, start: int, stop: int, atoms: list[Atom], frames: list[Query]
 ) -> Iterator[Query]:
+    # lists are faster to read one by one than arrays, but larger: so chunk by chunk
     offsets = encoded.trees.offsets[start : stop + 1]
     first = int(offsets[0])
     program = encoded.trees.program[first : int(offsets[-1])].tolist()

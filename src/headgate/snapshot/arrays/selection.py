@@ -147,6 +147,7 @@ def _take_atoms(atoms: EncodedAtoms, places: Numbers, schema: Schema) -> Encoded
 
 def _remove_duplicates(atoms: EncodedAtoms, schema: Schema) -> tuple[EncodedAtoms, Numbers]:
     """Return the atoms without repetition, and the new number of each; WITHIN may repeat."""
+    # WITHIN is left out: its cuts would have to be compared too, and repetition costs only room
     others = np.flatnonzero(atoms.kind != WITHIN)
     fields = (atoms.kind, atoms.column, atoms.second, atoms.code, atoms.negated, atoms.start)
     keys = np.stack([field[others].astype(np.int64) for field in fields], axis=1)
@@ -210,6 +211,7 @@ def _renumber_atoms(
     part: EncodedAtoms, column_of: Numbers, pattern_of: Numbers, shift: Numbers, schema: Schema
 ) -> EncodedAtoms:
     """Return the atoms of a part in the numbers of the whole."""
+    # cuts of all parts lie behind each other, pool by pool
     by = np.where(part.kind == WITHIN, shift[_pools(part, schema)], 0)
     start, end = part.start + by, part.end + by
     texts = part.kind == MATCHES

@@ -81,6 +81,7 @@ def from_postfix(program: Iterable[int], atoms: Sequence[Atom]) -> Predicate:
     >>> from_postfix([1, 0, -21], [FALSE, TRUE])
     Or(parts=(Constant(value=True), Constant(value=False)))
     """
+    # the stack machine of the table above, over predicates instead of truth values
     stack: list[Predicate] = []
     for entry in program:
         if entry >= 0:

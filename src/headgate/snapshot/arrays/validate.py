@@ -44,6 +44,7 @@ def find_flaw(encoded: EncodedQueries, schema: Schema) -> str | None:
 
 
 def _problems(encoded: EncodedQueries, schema: Schema) -> Iterator[str]:
+    # from what is read first to what relies on it: offsets, lengths, numbers, then meanings
     for name, texts in _texts(encoded):
         yield from _texts_problems(name, texts)
     yield from _lengths(encoded)
@@ -78,6 +79,7 @@ def _texts_problems(name: str, texts: Texts) -> Iterator[str]:
         texts.data.tobytes().decode("utf-8", LENIENT)
     except UnicodeDecodeError:
         yield f"{name} are not UTF-8"
+    # a byte 10xxxxxx continues a character, so no string may begin there
     inner = texts.offsets[texts.offsets < len(texts.data)]
     if np.any((texts.data[inner] & 0xC0) == 0x80):
         yield f"{name} are cut inside a character"
@@ -130,6 +132,7 @@ def _atoms_problems(atoms: EncodedAtoms, schema: Schema) -> Iterator[str]:
     yield from _outside("second column", atoms.second[compare], len(atoms.columns))
     if np.any(atoms.column[constant] != -1) or np.any(atoms.second[~compare] != -1):
         yield "an atom has more columns than its kind"
+    # ranges: of a WITHIN in the pool of its column's type, of a MATCHES in the patterns
     limits = np.full(len(atoms), len(atoms.patterns), np.int64)
     within = atoms.kind == WITHIN
     limits[within] = _pool_sizes(atoms, schema)[atoms.column[within]]
@@ -159,6 +162,7 @@ def _trees_problems(trees: Trees, atoms: int) -> Iterator[str]:
         yield "a program has an unknown entry"
     if np.any(offsets[1:] == offsets[:-1]):
         yield "a program is empty"
+    # how many values each entry takes from the stack; it always leaves one
     taken = np.where(program <= AND, (AND - program.astype(np.int64)) // 2, program < 0)
     # the height of one stack for all programs together; it grows by one with each
     height = np.concatenate(([0], np.cumsum(1 - taken)))
@@ -184,6 +188,7 @@ def _foreign_columns(encoded: EncodedQueries) -> Iterator[str]:
     atoms, trees = encoded.atoms, encoded.trees
     if not len(atoms.columns):
         return
+    # the stream that each column must belong to, −1 for any
     owner = np.where(np.diff(atoms.columns.alias.offsets) == 0, atoms.columns.stream, -1)
     owners = np.where(atoms.kind == CONSTANT, -1, owner[atoms.column])
     streams = np.repeat(encoded.stream, np.diff(trees.offsets))

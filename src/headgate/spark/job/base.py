@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,7 +27,7 @@ from headgate.errors import HeadgateError, JobError
 from headgate.spark.job.batch.work import Work
 from headgate.spark.job.commit.compaction import compact
 from headgate.spark.job.commit.log import BatchLog
-from headgate.spark.job.config import Pipeline
+from headgate.spark.job.config import Pipeline, SinkConfig
 from headgate.spark.job.progress import (
     MAX_LISTED_IDS,
     BatchResult,
@@ -200,10 +201,10 @@ class BaseJob(ABC):
             self._last_event = time.monotonic()
         self.stats.add(batch)
         self._callbacks.on_batch(batch, self.stats)
-        every, sink = self._config.sink.compact_every, self._sink
-        if isinstance(sink, DirectorySink) and every and (batch.number + 1) % every == 0:
-            root = sink.root
-            self._start_in_background(lambda: compact(root, every))
+        if isinstance(self._sink, DirectorySink) and self._config.sink.compact_every:
+            # after every batch, so that the failure of a compaction is noted at the next one
+            work = partial(_compact_if_due, self._sink.root, self._config.sink, batch.number)
+            self._start_in_background(work)
 
     def _watch(self, query: StreamingQuery) -> None:
         """Wait until the job ends by itself, or there is a reason to stop it."""
@@ -308,6 +309,11 @@ class BaseJob(ABC):
             dead=None if memory is None else memory.dead,
             answers={} if memory is None else memory.answers,
         )
+
+
+def _compact_if_due(root: Path, sink: SinkConfig, batch: int) -> None:
+    if (batch + 1) % sink.compact_every == 0:
+        compact(root, sink.compact_every)
 
 
 def _build_trigger(config: Pipeline) -> dict[str, str | bool]:
