@@ -1,4 +1,4 @@
-"""`headgate compact`: few large directories in place of many small ones."""
+"""`headgate compact`: merge the small directories of a job's output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def compact(
         Path, typer.Argument(metavar="OUTPUT", help="The `sink.path` of a job.", show_default=False)
     ],
     every: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Merge as soon as N neighbours can be.")
+        int,
+        typer.Option(min=2, metavar="N", help="Merge where at least N neighbours can be merged."),
     ] = 2,
     format: FormatOption = Format.table,
 ) -> None:
