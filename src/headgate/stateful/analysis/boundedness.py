@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate.answer import Answer
-from headgate.queries import Query, satisfiable_query
+from headgate.queries import Query, decide_query_satisfiability
 from headgate.stateful.analysis.cases.alternatives import Alternatives, split_coarsely, split_finely
 from headgate.stateful.analysis.cases.case import Case, build_case
 from headgate.stateful.analysis.faults import Fault, find_faults
@@ -72,7 +72,7 @@ def _decide_with_faults(query: Query, look: _Inspection, too_many: str) -> Analy
         for attempt in list_attempts(case, fault):
             if is_verified(query, *attempt):
                 return Analysis(Answer.NO, look.cases, fault, case, attempt)
-    if satisfiable_query(query).answer is Answer.NO:
+    if decide_query_satisfiability(query).answer is Answer.NO:
         return Analysis(Answer.YES, is_contradiction=True)
     case, fault = look.faults[0]
     why = too_many or _explain_unknown(look.alternatives, case, fault)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from headgate.errors import Unbounded, UsageError
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.schema import Schema
@@ -58,7 +58,7 @@ def explain_refusal(verdict: Verdict) -> str:
     lines = [f"`{verdict.query.id}`{unknown} {verdict.reason}"]
     witness = verdict.build_witness(SHOWN_ROWS)
     if witness is not None:
-        rows = ", ".join(as_json(dict(row)) for row in witness.rows)
+        rows = ", ".join(format_json(dict(row)) for row in witness.rows)
         lines.append(f"  every row like these of {witness.stream} must be remembered: {rows}, …")
     for suggestion in verdict.find_suggestions()[:SHOWN_SUGGESTIONS]:
         lines.append("  suggestion: " + ", and ".join(suggestion.additions))
