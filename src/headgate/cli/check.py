@@ -26,7 +26,7 @@ from headgate.cli.output import (
     print_load_errors,
     show_progress,
 )
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings.checks import Finding, list_ids
 from headgate.findings.checks import check as find
 from headgate.plots.figures import check_plot_path
@@ -98,7 +98,7 @@ def check(
         findings = find(query_set, progress=advance)
     if format is Format.json:
         errors = [row.as_json() for row in query_set.report.errors]
-        typer.echo(as_json({"queries": _findings_to_json(findings), "errors": errors}))
+        typer.echo(format_json({"queries": _findings_to_json(findings), "errors": errors}))
     else:
         _print_findings(query_set, findings)
     if witness is not None:

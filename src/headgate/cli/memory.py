@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from headgate.cli.output import escape, open_error_console
 from headgate.errors import UsageError
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings.checks import Finding
 from headgate.predicate.answer import Answer
 from headgate.sql import render_query
@@ -86,13 +86,13 @@ def _write_witness(witness: Witness, place: Path) -> None:
     readme = WITNESS_README.format(query=witness.query.id, size=len(witness.rows), file=rows)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        (place / rows).write_text("".join(as_json(dict(row)) + "\n" for row in witness.rows))
+        (place / rows).write_text("".join(format_json(dict(row)) + "\n" for row in witness.rows))
         (place / "query.sql").write_text(render_query(witness.query) + ";\n")
         (place / "README.md").write_text(readme)
         with (place / "continuations.jsonl").open("w") as file:
             for kept in range(len(witness.rows)):
                 file.write(
-                    as_json({"row": kept, "then": _list_continuations(witness, kept)}) + "\n"
+                    format_json({"row": kept, "then": _list_continuations(witness, kept)}) + "\n"
                 )
     except OSError as error:
         raise UsageError(f"{place}: the streams cannot be written: {error.strerror}") from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from headgate.predicate import Predicate, Satisfiability, simplify, to_monotone
 from headgate.predicate.answer import Answer
 from headgate.predicate.tree import order_free_key
-from headgate.queries import Query, QuerySet, satisfiable_query
+from headgate.queries import Query, QuerySet, decide_query_satisfiability
 from headgate.schema import Stream
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _check_all(queries: Sequence[Query], advance: Callable[[int], None]) -> list
 
 def _check_one(query: Query) -> tuple[Satisfiability, Verdict | None]:
     """Return whether a query can be TRUE, and the verdict on its memory; None for a filter."""
-    answer = satisfiable_query(query)
+    answer = decide_query_satisfiability(query)
     if query.kind == "filter":
         return answer, None
     from headgate.stateful.analysis.verdict import verdict
