@@ -179,9 +179,9 @@ class Shard(StatefulProcessor):
     """A shard of a query: takes reductions, gives new output as Arrow, and stores its state.
 
     The state is in the state store as `parts`, and `known` has the digest of each. A query in
-    memory is used only if it has these very digests, so a batch that Spark runs again, here or elsewhere,
-    starts with the state of the batch before it. `known` also has the number of shards: with
-    another one, rows would not meet those that were stored.
+    memory is used only if it has these very digests, so a batch that Spark runs again, here or
+    elsewhere, starts with the state of the batch before it. `known` also has the number of shards:
+    with another one, rows would not meet those that were stored.
     """
 
     def __init__(self, spec: QuerySpec) -> None:
