@@ -17,8 +17,7 @@ the same orders by the clock.
 from __future__ import annotations
 
 from benchmarks.asc.adaptation import ADAPTATION
-from benchmarks.asc.deviation import DEVIATION
-from benchmarks.asc.sequences import SEQUENCES
+from benchmarks.asc.sequences import DEVIATION, SEQUENCES
 from benchmarks.asc.timing import TIMING
 from benchmarks.harness.report import Family
 

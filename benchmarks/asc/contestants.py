@@ -54,8 +54,7 @@ class Fixed:
 
 def find_fixed_orders(work: Selections, scale: float = 1.0) -> Fixed:
     """Return the best and worst orders, from as many events as there is time for."""
-    from benchmarks.rivals.fixed_orders import find_extremes
-    from benchmarks.rivals.routing import Regions
+    from benchmarks.rivals.routing import Regions, find_extremes
 
     regions = Regions(work.stream, work.queries)
     rows, words = work.events.num_rows, regions.bitmaps.words
@@ -105,7 +104,7 @@ def route_by(work: Selections, make_router: Callable[[], Any]) -> Build:
 
 def orders(work: Selections, fixed: Fixed, period: int) -> dict[str, Build]:
     """Return all orders by name; those that adapt do so after every period (μ = 0)."""
-    from benchmarks.rivals.routers import AGreedy, Lottery
+    from benchmarks.rivals.routing import AGreedy, Lottery
 
     return {
         WORST: in_order(work, fixed.worst),

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from benchmarks.harness.report import Family
 from benchmarks.matching.load import LOAD
-from benchmarks.matching.match import MATCH
+from benchmarks.matching.match import MATCH, UPDATES
 from benchmarks.matching.route import ROUTE
 from benchmarks.matching.scan import SCAN
-from benchmarks.matching.updates import UPDATES
 
 MATCHING = Family("Loading, matching and routing", (LOAD, SCAN, ROUTE, *MATCH, UPDATES))

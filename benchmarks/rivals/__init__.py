@@ -14,13 +14,9 @@ on conjunctions, of which a query with OR has two or more, and on one thread.
 | `propagation` | Propagation: queries hashed by one or two of their equality predicates         |
 
 "Adaptive two-level optimization for selection predicates of multiple continuous queries", section
-6, has orders of evaluation. They work on the bitmaps of `headgate.matching.asc` (`routing`):
-
-| file           | the rivals                                                                    |
-|----------------|-------------------------------------------------------------------------------|
-| `routers`      | Ticket Routing (eddies), a random order, and A-Greedy: one order, kept greedy |
-|                | by a profile of the latest events                                             |
-| `fixed_orders` | the best and the worst of all fixed orders                                    |
+6, has orders of evaluation. In `routing`, on the bitmaps of `headgate.matching.asc`: Ticket Routing
+(eddies), a random order, A-Greedy (one order, kept greedy by a profile of the latest events), and
+the best and the worst of all fixed orders.
 
 What is compiled by Numba is in `kernels/`, and only that.
 """

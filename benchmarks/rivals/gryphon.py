@@ -13,8 +13,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.rivals.entries import Entries
-from benchmarks.rivals.kernels.advanced_gryphon import arrange_intervals, walk_intervals
-from benchmarks.rivals.kernels.gryphon import walk_predicates
+from benchmarks.rivals.kernels.gryphon import arrange_intervals, walk_intervals, walk_predicates
 from benchmarks.rivals.static_index import Layout, StaticIndex
 from benchmarks.rivals.tree import Packed, build_tree, make_empty_codes
 

@@ -27,7 +27,6 @@ from benchmarks.workloads.boxes import (
     generate_boxes,
     generate_covering_boxes,
 )
-from benchmarks.workloads.city_names import list_city_texts
 from benchmarks.workloads.conjunctions import Conjunctions
 from benchmarks.workloads.disjunctions import (
     DisjunctionSpec,
@@ -43,7 +42,7 @@ from benchmarks.workloads.networks import (
     generate_networked_queries,
 )
 from benchmarks.workloads.pattern_rules import PatternRules, generate_pattern_rules
-from benchmarks.workloads.q_grams import generate_gram_queries, make_gram_events
+from benchmarks.workloads.q_grams import generate_gram_queries, list_city_texts, make_gram_events
 from benchmarks.workloads.range_queries import generate_range_queries
 from benchmarks.workloads.real_selections import (
     RealSelections,

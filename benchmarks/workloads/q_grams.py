@@ -17,13 +17,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.workloads.conjunctions import Conjunctions, Listed
 from benchmarks.workloads.integer_events import EQUAL, IN, IntegerEvents, Numbers
-from examples.city_names.find import GRAM_ATTRIBUTES, GRAM_LENGTH, LETTERS, normalise
+from examples.city_names.find import (
+    GRAM_ATTRIBUTES,
+    GRAM_LENGTH,
+    LETTERS,
+    MIN_POPULATION,
+    normalise,
+    pick_distinct,
+    read_cities,
+)
 from headgate.errors import UsageError
 from headgate.schema import INT, Attribute, Stream
 
@@ -164,3 +173,19 @@ def _misspelt(text: str, random: Random) -> str:
 
 def _offsets(counts: Indices) -> Indices:
     return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+
+
+# Texts from the names of real cities, which stand in for the titles of publications.
+
+TEXT_LENGTH = 64  # letters, about as long as the titles in the BE-Tree paper
+
+
+def list_city_texts(population: int = MIN_POPULATION) -> list[str]:
+    """Return the first 64 letters of a city's name and its other names, where there are so many."""
+    texts = (_join_names(city)[:TEXT_LENGTH] for city in read_cities(population))
+    return pick_distinct(text for text in texts if len(text) == TEXT_LENGTH)
+
+
+def _join_names(city: dict[str, Any]) -> str:
+    others = (normalise(name) for name in city["alternatenames"] if name.isascii())
+    return " ".join(dict.fromkeys((normalise(city["name"]), *others)))

@@ -103,7 +103,7 @@ def test_up_to_a_limit(limit: int) -> None:
 
 def test_many_expressions_keep_their_numbers(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks join without a seam: numbers, errors and blank lines go on."""
-    monkeypatch.setattr("headgate.cli.expressions.BLOCK", 3)
+    monkeypatch.setattr("headgate.cli.expressions.BLOCK_LINES", 3)
     text = "".join(f"a = {n}\n\nz = {n}\na = {n} OR b = 1\n" for n in range(4, 7))
     (files / "many.txt").write_text(text)
     arguments = ("match", "-q", "q.sql", "many.txt", "--semantics", "containment")

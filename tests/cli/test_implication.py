@@ -132,7 +132,7 @@ def test_pictures(schema: Path, tmp_path: Path, query: str, stream: str, ending:
             ("qty > 1", "qty > 2", "--plot", "it.png"),
             "conditions on two attributes; these have qty",
         ),
-        (("qty > 1", "price > 2", "--plot", "it.gif"), "the ending .png"),
+        (("qty > 1", "price > 2", "--plot", "it.gif"), ".png, .svg or .pdf file"),
         (("qty > 1", "qty > 2", "--index", "array"), "options of the paper's methods"),
         (("qty > 1", "qty > 2", "--method", "hsr", "--index", "arry"), "did you mean `array`?"),
         (("qty > 1", "qyt > 2"), "STREAM:1:1: no attribute `qyt`"),

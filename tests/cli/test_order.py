@@ -104,7 +104,7 @@ def test_the_order_over_time_is_plotted(kind: str) -> None:
 
 def test_no_event_makes_no_plot() -> None:
     result = run(*MATCH, "e.parquet", "--index", "asc", "--limit", "0", "--order-plot", "o.png")
-    assert result.stderr == "note: no event, so no plot of the order\n"
+    assert result.stderr == "note: there were no events, so the order is not plotted\n"
     assert not Path("o.png").exists()
 
 
@@ -182,7 +182,7 @@ def test_a_job_plots_its_batches(
     assert len(drawn) == 1
     assert capsys.readouterr().err.splitlines() == [
         "the order over time is in o.png",
-        "note: no event, so no plot of the order",
+        "note: there were no events, so the order is not plotted",
     ]
 
 

@@ -136,7 +136,7 @@ def test_explain(network: Path) -> None:
 
 def test_who_has_left_is_not_explained(network: Path) -> None:
     network.write_text(network.read_text() + '[[queries]]\nleave = "vela"\n')
-    assert "query `vela` has left" in str(refused("plan", network, "--explain", "vela"))
+    assert "query `vela` has left the network" in str(refused("plan", network, "--explain", "vela"))
     assert [query["id"] for query in told("plan", network)["queries"]] == [
         "vela_junior",
         "vela_north",

@@ -119,7 +119,10 @@ def test_an_event_still_decides_the_exit_code() -> None:
         (["q.sql", *TREE, "--event", "{}"], "--event is for one query; give its ID"),
         (["q.sql", *TREE], "which stream? The schema has s, r; name one"),
         (["q.sql", "q3", "--stream", "r"], "`q3` reads s, not r"),
-        (["q.sql", "joined", *TREE], "`joined` is no filter on one stream, so no tree holds it"),
+        (
+            ["q.sql", "joined", *TREE],
+            "`joined` is not a filter, so no tree holds it; leave out --tree",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_one_line(arguments: list[str], said: str) -> None:

@@ -1,4 +1,4 @@
-"""The commands together, and how errors reach a person.
+"""All commands, and how errors are shown.
 
 Exit codes: 0 yes or all well, 1 no or findings, 2 wrong usage, 3 bad input, 4 unknown.
 """
@@ -64,7 +64,7 @@ def options(
 
 
 def main() -> None:
-    """Run a command; every error that we foresee is one line on stderr, never a traceback."""
+    """Run a command; every foreseen error is one line on stderr, never a traceback."""
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it logs, it raises too
     try:
         app()

@@ -26,7 +26,7 @@ from headgate.cli.output import (
     print_load_errors,
     show_progress,
 )
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings.checks import Finding, list_ids
 from headgate.findings.checks import check as find
 from headgate.plots.figures import check_plot_path
@@ -50,12 +50,13 @@ def check(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write streams that break the unbounded queries there.",
+            help="Write rows there that show why a query is unbounded.",
             show_default=False,
         ),
     ] = None,
     size: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many rows must be remembered in them.")
+        int,
+        typer.Option(metavar="N", min=1, help="How many rows must be remembered, with --witness."),
     ] = 10,
     plot: Annotated[
         Path | None,
@@ -68,14 +69,14 @@ def check(
     strict: StrictOption = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """Parse errors, queries that are never TRUE, duplicates, implied queries, unbounded memory.
+    """Find parse errors, queries that are never TRUE, duplicates, and unbounded memory.
 
-    A query is implied by another one whose rows are all its own; of these the largest are listed.
-    That is no fault. A join, DISTINCT or aggregate is a fault if no bounded memory can be enough
-    for ever: then the comparison or attribute to blame is named, with additions that cure it.
+    Also lists implied queries: a query is implied by another one whose rows are all its own. That
+    is no fault. A join, DISTINCT or aggregate that needs unbounded memory is one: the comparison or
+    attribute at fault is named, with additions that would make its memory bounded.
 
-    Exit code 0 when all is well, implied queries or not, 1 with findings, 4 when it is unknown of
-    some query whether it is ever TRUE, or whether its memory is bounded.
+    Exit code 0 when all is well, 1 with findings, 4 when it is unknown whether some query can be
+    TRUE, or whether its memory is bounded.
 
     Examples:
 
@@ -87,21 +88,24 @@ def check(
     """
     if plot is not None:
         check_plot_path(plot)
-    found = load_queries(queries, schema, strict=strict)
+    query_set = load_queries(queries, schema, strict=strict)
     if ids:
-        found = QuerySet(found.schema, [found[id_] for id_ in ids], report=found.report)
-    with show_progress("checking", 2 * len(found)) as advance:
-        findings = find(found, progress=advance)
+        query_set = QuerySet(
+            query_set.schema, [query_set[id_] for id_ in ids], report=query_set.report
+        )
+    # Each query is checked by itself, then compared with the others: two steps.
+    with show_progress("checking", 2 * len(query_set)) as advance:
+        findings = find(query_set, progress=advance)
     if format is Format.json:
-        errors = [row.as_json() for row in found.report.errors]
-        typer.echo(as_json({"queries": _findings_to_json(findings), "errors": errors}))
+        errors = [row.as_json() for row in query_set.report.errors]
+        typer.echo(format_json({"queries": _findings_to_json(findings), "errors": errors}))
     else:
-        _print_findings(found, findings)
+        _print_findings(query_set, findings)
     if witness is not None:
         write_witnesses(findings, witness, size)
     if plot is not None:
         plot_query(findings, plot)
-    raise typer.Exit(_choose_exit_code(found, findings))
+    raise typer.Exit(_choose_exit_code(query_set, findings))
 
 
 def _findings_to_json(findings: list[Finding]) -> list[dict[str, object]]:
@@ -113,15 +117,15 @@ def _findings_to_json(findings: list[Finding]) -> list[dict[str, object]]:
     return listed
 
 
-def _choose_exit_code(found: QuerySet, findings: list[Finding]) -> int:
+def _choose_exit_code(query_set: QuerySet, findings: list[Finding]) -> int:
     answers = {answer for f in findings for answer in (f.satisfiable, f.bounded)}
-    if found.report.errors or Answer.NO in answers or any(f.duplicate_of for f in findings):
+    if query_set.report.errors or Answer.NO in answers or any(f.duplicate_of for f in findings):
         return FINDINGS
     return UNKNOWN if Answer.UNKNOWN in answers else ALL_WELL
 
 
-def _print_findings(found: QuerySet, findings: list[Finding]) -> None:
-    print_load_errors(found.report)
+def _print_findings(query_set: QuerySet, findings: list[Finding]) -> None:
+    print_load_errors(query_set.report)
     notable = [f for f in findings if not f.is_fine or f.reason or f.implied_by or f.memory]
     notable.sort(key=lambda finding: finding.is_fine)
     if notable:
@@ -133,7 +137,7 @@ def _print_findings(found: QuerySet, findings: list[Finding]) -> None:
             open_console().print(
                 f"… and {len(notable) - MAX_SHOWN_QUERIES:,} more; --format json lists them all"
             )
-    open_console().print(_summarize(found, findings))
+    open_console().print(_summarize(query_set, findings))
 
 
 def _describe_finding(finding: Finding) -> list[str]:
@@ -143,9 +147,9 @@ def _describe_finding(finding: Finding) -> list[str]:
     return [first, *describe_memory(finding)]
 
 
-def _summarize(found: QuerySet, findings: list[Finding]) -> str:
+def _summarize(query_set: QuerySet, findings: list[Finding]) -> str:
     answers = Counter(finding.satisfiable for finding in findings)
-    kinds = Counter(query.kind for query in found)
+    kinds = Counter(query.kind for query in query_set)
     listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
     parts = [f"{format_count(len(findings), 'query')} ({listed})" if listed else "no queries"]
     if answers[Answer.NO]:
@@ -165,7 +169,7 @@ def _summarize(found: QuerySet, findings: list[Finding]) -> str:
         parts.append(f"{implied:,} implied")
     left_open = sum(finding.is_fine and bool(finding.reason) for finding in findings)
     if left_open:
-        parts.append(f"{left_open:,} of which not all that imply them are known")
-    if found.report.errors:
-        parts.append(f"{len(found.report.errors):,} refused")
+        parts.append(f"{left_open:,} with undecided implications")
+    if query_set.report.errors:
+        parts.append(f"{len(query_set.report.errors):,} refused")
     return ", ".join(parts) if len(parts) > 1 else parts[0] + ", all well"

@@ -1,4 +1,4 @@
-"""`headgate compact`: few large directories in place of many small ones."""
+"""`headgate compact`: merge the small directories of a job's output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from headgate.cli.output import Format, FormatOption, escape, format_count, open_console
 from headgate.errors import UsageError
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 
 
 def compact(
@@ -18,7 +18,8 @@ def compact(
         Path, typer.Argument(metavar="OUTPUT", help="The `sink.path` of a job.", show_default=False)
     ],
     every: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Merge as soon as N neighbours can be.")
+        int,
+        typer.Option(min=2, metavar="N", help="Merge where at least N neighbours can be merged."),
     ] = 2,
     format: FormatOption = Format.table,
 ) -> None:
@@ -42,7 +43,7 @@ def compact(
     seconds = time.perf_counter() - started
     left = sum(len(list_spans(output / kind)) for kind in kinds)
     if format is Format.json:
-        typer.echo(as_json({"merged": gone, "directories": left, "seconds": round(seconds, 3)}))
+        typer.echo(format_json({"merged": gone, "directories": left, "seconds": round(seconds, 3)}))
     else:
         open_console().print(
             f"{escape(str(output))}: {format_count(left, 'directory')}, "

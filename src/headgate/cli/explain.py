@@ -26,7 +26,7 @@ from headgate.cli.output import (
 )
 from headgate.errors import EventError, UsageError, did_you_mean
 from headgate.events import parse_json_lines
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings import Explanation
 from headgate.findings import explain as explained
 from headgate.matching import Index, Placement, build_index, get_index_class
@@ -60,12 +60,13 @@ def explain(
     ] = False,
     format: FormatOption = Format.table,
 ) -> None:
-    """The plan of a query; with an event, why it matched or did not, atom by atom.
+    """Explain what a query means; with an event, why it matched or did not, atom by atom.
 
-    It also names a small change, of at most two attributes, that flips the answer. With an event
-    the exit code is 0 for a match and 1 for none.
+    With an event, it also names a small change, of at most two attributes, that flips the answer,
+    and the exit code is 0 for a match and 1 for none.
 
-    With `--tree`, also the BE-Tree that holds all queries of the stream, and where this one is.
+    With `--tree`, it also draws the BE-Tree that holds all queries of the stream, and where this
+    one is.
 
     Examples:
 
@@ -78,23 +79,24 @@ def explain(
         headgate explain -q queries.sql --stream trades --index be_tree --tree
     """
     _check_usage(id, event, kind, tree)
-    found = load_queries(queries, schema)
-    if id is None or id not in found:
-        print_load_errors(found.report)
-    query = None if id is None else found[id]
-    chosen = _choose_stream(query, found.schema, stream)
+    query_set = load_queries(queries, schema)
+    if id is None or id not in query_set:
+        print_load_errors(query_set.report)
+    query = None if id is None else query_set[id]
+    chosen = _choose_stream(query, query_set.schema, stream)
     row = None if query is None or event is None else _parse_event(query, event)
+    # Only a filter is kept by an index; a join or an aggregate is explained without one.
     is_held = query is None or query.kind == "filter"
     if tree and not is_held:
-        raise UsageError(f"`{id}` is no filter on one stream, so no tree holds it")
-    held = build_index(found, kind, stream=chosen) if is_held else None
+        raise UsageError(f"`{id}` is not a filter, so no tree holds it; leave out --tree")
+    held = build_index(query_set, kind, stream=chosen) if is_held else None
     placement = held.locate(query.id) if query and held else None
     order = held.describe()["order"] if held and placement and placement.index == "asc" else None
     explanation = explained(query, row, placement) if query else None
     if format is Format.json:
-        told = explanation.as_json() if explanation else {}
-        told |= {"order": order} if order else {}
-        typer.echo(as_json(told | (_tree_to_json(held) if tree and held else {})))
+        fields = explanation.as_json() if explanation else {}
+        fields |= {"order": order} if order else {}
+        typer.echo(format_json(fields | (_tree_to_json(held) if tree and held else {})))
     else:
         if explanation:
             _print_explanation(explanation, order)
@@ -127,7 +129,9 @@ def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> st
 def _parse_event(query: Query, event: str) -> Row:
     """The event as typed values, under the names that the query uses."""
     if len(query.sources) > 1:
-        raise UsageError(f"`{query.id}` joins streams; one event does not decide it")
+        raise UsageError(
+            f"`{query.id}` joins streams; leave out --event, as one event does not decide it"
+        )
     stream = query.sources[0].stream
     _warn_of_unknown_keys(event, stream)
     used = [column.name for column in collect_columns(query.where)]
@@ -136,7 +140,7 @@ def _parse_event(query: Query, event: str) -> Row:
     if batch.dead:
         raise EventError(f"--event: {batch.dead[0].reason}")
     if len(batch.events) != 1:
-        raise EventError("--event: a JSON object is expected")
+        raise EventError("--event: give one JSON object")
     rows: list[dict[str, Any]] = batch.table.to_pylist()
     return rows[0] if rows else {}
 
@@ -144,12 +148,12 @@ def _parse_event(query: Query, event: str) -> Row:
 def _warn_of_unknown_keys(event: str, stream: Stream) -> None:
     """A key that the stream does not know is most likely mistyped."""
     try:
-        found = json.loads(event)
+        event_object = json.loads(event)
     except (ValueError, RecursionError):
         return  # the parser of events says it better
     known = {name.lower() for name in stream.names}
     known |= {name.split(".")[0] for name in known}
-    for key in found if isinstance(found, dict) else ():
+    for key in event_object if isinstance(event_object, dict) else ():
         if key.lower() not in known:
             hint = did_you_mean(key, stream.names)
             open_error_console().print(
@@ -255,7 +259,7 @@ def _mark_leaves(
 def _describe_flip(explanation: Explanation) -> str:
     flip = explanation.flip
     if flip is None:
-        return "no change of one or two attributes was found that flips this"
+        return "no change of one or two attributes was query_set that flips this"
     changes = " and ".join(
         f"{key} were {_format_value(new)} (it is {_format_value(old)})"
         for key, (old, new) in flip.changes.items()
@@ -264,4 +268,4 @@ def _describe_flip(explanation: Explanation) -> str:
 
 
 def _format_value(value: Any) -> str:
-    return "NULL" if value is None else as_json(value)
+    return "NULL" if value is None else format_json(value)

@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.errors import EventError, Position, SqlError
-from headgate.events.batch import BOM
+from headgate.events.attribute_paths import RepeatedKeys
+from headgate.events.batch import BOM, UnfitValue, show_value
+from headgate.events.file_access import (
+    JSON_LINES,
+    KNOWN_ENDINGS,
+    find_file_kind,
+    is_compressed,
+    open_lines,
+)
 from headgate.events.json_lines import scan_object
-from headgate.events.opening import JSON_LINES, KNOWN, file_kind, is_packed, open_lines
-from headgate.events.paths import Repeated
-from headgate.events.reasons import Unfit, show
 from headgate.matching import Matches
 from headgate.matching.chunks import Chunk
 from headgate.predicate import Predicate
@@ -49,7 +54,7 @@ class Semantics(StrEnum):
 def match_conditions(
     events: Path, queries: QuerySet, stream: Stream, semantics: Semantics, limit: int | None
 ) -> Iterator[Chunk]:
-    """The conditions of a file against the queries of a stream, some of them at a time.
+    """Match the conditions of a file against the queries of a stream, a block at a time.
 
     A query that has no meaning under these semantics is an error before anything is matched.
     """
@@ -60,27 +65,27 @@ def match_conditions(
     index.match_expressions((), semantics)
     first = 0
     while block := list(islice(lines, BLOCK_LINES)):
-        found = [line for line in block if line is not None]
-        yield Chunk(_match_block(index, found, semantics, first), len(block) - len(found), {})
-        first += len(found)
+        parsed = [line for line in block if line is not None]
+        yield Chunk(_match_block(index, parsed, semantics, first), len(block) - len(parsed), {})
+        first += len(parsed)
 
 
 def _match_block(
-    index: BeTreeIndex, found: list[Predicate | str], semantics: Semantics, first: int
+    index: BeTreeIndex, parsed: list[Predicate | str], semantics: Semantics, first: int
 ) -> Matches:
-    """The matches of some events, of which the first has this number."""
-    conditions = {at: line for at, line in enumerate(found) if not isinstance(line, str)}
-    errors = {first + at: line for at, line in enumerate(found) if isinstance(line, str)}
+    """Return the matches of some events, of which the first has this number."""
+    conditions = {at: line for at, line in enumerate(parsed) if not isinstance(line, str)}
+    errors = {first + at: line for at, line in enumerate(parsed) if isinstance(line, str)}
     matches = index.match_expressions(list(conditions.values()), semantics)
     places = list(conditions)
     errors |= {first + places[number]: reason for number, reason in matches.errors.items()}
-    counts = np.zeros(len(found) + 1, np.int64)
+    counts = np.zeros(len(parsed) + 1, np.int64)
     counts[np.array(places, np.int64) + 1] = np.diff(matches.offsets)
     return Matches(np.cumsum(counts), matches.positions, matches.known_ids, errors, first)
 
 
 def _limit_lines(lines: Iterator[Line], limit: int | None) -> Iterator[Line]:
-    """The lines up to the first `limit` events."""
+    """Yield lines up to the first `limit` events."""
     events = 0
     for line in lines:
         if events == limit:
@@ -90,14 +95,14 @@ def _limit_lines(lines: Iterator[Line], limit: int | None) -> Iterator[Line]:
 
 
 def _read_conditions(path: Path, stream: Stream) -> Iterator[Line]:
-    """What each line says; whether there is such a file is checked at once."""
-    ending = Path(path.stem if is_packed(path) else path).suffix.lower()
-    if ending in KNOWN and ending not in JSON_LINES:
+    """Read the condition of each line; a missing file is an error at once."""
+    ending = Path(path.stem if is_compressed(path) else path).suffix.lower()
+    if ending in KNOWN_ENDINGS and ending not in JSON_LINES:
         raise EventError(
             f"{path}: with --semantics events are conditions, one a line of a text file, "
             'or {"where": "…"} in .jsonl'
         )
-    file_kind(path, format="jsonl")
+    find_file_kind(path, format="jsonl")
     return _read_lines(path, stream, _decode_json if ending in JSON_LINES else _decode_text)
 
 
@@ -117,29 +122,31 @@ def _parse_line(
     try:
         text = text_of(line) if line.strip() else None
         return None if text is None else reader.read(text)
-    except Unfit as reason:
+    except UnfitValue as reason:
         return f"{place.file}:{place.line}: {reason}"
     except SqlError as error:
         return str(error.shift_to(place))
 
 
 def _decode_text(line: bytes) -> str | None:
-    """The condition that a line is, unless it is a remark."""
+    """Return the condition of a text line; None for a comment."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        raise Unfit(f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}") from None
+        raise UnfitValue(
+            f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}"
+        ) from None
     return None if text.lstrip().startswith("--") else text
 
 
 def _decode_json(line: bytes) -> str:
-    """The condition that an object has."""
-    found = scan_object(line)
-    pairs = found if isinstance(found, Repeated) else found.items()
+    """Return the condition of a JSON object."""
+    parsed = scan_object(line)
+    pairs = parsed if isinstance(parsed, RepeatedKeys) else parsed.items()
     values = [value for key, value in pairs if key == "where"]
     if len(values) > 1:
-        raise Unfit("`where` given twice")
+        raise UnfitValue("`where` given twice")
     if not values or not isinstance(values[0], str):
-        told = f"`where` is {show(values[0])}" if values else "no `where`"
-        raise Unfit(f'{told}; an event is an object such as {{"where": "qty > 3"}}')
+        problem = f"`where` is {show_value(values[0])}" if values else "no `where`"
+        raise UnfitValue(f'{problem}; an event is an object such as {{"where": "qty > 3"}}')
     return values[0]

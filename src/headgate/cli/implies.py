@@ -20,7 +20,7 @@ from headgate.cli.output import (
     open_console,
     read_condition,
 )
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.implication import implies as implied
 from headgate.predicate.answer import Answer
 
@@ -34,7 +34,7 @@ def implies(
     stream: StreamOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Is every row of P a row of Q? If not, show one that is not.
+    """Find out whether every row of P is a row of Q and, if not, show one that is not.
 
     A row of a condition is one for which it is TRUE. What CHECK and NOT NULL rule out does not
     count. Exit code 0 for yes, 1 for no, 4 for unknown.
@@ -46,12 +46,20 @@ def implies(
         headgate implies -s schema.sql --stream trades "side = 'buy'" "qty > 3" --format json
     """
     chosen = load_stream(schema, stream)
-    found = implied(read_condition("P", p, chosen), read_condition("Q", q, chosen), chosen)
+    implication = implied(read_condition("P", p, chosen), read_condition("Q", q, chosen), chosen)
     if format is Format.json:
-        told = {"implies": found.answer, "witness": found.witness, "reason": found.reason}
-        typer.echo(as_json(told))
-    elif found.witness is not None:
-        open_console().print(f"no: {escape(format_row(found.witness))} is a row of P and none of Q")
+        fields = {
+            "implies": implication.answer,
+            "witness": implication.witness,
+            "reason": implication.reason,
+        }
+        typer.echo(format_json(fields))
+    elif implication.witness is not None:
+        open_console().print(
+            f"no: {escape(format_row(implication.witness))} is a row of P and none of Q"
+        )
     else:
-        open_console().print(escape(f"unknown: {found.reason}" if found.reason else "yes"))
-    raise typer.Exit(EXIT_CODES[found.answer])
+        open_console().print(
+            escape(f"unknown: {implication.reason}" if implication.reason else "yes")
+        )
+    raise typer.Exit(EXIT_CODES[implication.answer])

@@ -34,15 +34,15 @@ def init(
 
         headgate init trades.parquet --name trades -o schema.sql
     """
-    found = infer_stream(events, name)
-    text = render_stream(found.stream)
+    inferred = infer_stream(events, name)
+    text = render_stream(inferred.stream)
     if output is None:
         typer.echo(text, nl=False)
     elif output.exists():
         raise UsageError(f"{output} exists; choose another file")
     else:
         output.write_text(text, encoding="utf-8")
-    for attribute, why in found.skipped:
+    for attribute, why in inferred.skipped:
         open_error_console().print(f"[yellow]left out:[/] {escape(attribute)}: {escape(why)}")
-    attributes = format_count(len(found.stream.attributes), "attribute")
-    open_error_console().print(f"{attributes} from {format_count(found.rows, 'event')}")
+    attributes = format_count(len(inferred.stream.attributes), "attribute")
+    open_error_console().print(f"{attributes} from {format_count(inferred.rows, 'event')}")

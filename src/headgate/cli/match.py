@@ -34,8 +34,8 @@ from headgate.cli.output import (
 )
 from headgate.errors import UsageError
 from headgate.events import EventBatch, read_events
-from headgate.events.json_text import as_json
-from headgate.events.opening import is_typed
+from headgate.events.file_access import is_typed
+from headgate.events.json_text import format_json
 from headgate.matching import Matches, build_index
 from headgate.matching.chunks import Chunk, match_batches
 from headgate.plots.figures import check_plot_path
@@ -51,7 +51,7 @@ MIN_TIMED_EVENTS = 10_000
 
 
 class Engine(StrEnum):
-    """In this process, or on a Spark that is started here."""
+    """Where to match: in this process, or on a Spark session that is started for it."""
 
     local = "local"
     spark = "spark"
@@ -114,27 +114,27 @@ def match(
     """
     if order_plot is not None:
         _check_order_plot(order_plot, engine, semantics)
-    found = load_queries(queries, schema, strict=strict)
-    print_load_errors(found.report)
-    chosen = found.schema.stream(stream)
-    build_index(QuerySet(found.schema), kind, stream=chosen.name)  # is there such a kind?
+    query_set = load_queries(queries, schema, strict=strict)
+    print_load_errors(query_set.report)
+    chosen = query_set.schema.stream(stream)
+    build_index(QuerySet(query_set.schema), kind, stream=chosen.name)  # is there such a kind?
     if semantics is not None:
         _check_semantics(kind, engine)
-    left_out = [q.id for q in found if q.kind != "filter" and chosen.name in _list_streams(q)]
+    left_out = [q.id for q in query_set if q.kind != "filter" and chosen.name in _list_streams(q)]
     if left_out:
         shown = ", ".join(left_out[:5]) + (" …" if len(left_out) > 5 else "")
         kinds = "joins, aggregates, DISTINCT and row windows"
         open_error_console().print(f"[yellow]left out:[/] {kinds} are not matched: {escape(shown)}")
-    tally = MatchStats(len(found.filters(chosen.name)))
+    tally = MatchStats(len(query_set.filters(chosen.name)))
     adaptive = None
     if semantics is not None:
-        chunks = match_conditions(events, found, chosen, semantics, limit)
+        chunks = match_conditions(events, query_set, chosen, semantics, limit)
     elif engine is Engine.spark:
-        chunks = _match_on_spark(events, found, chosen, kind, limit)
+        chunks = _match_on_spark(events, query_set, chosen, kind, limit)
     else:
-        built = build_index(found, kind, stream=chosen.name)
+        built = build_index(query_set, kind, stream=chosen.name)
         adaptive = find_adaptive_index(built, needed=order_plot is not None)
-        chunks = match_batches(built, _limit_events(_read_events(events, chosen, found), limit))
+        chunks = match_batches(built, _limit_events(_read_events(events, chosen, query_set), limit))
     with show_progress("matching") as advance:
         for chunk in chunks:
             tally.count(chunk)
@@ -149,12 +149,12 @@ def match(
         _print_summary(tally, events, adaptive)
     if order_plot is not None and adaptive is not None:
         plot_order(adaptive, order_plot, events.name)
-    refused = bool(tally.errors or found.report.errors)
+    refused = bool(tally.errors or query_set.report.errors)
     raise typer.Exit(FINDINGS if refused else ALL_WELL)
 
 
 class MatchStats:
-    """What was seen so far."""
+    """Counts of events, matches and errors so far."""
 
     def __init__(self, queries: int) -> None:
         self.queries = queries
@@ -210,7 +210,7 @@ def _match_on_spark(
 
 
 def _read_events(events: Path, stream: Stream, queries: QuerySet) -> Iterator[EventBatch]:
-    """CHECK is enforced where a query reads; of a typed file, other columns are not even read."""
+    """Read events; CHECK is enforced on attributes that queries use, and only these are read."""
     used = {c.name for query in queries.filters(stream.name) for c in collect_columns(query.where)}
     only = sorted(used) if is_typed(events) else None
     return read_events(events, stream.keep_checks_on(used), columns=only)
@@ -221,12 +221,12 @@ def _list_streams(query: object) -> set[str]:
 
 
 def _limit_events(batches: Iterator[EventBatch], limit: int | None) -> Iterator[EventBatch]:
-    """The batches up to the first `limit` events."""
+    """Yield batches up to the first `limit` events."""
     for batch in batches:
         if limit is None:
             yield batch
         else:
-            limited = batch.up_to(limit)
+            limited = batch.take_before(limit)
             if limited.total > limited.blank:
                 yield limited
             if limited.total < batch.total:
@@ -239,7 +239,7 @@ def _print_matches(matches: Matches, format: Format, tally: MatchStats) -> None:
             event = matches.first + place
             reason = matches.errors.get(event)
             said = {"queries": matches[place]} if reason is None else {"error": reason}
-            typer.echo(as_json({"event": event, **said}))
+            typer.echo(format_json({"event": event, **said}))
         return
     room = MAX_SHOWN_EVENTS - tally.shown
     if room <= 0:

@@ -1,4 +1,4 @@
-"""What `headgate check` says, writes and draws about the memory of a query."""
+"""What `headgate check` prints, writes and plots about the memory of a query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from headgate.cli.output import escape, open_error_console
 from headgate.errors import UsageError
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings.checks import Finding
 from headgate.predicate.answer import Answer
 from headgate.sql import render_query
@@ -25,7 +25,7 @@ MAX_CONTINUATIONS = 5
 
 
 def describe_bound(finding: Finding) -> str:
-    """The bound of a query that remembers something in bounded memory."""
+    """Return the bound of a stateful query that runs in bounded memory; else an empty text."""
     verdict = finding.memory
     if verdict is None or verdict.bounded is not Answer.YES or finding.satisfiable is Answer.NO:
         return ""
@@ -49,7 +49,7 @@ def describe_memory(finding: Finding) -> Iterator[str]:
 
 
 def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None:
-    """For every unbounded query a directory with the streams that break it, as JSON lines."""
+    """Write a directory for every unbounded query, with rows that show why, as JSON lines."""
     unbounded = [f for f in findings if f.bounded is Answer.NO]
     out = open_error_console()
     if not unbounded:
@@ -81,25 +81,25 @@ the line of another row.)
 
 
 def _write_witness(witness: Witness, place: Path) -> None:
-    """The rows as a file of their stream, and for each of them what makes it matter."""
+    """Write the rows as a file of their stream, and for each what makes it matter."""
     rows = f"{_make_file_name(witness.stream)}.jsonl"
     readme = WITNESS_README.format(query=witness.query.id, size=len(witness.rows), file=rows)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        (place / rows).write_text("".join(as_json(dict(row)) + "\n" for row in witness.rows))
+        (place / rows).write_text("".join(format_json(dict(row)) + "\n" for row in witness.rows))
         (place / "query.sql").write_text(render_query(witness.query) + ";\n")
         (place / "README.md").write_text(readme)
         with (place / "continuations.jsonl").open("w") as file:
             for kept in range(len(witness.rows)):
                 file.write(
-                    as_json({"row": kept, "then": _list_continuations(witness, kept)}) + "\n"
+                    format_json({"row": kept, "then": _list_continuations(witness, kept)}) + "\n"
                 )
     except OSError as error:
         raise UsageError(f"{place}: the streams cannot be written: {error.strerror}") from error
 
 
 def _make_file_name(name: str) -> str:
-    """A name under which a file or directory can stand, and which leads to no other place.
+    """Return a name for a file or directory that cannot lead to another directory.
 
     >>> _make_file_name("a/b"), _make_file_name("..")
     ('a%2Fb', '%2E%2E')
@@ -120,11 +120,13 @@ def _list_continuations(witness: Witness, kept: int) -> list[list[dict[str, obje
 
 
 def plot_query(findings: list[Finding], plot: Path) -> None:
-    """Draw the comparisons of the only query that remembers something."""
+    """Plot the comparisons of the only stateful query."""
     remembering = [finding for finding in findings if finding.memory is not None]
     if len(remembering) != 1:
         which = ", ".join(f.id for f in remembering[:5]) or "none"
-        raise UsageError(f"--plot draws one join, DISTINCT or aggregate; here: {which}; give --id")
+        raise UsageError(
+            f"--plot draws one join, DISTINCT or aggregate; there are: {which}; choose by --id"
+        )
     from headgate.plots.memory.plot import plot_comparisons
 
     verdict = remembering[0].memory

@@ -1,4 +1,4 @@
-"""The order of evaluation of an index that adapts: told in a line or two, and plotted."""
+"""The order of evaluation of an adaptive index, in a line or two of text and as a plot."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OrderPlotOption = Annotated[
 
 
 def find_adaptive_index(built: Index, *, needed: bool) -> AscIndex | None:
-    """The index that adapts, if it is one, or if auto chose one; an error where it is needed."""
+    """Return the adaptive index, if this is one or auto chose one; raise UsageError if needed."""
     chosen = built.chosen if isinstance(built, AutoIndex) else built
     kind = chosen.describe()["kind"]
     if kind == "asc":
@@ -50,11 +50,11 @@ def find_adaptive_index(built: Index, *, needed: bool) -> AscIndex | None:
 
 
 def describe_order(adaptive: AscIndex) -> Iterator[str]:
-    """In which order the constructs stand now, what events cost, and how it came to that."""
+    """Yield the order of the constructs now, what events cost, and when it was last rearranged."""
     from headgate.plots.evaluation_order import list_periods
 
-    told, periods = adaptive.describe(), list_periods(adaptive.monitor)
-    order, last = told["order"], told["last_rearranged"]
+    description, periods = adaptive.describe(), list_periods(adaptive.monitor)
+    order, last = description["order"], description["last_rearranged"]
     more = len(order) - MAX_SHOWN_CONSTRUCTS
     names = ", ".join(order[:MAX_SHOWN_CONSTRUCTS]) + (f" and {more:,} more" if more > 0 else "")
     cost = ""
@@ -69,11 +69,12 @@ def describe_order(adaptive: AscIndex) -> Iterator[str]:
     if last is None:
         yield "rearranged: never"
     else:
-        times, after = format_count(told["rearranged"], "time"), last["after_events"]
+        times, after = format_count(description["rearranged"], "time"), last["after_events"]
         yield f"rearranged: {times}, last after {after:,} events: {last['because']}"
 
 
 def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
+    """Plot how the order of an index changed, if there was any event."""
     from headgate.plots.evaluation_order import list_periods, plot_periods
 
     periods = list_periods(adaptive.monitor)
@@ -81,12 +82,14 @@ def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
         plot_periods(periods, plot, f"{title}: {format_count(len(adaptive), 'query')}")
         open_error_console().print(f"the order over time is in {escape(str(plot))}")
     else:
-        open_error_console().print("[yellow]note:[/] no event, so no plot of the order")
+        open_error_console().print(
+            "[yellow]note:[/] there were no events, so the order is not plotted"
+        )
 
 
 @contextmanager
 def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[BatchResult], None]]:
-    """Takes the batches of a job, and when it ends or fails, plots how they were evaluated."""
+    """Collect the batches of a job, and plot how they were evaluated when it ends or fails."""
     periods: deque[Period] = deque(maxlen=MAX_PLOTTED_BATCHES)
 
     def remember(batch: BatchResult) -> None:
@@ -102,11 +105,13 @@ def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[BatchResul
             plot_periods(periods, plot, title)
             open_error_console().print(f"the order over time is in {escape(str(plot))}")
         elif plot is not None:
-            open_error_console().print("[yellow]note:[/] no event, so no plot of the order")
+            open_error_console().print(
+                "[yellow]note:[/] there were no events, so the order is not plotted"
+            )
 
 
 def _make_period(batch: BatchResult, before: int) -> Period:
-    """A batch, after so many events, as the period of an index."""
+    """Return a batch, after so many events, as a period of the index."""
     from headgate.matching.asc.monitor import Period
 
     rows, order = batch.counts.rows, batch.order

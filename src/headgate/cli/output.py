@@ -24,6 +24,8 @@ MAX_SHOWN_ERRORS = 20
 
 
 class Format(StrEnum):
+    """A table for people, or JSON for programs."""
+
     table = "table"
     json = "json"
 
@@ -51,7 +53,7 @@ SchemaOption = Annotated[
 ]
 StreamOption = Annotated[
     str | None,
-    typer.Option("--stream", metavar="NAME", help="Which stream, where there are several."),
+    typer.Option("--stream", metavar="NAME", help="Which stream, if there is more than one."),
 ]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="One bad query refuses them all, with exit code 3.")
@@ -59,19 +61,19 @@ StrictOption = Annotated[
 
 
 def print_error(message: str) -> None:
-    """An error, on stderr."""
+    """Print an error on stderr."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(
         f"[bold red]error:[/] {escape(message)}"
     )
 
 
 def escape(text: str) -> str:
-    """Text that rich prints as it is, brackets and all."""
+    """Return text that rich prints as it is, brackets and all."""
     return text.replace("[", "\\[")
 
 
 def format_count(number: int, noun: str) -> str:
-    """A number and its noun.
+    """Return a number and its noun.
 
     >>> format_count(1, "query"), format_count(2000, "query"), format_count(0, "match")
     ('1 query', '2,000 queries', '0 matches')
@@ -83,19 +85,19 @@ def format_count(number: int, noun: str) -> str:
 
 
 def open_console() -> Console:
-    """Where tables go; lines are not cut where the output is not a terminal."""
+    """Return the console for results; lines are cut only where the output is a terminal."""
     plain = not sys.stdout.isatty()
     return Console(highlight=False, soft_wrap=plain, width=200 if plain else None)
 
 
 def open_error_console() -> Console:
-    """Remarks beside the result, on stderr."""
+    """Return the console for remarks, on stderr."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 @contextmanager
 def show_progress(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr when that is a terminal; nothing otherwise."""
+    """Show a progress bar on stderr when that is a terminal; nothing otherwise."""
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -113,25 +115,27 @@ def show_progress(label: str, total: int | None = None) -> Iterator[Callable[[in
 def load_queries(
     queries: list[Path] | None, schema: list[Path] | None = None, *, strict: bool = False
 ) -> QuerySet:
-    """The queries of all files; what was refused is for the caller to show."""
+    """Read the queries of all files; the caller shows what was refused."""
     if not queries:
-        raise UsageError("which queries? Give a file with -q")
+        raise UsageError("which queries? Give a file with -q FILE")
     with show_progress("reading queries") as advance:
         return read_queries(*(schema or ()), *queries, strict=strict, progress=advance)
 
 
 def load_stream(schema: list[Path] | None, name: str | None) -> Stream:
-    """The stream that conditions on the command line are about."""
+    """Return the stream that conditions on the command line are about."""
     if not schema:
-        raise UsageError("which stream? Give a file with CREATE STREAM by -s")
+        raise UsageError("which stream? Give a file with CREATE STREAM: -s FILE")
     known = read_queries(*schema, strict=True).schema
     if name is None and len(known.streams) > 1:
-        raise UsageError(f"which stream? There are {', '.join(known.names)}; name one by --stream")
+        raise UsageError(
+            f"which stream? There are {', '.join(known.names)}; choose one with --stream"
+        )
     return known.stream(name)
 
 
 def read_condition(name: str, text: str, stream: Stream) -> Predicate:
-    """A condition of the command line; an error in it says which argument it is."""
+    """Parse a condition of the command line; an error says which argument it is."""
     try:
         return parse_where(text, stream)
     except SqlError as error:
@@ -139,7 +143,7 @@ def read_condition(name: str, text: str, stream: Stream) -> Predicate:
 
 
 def format_row(row: Mapping[str, Value | None]) -> str:
-    """A row as people read it.
+    """Return a row as people read it.
 
     >>> format_row({"qty": 3, "side": None})
     'qty = 3, side = NULL'
@@ -150,7 +154,7 @@ def format_row(row: Mapping[str, Value | None]) -> str:
 
 
 def print_load_errors(report: LoadReport) -> None:
-    """The bad rows of a load, the first ones in full, all of them by reason."""
+    """Print the queries that were refused: the first ones in full, all of them by reason."""
     if not report.errors:
         return
     out = open_error_console()

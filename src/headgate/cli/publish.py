@@ -24,7 +24,7 @@ from headgate.cli.output import (
     show_progress,
 )
 from headgate.errors import QuerySetError, SnapshotError
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.queries import Change, QuerySet
 from headgate.snapshot import open_current
 from headgate.snapshot import publish as publish_set
@@ -53,33 +53,36 @@ def publish(
         headgate publish -q queries.sql --to published --strict --format json
     """
     started = time.perf_counter()
-    found = load_queries(queries, schema, strict=strict)
-    print_load_errors(found.report)
-    if found.report.errors and not len(found):
-        raise QuerySetError("no query was accepted, so nothing was published")
+    query_set = load_queries(queries, schema, strict=strict)
+    print_load_errors(query_set.report)
+    # Queries that were refused do not keep the others from being published, unless --strict.
+    if query_set.report.errors and not len(query_set):
+        raise QuerySetError(
+            "all queries were refused, so nothing was published; correct them first"
+        )
     with show_progress("publishing"):
-        before, change = _find_change(to, found)
-        version = publish_set(found, to).version
+        before, change = _find_change(to, query_set)
+        version = publish_set(query_set, to).version
     seconds = time.perf_counter() - started
     if format is Format.json:
         changes = {kind: len(getattr(change, kind)) for kind in ("added", "removed", "updated")}
-        told = {"version": version, "queries": len(found), "seconds": round(seconds, 3)}
-        typer.echo(as_json({**told, **changes, "refused": len(found.report.errors)}))
+        fields = {"version": version, "queries": len(query_set), "seconds": round(seconds, 3)}
+        typer.echo(format_json({**fields, **changes, "refused": len(query_set.report.errors)}))
     elif version == before:
         open_console().print(f"{escape(str(to))}: nothing changed; version {version} stays")
     else:
         open_console().print(
-            f"{escape(str(to))}: version {version}, {format_count(len(found), 'query')} "
+            f"{escape(str(to))}: version {version}, {format_count(len(query_set), 'query')} "
             f"({len(change.added):,} added, {len(change.removed):,} removed, "
             f"{len(change.updated):,} updated), in {seconds:.1f} s"
         )
-    raise typer.Exit(FINDINGS if found.report.errors else ALL_WELL)
+    raise typer.Exit(FINDINGS if query_set.report.errors else ALL_WELL)
 
 
-def _find_change(root: Path, found: QuerySet) -> tuple[int | str | None, Change]:
+def _find_change(root: Path, query_set: QuerySet) -> tuple[int | str | None, Change]:
     """The version that is current now, and what is about to change."""
     try:
         before = open_current(root)
     except SnapshotError:
-        return None, QuerySet(found.schema).diff(found)
-    return before.version, before.query_set().diff(found)
+        return None, QuerySet(query_set.schema).diff(query_set)
+    return before.version, before.query_set().diff(query_set)

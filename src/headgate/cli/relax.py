@@ -23,7 +23,7 @@ from headgate.cli.output import (
     open_console,
     read_condition,
 )
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.implication import Relaxation
 from headgate.implication import relax as relaxed
 from headgate.plots.figures import check_plot_path
@@ -55,7 +55,7 @@ def relax(
     stream: StreamOption = None,
     method: Annotated[
         Method,
-        typer.Option(help="Our own exact one, or one of the paper's."),
+        typer.Option(help="exact is Headgate's own; the others are the paper's."),
     ] = Method.exact,
     quick_check: Annotated[
         bool,
@@ -79,7 +79,7 @@ def relax(
     ] = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """Does the stream carry all that the query wants? If not, how should it be relaxed?
+    """Find out whether a stream carries all rows of a query and, if not, how to relax it.
 
     `exact`, `hsr` and the `em` methods add just what the query wants; `hcr` widens one condition of
     the stream, and says whether that lets more through. Exit code 0 if the method finds the query
@@ -96,7 +96,7 @@ def relax(
     if plot is not None:
         check_plot_path(plot)
     chosen = load_stream(schema, stream)
-    found = relaxed(
+    relaxation = relaxed(
         read_condition("QUERY", query, chosen),
         read_condition("STREAM", existing, chosen),
         chosen,
@@ -107,39 +107,40 @@ def relax(
     if plot is not None:
         from headgate.plots.relaxation import plot_relaxation
 
-        plot_relaxation(found, plot)
-    rest = None if found.witness is None else found.rest_predicate(MAX_MISSING_BOXES)
+        plot_relaxation(relaxation, plot)
+    # What the query wants and the stream lacks, unless that takes too many boxes to show.
+    rest = None if relaxation.witness is None else relaxation.rest_predicate(MAX_MISSING_BOXES)
     missing = None if rest is None else render_predicate(rest)
     if format is Format.json:
-        typer.echo(as_json(_relaxation_to_json(found, missing)))
+        typer.echo(format_json(_relaxation_to_json(relaxation, missing)))
     else:
-        _print_relaxation(found, missing)
-    raise typer.Exit(EXIT_CODES[found.covered])
+        _print_relaxation(relaxation, missing)
+    raise typer.Exit(EXIT_CODES[relaxation.covered])
 
 
-def _relaxation_to_json(found: Relaxation, missing: str | None) -> dict[str, object]:
+def _relaxation_to_json(relaxation: Relaxation, missing: str | None) -> dict[str, object]:
     return {
-        "covered": TRUTHS[found.covered],
-        "predicate": render_predicate(found.predicate),
-        "exact": found.exact,
+        "covered": TRUTHS[relaxation.covered],
+        "predicate": render_predicate(relaxation.predicate),
+        "exact": relaxation.exact,
         "rest": missing,
-        "witness": found.witness,
-        "reason": found.reason,
-        "method": found.method,
-        "comparisons": found.comparisons,
-        "parts": found.parts,
+        "witness": relaxation.witness,
+        "reason": relaxation.reason,
+        "method": relaxation.method,
+        "comparisons": relaxation.comparisons,
+        "parts": relaxation.parts,
     }
 
 
-def _print_relaxation(found: Relaxation, missing: str | None) -> None:
+def _print_relaxation(relaxation: Relaxation, missing: str | None) -> None:
     out = open_console()
-    reason = f": {escape(found.reason)}" if found.reason else ""
-    out.print(f"[bold]covered[/]   {found.covered}{reason}")
-    if found.witness is not None:
-        out.print(f"[bold]example[/]   {escape(format_row(found.witness))}")
+    reason = f": {escape(relaxation.reason)}" if relaxation.reason else ""
+    out.print(f"[bold]covered[/]   {relaxation.covered}{reason}")
+    if relaxation.witness is not None:
+        out.print(f"[bold]example[/]   {escape(format_row(relaxation.witness))}")
         many = f"more than {format_count(MAX_MISSING_BOXES, 'box')}"
         out.print(f"[bold]missing[/]   {escape(missing or many)}")
-    if found.covered is not Answer.YES:
-        out.print(f"[bold]relaxed[/]   {escape(render_predicate(found.predicate))}")
-        exact = "yes" if found.exact else "no: it lets more through than the two conditions do"
+    if relaxation.covered is not Answer.YES:
+        out.print(f"[bold]relaxed[/]   {escape(render_predicate(relaxation.predicate))}")
+        exact = "yes" if relaxation.exact else "no: it lets more through than the two conditions do"
         out.print(f"[bold]exact[/]     {exact}")

@@ -42,8 +42,8 @@ def run(
 
     Shows the batches as they pass, and a summary at the end; with `--format json` a line per
     batch: {"batch", "version", "events", "matches", "dead", "blank", "seconds", …}, and last
-    {"summary": …}. Ctrl-C ends after the batch that is running; a second one at once. The next run
-    goes on where this one ended.
+    {"summary": …}. Ctrl-C ends after the batch that is running; a second one ends at once. The
+    next run continues where this one ended.
 
     Examples:
 
@@ -60,6 +60,7 @@ def run(
     if order_plot is not None:
         _check_order_plot(order_plot, job)
     people = sys.stdout.isatty() if format is None else format is Format.table
+    # The plot is written when the view has been closed, also where the job fails.
     with plot_batches(order_plot, job.name) as remember:
         with open_view(people, job) as view:
 
@@ -85,7 +86,7 @@ def _check_order_plot(plot: Path, pipeline: Pipeline) -> None:
 
 
 def _stop_on_signals(job: BaseJob) -> None:
-    """The first signal asks the job to end after its batch; the next one ends it at once."""
+    """Let the first signal end the job after its batch, and the next one at once."""
 
     def ask(number: int, frame: FrameType | None) -> None:
         del frame
@@ -101,7 +102,7 @@ def _stop_on_signals(job: BaseJob) -> None:
         """As a crash would, which does no harm; an orderly end is what was not waited for."""
         del frame
         open_console().show_cursor()
-        print_error("interrupted; the next run goes on from the last whole batch")
+        print_error("interrupted; the next run continues after the last complete batch")
         os._exit(128 + number)
 
     signal.signal(signal.SIGINT, ask)

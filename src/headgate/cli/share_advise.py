@@ -22,10 +22,10 @@ from headgate.cli.output import (
     show_progress,
 )
 from headgate.errors import UsageError, shorten
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings.checks import list_ids
 from headgate.predicate.answer import Answer
-from headgate.queries import satisfiable_query
+from headgate.queries import decide_query_satisfiability
 from headgate.sharing.advice import IMPROVE_ROUNDS, Advice
 from headgate.sharing.advice import advise as advised
 from headgate.sharing.samples import read_sample
@@ -61,25 +61,26 @@ def advise(
     """
     if sample is None:
         raise UsageError("which events? Give a file of some of them with --sample")
-    found = load_queries(queries, schema)
+    query_set = load_queries(queries, schema)
     files = ", ".join(map(str, queries or ()))
-    if not found.schema.streams:
+    if not query_set.schema.streams:
         raise UsageError(f"{files} declares no stream; give its schema: -s schema.sql")
-    declared = found.schema.stream(stream)
-    every = found.filters(declared.name)
-    filters = [one for one in every if satisfiable_query(one).answer is not Answer.NO]
+    declared = query_set.schema.stream(stream)
+    every = query_set.filters(declared.name)
+    filters = [one for one in every if decide_query_satisfiability(one).answer is not Answer.NO]
     if not filters:
-        raise UsageError(f"{files}: no filter of stream {declared.name} to advise on")
-    _note_left_out(len(found) - len(every), "joins, aggregates, or of another stream")
+        raise UsageError(f"{files}: there is no filter of stream {declared.name} to advise on")
+    # Only filters of this stream can share it, and those that are never TRUE read nothing.
+    _note_left_out(len(query_set) - len(every), "joins, aggregates, or of another stream")
     _note_left_out(len(every) - len(filters), "never TRUE, as `headgate check` says")
     table = read_sample(sample, declared)
     with show_progress("planning", (1 + IMPROVE_ROUNDS) * len(filters)) as advance:
         advice = advised(filters, declared, table, progress=advance)
     if format is Format.json:
-        errors = [row.as_json() for row in found.report.errors]
-        typer.echo(as_json({**_advice_to_json(advice, table.num_rows), "errors": errors}))
+        errors = [row.as_json() for row in query_set.report.errors]
+        typer.echo(format_json({**_advice_to_json(advice, table.num_rows), "errors": errors}))
         return
-    print_load_errors(found.report)
+    print_load_errors(query_set.report)
     _print_advice(advice, table.num_rows)
 
 

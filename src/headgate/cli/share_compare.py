@@ -9,7 +9,7 @@ from rich.table import Table
 
 from headgate.cli.output import Format, FormatOption, escape, open_console, show_progress
 from headgate.cli.share_plan import ImproveOption, NetworkArgument, RearrangeOption, count_steps
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.sharing.network_file import read_network
 from headgate.sharing.planning import OPTIMUM, STRATEGIES, StrategyCost, compare_strategies
 
@@ -46,41 +46,43 @@ def compare(
     with show_progress("planning", steps) as advance:
         costs = compare_strategies(file, rearrange=rearrange, improve=improve, progress=advance)
     if format is Format.json:
-        typer.echo(as_json(_costs_to_json(costs)))
+        typer.echo(format_json(_costs_to_json(costs)))
     else:
         _print_costs(costs)
 
 
-def _costs_to_json(found: list[StrategyCost]) -> dict[str, Any]:
+def _costs_to_json(costs: list[StrategyCost]) -> dict[str, Any]:
     return {
         "strategies": [
             {
-                "strategy": one.strategy,
-                "method": one.method,
-                "traffic": one.traffic if one.is_planned else None,
-                "rows_read": one.load if one.is_planned else None,
-                "total": None if one.refused else one.total,
-                "refused": one.refused or None,
+                "strategy": cost.strategy,
+                "method": cost.method,
+                "traffic": cost.traffic if cost.is_planned else None,
+                "rows_read": cost.load if cost.is_planned else None,
+                "total": None if cost.refused else cost.total,
+                "refused": cost.refused or None,
             }
-            for one in found
+            for cost in costs
         ]
     }
 
 
-def _print_costs(found: list[StrategyCost]) -> None:
+def _print_costs(costs: list[StrategyCost]) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("strategy")
     for name in ("traffic", "of filter", "rows read/s", "total"):
         table.add_column(name, justify="right")
     table.add_column("")
-    base = next((one.traffic for one in found if one.strategy == BASE_STRATEGY), 0.0)
-    for one in found:
-        is_widened = one.strategy == "widen"
-        name = f"widen, {one.method}" if is_widened else one.strategy
-        if one.refused:
-            table.add_row(name, "", "", "", "", escape(one.refused))
+    base = next((cost.traffic for cost in costs if cost.strategy == BASE_STRATEGY), 0.0)
+    for cost in costs:
+        is_widened = cost.strategy == "widen"
+        name = f"widen, {cost.method}" if is_widened else cost.strategy
+        if cost.refused:
+            table.add_row(name, "", "", "", "", escape(cost.refused))
             continue
-        part = f"{one.traffic / base:.0%}" if base else ""
-        known = (f"{one.traffic:,.0f}", part, f"{one.load:,.0f}") if one.is_planned else ("",) * 3
-        table.add_row(name, *known, f"{one.total:,.0f}", MEANINGS[one.strategy])
+        part = f"{cost.traffic / base:.0%}" if base else ""
+        known = (
+            (f"{cost.traffic:,.0f}", part, f"{cost.load:,.0f}") if cost.is_planned else ("",) * 3
+        )
+        table.add_row(name, *known, f"{cost.total:,.0f}", MEANINGS[cost.strategy])
     open_console().print(table)

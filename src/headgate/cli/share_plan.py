@@ -20,7 +20,7 @@ from headgate.cli.output import (
     show_progress,
 )
 from headgate.errors import NetworkError, UsageError, did_you_mean, shorten
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.plots.figures import check_plot_path
 from headgate.sharing.decisions import Alternative, Decision
 from headgate.sharing.network_file import NetworkFile, read_network
@@ -77,18 +77,24 @@ def plan(
     network: NetworkArgument,
     strategy: Annotated[
         StrategyName | None,
-        typer.Option(help="Instead of the file's: how far sharing goes.", show_default=False),
+        typer.Option(
+            help="How far sharing goes, instead of what the file says.", show_default=False
+        ),
     ] = None,
     method: Annotated[
         MethodName | None,
-        typer.Option(help="Instead of the file's: how streams are widened.", show_default=False),
+        typer.Option(
+            help="How streams are widened, instead of what the file says.", show_default=False
+        ),
     ] = None,
     improve: ImproveOption = 0,
     rearrange: RearrangeOption = False,
     explain: Annotated[
         str | None,
         typer.Option(
-            metavar="ID", help="Of one query, what else it could have got.", show_default=False
+            metavar="ID",
+            help="Show the alternatives of one query, with their costs.",
+            show_default=False,
         ),
     ] = None,
     plot: Annotated[
@@ -126,16 +132,17 @@ def plan(
         from headgate.plots.network import plot_plan
 
         plot_plan(make_plan(planner), plot)
+    # One query is explained by its decision alone, without the plan that has none shared.
     if explain is not None:
         decision = _find_decision(explain, planner, file)
         if format is Format.json:
-            typer.echo(as_json(decision_to_json(decision)))
+            typer.echo(format_json(decision_to_json(decision)))
         else:
             _print_decision(decision)
         return
     before = _plan_without_sharing(file)
     if format is Format.json:
-        typer.echo(as_json(_plan_to_json(planner, before)))
+        typer.echo(format_json(_plan_to_json(planner, before)))
     else:
         _print_plan(planner, before)
 
@@ -160,7 +167,9 @@ def _find_decision(query_id: str, planner: Planner, file: NetworkFile) -> Decisi
         return decision
     came = {change.query.id for change in file.changes if isinstance(change, Arrival)}
     if query_id in came:
-        raise UsageError(f"query `{query_id}` has left, so there is no decision to explain")
+        raise UsageError(
+            f"query `{query_id}` has left the network, so there is no decision to explain"
+        )
     raise UsageError(f"no query `{query_id}`; {did_you_mean(query_id, planner.decisions)}")
 
 
@@ -209,18 +218,18 @@ def _print_decision(decision: Decision) -> None:
 def _plan_to_json(planner: Planner, before: Before) -> dict[str, Any]:
     """All that the tables show, and all of it."""
     plan, network = make_plan(planner), planner.network
-    alone = None if isinstance(before, NetworkError) else make_plan(before)
+    unshared = None if isinstance(before, NetworkError) else make_plan(before)
     return {
         "strategy": planner.strategy,
         "method": planner.method,
-        "queries": [decision_to_json(one) for one in plan.decisions],
+        "queries": [decision_to_json(decision) for decision in plan.decisions],
         "streams": [_stream_to_json(course) for course in list_shared_streams(plan)],
         "links": [
             {
                 "ends": list(link.ends),
                 "cost": link.cost,
                 "bandwidth": link.bandwidth if math.isfinite(link.bandwidth) else None,
-                "before": None if alone is None else _estimate_to_json(alone.traffic[number]),
+                "before": None if unshared is None else _estimate_to_json(unshared.traffic[number]),
                 "after": _estimate_to_json(plan.traffic[number]),
             }
             for number, link in enumerate(network.links)
@@ -231,20 +240,20 @@ def _plan_to_json(planner: Planner, before: Before) -> dict[str, Any]:
     }
 
 
-def _stream_to_json(course: SharedStream) -> dict[str, Any]:
+def _stream_to_json(stream: SharedStream) -> dict[str, Any]:
     return {
-        "number": course.number,
-        "of": course.taken_from,
-        "stream": course.stream,
-        "nodes": list(course.nodes),
-        "where": None if course.where is None else render_predicate(course.where),
-        "columns": list(course.columns),
-        "members": list(course.members),
-        "serves": list(course.serves),
-        "results": list(course.results),
-        "rows": _estimate_to_json(course.rows),
-        "row_bytes": course.row_bytes,
-        "bytes": _estimate_to_json(course.bytes),
+        "number": stream.number,
+        "of": stream.taken_from,
+        "stream": stream.stream,
+        "nodes": list(stream.nodes),
+        "where": None if stream.where is None else render_predicate(stream.where),
+        "columns": list(stream.columns),
+        "members": list(stream.members),
+        "serves": list(stream.serves),
+        "results": list(stream.results),
+        "rows": _estimate_to_json(stream.rows),
+        "row_bytes": stream.row_bytes,
+        "bytes": _estimate_to_json(stream.bytes),
     }
 
 
@@ -271,39 +280,39 @@ def _print_plan(planner: Planner, before: Before) -> None:
     out.print(_summarize(planner, before))
 
 
-def _build_trees(found: tuple[SharedStream, ...]) -> list[Tree]:
+def _build_trees(streams: tuple[SharedStream, ...]) -> list[Tree]:
     """One for each source; courses beyond those that are shown are counted."""
     trees: dict[int, Tree] = {}
-    for course in found[:MAX_SHOWN]:
-        label = _label_stream(course)
-        if course.taken_from is None:
-            trees[course.number] = Tree(label)
+    for stream in streams[:MAX_SHOWN]:
+        label = _label_stream(stream)
+        if stream.taken_from is None:
+            trees[stream.number] = Tree(label)
         else:
-            trees[course.number] = trees[course.taken_from].add(label)
-    roots = [trees[course.number] for course in found[:MAX_SHOWN] if course.is_source]
-    if len(found) > MAX_SHOWN:
+            trees[stream.number] = trees[stream.taken_from].add(label)
+    roots = [trees[stream.number] for stream in streams[:MAX_SHOWN] if stream.is_source]
+    if len(streams) > MAX_SHOWN:
         roots[-1].add(
-            f"… and {format_count(len(found) - MAX_SHOWN, 'stream')} more; --format json has them"
+            f"… and {format_count(len(streams) - MAX_SHOWN, 'stream')} more; --format json has them"
         )
     return roots
 
 
-def _label_stream(course: SharedStream) -> str:
-    way, rows = " → ".join(course.nodes), course.rows
-    size = f"{_format_number(rows.value)} rows/s, {_format_number(course.bytes.value)} bytes/s"
-    if course.is_source:
-        return f"[bold]{escape(course.stream)}[/]  {escape(way)}  {size}"
-    names = " ∨ ".join(course.members[:MAX_NAMED_QUERIES])
-    if len(course.members) > MAX_NAMED_QUERIES:
-        names += f" ∨ {len(course.members) - MAX_NAMED_QUERIES:,} more"
+def _label_stream(stream: SharedStream) -> str:
+    way, rows = " → ".join(stream.nodes), stream.rows
+    size = f"{_format_number(rows.value)} rows/s, {_format_number(stream.bytes.value)} bytes/s"
+    if stream.is_source:
+        return f"[bold]{escape(stream.stream)}[/]  {escape(way)}  {size}"
+    names = " ∨ ".join(stream.members[:MAX_NAMED_QUERIES])
+    if len(stream.members) > MAX_NAMED_QUERIES:
+        names += f" ∨ {len(stream.members) - MAX_NAMED_QUERIES:,} more"
     known = f"{_format_number(rows.low)} to {_format_number(rows.high)}"
     what = (
         "all rows"
-        if course.where is None
-        else shorten(render_predicate(course.where), MAX_CONDITION_LENGTH)
+        if stream.where is None
+        else shorten(render_predicate(stream.where), MAX_CONDITION_LENGTH)
     )
-    made = "tapped" if course.is_tap else "filtered" if course.where is not None else "forwarded"
-    how = f"{made} at {course.nodes[0]}" + (", widened" if course.is_widened else "")
+    made = "tapped" if stream.is_tap else "filtered" if stream.where is not None else "forwarded"
+    how = f"{made} at {stream.nodes[0]}" + (", widened" if stream.is_widened else "")
     return (
         f"[bold]{escape(names)}[/]  {escape(way)}  {size} ({known} rows/s)\n"
         f"[dim]{escape(f'{how}: {what}')}[/]"
@@ -335,12 +344,12 @@ def _print_decisions(plan: Plan) -> None:
 def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
     """Bytes a second on each link that carries anything, the fullest first."""
     links = planner.network.links
-    alone = [0.0] * len(links)
+    unshared = [0.0] * len(links)
     if isinstance(before, Planner):
-        alone = [one.value for one in make_plan(before).traffic]
+        unshared = [one.value for one in make_plan(before).traffic]
     after = [one.value for one in plan.traffic]
-    order = sorted(range(len(links)), key=lambda at: -max(after[at], alone[at]))
-    used = [at for at in order if after[at] or alone[at]]
+    order = sorted(range(len(links)), key=lambda at: -max(after[at], unshared[at]))
+    used = [at for at in order if after[at] or unshared[at]]
     is_bounded = any(math.isfinite(link.bandwidth) for link in links)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("link")
@@ -349,7 +358,7 @@ def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
     for at in used[:MAX_SHOWN]:
         room = links[at].bandwidth
         shown = [f"{after[at] / room:.0%}" if math.isfinite(room) else ""] if is_bounded else []
-        was = _format_number(alone[at]) if isinstance(before, Planner) else "–"
+        was = _format_number(unshared[at]) if isinstance(before, Planner) else "–"
         table.add_row(escape(str(links[at])), was, _format_number(after[at]), *shown)
     out = open_console()
     out.print(table)

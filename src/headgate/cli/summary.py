@@ -1,4 +1,4 @@
-"""What a job did, told when it has ended: a table of facts, and what to try next."""
+"""The summary of a job that has ended: a table of facts, and what to try next."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_SHOWN_LINKS = 10
 
 
 def print_summary(pipeline: Pipeline, result: RunResult) -> None:
-    """Print it, for a person."""
+    """Print the summary of a job."""
     out = open_console()
     facts = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     facts.add_column(style="bold", no_wrap=True)
@@ -65,8 +65,8 @@ def _list_facts(result: RunResult) -> Iterator[tuple[str, str]]:
         silent = f"{format_count(result.silent, 'query')} matched nothing: "
         yield "silent", escape(f"{silent}{', '.join(result.silent_ids)}{more}")
     if tally.continuous:
-        told = "\n".join(escape(line) for line in describe_stored_rows(tally.continuous))
-        yield "continuous", told
+        stored = "\n".join(escape(line) for line in describe_stored_rows(tally.continuous))
+        yield "continuous", stored
     if result.total != counts:
         total = result.total
         events, output = format_count(total.events, "event"), _describe_output(total, tally)
@@ -82,7 +82,7 @@ def _describe_output(counts: Counts, tally: RunStats) -> str:
 
 
 def _suggest_steps(pipeline: Pipeline, result: RunResult) -> Iterator[tuple[str, str]]:
-    """What is worth a look now, and the command for it."""
+    """Yield what is worth a look now, with the command for it."""
     for what, folder in _list_tables(result) if pipeline.sink.kind == "parquet" else ():
         code = f"import pyarrow.parquet as pq; print(pq.read_table('{folder}').to_pandas())"
         yield f"look at {what}", f'{_shorten_path(sys.executable)} -c "{code}"'
@@ -98,13 +98,13 @@ def _suggest_steps(pipeline: Pipeline, result: RunResult) -> Iterator[tuple[str,
         yield "change the queries, also while it runs", command
     if pipeline.sink.path is not None:
         yield (
-            "run it again: it goes on where it ended. To begin anew",
+            "run it again: it continues where it ended. To start over",
             f"rm -r {_shorten_path(pipeline.sink.path)}",
         )
 
 
 def _list_tables(result: RunResult) -> Iterator[tuple[str, str]]:
-    """The matches, and the answers of the first query that gave any."""
+    """Yield the tables of matches, and of the first query that has answers."""
     from headgate.spark.job.commit.output import ANSWERS, UNBOUNDED, encode_folder
     from headgate.spark.job.progress import UnboundedProgress
 
@@ -124,7 +124,7 @@ def _list_tables(result: RunResult) -> Iterator[tuple[str, str]]:
 
 
 def describe_stored_rows(continuous: Mapping[str, QueryProgress]) -> Iterator[str]:
-    """Of each continuous query, the rows that it gave, and what it stores against its bound."""
+    """Yield the answers of each continuous query, and what it stores against its bound."""
     from headgate.spark.job.progress import UnboundedProgress
     from headgate.stateful.analysis.synopses.sizes import readable
 
@@ -145,7 +145,7 @@ def describe_stored_rows(continuous: Mapping[str, QueryProgress]) -> Iterator[st
 
 
 def describe_links(links: Mapping[str, LinkTraffic]) -> Iterator[str]:
-    """What went over the busiest links, and what the plan expected of as many events."""
+    """Yield the traffic on the busiest links, and what the plan expected of as many events."""
     ranked = sorted(links.items(), key=lambda pair: -pair[1].bytes)
     for name, one in ranked[:MAX_SHOWN_LINKS]:
         moved = f"{name}: {format_count(one.rows, 'row')}, {format_count(one.bytes, 'byte')}"
@@ -164,13 +164,13 @@ def _format_ranking(counts: list[tuple[str, int]]) -> str:
 
 
 def _find_command() -> str:
-    """The command as it can be called from here."""
+    """Return the command as it can be called from here."""
     return (
         "headgate" if shutil.which("headgate") else f"{_shorten_path(sys.executable)} -m headgate"
     )
 
 
 def _shorten_path(place: str | Path) -> str:
-    """A path as seen from here, if it is below."""
+    """Return a path relative to the current directory, if it is below."""
     relative = os.path.relpath(place)
     return str(place) if relative.startswith("..") else relative

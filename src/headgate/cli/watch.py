@@ -1,4 +1,4 @@
-"""What a person or a program sees of a job while it runs."""
+"""What a job shows while it runs: JSON lines, text, or a live table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from headgate.cli.output import escape, format_count, open_console, open_error_console
 from headgate.cli.summary import describe_stored_rows, print_summary
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ COLUMNS = ("batch", "version", "events", "matches", "dead", "seconds", "events/s
 
 
 class View(Protocol):
-    """Shows a job while it runs."""
+    """Shows a job while it runs; methods are called from the driver and must not block for long."""
 
     def batch(self, batch: BatchResult, tally: RunStats) -> None: ...
 
@@ -52,7 +52,7 @@ def open_view(people: bool, pipeline: Pipeline) -> Iterator[View]:
 
 
 class _JsonView:
-    """JSON, a line for each batch."""
+    """JSON lines, one for each batch."""
 
     def batch(self, batch: BatchResult, tally: RunStats) -> None:
         del tally
@@ -73,7 +73,7 @@ class _JsonView:
         if batch.links:
             said["answers"] = batch.counts.answers
             said["links"] = {name: one.as_json() for name, one in batch.links.items()}
-        typer.echo(as_json(said))
+        typer.echo(format_json(said))
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
@@ -82,10 +82,10 @@ class _JsonView:
     def rows(self, kind: str, rows: pa.Table, of: int) -> None:
         del of
         for row in rows.to_pylist():
-            typer.echo(as_json({kind: row}))
+            typer.echo(format_json({kind: row}))
 
     def end(self, result: RunResult) -> None:
-        typer.echo(as_json({"summary": result.as_json()}))
+        typer.echo(format_json({"summary": result.as_json()}))
 
 
 class _TextView:
@@ -166,7 +166,7 @@ class _LiveView(_TextView):
 
 
 def _describe_output(batch: BatchResult) -> str:
-    """Matches; of a plan, the rows of all results, and what went over links for them."""
+    """Return the matches of a batch; of a network plan, its answers and the bytes on links."""
     counts = batch.counts
     if not batch.links:
         return format_count(counts.matches, "match")
@@ -175,7 +175,7 @@ def _describe_output(batch: BatchResult) -> str:
 
 
 def _describe_order(batch: BatchResult) -> str:
-    """What the events of a batch took, where the index is one that adapts."""
+    """Return what the events of a batch cost, if the index is adaptive."""
     order = batch.order
     if order is None:
         return ""
@@ -186,16 +186,16 @@ def _describe_order(batch: BatchResult) -> str:
 
 
 def _describe_answers(batch: BatchResult) -> str:
-    """What the continuous queries gave, where there are any."""
+    """Return the answers of the continuous queries, if there are any."""
     from headgate.spark.job.progress import UnboundedProgress
 
     if not batch.continuous:
         return ""
-    told = batch.continuous.values()
-    values = sum(0 if isinstance(one, UnboundedProgress) else one.values for one in told)
+    reports = batch.continuous.values()
+    values = sum(0 if isinstance(one, UnboundedProgress) else one.values for one in reports)
     answers = format_count(batch.counts.answers, "answer")
     own = f", {answers} from {format_count(values, 'stored value')}"
-    grown = [one for one in told if isinstance(one, UnboundedProgress)]
+    grown = [one for one in reports if isinstance(one, UnboundedProgress)]
     if not grown:
         return own
     rows, kept = sum(one.rows for one in grown), sum(one.state_rows for one in grown)
@@ -209,5 +209,5 @@ def _build_rows_table(kind: str, rows: pa.Table, of: int) -> Table:
     for name in rows.column_names:
         table.add_column(name)
     for row in rows.to_pylist():
-        table.add_row(*(escape(v if isinstance(v, str) else as_json(v)) for v in row.values()))
+        table.add_row(*(escape(v if isinstance(v, str) else format_json(v)) for v in row.values()))
     return table

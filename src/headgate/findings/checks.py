@@ -1,6 +1,6 @@
 """Findings about queries before they run.
 
-Contradictions, duplicates, what implies what, and whether a query can live in bounded memory.
+Contradictions, duplicates, which queries imply which, and whether bounded memory is enough.
 """
 
 from __future__ import annotations
@@ -12,30 +12,40 @@ from typing import TYPE_CHECKING, Any, overload
 from headgate.predicate import Predicate, Satisfiability, simplify, to_monotone
 from headgate.predicate.answer import Answer
 from headgate.predicate.tree import order_free_key
-from headgate.queries import Query, QuerySet, satisfiable_query
+from headgate.queries import Query, QuerySet, decide_query_satisfiability
 from headgate.schema import Stream
 
 if TYPE_CHECKING:
     from headgate.implication.order.definition import Order
     from headgate.stateful.analysis.verdict import Verdict
 
-MAX_PAIRWISE_FILTERS = (
-    10  # filters of which all pairs are looked at, before kernels are even loaded
-)
-MAX_NAMED_QUERIES = 3  # queries that a reason names
+MAX_PAIRWISE_FILTERS = 10  # so few are compared in pairs, which needs no kernels
+MAX_NAMED_QUERIES = 3  # in a reason
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is known of one query. `reason` says why it is not simply fine, or what stayed open.
+    """What `check` says about one query.
 
-    `implied_by` are the ids of the filters that imply it directly: every row of theirs is one of
-    its own, but not the other way round, and no third query lies between. Of queries that hold for
-    the same rows only the first is named; the others have just that one, or none as duplicates.
-
-    `bounded` says whether bounded memory is enough for ever. A filter remembers nothing; of every
-    other query `memory` is the whole verdict: what is at fault, streams that break it, and cures,
-    or what is kept and how much that is.
+    Attributes
+    ----------
+    id
+        The id of the query.
+    satisfiable
+        Whether its condition can ever be TRUE.
+    duplicate_of
+        The id of the first query that selects the same, if there is one.
+    implied_by
+        The ids of the filters that imply it directly: every row of theirs is one of its own, not
+        the other way round, and no third query lies between. Of queries with the same rows only
+        the first is named; the others have just that one, or none if they are duplicates.
+    bounded
+        Whether bounded memory is enough, however long it runs. A filter needs none.
+    reason
+        Why the query is not simply fine, or what could not be decided; else empty.
+    memory
+        The verdict on the memory of a join, DISTINCT or aggregate: what makes it unbounded, rows
+        that show it and suggestions, or what is stored and how much that is. None for a filter.
     """
 
     id: str
@@ -48,10 +58,12 @@ class Finding:
 
     @property
     def is_fine(self) -> bool:
+        """Whether it can be TRUE, runs in bounded memory, and is not a duplicate."""
         return self.satisfiable is self.bounded is Answer.YES and self.duplicate_of is None
 
     def as_json(self, *, with_cures: bool = True) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        """Return the object that `headgate check --format json` prints for the query."""
+        fields: dict[str, Any] = {
             "id": self.id,
             "satisfiable": self.satisfiable,
             "duplicate_of": self.duplicate_of,
@@ -60,13 +72,13 @@ class Finding:
             "reason": self.reason,
         }
         if self.memory is not None:
-            found["memory"] = self.memory.as_json(with_cures=with_cures)
-        return found
+            fields["memory"] = self.memory.as_json(with_cures=with_cures)
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
 class _Relations:
-    """How the condition of a query is related to those of others, and what of it stayed open.
+    """How the condition of a query is related to those of others, and what is undecided.
 
     `same` is equal for queries whose conditions are known to hold for the same rows.
     """
@@ -88,48 +100,72 @@ def check(
     queries: QuerySet | Query,
     progress: Callable[[int], None] | None = None,
 ) -> list[Finding] | Finding:
-    """A finding for every query of a set, in its order; or for one query.
+    """Check queries before they run.
 
     Two queries are duplicates when they select the same from the same streams and their conditions
     simplify to the same one or, for filters, are proven to hold for the same rows; the first is the
     original. Filters of one stream imply one another by their conditions, whatever they select.
-    `progress` hears of each query twice: when it is looked at alone, and beside the others.
+
+    Parameters
+    ----------
+    queries
+        A query set, or one query.
+    progress
+        Called with a number of queries: each is counted twice, when it is checked by itself and
+        when it is compared with the others.
+
+    Returns
+    -------
+    list of Finding, or Finding
+        One for each query of a set, in its order; or the one of a query.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
+    >>> finding = hg.check(queries["big_buys"])
+    >>> finding.satisfiable, finding.bounded, finding.is_fine
+    (<Answer.YES: 'yes'>, <Answer.YES: 'yes'>, True)
+    >>> len(hg.check(queries)) == len(queries)
+    True
     """
     if isinstance(queries, Query):
         return _check_all([queries], lambda _: None)[0]
     return _check_all(list(queries), progress or (lambda _: None))
 
 
-def _check_all(every: Sequence[Query], advance: Callable[[int], None]) -> list[Finding]:
-    verdicts, memories = [], []
-    for query in every:
-        verdict, memory = _check_one(query)
+def _check_all(queries: Sequence[Query], advance: Callable[[int], None]) -> list[Finding]:
+    satisfiabilities, verdicts = [], []
+    for query in queries:
+        satisfiability, verdict = _check_one(query)
+        satisfiabilities.append(satisfiability)
         verdicts.append(verdict)
-        memories.append(memory)
         advance(1)
-    relations = _relate_queries(every, verdicts, advance)
+    relations = _relate_queries(queries, satisfiabilities, advance)
     originals: dict[Hashable, str] = {}
-    found = []
-    for query, verdict, memory, related in zip(every, verdicts, memories, relations, strict=True):
+    findings = []
+    for query, satisfiability, verdict, related in zip(
+        queries, satisfiabilities, verdicts, relations, strict=True
+    ):
         original = originals.setdefault(_selection_key(query, related.same), query.id)
         duplicate_of = None if original == query.id else original
-        found.append(
+        findings.append(
             Finding(
                 id=query.id,
-                satisfiable=verdict.answer,
+                satisfiable=satisfiability.answer,
                 duplicate_of=duplicate_of,
                 implied_by=() if duplicate_of else related.implied_by,
-                bounded=Answer.YES if memory is None else memory.bounded,
-                reason=_write_reason(verdict, duplicate_of, related.left_open, memory),
-                memory=memory,
+                bounded=Answer.YES if verdict is None else verdict.bounded,
+                reason=_write_reason(satisfiability, duplicate_of, related.left_open, verdict),
+                memory=verdict,
             )
         )
-    return found
+    return findings
 
 
 def _check_one(query: Query) -> tuple[Satisfiability, Verdict | None]:
-    """Can it ever be TRUE, and what does it remember? A filter remembers nothing."""
-    answer = satisfiable_query(query)
+    """Return whether a query can be TRUE, and the verdict on its memory; None for a filter."""
+    answer = decide_query_satisfiability(query)
     if query.kind == "filter":
         return answer, None
     from headgate.stateful.analysis.verdict import verdict
@@ -142,40 +178,40 @@ def _check_one(query: Query) -> tuple[Satisfiability, Verdict | None]:
 
 def _relate_queries(
     queries: Sequence[Query],
-    verdicts: Sequence[Satisfiability],
+    satisfiabilities: Sequence[Satisfiability],
     advance: Callable[[int], None],
 ) -> list[_Relations]:
-    """Of each query; those that are no filters, or never TRUE, are related to equal ones only.
+    """Relate each query to the others; what is no filter or never TRUE only to equal ones.
 
     All contradictions hold for the same rows, none, but only equal ones are called duplicates.
     """
-    found: list[_Relations] = []
+    relations: list[_Relations] = []
     filters: dict[str, list[int]] = {}
     conditions = []
-    for at, (query, verdict) in enumerate(zip(queries, verdicts, strict=True)):
-        never = verdict.answer is Answer.NO
-        conditions.append(simplify(query.where) if never else to_monotone(query.where))
-        found.append(_Relations(order_free_key(conditions[at])))
-        if query.kind == "filter" and not never:
+    for at, (query, satisfiability) in enumerate(zip(queries, satisfiabilities, strict=True)):
+        is_never_true = satisfiability.answer is Answer.NO
+        conditions.append(simplify(query.where) if is_never_true else to_monotone(query.where))
+        relations.append(_Relations(order_free_key(conditions[at])))
+        if query.kind == "filter" and not is_never_true:
             filters.setdefault(query.stream_name, []).append(at)
-    for places in filters.values():
-        stream = queries[places[0]].sources[0].stream
-        order = _order_conditions([conditions[at] for at in places], stream, advance)
-        ids = [queries[at].id for at in places]
-        for number, at in enumerate(places):
+    for positions in filters.values():
+        stream = queries[positions[0]].sources[0].stream
+        order = _order_conditions([conditions[at] for at in positions], stream, advance)
+        ids = [queries[at].id for at in positions]
+        for number, at in enumerate(positions):
             first = order.same_as[number]
             direct = [first] if first != number else order.implied_by[number]
             implied_by = tuple([ids[other] for other in direct])
             left_open = _describe_unknowns(order, number, ids)
-            found[at] = _Relations(("first", places[first]), implied_by, left_open)
+            relations[at] = _Relations(("first", positions[first]), implied_by, left_open)
     advance(len(queries) - sum(map(len, filters.values())))
-    return found
+    return relations
 
 
 def _order_conditions(
     held: Sequence[Predicate], stream: Stream, advance: Callable[[int], None]
 ) -> Order:
-    """What implies what, the obvious way where there are few."""
+    """Find which conditions imply which; the obvious way where there are few."""
     if len(held) > MAX_PAIRWISE_FILTERS:
         from headgate.implication.order.implications import find_implications
 
@@ -193,14 +229,16 @@ def _describe_unknowns(order: Order, number: int, ids: Sequence[str]) -> str:
         listed = list_ids([ids[p] for p in unknown])
         reasons.append(f"its patterns or comparisons leave open whether it is implied by {listed}")
     if number in order.skipped:
-        reasons.append("too involved to tell all that imply it, or that it implies")
+        reasons.append(
+            "its condition is too complex to find all queries that imply it or that it implies"
+        )
     if not order.is_complete:
-        reasons.append("implied_by may lack some: there are too many to list them all")
+        reasons.append("implied_by may be incomplete: too many queries imply others")
     return "; ".join(reasons)
 
 
 def list_ids(ids: Sequence[str]) -> str:
-    """The first few, and how many more there are.
+    """List the first few ids, and how many more there are.
 
     >>> list_ids(["p", "q", "r", "s", "t"])
     '`p`, `q`, `r` and 2 more'
@@ -214,7 +252,7 @@ def list_ids(ids: Sequence[str]) -> str:
 
 
 def _selection_key(query: Query, same: Hashable) -> Hashable:
-    """Equal for queries that select the same."""
+    """Return a key that is equal for queries that select the same."""
     return (
         same,
         query.sources if len(query.sources) > 1 else (query.stream_name, query.sources[0].rows),
@@ -225,15 +263,18 @@ def _selection_key(query: Query, same: Hashable) -> Hashable:
 
 
 def _write_reason(
-    verdict: Satisfiability, duplicate_of: str | None, left_open: str, memory: Verdict | None
+    satisfiability: Satisfiability,
+    duplicate_of: str | None,
+    left_open: str,
+    verdict: Verdict | None,
 ) -> str:
     reasons = []
-    if verdict.answer is Answer.NO:
-        reasons.append(f"never TRUE: {verdict.reason}")
-    elif verdict.answer is Answer.UNKNOWN:
-        reasons.append(f"cannot tell whether it is ever TRUE: {verdict.reason}")
-    if memory is not None and memory.bounded is not Answer.YES:
-        reasons.append(memory.reason)
+    if satisfiability.answer is Answer.NO:
+        reasons.append(f"never TRUE: {satisfiability.reason}")
+    elif satisfiability.answer is Answer.UNKNOWN:
+        reasons.append(f"cannot tell whether it is ever TRUE: {satisfiability.reason}")
+    if verdict is not None and verdict.bounded is not Answer.YES:
+        reasons.append(verdict.reason)
     if duplicate_of is not None:
         reasons.append(f"selects the same as `{duplicate_of}`")
     if left_open:

@@ -1,4 +1,4 @@
-"""A query explained: what it means, and with an event, the truth of every part."""
+"""Explain a query: what it means and, with an event, the truth of every part."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from headgate.predicate import (
     to_monotone,
 )
 from headgate.predicate.tree import children
-from headgate.queries import Aggregate, Query, query_version
+from headgate.queries import Aggregate, Query, compute_query_version
 from headgate.schema import Value
 from headgate.sql import render_predicate, render_select
 
 
 @dataclass(frozen=True, slots=True)
 class AtomTruth:
-    """One atom of a query, the values that it saw, and its truth: True, False or None for NULL."""
+    """An atom of a query, the values that it read, and its truth: True, False, or None for NULL."""
 
     condition: str
     values: dict[str, Value | None]
@@ -39,7 +39,27 @@ class AtomTruth:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a query means and, with an event, why it matched or did not."""
+    """What a query means and, with an event, why it matched or did not.
+
+    Attributes
+    ----------
+    query
+        The query.
+    true_when
+        Its condition, simplified to where it is TRUE.
+    attributes
+        The attributes that it reads.
+    row
+        The event, by attribute; None without one.
+    truth
+        The truth of the condition for the event: True, False, or None for NULL.
+    atoms
+        The truth of each atom.
+    flip
+        A small change of the event that flips the answer, if one was found.
+    placement
+        Where an index keeps the query, if one was given.
+    """
 
     query: Query
     true_when: str
@@ -52,13 +72,14 @@ class Explanation:
 
     @property
     def is_match(self) -> bool:
+        """Whether the event matches: the condition is TRUE, not FALSE or NULL."""
         return self.truth is True
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `headgate explain --format json` prints."""
+        """Return the object that `headgate explain --format json` prints."""
         plan: dict[str, Any] = {
             "id": self.query.id,
-            "version": query_version(self.query),
+            "version": compute_query_version(self.query),
             "kind": self.query.kind,
             "streams": [source.stream.name for source in self.query.sources],
             "sql": render_select(self.query),
@@ -81,19 +102,42 @@ class Explanation:
         }
 
     def list_nodes(self) -> list[tuple[int, str, bool | None]]:
-        """Every node of the condition with its depth, text and truth, from the top down."""
+        """Return every node of the condition with its depth, text and truth, from the top down."""
         return list(_list_nodes(self.query.where, self.row or {}, 0))
 
 
 def explain(
     query: Query, row: Row | None = None, placement: Placement | None = None
 ) -> Explanation:
-    """The plan of a query; with a row, the truth of each atom and a change that flips it.
+    """Explain what a query means and, with an event, why it matches or does not.
 
-    `placement` is where an index keeps the query, if there is one.
+    Parameters
+    ----------
+    query
+        The query.
+    row
+        An event, by attribute; an absent attribute is NULL.
+    placement
+        Where an index keeps the query, to be shown with the rest.
+
+    Returns
+    -------
+    Explanation
+        The condition and, with an event, the truth of each atom and a change that flips the answer.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
+    >>> explanation = hg.explain(queries["big_buys"], {"side": "buy", "qty": 5})
+    >>> explanation.is_match, [(atom.condition, atom.truth) for atom in explanation.atoms]
+    (False, [("side = 'buy'", True), ('qty >= 1000', False)])
+    >>> explanation.flip.changes
+    {'qty': (5, 1000)}
     """
     needed = render_predicate(to_monotone(query.where))
     names = tuple(dict.fromkeys(column.key for column in _list_columns(query)))
+    # Without an event there is nothing to evaluate.
     if row is None:
         return Explanation(query, needed, names, placement=placement)
     return Explanation(
@@ -109,7 +153,7 @@ def explain(
 
 
 def _list_columns(query: Query) -> Iterator[Column]:
-    """The columns of WHERE, then those of SELECT and GROUP BY."""
+    """Yield the columns of WHERE, then those of SELECT and GROUP BY."""
     yield from collect_columns(query.where)
     for output in query.outputs:
         source = output.expression

@@ -1,8 +1,8 @@
-"""A small change of an event that flips a query's answer, looked for within a budget.
+"""A small change of an event that flips a query's answer, searched for within a budget.
 
-One attribute is tried before two, so a change of two attributes is minimal by inclusion: neither of
-its halves flips the answer alone. The values tried are the nearest one in each region between the
-constants of the query, the values beside those of a compared attribute, examples of its patterns,
+One attribute is tried before two, so a change of two attributes is minimal: neither of its halves
+flips the answer by itself. The values tried are the nearest one in each region between the
+constants of the query, the values next to those of a compared attribute, examples of its patterns,
 and NULL; each change is verified by evaluating the query.
 """
 
@@ -51,12 +51,12 @@ class Flip:
 
 
 def find_flip(query: Query, row: Row) -> Flip | None:
-    """A change of one attribute, or else of two, that flips the answer; None if none was found."""
+    """Return a change of one attribute, or else of two, that flips the answer, if any."""
     return _FlipSearch(query, dict(row)).find()
 
 
 class _Exhausted(Exception):
-    """The search has cost as much as it may."""
+    """The search has reached its budget."""
 
 
 class _FlipSearch:
@@ -81,7 +81,7 @@ class _FlipSearch:
             return None
 
     def find_single(self) -> Flip | None:
-        """A new value for one attribute; one that is not NULL where there is such a one."""
+        """Return a change of one attribute, preferably not to NULL."""
         to_null: dict[str, Value | None] = {}
         for column in self.columns:
             for value in self.list_candidates(column, self.row):
@@ -92,7 +92,7 @@ class _FlipSearch:
         return self.make_flip(to_null) if to_null else None
 
     def find_double(self) -> Flip | None:
-        """New values for two attributes, the second chosen beside the first."""
+        """Return a change of two attributes; the second is chosen given the first."""
         for first, second in combinations(self.columns, 2):
             for one in self.list_candidates(first, self.row):
                 for two in self.list_candidates(second, {**self.row, first.key: one}):
@@ -112,22 +112,22 @@ class _FlipSearch:
         return Flip(moved, not self.matched)
 
     def list_candidates(self, column: Column, row: Row) -> list[Value | None]:
-        """Values worth trying for a column, none twice, NULL last."""
+        """Return the values worth trying for a column, none twice, NULL last."""
         attribute = self.attributes[column]
         current = row.get(column.key)
         at = None if current is None else column.type.ordinal(current)
-        found = dict.fromkeys(
+        ordinals = dict.fromkeys(
             ordinal
             for ordinal in self.list_ordinals(column, row, at)
             if ordinal in attribute.domain and ordinal != at
         )
-        values: list[Value | None] = [column.type.value(ordinal) for ordinal in found]
+        values: list[Value | None] = [column.type.value(ordinal) for ordinal in ordinals]
         return [*values, None] if attribute.nullable and current is not None else values
 
     def list_ordinals(self, column: Column, row: Row, at: Ordinal | None) -> Iterator[Ordinal]:
         cuts = self.list_cuts(column)
         yield from _find_nearest_by_region(cuts, self.attributes[column], at)
-        for cut in cuts:  # the ends of regions leave room for a compared attribute
+        for cut in cuts:  # at the ends of a region a compared attribute has most freedom
             yield cut
             if isinstance(cut, int):
                 yield cut - 1
@@ -139,13 +139,13 @@ class _FlipSearch:
 
     def list_cuts(self, column: Column) -> list[Any]:
         within = [atom for atom in self.mentions[column] if isinstance(atom, Within)]
-        found = {cut for atom in within for cut in atom.values.cuts}
-        return sorted(found | set(self.attributes[column].domain.cuts))
+        cuts = {cut for atom in within for cut in atom.values.cuts}
+        return sorted(cuts | set(self.attributes[column].domain.cuts))
 
     def list_near_comparison(
         self, column: Column, atom: Compare, row: Row, at: Ordinal | None
     ) -> Iterator[Ordinal]:
-        """The nearest values below, at and above that of the other side of a comparison."""
+        """Yield the nearest values below, at and above that of the other side of a comparison."""
         other = atom.right if atom.left == column else atom.left
         value = row.get(other.key)
         if value is None:
@@ -159,22 +159,22 @@ class _FlipSearch:
 def _find_nearest_by_region(
     cuts: list[Any], attribute: Attribute, at: Ordinal | None
 ) -> list[Ordinal]:
-    """The value of each region between two cuts that is nearest to the current one, near first."""
+    """Return the nearest value in each region between two cuts, the nearest first."""
     ends = [None, *cuts, None]
     regions = [Interval(low, high) for low, high in pairwise(ends)]
-    found = [value for region in regions for value in _find_nearest(region, attribute, at)]
-    return sorted(found, key=lambda value: _measure_distance(value, at))
+    nearest = [value for region in regions for value in _find_nearest(region, attribute, at)]
+    return sorted(nearest, key=lambda value: _measure_distance(value, at))
 
 
 def _measure_distance(value: Ordinal, at: Ordinal | None) -> int:
-    """How far two ordinals are apart; texts are all equally far."""
+    """Return how far two ordinals are apart; texts are all equally far."""
     return abs(value - at) if isinstance(value, int) and isinstance(at, int) else 0
 
 
 def _find_nearest(
     interval: Interval, attribute: Attribute, at: Ordinal | None
 ) -> Iterator[Ordinal]:
-    """The member of an interval that is nearest to a value, if the interval can name one."""
+    """Yield the member of an interval that is nearest to a value, if one can be named."""
     low, high = interval.low, interval.high
     if at is not None and at in interval:
         yield at

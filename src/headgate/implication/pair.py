@@ -40,19 +40,19 @@ class Constraints:
         if stream is None:
             return Constraints({}, ())
         used = {column for predicate in predicates for column in collect_columns(predicate)}
-        found = {column: _attribute(column, stream) for column in used}
+        attributes = {column: _attribute(column, stream) for column in used}
         return Constraints(
-            {c: a.domain for c, a in found.items() if not a.domain.is_everything},
-            [column for column, attribute in found.items() if not attribute.nullable],
+            {c: a.domain for c, a in attributes.items() if not a.domain.is_everything},
+            [column for column, attribute in attributes.items() if not attribute.nullable],
         )
 
 
 def _attribute(column: Column, stream: Stream) -> Attribute:
-    found = stream[column.name]
-    if found.type != column.type:
-        named = f"`{column.name}` is {found.type} in stream {stream.name}"
+    attribute = stream[column.name]
+    if attribute.type != column.type:
+        named = f"`{column.name}` is {attribute.type} in stream {stream.name}"
         raise UsageError(f"{named}, but {column.type} in the condition")
-    return found
+    return attribute
 
 
 @dataclass(frozen=True)

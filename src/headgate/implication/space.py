@@ -180,11 +180,11 @@ class Space:
             tuple(
                 Dimension.of(
                     column,
-                    found - {None},
+                    cuts - {None},
                     (domains or {}).get(column, EVERYTHING),
                     column not in required,
                 )
-                for column, found in ends.items()
+                for column, cuts in ends.items()
             )
         )
 

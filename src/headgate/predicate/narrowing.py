@@ -95,9 +95,9 @@ class Narrowing:
     def propagate(self) -> bool:
         """Narrow compared columns by each other, to a fixed point or for a while."""
         patterns = [other for other in self.conditions if isinstance(other, Matches)]
-        if not all(self.narrow(p.column, _matching(self.sets[p.column], p)) for p in patterns):
+        if not all(self.narrow(p.column, _filter_texts(self.sets[p.column], p)) for p in patterns):
             return False
-        if _excluded(patterns):
+        if _patterns_contradict(patterns):
             self.contradiction = "the patterns contradict each other"
             return False
         comparisons = [other for other in self.conditions if isinstance(other, Compare)]
@@ -109,8 +109,10 @@ class Narrowing:
             for comparison in comparisons:
                 left, op, right = comparison.left, comparison.operator, comparison.right
                 if not (
-                    self.narrow(left, _allowed(left, op, right, self.sets[right]))
-                    and self.narrow(right, _allowed(right, MIRROR[op], left, self.sets[left]))
+                    self.narrow(left, _values_related(left, op, right, self.sets[right]))
+                    and self.narrow(
+                        right, _values_related(right, MIRROR[op], left, self.sets[left])
+                    )
                 ):
                     return False
             if self.sets == before:
@@ -118,7 +120,7 @@ class Narrowing:
         return True
 
 
-def _allowed(column: Column, op: Operator, other: Column, values: ValueSet) -> ValueSet:
+def _values_related(column: Column, op: Operator, other: Column, values: ValueSet) -> ValueSet:
     """The values of a column that stand in `op` to some value of the other column."""
     if op == "=" and column.type == other.type:
         return values
@@ -147,7 +149,7 @@ def _least(values: ValueSet, type_: Type) -> Ordinal | None:
     return "" if low is None and isinstance(type_, String) else low
 
 
-def _matching(values: ValueSet, condition: Matches) -> ValueSet:
+def _filter_texts(values: ValueSet, condition: Matches) -> ValueSet:
     """Of a few texts those for which the condition is TRUE; of many, all of them."""
     texts = values.finite_ordinals(MAX_TEXTS)
     if texts is None:
@@ -157,7 +159,7 @@ def _matching(values: ValueSet, condition: Matches) -> ValueSet:
     return ValueSet.points(condition.column.type, kept)
 
 
-def _excluded(patterns: list[Matches]) -> bool:
+def _patterns_contradict(patterns: list[Matches]) -> bool:
     """Must a text match a pattern, and not match another one that all such texts match?"""
     return any(
         like_contains(_like(wide.pattern), _like(narrow.pattern))

@@ -84,7 +84,7 @@ def _branches(search: _Search) -> Iterator[Narrowing]:
     """All ways to make the predicate TRUE that narrowing does not exclude, depth first."""
     while search.stack and search.steps <= search.budget:
         pending, narrowing = search.stack.pop()
-        alternatives = _narrowed(list(pending), narrowing, search)
+        alternatives = _narrow_branch(list(pending), narrowing, search)
         if alternatives is None:
             search.blamed = search.blamed or narrowing.contradiction
         elif not alternatives:
@@ -96,7 +96,9 @@ def _branches(search: _Search) -> Iterator[Narrowing]:
                 search.stack.append(((*rest, option), narrowing.copy()))
 
 
-def _narrowed(pending: list[Predicate], narrowing: Narrowing, search: _Search) -> list[Or] | None:
+def _narrow_branch(
+    pending: list[Predicate], narrowing: Narrowing, search: _Search
+) -> list[Or] | None:
     """Assume all atoms that must hold; the ORs that remain, or None on a contradiction."""
     alternatives: list[Or] = []
     while pending:
@@ -175,11 +177,11 @@ class _Guess:
             if isinstance(other, Matches) and other.column == column:
                 examples.extend(list_pattern_examples(other))
             elif isinstance(other, Compare) and column in columns_of(other):
-                allowed = allowed.intersection(self.beside(column, other))
+                allowed = allowed.intersection(self.values_agreeing(column, other))
         yield from (example for example in examples if example in allowed)
         yield from islice(_ends(allowed, column.type), MAX_CANDIDATES)
 
-    def beside(self, column: Column, comparison: Compare) -> ValueSet:
+    def values_agreeing(self, column: Column, comparison: Compare) -> ValueSet:
         """The values that agree with the other side of a comparison, once that has its value."""
         mine = comparison.left == column
         other = comparison.right if mine else comparison.left

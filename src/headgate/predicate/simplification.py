@@ -70,20 +70,20 @@ def _simplify(predicate: Predicate, only_true: bool) -> Predicate:
 
 def _simplify_and(predicate: And, only_true: bool) -> Predicate:
     simple = conjunction(_simplify(part, only_true) for part in predicate.parts)
-    parts = _merged(_parts_of(simple, And), intersection)
+    parts = _merge_sets(_parts_of(simple, And), intersection)
     parts = [part for part in parts if part != TRUE]
     if FALSE in parts or (only_true and _contradictory(parts)):
         return FALSE
-    return conjunction(_absorbed(parts, Or, below))
+    return conjunction(_absorb(parts, Or, below))
 
 
 def _simplify_or(predicate: Or, only_true: bool) -> Predicate:
     simple = disjunction(_simplify(part, only_true) for part in predicate.parts)
-    parts = _merged(_parts_of(simple, Or), union)
+    parts = _merge_sets(_parts_of(simple, Or), union)
     parts = [part for part in parts if part != FALSE]
     if TRUE in parts or (only_true and _exhaustive(parts)):
         return TRUE
-    return disjunction(_absorbed(parts, And, lambda weak, strong: below(strong, weak)))
+    return disjunction(_absorb(parts, And, lambda weak, strong: below(strong, weak)))
 
 
 def _simplify_test(test: Truth) -> Predicate:
@@ -104,7 +104,7 @@ def _parts_of(predicate: Predicate, kind: type[And] | type[Or]) -> tuple[Predica
     return predicate.parts if isinstance(predicate, kind) else (predicate,)
 
 
-def _merged(
+def _merge_sets(
     parts: Iterable[Predicate], combine: Callable[[Iterable[ValueSet]], ValueSet]
 ) -> list[Predicate]:
     """Each column's sets combined into one, where the first of them stood; no part twice."""
@@ -122,7 +122,7 @@ def _merged(
     return list(places.values())
 
 
-def _absorbed(
+def _absorb(
     parts: list[Predicate],
     kind: type[And] | type[Or],
     absorbs: Callable[[Predicate, Predicate], bool],
@@ -135,7 +135,7 @@ def _absorbed(
     known = set(simple)
     sets = {part.column: part for part in simple if isinstance(part, Within)}
 
-    def absorbed(part: Predicate) -> bool:
+    def is_absorbed(part: Predicate) -> bool:
         return isinstance(part, kind) and any(
             member in known
             or (
@@ -146,7 +146,7 @@ def _absorbed(
             for member in part.parts
         )
 
-    return [part for part in parts if not absorbed(part)]
+    return [part for part in parts if not is_absorbed(part)]
 
 
 def below(strong: Predicate, weak: Predicate) -> bool:

@@ -218,22 +218,22 @@ class ValueSet:
 
         A string range such as `['a', 'b')` holds infinitely many.
         """
-        found: list[Ordinal] = []
+        ordinals: list[Ordinal] = []
         for interval in self._intervals():
             at, high = interval.low, interval.high
             if at is None or high is None:
                 return None
             if isinstance(at, int) and isinstance(high, int):
-                if len(found) + high - at > limit:
+                if len(ordinals) + high - at > limit:
                     return None
-                found.extend(range(at, high))
+                ordinals.extend(range(at, high))
                 continue
             while at != high:
-                if len(found) == limit or not str(high).startswith(str(at)):
+                if len(ordinals) == limit or not str(high).startswith(str(at)):
                     return None
-                found.append(at)
+                ordinals.append(at)
                 at = successor(at)
-        return found
+        return ordinals
 
 
 def union(sets: Iterable[ValueSet]) -> ValueSet:

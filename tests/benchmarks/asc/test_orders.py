@@ -11,9 +11,7 @@ import pytest
 
 from benchmarks.asc.contestants import Fixed, count_evaluated, orders
 from benchmarks.asc.workloads import Selections
-from benchmarks.rivals.fixed_orders import find_extremes
-from benchmarks.rivals.routers import AGreedy, Lottery
-from benchmarks.rivals.routing import Regions, RoutedIndex
+from benchmarks.rivals.routing import AGreedy, Lottery, Regions, RoutedIndex, find_extremes
 from benchmarks.workloads import (
     SelectionSpec,
     draw_skewed_tuples,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from headgate.errors import UsageError
-from headgate.events import from_rows
+from headgate.events import batch_from_rows
 from headgate.predicate import Row
 from headgate.queries import Query
 from headgate.schema import Stream
@@ -32,7 +32,7 @@ def test_rows_that_are_not_needed_reduce_to_nothing() -> None:
                 taken += 1
                 continue
             skipped += 1
-            reduced = program.reduced(name, from_rows([row], stream))
+            reduced = program.reduced(name, batch_from_rows([row], stream))
             assert not any(len(each) for each in reduced.values()), (statement.text, row)
     assert skipped > at_least(100)
     assert taken > at_least(100)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from headgate.errors import Overflow, Unbounded, UsageError
-from headgate.events import from_rows
+from headgate.events import batch_from_rows
 from headgate.predicate import Row
 from headgate.stateful.runtime.reduction import Reduction
 from headgate.stateful.runtime.running_query import Run
@@ -129,7 +129,9 @@ class Trial:
         """The reductions of rows that are cut in two; at times merged."""
         declared, columns = self.schema.stream(stream), self.reduction.attributes(stream)
         at = self.numbers.randrange(len(rows) + 1)
-        halves = [from_rows(half, declared, columns=columns) for half in (rows[:at], rows[at:])]
+        halves = [
+            batch_from_rows(half, declared, columns=columns) for half in (rows[:at], rows[at:])
+        ]
         parts = [self.reduction.reduced(stream, half) for half in halves]
         return [self.reduction.merged(stream, parts)] if self.numbers.random() < 0.5 else parts
 

@@ -12,7 +12,7 @@ import pytest
 
 import headgate as hg
 from headgate.errors import EventError, Overflow, SqlError, StateError, Unbounded, UsageError
-from headgate.events import from_rows
+from headgate.events import batch_from_rows
 from headgate.predicate import Row
 from headgate.schema import Schema
 from headgate.stateful.analysis.relational_answer import answer
@@ -120,14 +120,14 @@ def test_reductions_travel() -> None:
     assert reduction.streams == ("s", "t")
     assert (reduction.attributes("s"), reduction.can_shard) == (("a",), True)
     parts = [
-        reduction.reduced("s", from_rows(rows("a", n, 3), query.schema.stream("s")))
+        reduction.reduced("s", batch_from_rows(rows("a", n, 3), query.schema.stream("s")))
         for n in range(5)
     ]
     run = hg.continuous(query)
     merged = reduction.merged("s", parts[:3])
     assert run.take({"s": [merged, *parts[3:]]}).num_rows == 0
     given = run.take(
-        {"t": [reduction.reduced("t", from_rows(rows("d", 3, 4), query.schema.stream("t")))]}
+        {"t": [reduction.reduced("t", batch_from_rows(rows("d", 3, 4), query.schema.stream("t")))]}
     )
     assert given.sort_by("a").to_pylist() == [
         {"a": 3, "multiplicity": 6},
@@ -142,7 +142,7 @@ def test_shards_never_meet() -> None:
     found: list[Any] = []
     for stream, name in (("s", "a"), ("t", "d")):
         reduced = reduction.reduced(
-            stream, from_rows(rows(name, *range(10)), query.schema.stream(stream))
+            stream, batch_from_rows(rows(name, *range(10)), query.schema.stream(stream))
         )
         for shard, part in reduction.shard(stream, reduced, 3).items():
             found += runs[shard].take({stream: [part]}).column("a").to_pylist()
@@ -159,7 +159,7 @@ def test_null_is_in_one_shard() -> None:
     seen: dict[str | None, set[int]] = {}
     for _ in range(100):
         batch = [{"k": numbers.choice(["a", "b", "c", None])} for _ in range(numbers.randint(1, 5))]
-        reduced = reduction.reduced("s", from_rows(batch, query.schema.stream("s")))
+        reduced = reduction.reduced("s", batch_from_rows(batch, query.schema.stream("s")))
         for shard, part in reduction.shard("s", reduced, 3).items():
             for row in hg.continuous(query).take({"s": [part]}).to_pylist():
                 seen.setdefault(row["k"], set()).add(shard)
@@ -232,7 +232,7 @@ def test_an_unknown_option_is_refused(options: dict[str, Any]) -> None:
 
 def test_a_reduction_of_another_stream_or_query_is_refused() -> None:
     query = read_query(JOIN, Schema())
-    reduced = Reduction(query).reduced("s", from_rows([], query.schema.stream("s")))
+    reduced = Reduction(query).reduced("s", batch_from_rows([], query.schema.stream("s")))
     with pytest.raises(StateError, match="not a reduction of t for `query`"):
         hg.continuous(query).take({"t": [reduced]})
     with pytest.raises(StateError, match="not a reduction of s for `query`"):

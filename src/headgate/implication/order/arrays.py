@@ -40,17 +40,19 @@ class ClassArrays(NamedTuple):
     unseen: Numbers
 
 
-def build_arrays(found: QueryClasses, closure: Closure) -> ClassArrays:
+def build_arrays(grouped: QueryClasses, closure: Closure) -> ClassArrays:
     """The arrays of classes, and what the conditions in them say of each other."""
-    parts = [part for one in found.classes for part in one.parts]
-    owner = np.repeat(np.arange(len(found.classes)), [len(one.parts) for one in found.classes])
+    parts = [part for one in grouped.classes for part in one.parts]
+    owner = np.repeat(np.arange(len(grouped.classes)), [len(one.parts) for one in grouped.classes])
     own = np.arange(1, len(parts) + 1)
+    # Number all hulls: 0 is all rows, then the parts, then what `closure` adds to them.
     hulls = _Hulls([ALL_ROWS, *parts])
     numbers = [_numbers(closure.close(part), at, hulls) for at, part in enumerate(parts, 1)]
     sure, possible, *seen = np.array(numbers, np.int64).reshape(-1, 2 + MAX_EXAMPLE_ROWS).T
-    every = build_products(hulls.all, found.attributes)
+    every = build_products(hulls.all, grouped.attributes)
     volumes = every.log_volume[np.where(sure < 0, own, sure)]
-    order, counts = sort_classes(volumes, owner, len(found.classes))
+    # Give classes their bits, products first, small before large; then the parts theirs.
+    order, counts = sort_classes(volumes, owner, len(grouped.classes))
     places, tables = assign_bits(counts[order])
     place_of = np.empty_like(places)
     place_of[order] = places
@@ -76,6 +78,7 @@ def build_arrays(found: QueryClasses, closure: Closure) -> ClassArrays:
         _begin(volumes, place, places[: int((counts == 1).sum())], 64 * words),
     )
     layout.begin[place[(sure != own) | (sure != possible)]] = 0
+    # Hulls in the order of their bits, then all hulls, then the corners of the outer ones.
     base = every.take(hull_of_bit).concat(every)
     corners = np.full((len(alive), 2), -1, np.int64)
     if unions < words:
@@ -85,10 +88,11 @@ def build_arrays(found: QueryClasses, closure: Closure) -> ClassArrays:
         corners[np.isin(place[alive], place[(seen[0] < 0) & (sure >= 0)])] = -1
         base = base.concat(rows.corners(0)).concat(rows.corners(1))
     table = build_superset_table(base, size, _free(every, hulls, closure.tied, unions < words))
+    # Classes by bit, and which of them have conditions.
     tied = np.zeros(64 * words, np.bool_)
-    tied[place[[any(c in found.conditions for c in part.sides) for part in parts]]] = True
+    tied[place[[any(c in grouped.conditions for c in part.sides) for part in parts]]] = True
     classes: list[QueryClass | None] = [None] * (64 * words)
-    for one, at in zip(found.classes, place_of.tolist(), strict=True):
+    for one, at in zip(grouped.classes, place_of.tolist(), strict=True):
         classes[at] = one
     return ClassArrays(
         classes,

@@ -225,10 +225,10 @@ def _not_surrogate(cursor: Cursor, point: int, start: int) -> int:
 
 
 def _read_property(cursor: Cursor, start: int, ignore_case: bool) -> CharacterSet:
-    found = cursor.match(_PROPERTY)
-    if found is None:
+    name = cursor.match(_PROPERTY)
+    if name is None:
         raise cursor.invalid("the name of a property is missing", start)
-    members = _property(found[1] or found[0], ignore_case)
+    members = _property(name[1] or name[0], ignore_case)
     if members is None:
         raise cursor.refusal("property", start)
     return members

@@ -33,7 +33,7 @@ class CharacterSet:
     @staticmethod
     def of(*ranges: Range) -> CharacterSet:
         """The union of ranges, in any order, overlapping or not."""
-        return CharacterSet(_merged(ranges))
+        return CharacterSet(_merge(ranges))
 
     @staticmethod
     def union(sets: Iterable[CharacterSet]) -> CharacterSet | None:
@@ -44,7 +44,7 @@ class CharacterSet:
         if any(part.negated for part in parts):
             return None
         categories = dict.fromkeys(name for part in parts for name in part.categories)
-        return CharacterSet(_merged(r for part in parts for r in part.ranges), tuple(categories))
+        return CharacterSet(_merge(r for part in parts for r in part.ranges), tuple(categories))
 
     @property
     def text(self) -> str:
@@ -92,12 +92,12 @@ class CharacterSet:
         """All members but this one, or None when one class of RE2 cannot hold them."""
         point = ord(character)
         if self.negated:
-            return CharacterSet(_merged([*self.ranges, (point, point)]), self.categories, True)
+            return CharacterSet(_merge([*self.ranges, (point, point)]), self.categories, True)
         if any(map(_has_controls, self.categories)):
             single = self._is_one_item and self.categories[0].startswith(r"\P")
             name = _opposite(self.categories[0])
             return CharacterSet(((point, point),), (name,), True) if single else None
-        kept = _gaps(_merged([*_gaps(self.ranges), (point, point)]))
+        kept = _gaps(_merge([*_gaps(self.ranges), (point, point)]))
         return CharacterSet(kept, self.categories)
 
     @property
@@ -110,9 +110,9 @@ class CharacterSet:
 
     def case_folded(self) -> CharacterSet:
         """With both cases of every ASCII letter: what `(?i)` adds in Java, and all it adds."""
-        upper = [_shifted(r, "A", "Z", 32) for r in self.ranges]
-        lower = [_shifted(r, "a", "z", -32) for r in self.ranges]
-        return CharacterSet(_merged([*self.ranges, *upper, *lower]))
+        upper = [_shift(r, "A", "Z", 32) for r in self.ranges]
+        lower = [_shift(r, "a", "z", -32) for r in self.ranges]
+        return CharacterSet(_merge([*self.ranges, *upper, *lower]))
 
 
 def literal(point: int) -> str:
@@ -127,12 +127,12 @@ def literal(point: int) -> str:
     return character if character.isalnum() else f"\\x{{{point:x}}}"
 
 
-def _shifted(span: Range, first: str, last: str, step: int) -> Range:
+def _shift(span: Range, first: str, last: str, step: int) -> Range:
     low, high = max(span[0], ord(first)), min(span[1], ord(last))
     return (low + step, high + step)
 
 
-def _merged(ranges: Iterable[Range]) -> tuple[Range, ...]:
+def _merge(ranges: Iterable[Range]) -> tuple[Range, ...]:
     """Sorted and apart; a range whose end comes before its start is nothing."""
     result: list[Range] = []
     for low, high in sorted(r for r in ranges if r[0] <= r[1]):

@@ -39,15 +39,15 @@ class Cursor:
 
     def skip(self, expected: str) -> bool:
         """Step over this text if it comes next."""
-        found = self.text.startswith(expected, self.at)
-        self.at += len(expected) if found else 0
-        return found
+        is_next = self.text.startswith(expected, self.at)
+        self.at += len(expected) if is_next else 0
+        return is_next
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Step over what the pattern matches here."""
-        found = pattern.match(self.text, self.at)
-        self.at = found.end() if found else self.at
-        return found
+        match = pattern.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+        return match
 
     def offset(self, at: int) -> int:
         """A place of ours as an offset into the source."""
@@ -84,12 +84,12 @@ def undo_quotes(source: str) -> tuple[str, Sequence[int]]:
             offsets.extend(range(token.start(), token.end()))
             continue
         for index, character in enumerate(token[1]):
-            texts.append(_quoted(character, is_first=index == 0))
+            texts.append(_quote(character, is_first=index == 0))
             offsets.extend([token.start(1) + index] * len(texts[-1]))
     return "".join(texts), offsets
 
 
-def _quoted(character: str, *, is_first: bool) -> str:
+def _quote(character: str, *, is_first: bool) -> str:
     r"""One quoted character as Java rewrites it; a letter stays bare, even behind `\x4`."""
     if not character.isascii() or character.isalpha():
         return character

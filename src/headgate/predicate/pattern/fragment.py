@@ -177,7 +177,7 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
         if fragment.dollar:
             raise fragment.dollar.refusal("{} with something behind it")
     return Fragment(
-        _joined_text(before, last),
+        _join_text(before, last),
         min(fragment.emptiness for fragment in written),
         is_unit=False,
         is_zero_width=all(fragment.is_zero_width for fragment in written),
@@ -186,13 +186,13 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
         passes_return=all(fragment.passes_return for fragment in written),
         dollar=last.dollar,
         dollar_is_open=last.dollar_is_open and all(f.passes_return for f in before),
-        not_boundary=_leading_not_boundary(written),
+        not_boundary=_find_not_boundary(written),
         has_dot=any(fragment.has_dot for fragment in written),
         example="".join(fragment.example for fragment in written),
     )
 
 
-def _joined_text(before: Sequence[Fragment], last: Fragment) -> str:
+def _join_text(before: Sequence[Fragment], last: Fragment) -> str:
     if last.dollar and last.dollar_is_open and _may_end_in_return(before):
         text = _sequence_before_dollar(before)
         if text is None or last.text != _END:
@@ -208,7 +208,7 @@ def _may_end_in_return(sequence: Sequence[Fragment]) -> bool:
     return False
 
 
-def _leading_not_boundary(sequence: Sequence[Fragment]) -> Mark | None:
+def _find_not_boundary(sequence: Sequence[Fragment]) -> Mark | None:
     for fragment in sequence:
         if fragment.not_boundary or not fragment.emptiness:
             return fragment.not_boundary
@@ -240,10 +240,10 @@ def repeat(fragment: Fragment, low: int, high: int | None, mark: Mark) -> Fragme
     if low > 1 and fragment.emptiness is Emptiness.WHERE_AN_ANCHOR_HOLDS:
         # Java ends the counting at the first empty round, so `(^|a){2}b` does not find `ab`.
         raise mark.refusal("counted repetition {} of what an anchor may leave empty")
-    return _repeated(fragment, low, high)
+    return _repeat(fragment, low, high)
 
 
-def _repeated(fragment: Fragment, low: int, high: int | None) -> Fragment:
+def _repeat(fragment: Fragment, low: int, high: int | None) -> Fragment:
     unit = group(fragment).text
     # Where the `\n` of a final `\r\n` can be consumed too, the end of the text is reached, and
     # there `$` holds: a `\r` that is last does no harm.

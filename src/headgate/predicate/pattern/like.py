@@ -139,7 +139,7 @@ def parse_like(pattern: str, escape: str = "\\") -> LikePattern:
     """
     if len(escape) != 1 or ord(escape) > 0xFFFF:
         raise PatternRefused(f"an escape of one character is needed, not `{escape}`", 0, escape)
-    return LikePattern(tuple(_joined(_characters(pattern, escape))))
+    return LikePattern(tuple(_join(_characters(pattern, escape))))
 
 
 def _characters(pattern: str, escape: str) -> list[Piece]:
@@ -148,7 +148,7 @@ def _characters(pattern: str, escape: str) -> list[Piece]:
     at = 0
     while at < len(pattern):
         if pattern[at] == escape:
-            pieces.append(_escaped(pattern, at, escape))
+            pieces.append(_unescape(pattern, at, escape))
             at += 2
         else:
             pieces.append(_WILDCARDS.get(pattern[at], pattern[at]))
@@ -156,7 +156,7 @@ def _characters(pattern: str, escape: str) -> list[Piece]:
     return pieces
 
 
-def _escaped(pattern: str, at: int, escape: str) -> str:
+def _unescape(pattern: str, at: int, escape: str) -> str:
     following = pattern[at + 1 : at + 2]
     if not following:
         raise PatternRefused(
@@ -168,7 +168,7 @@ def _escaped(pattern: str, at: int, escape: str) -> str:
     return following
 
 
-def _joined(pieces: list[Piece]) -> list[Piece]:
+def _join(pieces: list[Piece]) -> list[Piece]:
     """Literals that touch made one, and so `%` that touch."""
     joined: list[Piece] = []
     for kind, run in groupby(pieces, key=_kind):

@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 from headgate.errors import JobError
 from headgate.events import EventBatch
-from headgate.queries import Query, query_version
+from headgate.queries import Query, compute_query_version
 from headgate.schema import Schema
 from headgate.spark.job.commit.output import ANSWERS, encode_folder
 from headgate.sql import render_schema, render_select
@@ -46,7 +46,7 @@ class ContinuousQuery:
         own = Schema(streams, schema.aggregates)
         text = f"{render_select(query)}\0{render_schema(own)}"
         definition = blake2b(text.encode(), digest_size=16).hexdigest()
-        return ContinuousQuery(query.id, definition, query_version(query), query, own)
+        return ContinuousQuery(query.id, definition, compute_query_version(query), query, own)
 
     @property
     def folder(self) -> str:

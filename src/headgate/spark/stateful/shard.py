@@ -21,8 +21,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from headgate.errors import EventError, StateError
 from headgate.events import EventBatch
-from headgate.events.batch import used_attributes
-from headgate.events.tables import from_table
+from headgate.events.batch import select_attributes
+from headgate.events.tables import batch_from_table
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.sql import Script
@@ -165,7 +165,7 @@ def validate_rows(
     """
     checked = stream.keep_checks_on(used)
     table = rows.rename_columns(list(columns))
-    batch = from_table(table, checked, used_attributes(checked, used), unknown=())
+    batch = batch_from_table(table, checked, select_attributes(checked, used), unknown=())
     if batch.dead and invalid == "fail":
         letter = batch.dead[0]
         raise EventError(

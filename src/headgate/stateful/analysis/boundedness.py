@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate.answer import Answer
-from headgate.queries import Query, satisfiable_query
+from headgate.queries import Query, decide_query_satisfiability
 from headgate.stateful.analysis.cases.alternatives import Alternatives, coarse, fine
 from headgate.stateful.analysis.cases.case import Case, case_of
 from headgate.stateful.analysis.faults import Fault, faults
@@ -72,7 +72,7 @@ def _with_faults(query: Query, look: _Look, too_many: str) -> Analysis:
         for attempt in attempts(case, fault):
             if holds(query, *attempt):
                 return Analysis(Answer.NO, look.cases, fault, case, attempt)
-    if satisfiable_query(query).answer is Answer.NO:
+    if decide_query_satisfiability(query).answer is Answer.NO:
         return Analysis(Answer.YES, is_contradiction=True)
     case, fault = look.faults[0]
     why = too_many or _why_open(look.alternatives, case, fault)

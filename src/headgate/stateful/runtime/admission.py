@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from headgate.errors import Unbounded, UsageError
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.schema import Schema
@@ -46,7 +46,7 @@ def refusal(found: Verdict) -> str:
     lines = [f"`{found.query.id}`{unknown} {found.reason}"]
     witness = found.witness(SHOWN_ROWS)
     if witness is not None:
-        rows = ", ".join(as_json(dict(row)) for row in witness.rows)
+        rows = ", ".join(format_json(dict(row)) for row in witness.rows)
         lines.append(f"  every row like these of {witness.stream} must be remembered: {rows}, …")
     for cure in found.cures[:SHOWN_CURES]:
         lines.append("  cure: " + ", and ".join(cure.additions))

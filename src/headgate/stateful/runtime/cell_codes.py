@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from headgate.events.columns import WIDEST_CODED, CodedColumn, Codes, Mask
+from headgate.events.columns import MAX_CODED_DIGITS, CodedColumn, Codes, Mask
 from headgate.schema import DecimalType, Ordinal, String
 from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell, Cells
 
@@ -63,7 +63,7 @@ class ColumnCoder:
             return self._of_ranked(column.ranked)[column.codes]
         distinct, places = np.unique(column.codes, return_inverse=True)
         found = np.full(len(distinct), NOWHERE, dtype=np.int64)
-        near = CodedColumn(column.type, distinct, None).member(self.cells.possible)
+        near = CodedColumn(column.type, distinct, None).test_membership(self.cells.possible)
         found[near] = [*map(self._remember, distinct[near].tolist())]
         return found[places]
 
@@ -152,7 +152,7 @@ def _is_numbered(cells: Cells) -> bool:
     type_ = cells.type
     if isinstance(type_, String):
         return False
-    if isinstance(type_, DecimalType) and type_.precision > WIDEST_CODED:
+    if isinstance(type_, DecimalType) and type_.precision > MAX_CODED_DIGITS:
         return False
     return all(piece.grid is None for piece in cells.pieces)
 

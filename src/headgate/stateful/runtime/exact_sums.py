@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.errors import Overflow
-from headgate.events.columns import WIDEST_CODED, Codes, encode_present
+from headgate.events.columns import MAX_CODED_DIGITS, Codes, encode_present
 from headgate.schema import DecimalType, Double, Integer, Type
 from headgate.schema.types import INFINITY_RANK
 
@@ -79,7 +79,7 @@ def sums(column: pa.Array[Any], type_: Type, buckets: Codes, size: int) -> Sums:
     found = Sums.none(size)
     if not type_.numeric:
         present = buckets if column.null_count == 0 else buckets[_present(column)]
-    elif isinstance(type_, DecimalType) and type_.precision > WIDEST_CODED:
+    elif isinstance(type_, DecimalType) and type_.precision > MAX_CODED_DIGITS:
         valid = _present(column)
         present = buckets[valid]
         found.finite = _of_words(_words(column)[valid], present, size)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.events.columns import CodedColumn, Mask, double_ranks, encode_column
+from headgate.events.columns import CodedColumn, Mask, encode_column, rank_doubles
 from headgate.predicate import Column, Compare
 from headgate.predicate.comparison import OPERATOR_TESTS
 from headgate.schema import Double, Integer, Timestamp, Type
@@ -58,14 +58,14 @@ def _as_double(array: pa.Array[Any], type_: Type) -> Line:
     coded = encode_column(array, type_)
     if isinstance(type_, Double):
         return Line(coded.codes, coded.valid)
-    return Line(double_ranks(coded.codes.astype(np.float64)), coded.valid)
+    return Line(rank_doubles(coded.codes.astype(np.float64)), coded.valid)
 
 
 def _ranked(columns: list[CodedColumn], zone: Timestamp) -> list[Line]:
     distinct = [np.unique(column.codes, return_inverse=True) for column in columns]
     keys = []
     for column, (codes, _) in zip(columns, distinct, strict=True):
-        ordinals = codes.tolist() if column.ranked is None else column.ranked_at(codes)
+        ordinals = codes.tolist() if column.ranked is None else column.decode_ranks(codes)
         keys.append([position(column.type.value(ordinal), zone) for ordinal in ordinals])
     order = sorted({key for each in keys for key in each})
     rank = {key: number for number, key in enumerate(order)}

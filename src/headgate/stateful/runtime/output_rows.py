@@ -112,7 +112,7 @@ def _by_values(aggregate: Aggregate, rows: Weighted, groups: Numbers, size: int)
     assert column is not None
     coded = encode_column(rows.values[column], column.type)
     valid = np.ones(len(rows), np.bool_) if coded.valid is None else coded.valid
-    ordinals = coded.codes.tolist() if coded.ranked is None else coded.ranked_at(coded.codes)
+    ordinals = coded.codes.tolist() if coded.ranked is None else coded.decode_ranks(coded.codes)
     values: list[Counter[Any]] = [Counter() for _ in range(size)]
     for at in np.flatnonzero(valid).tolist():
         values[groups[at]][ordinals[at]] += int(rows.count[at])

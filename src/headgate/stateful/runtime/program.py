@@ -10,7 +10,7 @@ import numpy as np
 
 from headgate.errors import UsageError, did_you_mean
 from headgate.events import EventBatch
-from headgate.events.batch import used_attributes
+from headgate.events.batch import select_attributes
 from headgate.predicate import collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
@@ -75,7 +75,7 @@ class Program:
         """What the query means, by the attributes that it uses, and in which form it is stored."""
         streams = []
         for name in self.streams:
-            used = used_attributes(self.schema.stream(name), self.attributes(name))
+            used = select_attributes(self.schema.stream(name), self.attributes(name))
             streams.append(Stream(name, used))
         return f"{FORMAT} {render_schema(Schema(tuple(streams)))}{render_select(self.query)}"
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import pyarrow as pa
 
 from headgate.errors import EventError, StateError, UsageError, did_you_mean
-from headgate.events import EventBatch, from_rows
+from headgate.events import EventBatch, batch_from_rows
 from headgate.queries import Query
 from headgate.stateful.analysis.cases.case import output_columns
 from headgate.stateful.analysis.synopses.memory import Memory
@@ -97,7 +97,7 @@ class Run:
         program = self._program
         program.check_reads(stream)
         declared = program.schema.stream(stream)
-        batch = from_rows(rows, declared, columns=program.attributes(stream))
+        batch = batch_from_rows(rows, declared, columns=program.attributes(stream))
         if batch.dead and self._invalid == "fail":
             letter = batch.dead[0]
             raise EventError(f"row {letter.event} of {stream}: {letter.reason}")
