@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.events import EventBatch, Piece, read_piece
-from headgate.events.opening import is_typed
+from headgate.events.file_access import is_typed
 from headgate.matching import Index, build_index_from_snapshot
 from headgate.matching.asc.options import AscOptions
 from headgate.queries import Query, compute_query_version
