@@ -201,6 +201,7 @@ def test_a_new_version_of_a_query_begins_with_nothing(shop: Shop) -> None:
     shop.publish({"sums": CONTINUOUS["sums"], "high": "SELECT COUNT(*) AS n FROM orders"})
     for seed in range(6):
         shop.write("orders", 50, seed)
+    # `high` changes, `each` cannot run; then `sums` goes, and comes back without state
     versions = [
         {
             "sums": CONTINUOUS["sums"],
