@@ -26,7 +26,7 @@ from headgate.cli.output import (
 )
 from headgate.errors import EventError, UsageError, did_you_mean
 from headgate.events import parse_json_lines
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings import Explanation
 from headgate.findings import explain as explained
 from headgate.matching import Index, Placement, build_index, get_index_class
@@ -96,7 +96,7 @@ def explain(
     if format is Format.json:
         fields = explanation.as_json() if explanation else {}
         fields |= {"order": order} if order else {}
-        typer.echo(as_json(fields | (_tree_to_json(held) if tree and held else {})))
+        typer.echo(format_json(fields | (_tree_to_json(held) if tree and held else {})))
     else:
         if explanation:
             _print_explanation(explanation, order)
@@ -268,4 +268,4 @@ def _describe_flip(explanation: Explanation) -> str:
 
 
 def _format_value(value: Any) -> str:
-    return "NULL" if value is None else as_json(value)
+    return "NULL" if value is None else format_json(value)

@@ -20,7 +20,7 @@ from headgate.cli.output import (
     show_progress,
 )
 from headgate.errors import NetworkError, UsageError, did_you_mean, shorten
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.plots.figures import check_plot_path
 from headgate.sharing.decisions import Alternative, Decision
 from headgate.sharing.network_file import NetworkFile, read_network
@@ -138,13 +138,13 @@ def plan(
     if explain is not None:
         decision = _find_decision(explain, planner, file)
         if format is Format.json:
-            typer.echo(as_json(decision_to_json(decision)))
+            typer.echo(format_json(decision_to_json(decision)))
         else:
             _print_decision(decision)
         return
     before = _plan_without_sharing(file)
     if format is Format.json:
-        typer.echo(as_json(_plan_to_json(planner, before)))
+        typer.echo(format_json(_plan_to_json(planner, before)))
     else:
         _print_plan(planner, before)
 

@@ -14,18 +14,18 @@ StreamSource = Stream | Schema | QuerySet | None
 
 def resolve_stream(about: StreamSource, *conditions: Condition) -> Stream | None:
     """Return the stream that conditions are about; raise where they are about several."""
-    streams = {c.stream_name.lower(): c.stream_name for c in conditions if isinstance(c, Query)}
+    streams = {c.stream_name.lower(): c.streams[0] for c in conditions if isinstance(c, Query)}
     if isinstance(about, QuerySet | Schema):
         schema = about.schema if isinstance(about, QuerySet) else about
-        about = schema.stream(next(iter(streams.values()), None))
+        about = schema.stream(next((stream.name for stream in streams.values()), None))
     if about is not None:
         if not isinstance(about, Stream):
             raise UsageError(f"`stream` is a Stream, a Schema or a QuerySet, not {about!r}")
-        streams[about.name.lower()] = about.name
+        streams[about.name.lower()] = about
     if len(streams) > 1:
-        named = " and ".join(f"`{name}`" for name in streams.values())
+        named = " and ".join(f"`{stream.name}`" for stream in streams.values())
         raise UsageError(f"implication is about one stream; these are about {named}")
-    return about
+    return next(iter(streams.values()), None)
 
 
 def to_predicate(condition: Condition, stream: Stream | None) -> Predicate:

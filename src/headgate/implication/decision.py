@@ -96,7 +96,7 @@ def implies(
     p, q : str, Predicate or Query
         The conditions: SQL text, which needs `stream`, or what was parsed before.
     stream : Stream, Schema or QuerySet, optional
-        What the conditions are about. A schema must have only this stream.
+        What the conditions are about; queries bring their own. A schema must have one stream.
     budget : int
         How many sides of boxes may be compared, past which the answer is unknown.
 
@@ -124,6 +124,7 @@ def implies(
     <Answer.YES: 'yes'>
     """
     check_budget(budget)
+    # What CHECK and NOT NULL rule out is known of a stream only.
     known = resolve_stream(stream, p, q)
     first, second = to_predicate(p, known), to_predicate(q, known)
     return decide_implication(first, second, Constraints.of(known, (first, second)), budget)

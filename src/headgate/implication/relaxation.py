@@ -147,7 +147,7 @@ def relax(
     query, stream_predicate : str, Predicate or Query
         The conditions: SQL text, which needs `stream`, or what was parsed before.
     stream : Stream, Schema or QuerySet, optional
-        What the conditions are about. A schema must have only this stream.
+        What the conditions are about; queries bring their own. A schema must have one stream.
     method : str
         "exact", our own, or one of the paper's: "hsr", "hcr", "em-bfs", "em-dfs", "em-mix".
     quick_check : bool

@@ -45,10 +45,10 @@ RELAXED: Style = {"fill": False, "edgecolor": GREEN + "aa", "linewidth": 5}
 QUERY: Style = {"fill": False, "edgecolor": "black", "linewidth": 1.6, "linestyle": "--"}
 
 
-def plot_relaxation(found: Relaxation, path: Path) -> None:
+def plot_relaxation(relaxation: Relaxation, path: Path) -> None:
     """Write a picture of a relaxation; the conditions must speak of exactly two attributes."""
     check_plot_path(path)
-    pair, relaxed = found.pair, found.boxes
+    pair, relaxed = relaxation.pair, relaxation.boxes
     if pair is None or relaxed is None:
         raise UsageError("these conditions are too many boxes to be drawn")
     dimensions = pair.space.dimensions
@@ -77,16 +77,20 @@ def plot_relaxation(found: Relaxation, path: Path) -> None:
     drawing = _Drawing(figure.add_subplot(), *map(_Axis.of, dimensions, sides))
     for name, parts in drawn.items():
         drawing.boxes(name, parts, layers[name][1])
-    drawing.finish(_title(found))
+    drawing.finish(_title(relaxation))
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
     save_figure(figure, path)
 
 
-def _title(found: Relaxation) -> str:
-    words = {Answer.YES: "covered", Answer.NO: found.reason or "not covered"}
-    told = words.get(found.covered, "unknown")
-    exact = "" if found.covered is Answer.YES or found.exact else ", relaxed by more than is needed"
-    return f"{found.method}: {told}{exact}"
+def _title(relaxation: Relaxation) -> str:
+    words = {Answer.YES: "covered", Answer.NO: relaxation.reason or "not covered"}
+    verdict = words.get(relaxation.covered, "unknown")
+    exact = (
+        ""
+        if relaxation.covered is Answer.YES or relaxation.exact
+        else ", relaxed by more than is needed"
+    )
+    return f"{relaxation.method}: {verdict}{exact}"
 
 
 @dataclass(frozen=True)

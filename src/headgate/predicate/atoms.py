@@ -95,7 +95,7 @@ class Pattern:
     @property
     def matcher(self) -> TextMatcher:
         """The test that the pattern stands for; refuses a pattern without a meaning."""
-        return _compiled(self)
+        return _compile(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class _Regex:
 
 
 @lru_cache(maxsize=100_000)
-def _compiled(pattern: Pattern) -> TextMatcher:
+def _compile(pattern: Pattern) -> TextMatcher:
     if pattern.kind == "RLIKE":
         return _Regex(to_re2(pattern.text))
     if pattern.kind == "ILIKE":

@@ -29,7 +29,7 @@ ONLY_NULL: Accepted = frozenset({None})
 
 
 def to_monotone(predicate: Predicate) -> Predicate:
-    """A predicate of AND, OR and atoms that is TRUE for exactly the same rows.
+    """Return a predicate of AND, OR and atoms that is TRUE for exactly the same rows.
 
     NOT COALESCE(a > 3, TRUE)  ->  a <= 3
     (a > 3) IS NULL            ->  a IS NULL
@@ -39,55 +39,53 @@ def to_monotone(predicate: Predicate) -> Predicate:
 
 
 def expand_truth_tests(predicate: Predicate) -> Predicate:
-    """The same before it is simplified: every contradiction still stands as it was written."""
-    return _accepting(push_negations(predicate), ONLY_TRUE)
+    """Return the monotone form unsimplified: contradictions stand as they were written."""
+    return _accept(push_negations(predicate), ONLY_TRUE)
 
 
-def _accepting(predicate: Predicate, accepted: Accepted) -> Predicate:
-    """TRUE where the predicate's truth value is accepted. The size grows at most by its depth."""
+def _accept(predicate: Predicate, accepted: Accepted) -> Predicate:
+    """Return what is TRUE where the truth value is accepted; it grows at most by its depth."""
     if not accepted or accepted == ALL_TRUTHS:
         return TRUE if accepted else FALSE
     if isinstance(predicate, Truth):
-        return _accepting_test(predicate, accepted)
+        return _accept_test(predicate, accepted)
     if isinstance(predicate, And):
-        return _accepting_parts(predicate.parts, accepted, weakest=False)
+        return _accept_parts(predicate.parts, accepted, weakest=False)
     if isinstance(predicate, Or):
-        return _accepting_parts(predicate.parts, accepted, weakest=True)
+        return _accept_parts(predicate.parts, accepted, weakest=True)
     assert isinstance(predicate, Atom)
     truths = [truth for truth in (True, False, None) if truth in accepted]
     return disjunction(_atom_with(predicate, truth) for truth in truths)
 
 
-def _accepting_test(test: Truth, accepted: Accepted) -> Predicate:
-    """A truth test is never NULL, so it can be seen through."""
+def _accept_test(test: Truth, accepted: Accepted) -> Predicate:
+    """Return a truth test is never NULL, so it can be seen through."""
     inner: Accepted = frozenset()
     if True in accepted:
         inner |= test.accepted
     if False in accepted:
         inner |= ALL_TRUTHS - test.accepted
-    return _accepting(test.part, inner)
+    return _accept(test.part, inner)
 
 
-def _accepting_parts(
-    parts: tuple[Predicate, ...], accepted: Accepted, *, weakest: bool
-) -> Predicate:
-    """AND of parts is FALSE when one is, TRUE when all are; OR is its mirror (`weakest`)."""
+def _accept_parts(parts: tuple[Predicate, ...], accepted: Accepted, *, weakest: bool) -> Predicate:
+    """Accept for an AND, which FALSE decides, or for its mirror OR (`weakest`)."""
     winner = weakest  # the value that decides alone: FALSE for AND, TRUE for OR
     if accepted == frozenset({winner}):
-        return disjunction(_accepting(part, accepted) for part in parts)
+        return disjunction(_accept(part, accepted) for part in parts)
     if accepted == frozenset({not winner}) or accepted == frozenset({not winner, None}):
-        return conjunction(_accepting(part, accepted) for part in parts)
+        return conjunction(_accept(part, accepted) for part in parts)
     if accepted == frozenset({winner, None}):
-        return disjunction(_accepting(part, accepted) for part in parts)
+        return disjunction(_accept(part, accepted) for part in parts)
     if accepted == ONLY_NULL:
-        no_winner = conjunction(_accepting(part, ALL_TRUTHS - {winner}) for part in parts)
-        some_null = disjunction(_accepting(part, ONLY_NULL) for part in parts)
+        no_winner = conjunction(_accept(part, ALL_TRUTHS - {winner}) for part in parts)
+        some_null = disjunction(_accept(part, ONLY_NULL) for part in parts)
         return conjunction((no_winner, some_null))
-    return disjunction(_accepting_parts(parts, frozenset({t}), weakest=weakest) for t in accepted)
+    return disjunction(_accept_parts(parts, frozenset({t}), weakest=weakest) for t in accepted)
 
 
 def _atom_with(atom: Atom, truth: bool | None) -> Predicate:
-    """TRUE where the atom has this truth value."""
+    """Return what is TRUE where the atom has this truth value."""
     if isinstance(atom, Constant):
         return Constant(atom.value is truth)
     if truth is None:

@@ -95,9 +95,9 @@ class Narrowing:
     def propagate(self) -> bool:
         """Narrow compared columns by each other, to a fixed point or for a while."""
         patterns = [other for other in self.conditions if isinstance(other, Matches)]
-        if not all(self.narrow(p.column, _matching(self.sets[p.column], p)) for p in patterns):
+        if not all(self.narrow(p.column, _filter_texts(self.sets[p.column], p)) for p in patterns):
             return False
-        if _excluded(patterns):
+        if _patterns_contradict(patterns):
             self.contradiction = "the patterns contradict each other"
             return False
         comparisons = [other for other in self.conditions if isinstance(other, Compare)]
@@ -109,8 +109,10 @@ class Narrowing:
             for comparison in comparisons:
                 left, op, right = comparison.left, comparison.operator, comparison.right
                 if not (
-                    self.narrow(left, _allowed(left, op, right, self.sets[right]))
-                    and self.narrow(right, _allowed(right, MIRROR[op], left, self.sets[left]))
+                    self.narrow(left, _values_related(left, op, right, self.sets[right]))
+                    and self.narrow(
+                        right, _values_related(right, MIRROR[op], left, self.sets[left])
+                    )
                 ):
                     return False
             if self.sets == before:
@@ -118,8 +120,8 @@ class Narrowing:
         return True
 
 
-def _allowed(column: Column, op: Operator, other: Column, values: ValueSet) -> ValueSet:
-    """The values of a column that stand in `op` to some value of the other column."""
+def _values_related(column: Column, op: Operator, other: Column, values: ValueSet) -> ValueSet:
+    """Return the values of a column that stand in `op` to some value of the other column."""
     if op == "=" and column.type == other.type:
         return values
     if op in ("<", "<="):
@@ -135,7 +137,7 @@ def _allowed(column: Column, op: Operator, other: Column, values: ValueSet) -> V
 
 
 def _greatest(values: ValueSet) -> Ordinal | None:
-    """The greatest member; None where there is no greatest, or none that we can name."""
+    """Return the greatest member; None where there is no greatest, or none that we can name."""
     high = values.intervals[-1].high
     if isinstance(high, str):
         return high[:-1] if high.endswith("\0") else high
@@ -147,7 +149,7 @@ def _least(values: ValueSet, type_: Type) -> Ordinal | None:
     return "" if low is None and isinstance(type_, String) else low
 
 
-def _matching(values: ValueSet, condition: Matches) -> ValueSet:
+def _filter_texts(values: ValueSet, condition: Matches) -> ValueSet:
     """Of a few texts those for which the condition is TRUE; of many, all of them."""
     texts = values.finite_ordinals(MAX_TEXTS)
     if texts is None:
@@ -157,8 +159,8 @@ def _matching(values: ValueSet, condition: Matches) -> ValueSet:
     return ValueSet.points(condition.column.type, kept)
 
 
-def _excluded(patterns: list[Matches]) -> bool:
-    """Must a text match a pattern, and not match another one that all such texts match?"""
+def _patterns_contradict(patterns: list[Matches]) -> bool:
+    """Return whether a text must match a pattern, but not another that all such texts match."""
     return any(
         like_contains(_like(wide.pattern), _like(narrow.pattern))
         for wide in patterns
@@ -175,7 +177,7 @@ def _like(pattern: Pattern) -> LikePattern:
 
 
 def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:
-    """The texts that begin with a LIKE pattern's prefix, and whether all of them match it.
+    """Return the texts that begin with a LIKE pattern's prefix, and whether all of them match it.
 
     They contain all that do; of any other kind of pattern that is said of every text.
     """
@@ -190,7 +192,7 @@ def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:
 
 
 def _after_prefix(prefix: str) -> str | None:
-    """The least text above all that begin with the prefix.
+    """Return the least text above all that begin with the prefix.
 
     >>> _after_prefix("ab"), _after_prefix("a\\U0010ffff"), _after_prefix("")
     ('ac', 'b', None)
@@ -203,7 +205,7 @@ def _after_prefix(prefix: str) -> str | None:
 
 
 def comparisons_contradict(comparisons: Sequence[Compare]) -> bool:
-    """Does `a < b <= … <= a` follow, or `a <= b <= a` beside `a <> b`?
+    """Return whether `a < b <= … <= a` follows, or `a <= b <= a` together with `a <> b`.
 
     By Warshall's closure, where a row of the relation is the bits of a whole number.
     """
@@ -238,7 +240,7 @@ def comparisons_contradict(comparisons: Sequence[Compare]) -> bool:
 def values_within_bound(
     column: Column, op: Operator, bound: Ordinal | None, other: Column
 ) -> ValueSet:
-    """The values v of a column for which `v op bound` holds, the bound being of another column."""
+    """Return the values v of a column for which `v op bound` holds, a bound of another column."""
     if bound is None:
         return EVERYTHING
     value = other.type.value(bound)
@@ -248,7 +250,7 @@ def values_within_bound(
 
 
 def list_pattern_examples(part: Matches) -> list[str]:
-    """Texts that a pattern matches, or that a negated one does not."""
+    """Return texts that a pattern matches, or that a negated one does not."""
     text = part.pattern.text
     if part.pattern.kind == "RLIKE":
         return [sample_regex(text), "", "a", "zzz"]

@@ -105,7 +105,7 @@ def subtract_boxes(part: Part, boxes: Sequence[Part], counter: ComparisonCounter
     while pending:
         counter.check_budget()
         part, boxes = pending.pop()
-        near = [(_covered_share(box, part), box) for box in boxes if _overlap(box, part, counter)]
+        near = [(_share_inside(box, part), box) for box in boxes if _overlap(box, part, counter)]
         share, best = max(near, default=(0.0, part))
         if not near:
             yield part
@@ -123,7 +123,7 @@ def _overlap(box: Part, part: Part, counter: ComparisonCounter) -> bool:
     return True
 
 
-def _covered_share(box: Part, part: Part) -> float:
+def _share_inside(box: Part, part: Part) -> float:
     """Return which share of a part's cells lies in a box; exactly one where all do."""
     return prod(
         (min(high, end) - max(low, first)) / (end - first)

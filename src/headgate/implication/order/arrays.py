@@ -40,17 +40,19 @@ class ClassArrays(NamedTuple):
     unseen: Numbers
 
 
-def build_arrays(found: QueryClasses, closure: Closure) -> ClassArrays:
-    """The arrays of classes, and what the conditions in them say of each other."""
-    parts = [part for one in found.classes for part in one.parts]
-    owner = np.repeat(np.arange(len(found.classes)), [len(one.parts) for one in found.classes])
+def build_arrays(grouped: QueryClasses, closure: Closure) -> ClassArrays:
+    """Return the arrays of classes, and what the conditions in them say of each other."""
+    parts = [part for one in grouped.classes for part in one.parts]
+    owner = np.repeat(np.arange(len(grouped.classes)), [len(one.parts) for one in grouped.classes])
     own = np.arange(1, len(parts) + 1)
+    # Number all hulls: 0 is all rows, then the parts, then what `closure` adds to them.
     hulls = _Hulls([ALL_ROWS, *parts])
     numbers = [_numbers(closure.close(part), at, hulls) for at, part in enumerate(parts, 1)]
     sure, possible, *seen = np.array(numbers, np.int64).reshape(-1, 2 + MAX_EXAMPLE_ROWS).T
-    every = build_products(hulls.all, found.attributes)
+    every = build_products(hulls.all, grouped.attributes)
     volumes = every.log_volume[np.where(sure < 0, own, sure)]
-    order, counts = sort_classes(volumes, owner, len(found.classes))
+    # Give classes their bits, products first, small before large; then the parts theirs.
+    order, counts = sort_classes(volumes, owner, len(grouped.classes))
     places, tables = assign_bits(counts[order])
     place_of = np.empty_like(places)
     place_of[order] = places
@@ -76,6 +78,7 @@ def build_arrays(found: QueryClasses, closure: Closure) -> ClassArrays:
         _begin(volumes, place, places[: int((counts == 1).sum())], 64 * words),
     )
     layout.begin[place[(sure != own) | (sure != possible)]] = 0
+    # Hulls in the order of their bits, then all hulls, then the corners of the outer ones.
     base = every.take(hull_of_bit).concat(every)
     corners = np.full((len(alive), 2), -1, np.int64)
     if unions < words:
@@ -85,10 +88,11 @@ def build_arrays(found: QueryClasses, closure: Closure) -> ClassArrays:
         corners[np.isin(place[alive], place[(seen[0] < 0) & (sure >= 0)])] = -1
         base = base.concat(rows.corners(0)).concat(rows.corners(1))
     table = build_superset_table(base, size, _free(every, hulls, closure.tied, unions < words))
+    # Classes by bit, and which of them have conditions.
     tied = np.zeros(64 * words, np.bool_)
-    tied[place[[any(c in found.conditions for c in part.sides) for part in parts]]] = True
+    tied[place[[any(c in grouped.conditions for c in part.sides) for part in parts]]] = True
     classes: list[QueryClass | None] = [None] * (64 * words)
-    for one, at in zip(found.classes, place_of.tolist(), strict=True):
+    for one, at in zip(grouped.classes, place_of.tolist(), strict=True):
         classes[at] = one
     return ClassArrays(
         classes,
@@ -116,7 +120,7 @@ class _Hulls:
 
 
 def _numbers(closed: ClosedHull | None, own: int, hulls: _Hulls) -> list[int]:
-    """The numbers of its hulls; -1 for those that are not there."""
+    """Return the numbers of its hulls; -1 for those that are not there."""
     if closed is None:
         return [-1] * (2 + MAX_EXAMPLE_ROWS)
     part = hulls.all[own]
@@ -127,13 +131,13 @@ def _numbers(closed: ClosedHull | None, own: int, hulls: _Hulls) -> list[int]:
 
 
 def _outer(numbers: Numbers, bits: Numbers, size: int) -> Numbers:
-    """A hull that is its part is where the part has its bit; others come after all bits."""
+    """Return a hull that is its part is where the part has its bit; others come after all bits."""
     is_part = numbers == np.arange(1, len(numbers) + 1)
     return np.where(is_part, bits, size + numbers)
 
 
 def _bits_of_parts(place: Numbers, owner: Numbers, tables: list[tuple[int, int]]) -> Numbers:
-    """The k-th part of a class has its bit in table k."""
+    """Return the k-th part of a class has its bit in table k."""
     first = np.searchsorted(owner, owner)
     shifts = np.array([64 * (begin - first) for first, begin in tables[:-1]], np.int64)
     return place + shifts[np.arange(len(owner)) - first] if len(owner) else place
@@ -148,7 +152,7 @@ def _as_bits(places: Numbers, words: int) -> Words:
 def _begin(
     volumes: npt.NDArray[np.float64], place: Numbers, product_places: Numbers, count: int
 ) -> Numbers:
-    """The first word in which a product can contain the class: one that is not smaller."""
+    """Return the first word in which a product can contain the class: one that is not smaller."""
     largest = np.full(count, -np.inf)
     np.maximum.at(largest, place, volumes)
     return np.searchsorted(largest[product_places], largest - SLACK) >> 6
@@ -213,7 +217,7 @@ def sort_classes(
 
 
 def assign_bits(parts: Numbers) -> tuple[Numbers, list[tuple[int, int]]]:
-    """The bit of each class, in order, and of each table its first class word and its first word.
+    """Return the bit of each class, and of each table its first class word and its first word.
 
     `parts` are the numbers of parts, in the same order.
     """

@@ -1,7 +1,7 @@
-"""Queries sorted into classes, each a union of products: of sets of values, one for each column.
+"""Queries grouped into classes, each a union of products of sets of values.
 
-A product has only one way to be written as a hull, so that equal ones are found here already. Of
-unions that are written differently it is found later whether they are the same.
+A product has only one way to be written as a hull, so that equal ones are one class already. Unions
+that are written differently may turn out to be the same later.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class QueryClasses:
     too_large: list[int]
 
 
-def group_into_classes(held: Sequence[Predicate], stream: Stream) -> QueryClasses:
+def group_into_classes(monotone: Sequence[Predicate], stream: Stream) -> QueryClasses:
     """Group conditions in monotone form into classes; those that never hold have none."""
     attributes: dict[Column, Attribute] = {}
     conditions: Conditions = {}
-    found: dict[Hashable, QueryClass] = {}
+    classes: dict[Hashable, QueryClass] = {}
     too_large = []
-    for place, condition in enumerate(held):
+    for place, condition in enumerate(monotone):
         replaced = replace_conditions(condition, conditions)
         _declare(replaced, attributes, conditions, stream)
         try:
@@ -60,9 +60,9 @@ def group_into_classes(held: Sequence[Predicate], stream: Stream) -> QueryClasse
         if parts:
             is_product = len(parts) == 1
             key = frozenset(parts[0].sides.items()) if is_product else order_free_key(condition)
-            one = found.setdefault((is_product, key), QueryClass([], condition, parts))
-            one.places.append(place)
-    return QueryClasses(list(found.values()), attributes, conditions, too_large)
+            key = (is_product, key)
+            classes.setdefault(key, QueryClass([], condition, parts)).places.append(place)
+    return QueryClasses(list(classes.values()), attributes, conditions, too_large)
 
 
 def _declare(
@@ -71,7 +71,7 @@ def _declare(
     conditions: Conditions,
     stream: Stream,
 ) -> None:
-    """What is known of columns that were not met before."""
+    """Add what the stream declares of columns that were not met before."""
     for column in collect_columns(replaced):
         if column in attributes:
             continue
@@ -79,18 +79,18 @@ def _declare(
         if condition is None:
             attributes[column] = stream[column.name]
         else:
-            nullable = any(stream[one.name].nullable for one in columns_of(condition))
+            nullable = any(stream[mentioned.name].nullable for mentioned in columns_of(condition))
             attributes[column] = Attribute(column.name, column.type, nullable=nullable)
 
 
 def _parts(replaced: Predicate, attributes: dict[Column, Attribute]) -> list[Hull]:
-    """Products whose union is the predicate."""
+    """Return the products whose union is the predicate."""
     outline = compute_hull(replaced, attributes)
     if outline is None or outline.is_exact:
         return [] if outline is None else [outline]
-    found: dict[Hashable, Hull] = {}
+    parts: dict[Hashable, Hull] = {}
     for atoms in to_conjunctions(replaced, MAX_PARTS):
         part = compute_hull(conjunction(atoms), attributes)
         if part is not None:
-            found.setdefault(frozenset(part.sides.items()), part)
-    return list(found.values())
+            parts.setdefault(frozenset(part.sides.items()), part)
+    return list(parts.values())

@@ -66,7 +66,7 @@ class ClosedHull:
 
 
 @dataclass(slots=True)
-class _Known:
+class _GroupFacts:
     """What a group of sides implies, and may imply; rows of it, and where some lie."""
 
     sure: dict[Column, Side] = field(default_factory=dict)
@@ -79,31 +79,31 @@ class _Known:
 class Closure:
     """Answers about the conditions of one set of classes."""
 
-    def __init__(self, found: QueryClasses, stream: Stream) -> None:
-        self._attributes = found.attributes
-        self._conditions: Conditions = found.conditions
+    def __init__(self, classes: QueryClasses, stream: Stream) -> None:
+        self._attributes = classes.attributes
+        self._conditions: Conditions = classes.conditions
         self._stream = stream
-        self._budget = max(MIN_PROOFS, round(PROOFS_PER_CLASS * len(found.classes)))
-        self._work = max(MIN_EVALUATIONS, EVALUATIONS_PER_CLASS * len(found.classes))
-        self._known: dict[Group, _Known] = {}
+        self._budget = max(MIN_PROOFS, round(PROOFS_PER_CLASS * len(classes.classes)))
+        self._work = max(MIN_EVALUATIONS, EVALUATIONS_PER_CLASS * len(classes.classes))
+        self._known: dict[Group, _GroupFacts] = {}
         self._mentioned_by: dict[Column, list[Column]] = {}
-        for stands_for, condition in found.conditions.items():
+        for stands_for, condition in classes.conditions.items():
             for column in columns_of(condition):
                 self._mentioned_by.setdefault(column, []).append(stands_for)
                 self._attributes.setdefault(column, stream[column.name])
         self._always = {c for c in self._mentioned_by if not self._attributes[c].nullable}
-        asked: dict[Column, dict[Side, Predicate]] = {
-            column: {} for column in (*self._mentioned_by, *found.conditions)
+        targets: dict[Column, dict[Side, Predicate]] = {
+            column: {} for column in (*self._mentioned_by, *classes.conditions)
         }
-        for one in found.classes if found.conditions else ():
+        for one in classes.classes if classes.conditions else ():
             for part in one.parts:
                 for column, side in part.sides.items():
-                    if column in asked and side not in asked[column]:
-                        asked[column][side] = self._predicate(column, side)
-        self._asked = asked
+                    if column in targets and side not in targets[column]:
+                        targets[column][side] = self._predicate(column, side)
+        self._targets = targets
         self._in_unions = {
             column
-            for one in found.classes
+            for one in classes.classes
             if len(one.parts) > 1
             for p in one.parts
             for column in p.sides
@@ -113,11 +113,11 @@ class Closure:
     @property
     def tied(self) -> Iterable[Column]:
         """The columns that conditions mention, and those that stand for conditions."""
-        return self._asked
+        return self._targets
 
     def close(self, part: Hull) -> ClosedHull | None:
         """None where the part can never hold."""
-        relevant = frozenset(item for item in part.sides.items() if item[0] in self._asked)
+        relevant = frozenset(item for item in part.sides.items() if item[0] in self._targets)
         groups = self._grouped.get(relevant)
         if groups is None:
             groups = self._grouped[relevant] = self._groups(part) if self._conditions else []
@@ -140,11 +140,11 @@ class Closure:
             for number, sides in enumerate(seen):
                 sides.update(known.seen[min(number, len(known.seen) - 1)])
         distinct = [sides for at, sides in enumerate(seen) if sides not in seen[:at]]
-        found = tuple(part if sides == part.sides else Hull(sides) for sides in distinct)
-        return ClosedHull(Hull(sure), Hull(possible), found)
+        seen_hulls = tuple(part if sides == part.sides else Hull(sides) for sides in distinct)
+        return ClosedHull(Hull(sure), Hull(possible), seen_hulls)
 
     def _groups(self, part: Hull) -> list[Group]:
-        """The sides that have to do with each other by way of conditions, of the part or others."""
+        """Return the groups of sides that conditions connect, those of the part or others."""
         sides = part.sides
         own = [column for column in sides if column in self._conditions]
         plain = {column for column in sides if column in self._mentioned_by} | self._always
@@ -164,32 +164,34 @@ class Closure:
                         first |= last
                         for other in last:
                             group_of[other] = first
-        found = {id(group_of[column]): group_of[column] for column in related}
+        groups = {id(group_of[column]): group_of[column] for column in related}
         result = []
-        for group in found.values():
+        for group in groups.values():
             items = {(c, sides.get(c, full_side(self._attributes[c]))) for c in group}
             items |= {(c, sides[c]) for c in own if columns_of(self._conditions[c])[0] in group}
             result.append(frozenset(items))
         return result
 
-    def _learn(self, group: Group) -> _Known:
-        """All that a group says of the sides that occur in the set.
+    def _learn(self, group: Group) -> _GroupFacts:
+        """Return all that a group says of the sides that occur in the set.
 
         Past the budget nothing; then no row of it is known, and its queries are called skipped.
         """
         self._work -= GROUP_COST
         if self._work < 0:
-            return _Known()
+            return _GroupFacts()
         given = dict(group)
         held = conjunction(self._predicate(column, side) for column, side in group)
         held = conjunction((held, *_prefixes(group)))
         plain = [column for column in given if column not in self._conditions]
-        found = _Known(rows=list(self._examples(held, given, plain)))
-        if not found.rows:
+        # Rows of the group: guessed examples, or what the search finds.
+        facts = _GroupFacts(rows=list(self._examples(held, given, plain)))
+        if not facts.rows:
             first = self._satisfiable(held)
-            found.can_hold = first.answer is not Answer.NO
+            facts.can_hold = first.answer is not Answer.NO
             if first.witness is not None:
-                found.rows.append(dict(first.witness))
+                facts.rows.append(dict(first.witness))
+        # Decide every side that occurs in the set and has to do with this group.
         is_tied = len(plain) < len(given)
         targets = dict.fromkeys(
             stands_for
@@ -198,35 +200,35 @@ class Closure:
             if all(other in given for other in columns_of(self._conditions[stands_for]))
         )
         for column in (*targets, *(plain if is_tied else ())):
-            for side, condition in self._asked[column].items():
+            for side, condition in self._targets[column].items():
                 own = given.get(column)
                 if own is not None and side.covers(own):
                     continue
-                answer = self._implied(held, condition, found.rows)
+                answer = self._decide(held, condition, facts.rows)
                 if answer is Answer.NO:
                     continue
-                for sides in (found.possible, found.sure)[: 1 + (answer is Answer.YES)]:
+                for sides in (facts.possible, facts.sure)[: 1 + (answer is Answer.YES)]:
                     common = side.intersection(sides.get(column, own or side))
                     if not common.is_empty:
                         sides[column] = common
         if is_tied:
-            self._need_values(own_columns=plain, group=given, found=found)
-        found.seen = [self._at(row) for row in _various(found.rows, plain)]
-        return found
+            self._need_values(own_columns=plain, group=given, facts=facts)
+        facts.seen = [self._at(row) for row in _various(facts.rows, plain)]
+        return facts
 
     def _need_values(
-        self, own_columns: list[Column], group: dict[Column, Side], found: _Known
+        self, own_columns: list[Column], group: dict[Column, Side], facts: _GroupFacts
     ) -> None:
-        """A column that a condition of the group mentions is not NULL."""
+        """Return a column that a condition of the group mentions is not NULL."""
         tied = {c for x in group if x in self._conditions for c in columns_of(self._conditions[x])}
         for column in own_columns:
-            if column in tied and column not in found.sure:
+            if column in tied and column not in facts.sure:
                 side = Side(self._attributes[column].domain, False)
                 if side != full_side(self._attributes[column]):
-                    found.sure[column] = side
-                    found.possible.setdefault(column, side)
+                    facts.sure[column] = side
+                    facts.possible.setdefault(column, side)
 
-    def _implied(self, held: Predicate, condition: Predicate, rows: list[Row]) -> Answer:
+    def _decide(self, held: Predicate, condition: Predicate, rows: list[Row]) -> Answer:
         for row in rows:
             self._work -= 1
             if evaluate(condition, row) is not True:
@@ -247,7 +249,7 @@ class Closure:
     def _examples(
         self, held: Predicate, given: dict[Column, Side], plain: list[Column]
     ) -> Iterator[Row]:
-        """A few rows for which a group holds, each verified."""
+        """Yield a few rows for which a group holds, each verified."""
         choices = [list(islice(self._values(column, given), MAX_COLUMN_VALUES)) for column in plain]
         for values in islice(product(*choices), MAX_TRIED_ROWS):
             row = {column.key: value for column, value in zip(plain, values, strict=True)}
@@ -255,7 +257,7 @@ class Closure:
                 yield row
 
     def _values(self, column: Column, given: dict[Column, Side]) -> Iterator[Value | None]:
-        """Values of a side: NULL, the ends, and texts of all patterns that it must match."""
+        """Yield values of a side: NULL, the ends, and texts of all patterns that it must match."""
         side = given[column]
         if side.null:
             yield None
@@ -283,20 +285,20 @@ class Closure:
         return condition is not None and column in columns_of(condition)
 
     def _at(self, row: Row) -> dict[Column, Side]:
-        """Where a row lies: in columns, and in all that stand for conditions on these.
+        """Return where a row lies: in columns, and in all that stand for conditions on these.
 
         Only unions are compared with that, so only their columns count.
         """
-        found: dict[Column, Side] = {}
+        point: dict[Column, Side] = {}
         for column, stands_for_it in self._mentioned_by.items():
             if column.key in row:
                 if column in self._in_unions:
-                    found[column] = _point(column, row[column.key])
+                    point[column] = _point(column, row[column.key])
                 for stands_for in self._in_unions.intersection(stands_for_it):
                     condition = self._conditions[stands_for]
                     if all(other.key in row for other in columns_of(condition)):
-                        found[stands_for] = self._point_of(stands_for, row)
-        return found
+                        point[stands_for] = self._point_of(stands_for, row)
+        return point
 
     def _point_of(self, stands_for: Column, row: Row) -> Side:
         for value in (-1, 0, 1):
@@ -309,7 +311,7 @@ class Closure:
         return Side(NOTHING, True)
 
     def _predicate(self, column: Column, side: Side) -> Predicate:
-        """The side as a condition on columns of the stream."""
+        """Return the side as a condition on columns of the stream."""
         condition = self._conditions.get(column)
         if condition is None:
             nulls: list[Predicate] = [IsNull(column)]
@@ -338,7 +340,7 @@ def _various(rows: list[Row], plain: list[Column]) -> list[Row]:
 
 
 def _prefixes(group: Group) -> Iterator[Predicate]:
-    """What a range of texts begins with, as a pattern: patterns are compared with patterns."""
+    """Yield what ranges of texts begin with, as patterns: these compare with patterns."""
     for column, side in group:
         intervals = side.values.intervals
         if side.null or len(intervals) != 1 or not isinstance(intervals[0].low, str):
@@ -360,7 +362,7 @@ def _point(column: Column, value: Value | None) -> Side:
 def _ends(
     low: Ordinal | None, high: Ordinal | None, least: Ordinal, most: Ordinal | None
 ) -> Iterator[Ordinal]:
-    """The least and the greatest two of an interval, as far as they have a name."""
+    """Yield the least and the greatest two of an interval, as far as they have a name."""
     first = least if low is None else low
     last = high - 1 if isinstance(high, int) else most
     yield first

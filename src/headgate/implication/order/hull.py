@@ -25,13 +25,15 @@ class Side:
         return not self.null and self.values.is_empty
 
     def intersection(self, other: Side) -> Side:
+        """Return what both allow."""
         return Side(self.values.intersection(other.values), self.null and other.null)
 
     def union(self, other: Side) -> Side:
+        """Return what either allows."""
         return Side(self.values.union(other.values), self.null or other.null)
 
     def covers(self, other: Side) -> bool:
-        """Is every value of `other` in this one, and NULL if it has that?"""
+        """Return whether every value of `other` is in this one, and NULL if it has that."""
         return self.null >= other.null and self.values.covers(other.values)
 
 
@@ -52,49 +54,52 @@ class Hull:
 ALL_ROWS = Hull({})
 
 
-def compute_hull(held: Predicate, attributes: Mapping[Column, Attribute]) -> Hull | None:
-    """The hull of a predicate in the form that `to_monotone` gives; None where it is never TRUE.
+def compute_hull(monotone: Predicate, attributes: Mapping[Column, Attribute]) -> Hull | None:
+    """Return the hull of a predicate in monotone form; None where it is never TRUE.
 
     >>> from headgate.predicate import to_monotone
     >>> from headgate.schema import INT, Stream
     >>> from headgate.sql import parse_where
     >>> stream = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
-    >>> held = to_monotone(parse_where("a = 1 AND b = 2 OR a = 5 AND b = 2 OR a IS NULL", stream))
+    >>> where = parse_where("a = 1 AND b = 2 OR a = 5 AND b = 2 OR a IS NULL", stream)
+    >>> monotone = to_monotone(where)
     >>> known = {column: stream[column.name] for column in (Column("a", INT), Column("b", INT))}
-    >>> found = compute_hull(held, known)
-    >>> {column.name: (side.values.cuts, side.null) for column, side in found.sides.items()}
+    >>> hull = compute_hull(monotone, known)
+    >>> {column.name: (side.values.cuts, side.null) for column, side in hull.sides.items()}
     {'a': ((1, 2, 5, 6), True)}
-    >>> found.is_exact
+    >>> hull.is_exact
     False
     """
-    if isinstance(held, And):
-        return _of_all([compute_hull(part, attributes) for part in held.parts])
-    if isinstance(held, Or):
-        return _of_any([compute_hull(part, attributes) for part in held.parts], attributes)
-    if isinstance(held, Constant):
-        return ALL_ROWS if held.value is True else None
-    if isinstance(held, Within):
-        return _of_side(held.column, Side(held.values, False), attributes)
-    assert isinstance(held, IsNull)
-    side = Side(EVERYTHING, False) if held.negated else Side(NOTHING, True)
-    return _of_side(held.column, side, attributes)
+    if isinstance(monotone, And):
+        return _hull_of_and([compute_hull(part, attributes) for part in monotone.parts])
+    if isinstance(monotone, Or):
+        return _hull_of_or([compute_hull(part, attributes) for part in monotone.parts], attributes)
+    if isinstance(monotone, Constant):
+        return ALL_ROWS if monotone.value is True else None
+    if isinstance(monotone, Within):
+        return _hull_of_side(monotone.column, Side(monotone.values, False), attributes)
+    assert isinstance(monotone, IsNull)
+    side = Side(EVERYTHING, False) if monotone.negated else Side(NOTHING, True)
+    return _hull_of_side(monotone.column, side, attributes)
 
 
-def _of_side(column: Column, side: Side, attributes: Mapping[Column, Attribute]) -> Hull | None:
+def _hull_of_side(
+    column: Column, side: Side, attributes: Mapping[Column, Attribute]
+) -> Hull | None:
     allowed = full_side(attributes[column])
-    found = allowed.intersection(side)
-    if found.is_empty:
+    common = allowed.intersection(side)
+    if common.is_empty:
         return None
-    return ALL_ROWS if found == allowed else Hull({column: found})
+    return ALL_ROWS if common == allowed else Hull({column: common})
 
 
 def full_side(attribute: Attribute) -> Side:
-    """All that a column may be, by its CHECK and NOT NULL."""
+    """Return all that a column may be, by its CHECK and NOT NULL."""
     return Side(attribute.domain, attribute.nullable)
 
 
-def _of_all(parts: list[Hull | None]) -> Hull | None:
-    """The rows of all parts; their sides meet."""
+def _hull_of_and(parts: list[Hull | None]) -> Hull | None:
+    """Return the hull of an AND: sides intersect."""
     sides: dict[Column, Side] = {}
     is_all = True
     for part in parts:
@@ -110,23 +115,23 @@ def _of_all(parts: list[Hull | None]) -> Hull | None:
     return Hull(sides, is_all)
 
 
-def _of_any(parts: list[Hull | None], attributes: Mapping[Column, Attribute]) -> Hull | None:
-    """The rows of any part; their sides unite. A column that one part leaves free is free."""
-    found = [part for part in parts if part is not None]
-    if len(found) < 2:
-        return found[0] if found else None
-    shared = set.intersection(*(set(part.sides) for part in found))
+def _hull_of_or(parts: list[Hull | None], attributes: Mapping[Column, Attribute]) -> Hull | None:
+    """Return the hull of an OR: sides unite, and a column that one part leaves free is free."""
+    hulls = [part for part in parts if part is not None]
+    if len(hulls) < 2:
+        return hulls[0] if hulls else None
+    shared = set.intersection(*(set(part.sides) for part in hulls))
     sides = {}
     for column in shared:
-        union = found[0].sides[column]
-        for part in found[1:]:
+        union = hulls[0].sides[column]
+        for part in hulls[1:]:
             union = union.union(part.sides[column])
         if union != full_side(attributes[column]):
             sides[column] = union
-    return Hull(sides, all(part.is_exact for part in found) and _is_product(found))
+    return Hull(sides, all(part.is_exact for part in hulls) and _is_product(hulls))
 
 
 def _is_product(parts: list[Hull]) -> bool:
-    """Do the parts differ in the side of one column at most, so that their union has no corners?"""
+    """Return whether the parts differ in one column at most, so that their union is a product."""
     sided = {column for part in parts for column in part.sides}
     return sum(len({part.sides.get(column) for part in parts}) > 1 for column in sided) <= 1

@@ -1,9 +1,9 @@
-"""Which queries of one stream imply which, without looking at all pairs.
+"""Find which queries of one stream imply which, without looking at all pairs.
 
 Queries that hold for the same rows are one class, and a class is a union of products. A class lies
 inside another if each product of it lies in one of the other's, which bitmaps find (`supersets`),
-or in several together (`cover`). What conditions say of each other is settled before (`closure`).
-What is reported is the transitive reduction (`parents`).
+or in several together (`kernels.cover`). What conditions say of each other is settled before
+(`closure`). What is reported is the transitive reduction (`kernels.parents`).
 """
 
 from __future__ import annotations
@@ -35,49 +35,50 @@ from headgate.predicate.answer import Answer
 from headgate.schema import Stream
 
 MAX_PAIRS = 20_000_000  # of a query and a direct parent
-MIN_PAIR_PROOFS = 300  # pairs of unions with conditions that are asked one by one, at least
-PAIR_PROOFS_PER_CLASS = 0.02  # for each class, where that is more
-CLASSES_PER_BLOCK = 512  # queries
+# Pairs of unions with conditions are decided one by one, as many as the larger of these says.
+MIN_PAIR_PROOFS = 300
+PAIR_PROOFS_PER_CLASS = 0.02
+CLASSES_PER_BLOCK = 512
 
 
 def find_implications(
-    held: Sequence[Predicate], stream: Stream, progress: Callable[[int], None] | None = None
+    conditions: Sequence[Predicate], stream: Stream, progress: Callable[[int], None] | None = None
 ) -> Order:
-    """The order of conditions on one stream, each in the form that `to_monotone` gives.
+    """Return how conditions on one stream, in monotone form, imply one another.
 
-    It is that of `order_by_definition`, except past the budgets, which `Order` then says. Of a
-    condition that is never TRUE it may not be noticed; it is the caller who leaves such out.
+    The order is that of `order_by_definition`, except past the budgets, which `Order` then says.
+    That a condition is never TRUE may stay unnoticed: leave such out before.
     """
     warn_before_compiling(__package__)
-    found = group_into_classes(held, stream)
-    closure = Closure(found, stream)
-    known = build_arrays(found, closure)
-    also, unknown, is_complete = _joint(known, stream)
-    same, pairs, lists_all = _parents(known, also, progress)
-    merged = _merged(known.classes, same)
+    classes = group_into_classes(conditions, stream)
+    closure = Closure(classes, stream)
+    known = build_arrays(classes, closure)
+    also, unknown, is_complete = _find_joint_containers(known, stream)
+    same, pairs, lists_all = _find_parents(known, also, progress)
+    merged = _merge_places(known.classes, same)
     firsts = np.array([places[0] if places else -1 for places in merged], np.int64)
     order = Order(
-        _first_of_each(merged, len(held)),
-        _lists(pairs, firsts, len(held)),
+        _find_firsts(merged, len(conditions)),
+        _list_children(pairs, firsts, len(conditions)),
         {},
         is_complete and lists_all,
-        _not_looked_at(known, found.too_large),
+        _list_skipped(known, classes.too_large),
     )
-    unknown += _doubtful(known, also)
-    order.undecided.update(_open(unknown, firsts[same], order))
+    unknown += _list_doubtful(known, also)
+    order.undecided.update(_list_undecided(unknown, firsts[same], order))
     return order
 
 
-def _not_looked_at(known: ClassArrays, too_large: list[int]) -> set[int]:
-    """Queries of too many parts, and those of which no row is known."""
+def _list_skipped(known: ClassArrays, too_large: list[int]) -> set[int]:
+    """Return queries of too many parts, and those of which no row is known."""
     unseen = [known.classes[at] for at in known.unseen.tolist()]
-    return {*too_large, *(place for one in unseen if one is not None for place in one.places)}
+    return {*too_large, *(place for c in unseen if c is not None for place in c.places)}
 
 
-def _joint(
+def _find_joint_containers(
     known: ClassArrays, stream: Stream
 ) -> tuple[JointContainers, list[tuple[int, int]], bool]:
-    """Which unions contain what by several parts; which pairs stay open; and is that all?"""
+    """Return which unions contain what by several parts, undecided pairs, and is that all?"""
     layout, count = known.layout, len(known.classes)
     none = JointContainers(np.zeros(count + 1, np.int64), np.zeros(0, np.int64))
     unknown: list[tuple[int, int]] = []
@@ -89,14 +90,15 @@ def _joint(
         *(known.table, layout, none),
         *(known.corners, known.sources, known.pinned, known.tied),
     )
-    for _, (inner, outer, answers, _) in _blocks(find_joint_containers, arguments, count, left):
+    for _, (inner, outer, answers, _) in _run_blocks(find_joint_containers, arguments, count, left):
         holds = answers == COVERED
+        # The kernel leaves pairs undecided that have conditions: these are decided one by one.
         for at in np.flatnonzero(~holds).tolist():
             p, q = known.classes[inner[at]], known.classes[outer[at]]
             assert p is not None
             assert q is not None
             budget -= 1
-            answer = Answer.UNKNOWN if budget < 0 else _implied(p, q, stream)
+            answer = Answer.UNKNOWN if budget < 0 else _decide_pair(p, q, stream)
             holds[at] = answer is Answer.YES
             if answer is Answer.UNKNOWN:
                 unknown.append((int(inner[at]), int(outer[at])))
@@ -111,79 +113,79 @@ def _joint(
     return JointContainers(offsets, outer[order].astype(np.int64)), unknown, left >= 0
 
 
-def _implied(p: QueryClass, q: QueryClass, stream: Stream) -> Answer:
+def _decide_pair(p: QueryClass, q: QueryClass, stream: Stream) -> Answer:
     return decide_implication(
         p.condition, q.condition, Constraints.of(stream, (p.condition, q.condition))
     ).answer
 
 
-def _blocks(
+def _run_blocks(
     function: Any, arguments: tuple[Any, ...], count: int, most: int
 ) -> Iterator[tuple[int, Any]]:
-    """What a kernel says of each block of classes, by as many threads as there are processors."""
+    """Run a kernel on blocks of classes, in as many threads as there are processors."""
     starts = range(0, count, CLASSES_PER_BLOCK)
 
-    def of_block(start: int) -> Any:
+    def run_block(start: int) -> Any:
         return function(*arguments, start, min(start + CLASSES_PER_BLOCK, count), most)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
-            yield from zip(starts, pool.map(of_block, starts), strict=True)
+            yield from zip(starts, pool.map(run_block, starts), strict=True)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _parents(
+def _find_parents(
     known: ClassArrays, also: JointContainers, progress: Callable[[int], None] | None
 ) -> tuple[Numbers, list[tuple[Numbers, Numbers]], bool]:
-    """The first class that is the same as each, pairs of children and parents, and are they all?"""
+    """Return the first class equal to each, pairs of children and parents, and are they all?"""
     count = len(known.classes)
     same = np.arange(count)
-    found = []
+    pairs = []
     left = MAX_PAIRS
     arguments = (known.table, known.layout, also)
-    for start, (children, parents, firsts, reached) in _blocks(
+    for start, (children, parents, firsts, reached) in _run_blocks(
         find_direct_parents, arguments, count, MAX_PAIRS
     ):
         stop = start + len(firsts)
         same[start:stop] = firsts
-        found.append((children, parents))
+        pairs.append((children, parents))
         left -= len(children)
         if progress is not None:
             here = known.classes[start:stop]
-            progress(sum(len(one.places) for one in here if one is not None))
+            progress(sum(len(c.places) for c in here if c is not None))
         if left < 0 or reached < stop:
-            return same, found, False
-    return same, found, True
+            return same, pairs, False
+    return same, pairs, True
 
 
-def _doubtful(known: ClassArrays, also: JointContainers) -> list[tuple[int, int]]:
-    """Pairs that only what is unknown of their conditions keeps apart."""
-    found = []
+def _list_doubtful(known: ClassArrays, also: JointContainers) -> list[tuple[int, int]]:
+    """Return pairs that are apart only because something about their conditions is unknown."""
+    pairs = []
     layout = known.layout
     bits = np.zeros(len(layout.class_word), np.uint64)
     out = np.zeros(layout.words, np.uint64)
     for i in known.doubtful.tolist():
         maybe = []
-        for one in (layout, known.possible):
-            find_containing(known.table, one, also, i, out, bits, 0, layout.real[: layout.words])
+        for hulls in (layout, known.possible):
+            find_containing(known.table, hulls, also, i, out, bits, 0, layout.real[: layout.words])
             maybe.append(out.copy())
         rest = np.unpackbits((maybe[1] & ~maybe[0]).view(np.uint8), bitorder="little")
-        found += [(i, int(j)) for j in np.flatnonzero(rest)]
-    return found
+        pairs += [(i, int(j)) for j in np.flatnonzero(rest)]
+    return pairs
 
 
-def _merged(everything: list[QueryClass | None], same: Numbers) -> list[list[int]]:
-    """The places of the queries of each class, ascending; none for what is the same as another."""
-    merged = [[] if one is None else list(one.places) for one in everything]
+def _merge_places(classes: list[QueryClass | None], same: Numbers) -> list[list[int]]:
+    """Return the places of each class's queries, ascending; none for a later equal class."""
+    merged = [[] if c is None else list(c.places) for c in classes]
     for at in np.flatnonzero(same != np.arange(len(same))).tolist():
         merged[same[at]] = sorted(merged[same[at]] + merged[at])
         merged[at] = []
     return merged
 
 
-def _first_of_each(merged: list[list[int]], count: int) -> list[int]:
-    """Of each query the first that holds for the same rows."""
+def _find_firsts(merged: list[list[int]], count: int) -> list[int]:
+    """Return for each query the first that holds for the same rows."""
     same_as = list(range(count))
     for places in merged:
         for place in places:
@@ -191,8 +193,11 @@ def _first_of_each(merged: list[list[int]], count: int) -> list[int]:
     return same_as
 
 
-def _lists(pairs: list[tuple[Numbers, Numbers]], firsts: Numbers, count: int) -> list[Numbers]:
-    """The children of each parent, ascending."""
+def _list_children(
+    pairs: list[tuple[Numbers, Numbers]], firsts: Numbers, count: int
+) -> list[Numbers]:
+    """Return the children of each parent, ascending."""
+    # Parent and child in one number, so that one sort does both.
     keys = [np.zeros(0, np.int64)]
     keys += [firsts[parents] << 32 | firsts[children] for children, parents in pairs]
     every = np.concatenate(keys)
@@ -201,29 +206,31 @@ def _lists(pairs: list[tuple[Numbers, Numbers]], firsts: Numbers, count: int) ->
     return np.split(every & 0xFFFFFFFF, ends)
 
 
-def _open(unknown: list[tuple[int, int]], firsts: Numbers, order: Order) -> dict[int, list[int]]:
-    """The pairs that stay open, by the outer one; not those that follow from others."""
+def _list_undecided(
+    unknown: list[tuple[int, int]], firsts: Numbers, order: Order
+) -> dict[int, list[int]]:
+    """Return the undecided pairs by the outer one, without those that follow from others."""
     above: dict[int, list[int]] = {}
     if unknown:
         for parent, children in enumerate(order.implied_by):
             for child in children:
                 above.setdefault(int(child), []).append(parent)
     reached: dict[int, set[int]] = {}
-    found: dict[int, list[int]] = {}
+    undecided: dict[int, list[int]] = {}
     for i, j in unknown:
         p, q = int(firsts[i]), int(firsts[j])
         if p not in reached:
             reached[p] = _reachable(p, above)
         if p != q and q not in reached[p]:
-            found.setdefault(q, []).append(p)
-    return {q: sorted(set(ps)) for q, ps in found.items()}
+            undecided.setdefault(q, []).append(p)
+    return {q: sorted(set(ps)) for q, ps in undecided.items()}
 
 
 def _reachable(start: int, above: dict[int, list[int]]) -> set[int]:
-    found, pending = {start}, [start]
+    reached, pending = {start}, [start]
     while pending:
         for parent in above.get(pending.pop(), ()):
-            if parent not in found:
-                found.add(parent)
+            if parent not in reached:
+                reached.add(parent)
                 pending.append(parent)
-    return found
+    return reached

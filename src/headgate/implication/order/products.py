@@ -1,4 +1,4 @@
-"""Hulls as arrays: each side a few ranges of numbered cells, and only the sides that there are.
+"""Hulls as arrays: each side a few ranges of numbered cells, and only the sides that exist.
 
 A column is cut wherever a side begins or ends, as in `headgate.implication.space`: NULL is cell 0,
 values begin at cell 1, and what CHECK rules out has no number. Of 400 columns a query mentions
@@ -39,7 +39,7 @@ class Products(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """How many there are; column c has the cells `bottom[c]` up to before `top[c]`."""
+        """The number of columns; column c has the cells `bottom[c]` up to before `top[c]`."""
         return len(self.top)
 
     @property
@@ -54,7 +54,7 @@ class Products(NamedTuple):
 
     @property
     def log_volume(self) -> npt.NDArray[np.float64]:
-        """Of each hull the logarithm of the share of all cells that it holds."""
+        """The logarithm of the share of all cells that each hull holds."""
         sizes = np.concatenate(([0], np.cumsum(self.highs - self.lows)))
         held = sizes[self.last] - sizes[self.first]
         shares = np.log(held / (self.top - self.bottom)[self.column])
@@ -62,7 +62,7 @@ class Products(NamedTuple):
         return total[self.offsets[1:]] - total[self.offsets[:-1]]
 
     def take(self, hulls: Numbers) -> Products:
-        """These hulls, in this order."""
+        """Return these hulls, in this order."""
         counts = np.diff(self.offsets)[hulls]
         offsets = np.concatenate(([0], np.cumsum(counts)))
         sides = np.repeat(self.offsets[hulls] - offsets[:-1], counts) + np.arange(offsets[-1])
@@ -74,7 +74,7 @@ class Products(NamedTuple):
         )
 
     def concat(self, other: Products) -> Products:
-        """These hulls, and then others in the same cells."""
+        """Return these hulls, and then others in the same cells."""
         ranges = len(self.lows)
         return self._replace(
             offsets=np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1])),
@@ -86,7 +86,7 @@ class Products(NamedTuple):
         )
 
     def corners(self, end: int) -> Products:
-        """Of each hull the row with the lowest (0) or the highest cell (1) of each side."""
+        """Return of each hull the row with the lowest (0) or the highest cell (1) of each side."""
         cells = self.high - 1 if end else self.low
         places = np.arange(len(cells))
         return self._replace(first=places, last=places + 1, lows=cells, highs=cells + 1)
@@ -98,15 +98,17 @@ class Products(NamedTuple):
 
 
 def build_products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]) -> Products:
-    """The hulls as arrays, in cells that they share."""
+    """Return hulls as arrays, in cells that they share."""
+    # Number the distinct sides of each column: queries share most of them.
     distinct: dict[Column, dict[Side, int]] = {}
     number = 0
-    for found in hulls:
-        for column, side in found.sides.items():
+    for hull in hulls:
+        for column, side in hull.sides.items():
             known = distinct.setdefault(column, {})
             if side not in known:
                 known[side] = number
                 number += 1
+    # Cut each column into cells, and write each distinct side as ranges of them.
     place = {column: at for at, column in enumerate(distinct)}
     ranges: list[list[tuple[int, int]]] = [[]] * number
     bottom, top = [], []
@@ -116,14 +118,15 @@ def build_products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]
         top.append(dimension.end)
         for side, at in sides.items():
             ranges[at] = dimension.ranges(side)
-    ends = np.cumsum([0, *(len(one) for one in ranges)])
-    flat = np.array([pair for one in ranges for pair in one], np.int64).reshape(-1, 2)
-    mine = [
-        sorted((place[column], distinct[column][side]) for column, side in found.sides.items())
-        for found in hulls
+    ends = np.cumsum([0, *map(len, ranges)])
+    flat = np.array([pair for group in ranges for pair in group], np.int64).reshape(-1, 2)
+    # Of each hull its sides, by ascending column.
+    sides_of = [
+        sorted((place[column], distinct[column][side]) for column, side in hull.sides.items())
+        for hull in hulls
     ]
-    offsets = np.cumsum([0, *(len(one) for one in mine)])
-    pairs = np.array([pair for one in mine for pair in one], np.int64).reshape(-1, 2)
+    offsets = np.cumsum([0, *map(len, sides_of)])
+    pairs = np.array([pair for sides in sides_of for pair in sides], np.int64).reshape(-1, 2)
     column_of, side_of = pairs[:, 0].copy(), pairs[:, 1].copy()
     return Products(
         offsets.astype(np.int64),
@@ -148,8 +151,7 @@ class _Cells:
 
     @staticmethod
     def of(allowed: Side, sides: Mapping[Side, int]) -> _Cells:
-        found = {cut for side in sides for cut in side.values.cuts}
-        cuts = sorted(found.union(allowed.values.cuts))
+        cuts = sorted({cut for side in (allowed, *sides) for cut in side.values.cuts})
         inside = allowed.values.starts_inside
         cell_of, cell = {}, 1
         turns = set(allowed.values.cuts)
@@ -161,15 +163,15 @@ class _Cells:
         return _Cells(cell_of, 1, cell, cell - (not allowed.null))
 
     def ranges(self, side: Side) -> list[tuple[int, int]]:
-        """The cells of a side; ranges that touch are one."""
+        """Return the cells of a side; ranges that touch are one."""
         ends = [self.first] if side.values.starts_inside else []
         ends += [self.cell_of[cut] for cut in side.values.cuts]
         if len(ends) % 2:
             ends.append(self.end)
-        found = [(0, 1)] if side.null else []
+        ranges = [(0, 1)] if side.null else []
         for low, high in zip(ends[::2], ends[1::2], strict=True):
-            if found and found[-1][1] == low:
-                found[-1] = (found[-1][0], high)
+            if ranges and ranges[-1][1] == low:
+                ranges[-1] = (ranges[-1][0], high)
             else:
-                found.append((low, high))
-        return found
+                ranges.append((low, high))
+        return ranges

@@ -20,7 +20,7 @@ from headgate.matching.matches import Numbers
 from headgate.schema import Schema, Stream
 from headgate.snapshot import Snapshot
 from headgate.snapshot.arrays import EncodedQueries
-from headgate.snapshot.arrays.frames import decode_frames
+from headgate.snapshot.arrays.queries import decode_frames
 from headgate.snapshot.arrays.selection import concatenate_queries, select_queries
 from headgate.snapshot.arrays.texts import unpack
 from headgate.snapshot.segments import Tombstones

@@ -32,19 +32,19 @@ class CharacterSet:
 
     @staticmethod
     def of(*ranges: Range) -> CharacterSet:
-        """The union of ranges, in any order, overlapping or not."""
-        return CharacterSet(_merged(ranges))
+        """Return the union of ranges, in any order, overlapping or not."""
+        return CharacterSet(_merge(ranges))
 
     @staticmethod
     def union(sets: Iterable[CharacterSet]) -> CharacterSet | None:
-        """All members of the sets, or None when one class of RE2 cannot hold them."""
+        """Return all members of the sets, or None when one class of RE2 cannot hold them."""
         parts = list(dict.fromkeys(sets))
         if len(parts) == 1:
             return parts[0]
         if any(part.negated for part in parts):
             return None
         categories = dict.fromkeys(name for part in parts for name in part.categories)
-        return CharacterSet(_merged(r for part in parts for r in part.ranges), tuple(categories))
+        return CharacterSet(_merge(r for part in parts for r in part.ranges), tuple(categories))
 
     @property
     def text(self) -> str:
@@ -73,7 +73,7 @@ class CharacterSet:
         return len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1]
 
     def complement(self) -> CharacterSet:
-        """Every other code point."""
+        """Return every other code point."""
         if not self.categories:
             return CharacterSet(_gaps(self.ranges))
         if self._is_one_item and not self.negated:
@@ -81,7 +81,7 @@ class CharacterSet:
         return CharacterSet(self.ranges, self.categories, not self.negated)
 
     def has_control(self, character: str) -> bool:
-        r"""Is this control character, such as `\r`, a member?
+        r"""Return whether this control character, such as `\r`, is a member.
 
         Only of control characters is the category known in every version of Unicode.
         """
@@ -89,15 +89,15 @@ class CharacterSet:
         return (listed or any(map(_has_controls, self.categories))) != self.negated
 
     def without_control(self, character: str) -> CharacterSet | None:
-        """All members but this one, or None when one class of RE2 cannot hold them."""
+        """Return all members but this one, or None when one class of RE2 cannot hold them."""
         point = ord(character)
         if self.negated:
-            return CharacterSet(_merged([*self.ranges, (point, point)]), self.categories, True)
+            return CharacterSet(_merge([*self.ranges, (point, point)]), self.categories, True)
         if any(map(_has_controls, self.categories)):
             single = self._is_one_item and self.categories[0].startswith(r"\P")
             name = _opposite(self.categories[0])
             return CharacterSet(((point, point),), (name,), True) if single else None
-        kept = _gaps(_merged([*_gaps(self.ranges), (point, point)]))
+        kept = _gaps(_merge([*_gaps(self.ranges), (point, point)]))
         return CharacterSet(kept, self.categories)
 
     @property
@@ -110,13 +110,13 @@ class CharacterSet:
 
     def case_folded(self) -> CharacterSet:
         """With both cases of every ASCII letter: what `(?i)` adds in Java, and all it adds."""
-        upper = [_shifted(r, "A", "Z", 32) for r in self.ranges]
-        lower = [_shifted(r, "a", "z", -32) for r in self.ranges]
-        return CharacterSet(_merged([*self.ranges, *upper, *lower]))
+        upper = [_shift(r, "A", "Z", 32) for r in self.ranges]
+        lower = [_shift(r, "a", "z", -32) for r in self.ranges]
+        return CharacterSet(_merge([*self.ranges, *upper, *lower]))
 
 
 def literal(point: int) -> str:
-    r"""One code point as RE2 reads it, inside a class and outside.
+    r"""Return one code point as RE2 reads it, inside a class and outside.
 
     >>> [literal(ord(character)) for character in "a.é\n"]
     ['a', '\\.', 'é', '\\x{a}']
@@ -127,12 +127,12 @@ def literal(point: int) -> str:
     return character if character.isalnum() else f"\\x{{{point:x}}}"
 
 
-def _shifted(span: Range, first: str, last: str, step: int) -> Range:
+def _shift(span: Range, first: str, last: str, step: int) -> Range:
     low, high = max(span[0], ord(first)), min(span[1], ord(last))
     return (low + step, high + step)
 
 
-def _merged(ranges: Iterable[Range]) -> tuple[Range, ...]:
+def _merge(ranges: Iterable[Range]) -> tuple[Range, ...]:
     """Sorted and apart; a range whose end comes before its start is nothing."""
     result: list[Range] = []
     for low, high in sorted(r for r in ranges if r[0] <= r[1]):

@@ -29,7 +29,7 @@ class Cursor:
         return self.at >= len(self.text)
 
     def peek(self, count: int = 1) -> str:
-        """The next characters; fewer at the end."""
+        """Return the next characters; fewer at the end."""
         return self.text[self.at : self.at + count]
 
     def take(self, count: int = 1) -> str:
@@ -39,22 +39,22 @@ class Cursor:
 
     def skip(self, expected: str) -> bool:
         """Step over this text if it comes next."""
-        found = self.text.startswith(expected, self.at)
-        self.at += len(expected) if found else 0
-        return found
+        is_next = self.text.startswith(expected, self.at)
+        self.at += len(expected) if is_next else 0
+        return is_next
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Step over what the pattern matches here."""
-        found = pattern.match(self.text, self.at)
-        self.at = found.end() if found else self.at
-        return found
+        match = pattern.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+        return match
 
     def offset(self, at: int) -> int:
-        """A place of ours as an offset into the source."""
+        """Return a place of ours as an offset into the source."""
         return self._offsets[at] if at < len(self.text) else len(self.source)
 
     def written(self, start: int) -> str:
-        """What the author wrote from `start` up to here."""
+        """Return what the author wrote from `start` up to here."""
         return self.source[self.offset(start) : self.offset(self.at)]
 
     def refusal(self, what: str, start: int) -> PatternRefused:
@@ -69,7 +69,7 @@ class Cursor:
 
 
 def undo_quotes(source: str) -> tuple[str, Sequence[int]]:
-    r"""The text with quoted characters escaped, and where each of its characters came from.
+    r"""Return the text with quoted characters escaped, and where each of its characters came from.
 
     >>> undo_quotes(r"a\Q.b\Ec")
     ('a\\.bc', [0, 3, 3, 4, 7])
@@ -84,13 +84,13 @@ def undo_quotes(source: str) -> tuple[str, Sequence[int]]:
             offsets.extend(range(token.start(), token.end()))
             continue
         for index, character in enumerate(token[1]):
-            texts.append(_quoted(character, is_first=index == 0))
+            texts.append(_quote(character, is_first=index == 0))
             offsets.extend([token.start(1) + index] * len(texts[-1]))
     return "".join(texts), offsets
 
 
-def _quoted(character: str, *, is_first: bool) -> str:
-    r"""One quoted character as Java rewrites it; a letter stays bare, even behind `\x4`."""
+def _quote(character: str, *, is_first: bool) -> str:
+    r"""Return one quoted character as Java rewrites it; a letter stays bare, even behind `\x4`."""
     if not character.isascii() or character.isalpha():
         return character
     if character.isdigit():

@@ -53,7 +53,7 @@ _ANCHORS = {r"\A": r"\A", r"\z": r"\z", r"\b": r"\b"}
 
 
 def translate(pattern: str) -> Fragment:
-    r"""The whole pattern as one fragment.
+    r"""Return the whole pattern as one fragment.
 
     >>> translate(r"(?<year>\d{4})(-|/)").text
     '(?:[0-9]{4})(?:\\-|/)'
@@ -69,7 +69,7 @@ class _Flags:
     multiline: bool = False
     dot_all: bool = False
 
-    def changed(self, letters: str, value: bool) -> _Flags:
+    def change(self, letters: str, value: bool) -> _Flags:
         names = {"i": "ignore_case", "m": "multiline", "s": "dot_all"}
         return replace(self, **{names[letter]: value for letter in letters if letter in names})
 
@@ -125,7 +125,7 @@ class _Translation:
 
     def _append(self, atom: Fragment, start: int) -> None:
         """Add an atom that began at `start`, with the quantifier that follows it."""
-        self.open_groups[-1].sequence.append(_quantified(self.cursor, atom, start))
+        self.open_groups[-1].sequence.append(_quantify(self.cursor, atom, start))
 
     def _read_atom(self) -> Fragment:
         next_one = self.cursor.peek()
@@ -141,9 +141,9 @@ class _Translation:
         return self._read_literals()
 
     def _read_literals(self) -> Fragment:
-        """A run of plain characters; a quantifier behind them binds the last one only."""
-        found = self.cursor.match(_PLAIN)
-        run = found[0] if found else ""
+        """Return a run of plain characters; a quantifier behind them binds the last one only."""
+        literals = self.cursor.match(_PLAIN)
+        run = literals[0] if literals else ""
         if len(run) > 1 and self.cursor.peek() in _QUANTIFIERS:
             self.cursor.at -= 1
             run = run[:-1]
@@ -196,27 +196,27 @@ class _Translation:
                 raise self.cursor.refusal(name, start)
         if self._read_group_name(start):
             return True
-        found = self.cursor.match(_FLAGS)
-        if found is None:
+        flags = self.cursor.match(_FLAGS)
+        if flags is None:
             self.cursor.take(3)
             raise self.cursor.invalid("an unknown kind of group", start)
-        self._set_flags(found[1], found[2] or "", start)
-        return found[3] == ":"
+        self._set_flags(flags[1], flags[2] or "", start)
+        return flags[3] == ":"
 
     def _read_group_name(self, start: int) -> bool:
-        found = self.cursor.match(_GROUP_NAME)
-        if found is None:
+        name = self.cursor.match(_GROUP_NAME)
+        if name is None:
             return False
-        if found[1] in self.names:
-            raise self.cursor.invalid(f"two groups are named `{found[1]}`", start)
-        self.names.add(found[1])
+        if name[1] in self.names:
+            raise self.cursor.invalid(f"two groups are named `{name[1]}`", start)
+        self.names.add(name[1])
         return True
 
     def _set_flags(self, on: str, off: str, start: int) -> None:
         for letter in on:
             if letter in _REFUSED_FLAGS:
                 raise self.cursor.refusal(_REFUSED_FLAGS[letter], start)
-        self.flags = self.flags.changed(on, True).changed(off, False)
+        self.flags = self.flags.change(on, True).change(off, False)
 
     def _close_group(self) -> None:
         here = self.cursor.at
@@ -243,8 +243,8 @@ def _single(point: int, ignore_case: bool) -> CharacterSet:
     return members.case_folded() if ignore_case else members
 
 
-def _quantified(cursor: Cursor, atom: Fragment, start: int) -> Fragment:
-    """The atom with the quantifier that follows it, if one does."""
+def _quantify(cursor: Cursor, atom: Fragment, start: int) -> Fragment:
+    """Return the atom with the quantifier that follows it, if one does."""
     if cursor.peek() not in _QUANTIFIERS:
         return atom
     here = cursor.at
@@ -259,14 +259,14 @@ def _quantified(cursor: Cursor, atom: Fragment, start: int) -> Fragment:
 
 def _read_quantifier(cursor: Cursor) -> tuple[int, int | None]:
     start = cursor.at
-    found = cursor.match(_QUANTIFIER)
-    if found is None:
+    quantifier = cursor.match(_QUANTIFIER)
+    if quantifier is None:
         cursor.take()
         raise cursor.invalid("`{` without a number of repetitions", start)
-    if found[1]:
-        return {"?": (0, 1), "*": (0, None), "+": (1, None)}[found[1]]
-    low = _number(found[2])
-    high = low if not found[3] else _number(found[4]) if found[4] else None
+    if quantifier[1]:
+        return {"?": (0, 1), "*": (0, None), "+": (1, None)}[quantifier[1]]
+    low = _number(quantifier[2])
+    high = low if not quantifier[3] else _number(quantifier[4]) if quantifier[4] else None
     if high is not None and high < low:
         raise cursor.invalid("repetitions that end before they start", start)
     return low, high

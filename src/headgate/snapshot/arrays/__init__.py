@@ -1,6 +1,6 @@
 """Queries as dense arrays, and back again exactly.
 
-queries        ids, metadata, frames and conditions; `frames`, `trees` and `atoms` are their parts
+queries        ids, metadata, frames and conditions (`trees` over `atoms`)
 selection      encoded queries selected and concatenated, without an object for any of them
 validate       arrays from a file, checked before anything follows an index in them
 """

@@ -1,29 +1,35 @@
 """Queries as dense arrays, and back again exactly.
 
-A query is its id, its metadata, its frame (`frames`) and its condition. Conditions are postfix
+A query is its id, its metadata, its frame and its condition. Conditions are postfix
 programs (`trees`) over distinct atoms (`atoms`), which name columns of the schema (`column_table`)
 and hold their constants in pools of cuts (`cuts`).
+
+A frame is a query without its id, condition and metadata: what it selects, from where, grouped. A
+million queries have few frames, most often the single one `SELECT * FROM trades`. So frames are
+kept as SQL, the one form that is known to say everything exactly.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from headgate.errors import UsageError
-from headgate.predicate import Atom
+from headgate.errors import SqlError, UsageError
+from headgate.predicate import TRUE, Atom
 from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.snapshot.arrays.atoms import AtomNumbers, EncodedAtoms, Flags, decode_atoms
-from headgate.snapshot.arrays.frames import decode_frames, make_frame, render_frame
 from headgate.snapshot.arrays.texts import Texts, pack, unpack
 from headgate.snapshot.arrays.trees import Trees, from_postfix, to_postfix
+from headgate.sql import Script, render_select
 
 _CHUNK = 1 << 16  # queries that are decoded at once
+_FRAME_ID = "framed"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,3 +164,35 @@ def _chunk(
             frame.group_by,
             text if has_metadata else None,
         )
+
+
+def make_frame(query: Query) -> Query:
+    """Return a query without its id, condition and metadata."""
+    return replace(query, id=_FRAME_ID, where=TRUE, metadata=None)
+
+
+def render_frame(frame: Query, schema: Schema) -> str:
+    """Return a frame as SQL; raise if it would be read back differently.
+
+    SQL says everything that SQL has brought in, but a query can also be made by hand.
+    """
+    text = render_select(frame)
+    try:
+        same = _read_frame(text, schema) == frame
+    except SqlError as error:
+        raise UsageError(f"`{text}` cannot be stored: {error}") from None
+    if not same:
+        raise UsageError(f"`{text}` cannot be stored: it would be read back differently")
+    return text
+
+
+def decode_frames(texts: Texts, schema: Schema) -> list[Query]:
+    """Return the frames as objects, by number; raise SqlError if one does not fit the schema."""
+    return [_read_frame(text, schema) for text in unpack(texts)]
+
+
+@lru_cache(maxsize=10_000)
+def _read_frame(text: str, schema: Schema) -> Query:
+    query = Script(schema).read_statement(f"CREATE QUERY {_FRAME_ID} AS {text}")
+    assert isinstance(query, Query)
+    return query

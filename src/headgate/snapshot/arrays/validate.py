@@ -24,8 +24,7 @@ from headgate.snapshot.arrays.atoms import (
     EncodedAtoms,
 )
 from headgate.snapshot.arrays.cuts import pool_of
-from headgate.snapshot.arrays.frames import decode_frames
-from headgate.snapshot.arrays.queries import EncodedQueries
+from headgate.snapshot.arrays.queries import EncodedQueries, decode_frames
 from headgate.snapshot.arrays.texts import LENIENT, Texts
 from headgate.snapshot.arrays.trees import AND, NOT, TRUTH, TRUTH_VALUES, Trees
 

@@ -12,7 +12,7 @@ from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.snapshot import Snapshot
 from headgate.snapshot.arrays import decode_queries
-from headgate.snapshot.arrays.frames import decode_frames
+from headgate.snapshot.arrays.queries import decode_frames
 from headgate.snapshot.arrays.selection import select_queries
 from headgate.snapshot.segments import Tombstones
 from headgate.spark.frames import join_first
