@@ -23,7 +23,7 @@ from headgate.cli.output import (
     print_error,
 )
 from headgate.errors import HeadgateError
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 
 
 def report_progress(line: str) -> None:
@@ -80,7 +80,7 @@ def bench(
             name, repeats=repeats, scale=size, seed=seed, out=out, progress=report_progress
         )
         if format is Format.json:
-            typer.echo(as_json(result.as_json()))
+            typer.echo(format_json(result.as_json()))
         else:
             open_console().print(make_table(result))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from benchmarks.harness.experiment import Experiment, Fact
 from benchmarks.harness.plot import plot_result
 from benchmarks.harness.result import Measurement, Result, Spread, format_digits
 
+PAPER = re.compile(r"^(ASC paper|BE-Tree paper|Stream sharing): ")  # as the page's title says
 MAX_COLUMNS = 12  # of a table on a page; what has more is a picture only
 
 
@@ -63,7 +65,7 @@ def _render_result(result: dict[str, Any]) -> Iterator[str]:
     label = list(measured[0])[1]
     sizes = list(dict.fromkeys(row[label] for row in measured))
     how = "counted" if "counted" in measured[0] else f"median of {result['repeats']}"
-    yield f"\n`{result['experiment']}`: {result['title'].partition(': ')[2] or result['title']}"
+    yield f"\n`{result['experiment']}`: {PAPER.sub('', result['title'])}"
     yield f"({result['unit']}, scale {result['scale']:g}, {how})\n"
     if len(sizes) <= MAX_COLUMNS:
         yield f"| {label} | {' | '.join(f'{size:,}' for size in sizes)} |"

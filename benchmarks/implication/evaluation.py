@@ -102,14 +102,14 @@ def from_table(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) 
 
 def from_cells(name: str, stream: Stream, predicate: Predicate, rows: pa.Table) -> Contestant:
     """Return a contestant that is timed on what comes after values have got their cells."""
-    from headgate.events import from_rows
+    from headgate.events import batch_from_rows
     from headgate.implication.evaluation import Evaluator
     from headgate.implication.evaluation.evaluator import BoxFilter
 
     evaluator = Evaluator.of(predicate, stream, **METHODS[name])
     assert isinstance(evaluator.row_filter, BoxFilter)
     cut, judge = evaluator.row_filter.grid, evaluator.row_filter.cell_filter
-    batch = from_rows(rows, stream, columns=evaluator.columns)
+    batch = batch_from_rows(rows, stream, columns=evaluator.columns)
     chunks = [(cells.copy(), stop - start) for cells, start, stop in cut.iter_cells(batch)]
     mask = np.empty(rows.num_rows, np.bool_)
 

@@ -23,7 +23,7 @@ from benchmarks.rivals.kernels.routing import (
     route_greedily,
 )
 from headgate.errors import ExpansionTooLarge, QuerySetError
-from headgate.events import EventBatch, from_rows
+from headgate.events import EventBatch, batch_from_rows
 from headgate.matching.asc.bitmaps import Bitmaps
 from headgate.matching.asc.order import find_used_constructs
 from headgate.matching.encoding.event_columns import EventColumns
@@ -73,7 +73,7 @@ class Regions:
     def batch(self, events: Any) -> EventBatch:
         if isinstance(events, EventBatch):
             return events
-        return from_rows(events, self.stream, columns=self.columns)
+        return batch_from_rows(events, self.stream, columns=self.columns)
 
     def rows(self, batch: EventBatch, start: int, size: int) -> Rows:
         """Return, by construct in use and by event, the row that the event is in."""

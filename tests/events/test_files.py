@@ -167,7 +167,7 @@ def test_long_lines_are_cut_as_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A line without end cannot fill the memory, and is one dead letter."""
-    monkeypatch.setattr("headgate.events.opening.MAX_RECORD", 100)
+    monkeypatch.setattr("headgate.events.file_access.MAX_RECORD", 100)
     monkeypatch.setattr("headgate.events.json_lines.MAX_RECORD", 100)
     path = written(tmp_path, "e.jsonl", b"[" * 1_000 + b'\n{"id": 1}\n' + b"x" * 102 + b"\n{}")
     (batch,) = read_events(path, DECLARED)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from headgate.events import (
     EventBatch,
-    from_rows,
+    batch_from_rows,
     infer_stream,
     parse_csv_records,
     parse_json_lines,
@@ -154,7 +154,7 @@ def test_round_trip_through_csv(rows: list[Row]) -> None:
 def test_round_trip_through_rows(rows: list[Row]) -> None:
     """Rows given as dicts or as an Arrow table are as they were."""
     for data in (rows, as_table(rows), as_table(rows).combine_chunks()):
-        batch = from_rows(data, ALL)
+        batch = batch_from_rows(data, ALL)
         assert batch.dead == ()
         assert cells(batch) == expected(rows)
 
@@ -268,8 +268,8 @@ def test_local_times_agree(clock: datetime, zone: str, unit: str) -> None:
     arrow = pa.array([clock], pa.timestamp("us")).cast(pa.timestamp(unit))
     moments = [
         parse_json_lines([line], declared, source="x"),
-        from_rows([{"t": clock}], declared),
-        from_rows(pa.table({"t": arrow}), declared),
+        batch_from_rows([{"t": clock}], declared),
+        batch_from_rows(pa.table({"t": arrow}), declared),
     ]
     found = {ordinals(batch.table.to_pylist()[0])["t"] for batch in moments}
     assert found == {read_line(line, {"t": "TIMESTAMP"}, zone)["t"]}
@@ -280,7 +280,7 @@ def test_forms_are_those_of_literals(day: date, clock: datetime) -> None:
     """What is a date or a time in an event means the same in a query."""
     declared = Stream("s", (Attribute("d", DATE), Attribute("t", TIMESTAMP)))
     row = {"d": day.isoformat(), "t": clock.isoformat()}
-    (found,) = from_rows([row], declared).table.to_pylist()
+    (found,) = batch_from_rows([row], declared).table.to_pylist()
     assert found["d"] == parse_date(row["d"])
     assert found["t"] == TIMESTAMP.moment(parse_timestamp(row["t"]))
 
@@ -354,7 +354,7 @@ def test_conservation_of_rows(values: list[Any]) -> None:
     """Every row of whatever objects is a row or a dead letter."""
     for attribute in ALL:
         declared = Stream("s", (Attribute("v", attribute.type),))
-        batch = from_rows([{"v": value} for value in values], declared)
+        batch = batch_from_rows([{"v": value} for value in values], declared)
         check_conservation([batch])
         assert batch.total == len(values)
 
@@ -375,7 +375,7 @@ SMALL_FLOATS = st.floats(-(2.0**53), 2.0**53) | st.sampled_from([math.nan, math.
 def test_dicts_mean_what_their_json_means(rows: list[Row]) -> None:
     """A row means the same before `json.dumps` and after, up to where floats have gaps."""
     lines = [json.dumps(row).encode() for row in rows]
-    text, direct = parse_json_lines(lines, ALL, source="x"), from_rows(rows, ALL)
+    text, direct = parse_json_lines(lines, ALL, source="x"), batch_from_rows(rows, ALL)
     assert cells(text) == cells(direct)
     assert text.events.tolist() == direct.events.tolist()
 
@@ -412,8 +412,8 @@ def test_columns_of_numbers_mean_what_their_values_mean(given_: tuple[list[Any],
     numeric = [type_ for type_ in TYPES.values() if type_.numeric]
     for type_ in [*numeric, DecimalType(38, 38), DecimalType(5, 0)]:
         declared = Stream("s", (Attribute("v", type_),))
-        whole = from_rows(pa.table({"v": array}), declared)
-        single = from_rows([{"v": value} for value in array.to_pylist()], declared)
+        whole = batch_from_rows(pa.table({"v": array}), declared)
+        single = batch_from_rows([{"v": value} for value in array.to_pylist()], declared)
         assert cells(whole) == cells(single)
         assert [d.reason for d in whole.dead] == [d.reason for d in single.dead]
 
@@ -445,7 +445,7 @@ def test_columns_of_times_are_counted_exactly(
         seconds = [Fraction(n, per_second) for n in ticks]
         good = [s for s in seconds if YEARS["first"] <= s < YEARS["end"]]
         worth = [s * step if step > 0 else s / -step for s in good]
-        batch = from_rows(pa.table({"v": array}), Stream("s", (Attribute("v", type_),)))
+        batch = batch_from_rows(pa.table({"v": array}), Stream("s", (Attribute("v", type_),)))
         found = [ordinals(row)["v"] for row in batch.table.to_pylist()]
         assert found == [int(w) for w in worth if w.denominator == 1]
         assert batch.total == len(ticks)

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 from headgate.errors import EventError
-from headgate.events import fit as fit_module
-from headgate.events import from_rows
+from headgate.events import arrow_casts, batch_from_rows
 from headgate.schema import (
     BIGINT,
     BOOLEAN,
@@ -158,8 +157,8 @@ def test_arrow_column_is_cast_as_a_whole(
     type_: Type, array: pa.Array[Any], expected: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A column whose values all fit is never looked at row by row."""
-    monkeypatch.setattr(fit_module, "_row_by_row", None)
-    batch = from_rows(pa.table({"v": array}), stream(v=type_))
+    monkeypatch.setattr(arrow_casts, "_convert_rows", None)
+    batch = batch_from_rows(pa.table({"v": array}), stream(v=type_))
     assert exact(values(batch)) == exact(expected)
     assert batch.table.schema.field("v").type == type_.arrow
 
@@ -169,7 +168,7 @@ def test_arrow_column_row_by_row(
     type_: Type, array: pa.Array[Any], expected: list[Any], why: list[str]
 ) -> None:
     """Where a cast of the whole is refused, each value is judged by the rules for text."""
-    batch = from_rows(pa.record_batch({"v": array}), stream(v=type_))
+    batch = batch_from_rows(pa.record_batch({"v": array}), stream(v=type_))
     assert values(batch) == expected
     assert reasons(batch) == why
 
@@ -178,13 +177,13 @@ def test_arrow_column_row_by_row(
 def test_arrow_column_that_can_never_fit(type_: Type, array: pa.Array[Any]) -> None:
     """A column of the wrong kind is refused by name, with both types."""
     with pytest.raises(EventError, match=r"column `v` is .*, and the stream declares .*; cast"):
-        from_rows(pa.table({"v": array}), stream(v=type_))
+        batch_from_rows(pa.table({"v": array}), stream(v=type_))
 
 
 def test_dead_letter_of_a_table() -> None:
     """It shows the row as compact JSON; source and numbers are those of the table."""
     table = pa.table({"V": [1, 2**40], "name": ["é", "x"], "t": [NOON, NOON]})
-    (letter,) = from_rows(table, stream(v=INT)).dead
+    (letter,) = batch_from_rows(table, stream(v=INT)).dead
     assert (letter.source, letter.line, letter.event) == ("<table>", 2, 1)
     assert json.loads(letter.raw)["V"] == 2**40
     assert letter.raw.startswith('{"V":1099511627776,"name":"x","t":"2024-07-01 12:00')
@@ -193,7 +192,7 @@ def test_dead_letter_of_a_table() -> None:
 def test_string_that_is_not_utf8() -> None:
     """Arrow does not look into strings when it reads them; we do."""
     bad = pa.array([b"a", b"\xff", None], pa.binary()).view(pa.string())
-    batch = from_rows(pa.table({"v": bad}), stream(v=STRING))
+    batch = batch_from_rows(pa.table({"v": bad}), stream(v=STRING))
     assert values(batch) == ["a", None]
     assert reasons(batch) == ["`v` is '\\udcff', which has no UTF-8 form"]
     assert batch.dead[0].raw == '{"v":"<string>"}'
@@ -205,7 +204,7 @@ def test_structs_names_and_missing_columns() -> None:
         [pa.array([1, 2]), pa.array([{"D": 3}, None])], ["b", "C"], mask=pa.array([False, True])
     )
     table = pa.table({"A": inner, "e.f": [5, 6], "x": [0, 0]})
-    batch = from_rows(table, stream(a__B=INT, a__c__d=INT, e__f=INT, gone=STRING))
+    batch = batch_from_rows(table, stream(a__B=INT, a__c__d=INT, e__f=INT, gone=STRING))
     assert [tuple(row.values()) for row in rows(batch)] == [(1, 3, 5, None), (None, None, 6, None)]
     assert batch.table.schema.names == ["a.B", "a.c.d", "e.f", "gone"]
 
@@ -213,26 +212,26 @@ def test_structs_names_and_missing_columns() -> None:
 def test_tables_in_doubt() -> None:
     """Two columns for one attribute, or no struct where a path needs one, are refused."""
     with pytest.raises(EventError, match="attribute `v` has two columns"):
-        from_rows(pa.table({"v": [1], "V": [2]}), stream(v=INT))
+        batch_from_rows(pa.table({"v": [1], "V": [2]}), stream(v=INT))
     with pytest.raises(EventError, match=r"attribute `a\.b` has two columns"):
-        from_rows(pa.table({"a": [{"b": 1}], "a.b": [2]}), stream(a__b=INT))
+        batch_from_rows(pa.table({"a": [{"b": 1}], "a.b": [2]}), stream(a__b=INT))
     with pytest.raises(EventError, match="column `a` is int64, and the stream declares"):
-        from_rows(pa.table({"a": [1]}), stream(a__b=INT))
+        batch_from_rows(pa.table({"a": [1]}), stream(a__b=INT))
     by_column: Any = {"v": [1]}
     with pytest.raises(EventError, match="cannot be read from dict; give a pyarrow Table"):
-        from_rows(by_column, stream(v=INT))
+        batch_from_rows(by_column, stream(v=INT))
 
 
 def test_unused_columns_of_a_table_are_not_checked() -> None:
     """A list column, or one given twice, does no harm when nobody uses it."""
     table = pa.table({"v": [1], "w": [[1]], "W": [2]})
-    assert values(from_rows(table, stream(v=INT, w=INT), columns=["v"])) == [1]
+    assert values(batch_from_rows(table, stream(v=INT, w=INT), columns=["v"])) == [1]
 
 
 def test_check_and_not_null_of_tables() -> None:
     """Tables are checked as text is."""
     declared = Stream("s", (Attribute("v", INT, ValueSet.of(Interval(1, 9)), nullable=False),))
-    batch = from_rows(pa.table({"v": [0, 5, None]}), declared)
+    batch = batch_from_rows(pa.table({"v": [0, 5, None]}), declared)
     assert reasons(batch) == ["`v` is 0, outside its CHECK", "`v` is NULL, against its NOT NULL"]
     assert batch.events.tolist() == [1]
 
@@ -240,10 +239,14 @@ def test_check_and_not_null_of_tables() -> None:
 def test_chunked_and_empty_tables() -> None:
     """Chunks are one table; no rows and no columns are fine."""
     chunked = pa.chunked_array([pa.array(["a"]), pa.array(["b", "a"])]).dictionary_encode()
-    assert values(from_rows(pa.table([chunked], names=["v"]), stream(v=STRING))) == ["a", "b", "a"]
-    assert from_rows(pa.table({"v": pa.array([], pa.int64())}), stream(v=INT)).total == 0
-    assert from_rows(pa.table({"v": [1, 2]}), stream(v=INT), columns=[]).total == 2
-    assert from_rows([], stream(v=INT)).total == 0
+    assert values(batch_from_rows(pa.table([chunked], names=["v"]), stream(v=STRING))) == [
+        "a",
+        "b",
+        "a",
+    ]
+    assert batch_from_rows(pa.table({"v": pa.array([], pa.int64())}), stream(v=INT)).total == 0
+    assert batch_from_rows(pa.table({"v": [1, 2]}), stream(v=INT), columns=[]).total == 2
+    assert batch_from_rows([], stream(v=INT)).total == 0
 
 
 DICTS: list[tuple[Type, Any, Any]] = [
@@ -294,13 +297,13 @@ BAD_DICTS: list[tuple[Type, Any, str]] = [
 @pytest.mark.parametrize(("type_", "value", "expected"), DICTS)
 def test_python_value_fits(type_: Type, value: Any, expected: Any) -> None:
     """Python's and NumPy's numbers and times are read by what they are worth."""
-    assert exact(values(from_rows([{"V": value}], stream(v=type_)))) == exact([expected])
+    assert exact(values(batch_from_rows([{"V": value}], stream(v=type_)))) == exact([expected])
 
 
 @pytest.mark.parametrize(("type_", "value", "reason"), BAD_DICTS)
 def test_python_value_is_unfit(type_: Type, value: Any, reason: str) -> None:
     """A Python value of the wrong kind makes a dead letter."""
-    (found,) = reasons(from_rows([{"v": value}], stream(v=type_)))
+    (found,) = reasons(batch_from_rows([{"v": value}], stream(v=type_)))
     assert found.endswith(reason)
 
 
@@ -314,7 +317,7 @@ def test_rows_that_are_no_dicts() -> None:
         {"v": 1, "V": 1},
         {"w": "\ud800", "v": "x"},
     ]
-    batch = from_rows(given, stream(v=INT))
+    batch = batch_from_rows(given, stream(v=INT))
     assert values(batch) == [1]
     assert reasons(batch) == [
         "7, not an object",
@@ -335,7 +338,7 @@ def test_rows_that_are_no_dicts() -> None:
 
 def test_nested_dicts() -> None:
     """Dicts nest as JSON objects do."""
-    batch = from_rows([{"A": {"b": 1}}, {"a.b": 2}, {"a": None}], stream(a__b=INT))
+    batch = batch_from_rows([{"A": {"b": 1}}, {"a.b": 2}, {"a": None}], stream(a__b=INT))
     assert values(batch) == [1, 2, None]
 
 
@@ -357,7 +360,7 @@ def test_pandas_missing_values_are_null() -> None:
     declared = stream(
         x=DOUBLE, n=INT, t=TIMESTAMP, s=STRING, o=STRING, i=BIGINT, b=BOOLEAN, c=STRING, f=DOUBLE
     )
-    batch = from_rows(frame, declared)
+    batch = batch_from_rows(frame, declared)
     first, second = rows(batch)
     assert list(first.values()) == [0.5, 1, NOON, "a", "a", 2**53 + 1, True, "u", 0.5]
     assert set(second.values()) == {None}
@@ -373,7 +376,7 @@ def test_pandas_columns_of_objects() -> None:
             "t": pd.to_datetime(["2024-07-01 08:00"] * 4),
         }
     )
-    batch = from_rows(frame, stream(n=BIGINT, d=PRICE, a__b=INT, t=NEW_YORK))
+    batch = batch_from_rows(frame, stream(n=BIGINT, d=PRICE, a__b=INT, t=NEW_YORK))
     assert rows(batch) == [{"n": 2**53 + 1, "d": Decimal("1.20"), "a.b": 1, "t": NOON}]
     assert reasons(batch) == [
         "`n` is 0.5, which is not a BIGINT",
@@ -386,14 +389,14 @@ def test_pandas_columns_of_objects() -> None:
 def test_pandas_columns_that_can_never_fit() -> None:
     """A column of strings is no column of numbers, in pandas either."""
     with pytest.raises(EventError, match="column `v` is string, and the stream declares INT"):
-        from_rows(pd.DataFrame({"v": ["1", "2"]}), stream(v=INT))
+        batch_from_rows(pd.DataFrame({"v": ["1", "2"]}), stream(v=INT))
     with pytest.raises(EventError, match="attribute `v` has two columns"):
-        from_rows(pd.DataFrame([[1, 2]], columns=["v", "V"]), stream(v=INT))
+        batch_from_rows(pd.DataFrame([[1, 2]], columns=["v", "V"]), stream(v=INT))
 
 
 def test_pandas_with_odd_shapes() -> None:
     """Labels that are no strings, no rows, and no used columns lose no event."""
-    assert rows(from_rows(pd.DataFrame({0: [1], "v": [2]}), stream(v=INT))) == [{"v": 2}]
-    assert from_rows(pd.DataFrame({"w": [1, 2]}), stream(v=INT)).total == 2
-    assert from_rows(pd.DataFrame({"v": []}), stream(v=INT)).total == 0
-    assert len(from_rows(pd.DataFrame({"v": [1j]}), stream(v=INT)).dead) == 1
+    assert rows(batch_from_rows(pd.DataFrame({0: [1], "v": [2]}), stream(v=INT))) == [{"v": 2}]
+    assert batch_from_rows(pd.DataFrame({"w": [1, 2]}), stream(v=INT)).total == 2
+    assert batch_from_rows(pd.DataFrame({"v": []}), stream(v=INT)).total == 0
+    assert len(batch_from_rows(pd.DataFrame({"v": [1j]}), stream(v=INT)).dead) == 1

@@ -18,7 +18,7 @@ from benchmarks.workloads import (
     generate_pattern_rules,
 )
 from benchmarks.workloads.begen import BegenSpec
-from headgate.events import from_rows
+from headgate.events import batch_from_rows
 from headgate.matching import ScanIndex, get_index_class
 from headgate.matching.encoding.code_book import build_code_book
 from headgate.matching.encoding.event_columns import EventColumns
@@ -41,7 +41,9 @@ def test_oracle_codes() -> None:
     rows: list[dict[str, Any]] = [dict(row) for row in random_rows(random, stream, 150)]
     book, intervals = build_code_book(encoded.atoms, schema)
     codes = np.zeros((len(rows), len(book.regions)), np.int32)
-    start, column_of, code = book.codes(EventColumns(from_rows(rows, stream).table, len(rows)))
+    start, column_of, code = book.codes(
+        EventColumns(batch_from_rows(rows, stream).table, len(rows))
+    )
     codes[np.repeat(np.arange(len(rows)), np.diff(start)), column_of] = code
     checked = 0
     for number, atom in enumerate(decode_atoms(encoded.atoms, schema)):

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import headgate as hg
 from benchmarks.workloads.boxes import generate_box_events, generate_covering_boxes
 from headgate.errors import HeadgateError, UsageError
-from headgate.events import from_rows
+from headgate.events import batch_from_rows
 from headgate.predicate import Or, evaluate
 from headgate.spark import HeadgateWarning
 from headgate.sql import parse_where
@@ -41,7 +41,7 @@ def sales(spark: SparkSession) -> DataFrame:
 def trades(spark: SparkSession) -> tuple[list[Row], DataFrame]:
     """Rows of all types, and a DataFrame of them with the number of each."""
     rows = [row(Seeded(number)) for number in range(EVENTS)]
-    table = from_rows(rows, STREAM).table
+    table = batch_from_rows(rows, STREAM).table
     numbered: Any = pa.Table.from_batches([table]).append_column("event", pa.array(range(EVENTS)))
     frame = spark.createDataFrame(numbered).repartition(3)
     nested = F.struct(F.col("`client.name`").alias("name"))

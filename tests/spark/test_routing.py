@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import headgate as hg
 from headgate.errors import EventError, SnapshotError, UsageError
-from headgate.queries import QuerySet, query_version
+from headgate.queries import QuerySet, compute_query_version
 from headgate.schema import Attribute, Interval, Stream, ValueSet
 from headgate.snapshot import publish, write_snapshot
 from headgate.spark import HeadgateWarning
@@ -174,7 +174,7 @@ def test_agree_with_the_local_index(
         for pair in (
             [(None, None, error)]
             if error
-            else [(id_, query_version(corpus.sets[number][id_]), None) for id_ in ids]
+            else [(id_, compute_query_version(corpus.sets[number][id_]), None) for id_ in ids]
         )
     ]
     actual = every_set(corpus, frame, "pairs", "query_id", "query_version", "error")

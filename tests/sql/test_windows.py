@@ -6,7 +6,7 @@ import pytest
 
 import headgate as hg
 from headgate.errors import QuerySetError
-from headgate.queries import Query, QuerySet, Source, query_version
+from headgate.queries import Query, QuerySet, Source, compute_query_version
 from headgate.schema import Schema, Stream
 from headgate.sql import Rejected, Script, render_select
 
@@ -77,6 +77,6 @@ def test_the_count_is_part_of_the_meaning() -> None:
         "SELECT * FROM last_rows(s, 8) WHERE a > 3",
         "SELECT * FROM last_rows(s, 8) AS x WHERE NOT x.a <= 3",
     )
-    assert len({query_version(query) for query in found}) == 4
+    assert len({compute_query_version(query) for query in found}) == 4
     assert [finding.duplicate_of for finding in hg.check(found)] == [None, None, None, "q2"]
     assert [finding.implied_by for finding in hg.check(found)] == [()] * 4

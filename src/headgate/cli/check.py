@@ -26,7 +26,7 @@ from headgate.cli.output import (
     print_load_errors,
     show_progress,
 )
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings.checks import Finding, list_ids
 from headgate.findings.checks import check as find
 from headgate.plots.figures import check_plot_path
@@ -34,7 +34,7 @@ from headgate.predicate.answer import Answer
 from headgate.queries import QuerySet
 
 MAX_SHOWN_QUERIES = 50
-MOST_CURED = 100  # queries for which JSON has cures, since looking for them takes its time
+MAX_QUERIES_WITH_SUGGESTIONS = 100  # in JSON, since looking for them takes its time
 
 
 def check(
@@ -98,7 +98,7 @@ def check(
         findings = find(query_set, progress=advance)
     if format is Format.json:
         errors = [row.as_json() for row in query_set.report.errors]
-        typer.echo(as_json({"queries": _findings_to_json(findings), "errors": errors}))
+        typer.echo(format_json({"queries": _findings_to_json(findings), "errors": errors}))
     else:
         _print_findings(query_set, findings)
     if witness is not None:
@@ -109,11 +109,11 @@ def check(
 
 
 def _findings_to_json(findings: list[Finding]) -> list[dict[str, object]]:
-    cured = 0
+    unbounded = 0
     listed = []
     for finding in findings:
-        cured += finding.bounded is not Answer.YES
-        listed.append(finding.as_json(with_cures=cured <= MOST_CURED))
+        unbounded += finding.bounded is not Answer.YES
+        listed.append(finding.as_json(with_suggestions=unbounded <= MAX_QUERIES_WITH_SUGGESTIONS))
     return listed
 
 

@@ -10,7 +10,7 @@ import typer
 
 from headgate.cli.output import Format, FormatOption, escape, format_count, open_console
 from headgate.errors import UsageError
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 
 
 def compact(
@@ -43,7 +43,7 @@ def compact(
     seconds = time.perf_counter() - started
     left = sum(len(list_spans(output / kind)) for kind in kinds)
     if format is Format.json:
-        typer.echo(as_json({"merged": gone, "directories": left, "seconds": round(seconds, 3)}))
+        typer.echo(format_json({"merged": gone, "directories": left, "seconds": round(seconds, 3)}))
     else:
         open_console().print(
             f"{escape(str(output))}: {format_count(left, 'directory')}, "

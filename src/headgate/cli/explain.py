@@ -26,7 +26,7 @@ from headgate.cli.output import (
 )
 from headgate.errors import EventError, UsageError, did_you_mean
 from headgate.events import parse_json_lines
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings import Explanation
 from headgate.findings import explain as explained
 from headgate.matching import Index, Placement, build_index, get_index_class
@@ -96,7 +96,7 @@ def explain(
     if format is Format.json:
         fields = explanation.as_json() if explanation else {}
         fields |= {"order": order} if order else {}
-        typer.echo(as_json(fields | (_tree_to_json(held) if tree and held else {})))
+        typer.echo(format_json(fields | (_tree_to_json(held) if tree and held else {})))
     else:
         if explanation:
             _print_explanation(explanation, order)
@@ -231,7 +231,7 @@ def _print_tree(held: Index, id: str | None, placement: Placement | None) -> Non
     expressions = format_count(shape["expressions"], "expression")
     out.print(f"[bold]BE-Tree[/]    {format_count(shape['queries'], 'query')} as {expressions}")
     if shape["scanned"]:
-        out.print(f"beside it  {format_count(shape['scanned'], 'query')} scanned")
+        out.print(f"and also   {format_count(shape['scanned'], 'query')} scanned")
     out.print(f"height     {shape['height']}, on average {shape['average_height']}")
     out.print(f"nodes      {', '.join(nodes)}")
     out.print()
@@ -268,4 +268,4 @@ def _describe_flip(explanation: Explanation) -> str:
 
 
 def _format_value(value: Any) -> str:
-    return "NULL" if value is None else as_json(value)
+    return "NULL" if value is None else format_json(value)

@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.errors import EventError, Position, SqlError
-from headgate.events.batch import BOM
+from headgate.events.attribute_paths import RepeatedKeys
+from headgate.events.batch import BOM, UnfitValue, show_value
+from headgate.events.file_access import (
+    JSON_LINES,
+    KNOWN_ENDINGS,
+    find_file_kind,
+    is_compressed,
+    open_lines,
+)
 from headgate.events.json_lines import scan_object
-from headgate.events.opening import JSON_LINES, KNOWN, file_kind, is_packed, open_lines
-from headgate.events.paths import Repeated
-from headgate.events.reasons import Unfit, show
 from headgate.matching import Matches
 from headgate.matching.chunks import Chunk
 from headgate.predicate import Predicate
@@ -91,13 +96,13 @@ def _limit_lines(lines: Iterator[Line], limit: int | None) -> Iterator[Line]:
 
 def _read_conditions(path: Path, stream: Stream) -> Iterator[Line]:
     """Read the condition of each line; a missing file is an error at once."""
-    ending = Path(path.stem if is_packed(path) else path).suffix.lower()
-    if ending in KNOWN and ending not in JSON_LINES:
+    ending = Path(path.stem if is_compressed(path) else path).suffix.lower()
+    if ending in KNOWN_ENDINGS and ending not in JSON_LINES:
         raise EventError(
             f"{path}: with --semantics events are conditions, one a line of a text file, "
             'or {"where": "…"} in .jsonl'
         )
-    file_kind(path, format="jsonl")
+    find_file_kind(path, format="jsonl")
     return _read_lines(path, stream, _decode_json if ending in JSON_LINES else _decode_text)
 
 
@@ -117,7 +122,7 @@ def _parse_line(
     try:
         text = text_of(line) if line.strip() else None
         return None if text is None else reader.read(text)
-    except Unfit as reason:
+    except UnfitValue as reason:
         return f"{place.file}:{place.line}: {reason}"
     except SqlError as error:
         return str(error.shift_to(place))
@@ -128,18 +133,20 @@ def _decode_text(line: bytes) -> str | None:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        raise Unfit(f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}") from None
+        raise UnfitValue(
+            f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}"
+        ) from None
     return None if text.lstrip().startswith("--") else text
 
 
 def _decode_json(line: bytes) -> str:
     """Return the condition of a JSON object."""
     parsed = scan_object(line)
-    pairs = parsed if isinstance(parsed, Repeated) else parsed.items()
+    pairs = parsed if isinstance(parsed, RepeatedKeys) else parsed.items()
     values = [value for key, value in pairs if key == "where"]
     if len(values) > 1:
-        raise Unfit("`where` given twice")
+        raise UnfitValue("`where` given twice")
     if not values or not isinstance(values[0], str):
-        problem = f"`where` is {show(values[0])}" if values else "no `where`"
-        raise Unfit(f'{problem}; an event is an object such as {{"where": "qty > 3"}}')
+        problem = f"`where` is {show_value(values[0])}" if values else "no `where`"
+        raise UnfitValue(f'{problem}; an event is an object such as {{"where": "qty > 3"}}')
     return values[0]

@@ -20,7 +20,7 @@ from headgate.cli.output import (
     open_console,
     read_condition,
 )
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.implication import implies as implied
 from headgate.predicate.answer import Answer
 
@@ -53,7 +53,7 @@ def implies(
             "witness": implication.witness,
             "reason": implication.reason,
         }
-        typer.echo(as_json(fields))
+        typer.echo(format_json(fields))
     elif implication.witness is not None:
         open_console().print(
             f"no: {escape(format_row(implication.witness))} is a row of P and none of Q"

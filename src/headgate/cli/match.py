@@ -34,8 +34,8 @@ from headgate.cli.output import (
 )
 from headgate.errors import UsageError
 from headgate.events import EventBatch, read_events
-from headgate.events.json_text import as_json
-from headgate.events.opening import is_typed
+from headgate.events.file_access import is_typed
+from headgate.events.json_text import format_json
 from headgate.matching import Matches, build_index
 from headgate.matching.chunks import Chunk, match_batches
 from headgate.plots.figures import check_plot_path
@@ -226,7 +226,7 @@ def _limit_events(batches: Iterator[EventBatch], limit: int | None) -> Iterator[
         if limit is None:
             yield batch
         else:
-            limited = batch.up_to(limit)
+            limited = batch.take_before(limit)
             if limited.total > limited.blank:
                 yield limited
             if limited.total < batch.total:
@@ -239,7 +239,7 @@ def _print_matches(matches: Matches, format: Format, tally: MatchStats) -> None:
             event = matches.first + place
             reason = matches.errors.get(event)
             said = {"queries": matches[place]} if reason is None else {"error": reason}
-            typer.echo(as_json({"event": event, **said}))
+            typer.echo(format_json({"event": event, **said}))
         return
     room = MAX_SHOWN_EVENTS - tally.shown
     if room <= 0:

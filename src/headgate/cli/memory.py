@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from headgate.cli.output import escape, open_error_console
 from headgate.errors import UsageError
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings.checks import Finding
 from headgate.predicate.answer import Answer
 from headgate.sql import render_query
@@ -29,23 +29,23 @@ def describe_bound(finding: Finding) -> str:
     verdict = finding.memory
     if verdict is None or verdict.bounded is not Answer.YES or finding.satisfiable is Answer.NO:
         return ""
-    return f"bounded memory: {verdict.most or 'how much is not worked out'}"
+    return f"bounded memory: {verdict.compute_memory_limit() or 'how much is not worked out'}"
 
 
 def describe_memory(finding: Finding) -> Iterator[str]:
-    """What each stream keeps, or what would cure a query that needs unbounded memory."""
+    """What each stream keeps, or what to add to a query that needs unbounded memory."""
     verdict = finding.memory
     if verdict is None or finding.satisfiable is Answer.NO:
         return
-    for synopsis in verdict.synopses:
+    for synopsis in verdict.describe_synopses():
         yield f"  {synopsis}"
     if verdict.bounded is Answer.YES:
         return
-    cures = verdict.cures
-    for cure in cures[:MAX_SHOWN_SUGGESTIONS]:
-        yield "  cure: " + ", and ".join(cure.additions)
-    if len(cures) > MAX_SHOWN_SUGGESTIONS:
-        yield f"  and {len(cures) - MAX_SHOWN_SUGGESTIONS:,} more; --format json lists them"
+    suggestions = verdict.find_suggestions()
+    for suggestion in suggestions[:MAX_SHOWN_SUGGESTIONS]:
+        yield "  suggestion: " + ", and ".join(suggestion.additions)
+    if len(suggestions) > MAX_SHOWN_SUGGESTIONS:
+        yield f"  and {len(suggestions) - MAX_SHOWN_SUGGESTIONS:,} more; --format json lists them"
 
 
 def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None:
@@ -56,9 +56,9 @@ def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None
         out.print("[yellow]note:[/] no query is unbounded, so there are no streams to write")
     for finding in unbounded:
         assert finding.memory is not None
-        witness = finding.memory.witness(size)
+        witness = finding.memory.build_witness(size)
         if witness is None:
-            is_shown = finding.memory.analysis.is_shown
+            is_shown = finding.memory.analysis.has_witness
             why = "its types have no room for so many rows" if is_shown else "none could be built"
             out.print(f"[yellow]note:[/] {escape(finding.id)}: no streams are written; {why}")
             continue
@@ -86,13 +86,13 @@ def _write_witness(witness: Witness, place: Path) -> None:
     readme = WITNESS_README.format(query=witness.query.id, size=len(witness.rows), file=rows)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        (place / rows).write_text("".join(as_json(dict(row)) + "\n" for row in witness.rows))
+        (place / rows).write_text("".join(format_json(dict(row)) + "\n" for row in witness.rows))
         (place / "query.sql").write_text(render_query(witness.query) + ";\n")
         (place / "README.md").write_text(readme)
         with (place / "continuations.jsonl").open("w") as file:
             for kept in range(len(witness.rows)):
                 file.write(
-                    as_json({"row": kept, "then": _list_continuations(witness, kept)}) + "\n"
+                    format_json({"row": kept, "then": _list_continuations(witness, kept)}) + "\n"
                 )
     except OSError as error:
         raise UsageError(f"{place}: the streams cannot be written: {error.strerror}") from error

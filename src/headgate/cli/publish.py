@@ -24,7 +24,7 @@ from headgate.cli.output import (
     show_progress,
 )
 from headgate.errors import QuerySetError, SnapshotError
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.queries import Change, QuerySet
 from headgate.snapshot import open_current
 from headgate.snapshot import publish as publish_set
@@ -67,7 +67,7 @@ def publish(
     if format is Format.json:
         changes = {kind: len(getattr(change, kind)) for kind in ("added", "removed", "updated")}
         fields = {"version": version, "queries": len(query_set), "seconds": round(seconds, 3)}
-        typer.echo(as_json({**fields, **changes, "refused": len(query_set.report.errors)}))
+        typer.echo(format_json({**fields, **changes, "refused": len(query_set.report.errors)}))
     elif version == before:
         open_console().print(f"{escape(str(to))}: nothing changed; version {version} stays")
     else:

@@ -23,7 +23,7 @@ from headgate.cli.output import (
     open_console,
     read_condition,
 )
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.implication import Relaxation
 from headgate.implication import relax as relaxed
 from headgate.plots.figures import check_plot_path
@@ -112,7 +112,7 @@ def relax(
     rest = None if relaxation.witness is None else relaxation.rest_predicate(MAX_MISSING_BOXES)
     missing = None if rest is None else render_predicate(rest)
     if format is Format.json:
-        typer.echo(as_json(_relaxation_to_json(relaxation, missing)))
+        typer.echo(format_json(_relaxation_to_json(relaxation, missing)))
     else:
         _print_relaxation(relaxation, missing)
     raise typer.Exit(EXIT_CODES[relaxation.covered])

@@ -22,10 +22,10 @@ from headgate.cli.output import (
     show_progress,
 )
 from headgate.errors import UsageError, shorten
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.findings.checks import list_ids
 from headgate.predicate.answer import Answer
-from headgate.queries import satisfiable_query
+from headgate.queries import decide_query_satisfiability
 from headgate.sharing.advice import IMPROVE_ROUNDS, Advice
 from headgate.sharing.advice import advise as advised
 from headgate.sharing.samples import read_sample
@@ -67,7 +67,7 @@ def advise(
         raise UsageError(f"{files} declares no stream; give its schema: -s schema.sql")
     declared = query_set.schema.stream(stream)
     every = query_set.filters(declared.name)
-    filters = [one for one in every if satisfiable_query(one).answer is not Answer.NO]
+    filters = [one for one in every if decide_query_satisfiability(one).answer is not Answer.NO]
     if not filters:
         raise UsageError(f"{files}: there is no filter of stream {declared.name} to advise on")
     # Only filters of this stream can share it, and those that are never TRUE read nothing.
@@ -78,7 +78,7 @@ def advise(
         advice = advised(filters, declared, table, progress=advance)
     if format is Format.json:
         errors = [row.as_json() for row in query_set.report.errors]
-        typer.echo(as_json({**_advice_to_json(advice, table.num_rows), "errors": errors}))
+        typer.echo(format_json({**_advice_to_json(advice, table.num_rows), "errors": errors}))
         return
     print_load_errors(query_set.report)
     _print_advice(advice, table.num_rows)

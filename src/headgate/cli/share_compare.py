@@ -9,7 +9,7 @@ from rich.table import Table
 
 from headgate.cli.output import Format, FormatOption, escape, open_console, show_progress
 from headgate.cli.share_plan import ImproveOption, NetworkArgument, RearrangeOption, count_steps
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.sharing.network_file import read_network
 from headgate.sharing.planning import OPTIMUM, STRATEGIES, StrategyCost, compare_strategies
 
@@ -46,7 +46,7 @@ def compare(
     with show_progress("planning", steps) as advance:
         costs = compare_strategies(file, rearrange=rearrange, improve=improve, progress=advance)
     if format is Format.json:
-        typer.echo(as_json(_costs_to_json(costs)))
+        typer.echo(format_json(_costs_to_json(costs)))
     else:
         _print_costs(costs)
 

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from headgate.cli.output import escape, format_count, open_console, open_error_console
 from headgate.cli.summary import describe_stored_rows, print_summary
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +73,7 @@ class _JsonView:
         if batch.links:
             said["answers"] = batch.counts.answers
             said["links"] = {name: one.as_json() for name, one in batch.links.items()}
-        typer.echo(as_json(said))
+        typer.echo(format_json(said))
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
@@ -82,10 +82,10 @@ class _JsonView:
     def rows(self, kind: str, rows: pa.Table, of: int) -> None:
         del of
         for row in rows.to_pylist():
-            typer.echo(as_json({kind: row}))
+            typer.echo(format_json({kind: row}))
 
     def end(self, result: RunResult) -> None:
-        typer.echo(as_json({"summary": result.as_json()}))
+        typer.echo(format_json({"summary": result.as_json()}))
 
 
 class _TextView:
@@ -209,5 +209,5 @@ def _build_rows_table(kind: str, rows: pa.Table, of: int) -> Table:
     for name in rows.column_names:
         table.add_column(name)
     for row in rows.to_pylist():
-        table.add_row(*(escape(v if isinstance(v, str) else as_json(v)) for v in row.values()))
+        table.add_row(*(escape(v if isinstance(v, str) else format_json(v)) for v in row.values()))
     return table

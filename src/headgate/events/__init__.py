@@ -2,19 +2,18 @@
 
 Every event becomes a typed row or a dead letter that says why not; nothing is rounded, cut or
 dropped. So events in = rows + dead letters + blank lines, exactly. Text (`json_lines`,
-`csv_records`) and tables (`tables`) give columns of raw values, `convert` holds the rules by which
-a raw value becomes a value of its attribute's type, and `assemble` makes batches of the columns. A
-file is read at once or in pieces (`files`, `pieces`), with the same result.
+`csv_records`) and tables (`tables`) give columns of raw values, `conversion` holds the rules by
+which a raw value becomes a value of its attribute's type, and `assembly` makes batches of the
+columns. A file is read at once or in pieces (`files`, `file_pieces`), with the same result.
 """
 
 from headgate.events.batch import DeadLetter, EventBatch
 from headgate.events.csv_records import CsvRecord, parse_csv_records, split_csv
+from headgate.events.file_pieces import LineIndex, Piece, split_file
 from headgate.events.files import read_events, read_piece
-from headgate.events.infer import Inferred, infer_stream
+from headgate.events.inference import Inferred, infer_stream
 from headgate.events.json_lines import parse_json_lines
-from headgate.events.line_index import LineIndex
-from headgate.events.pieces import Piece, split_file
-from headgate.events.tables import from_rows
+from headgate.events.tables import batch_from_rows
 
 __all__ = [
     "CsvRecord",
@@ -23,7 +22,7 @@ __all__ = [
     "Inferred",
     "LineIndex",
     "Piece",
-    "from_rows",
+    "batch_from_rows",
     "infer_stream",
     "parse_csv_records",
     "parse_json_lines",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.schema import Attribute, Stream
+from headgate.schema import Attribute, Integer, Stream, Type
 
 Numbers = npt.NDArray[np.int64]
 
@@ -56,8 +59,8 @@ class EventBatch:
         """Everything that came in: rows, dead letters and blank lines."""
         return len(self.events) + len(self.dead) + self.blank
 
-    def up_to(self, limit: int) -> EventBatch:
-        """The events whose number is below a limit; what is counted stays that of the batch."""
+    def take_before(self, limit: int) -> EventBatch:
+        """Return the events whose number is below a limit; counts stay those of the batch."""
         rows = int(np.searchsorted(self.events, limit))
         return replace(
             self,
@@ -68,29 +71,76 @@ class EventBatch:
         )
 
 
-def used_attributes(stream: Stream, columns: Collection[str] | None) -> tuple[Attribute, ...]:
-    """The named attributes in declared order; all of them for None."""
+def select_attributes(stream: Stream, columns: Collection[str] | None) -> tuple[Attribute, ...]:
+    """Return the named attributes in declared order; all of them for None."""
     if columns is None:
         return stream.attributes
     names = {stream[column].name for column in columns}
     return tuple(attribute for attribute in stream if attribute.name in names)
 
 
-def cap(text: str, limit: int = MAX_RAW) -> str:
-    """At most `limit` characters, with an ellipsis where the text was cut, fit for UTF-8.
+def truncate_text(text: str, limit: int = MAX_RAW) -> str:
+    """Return at most `limit` characters, with an ellipsis where the text was cut, fit for UTF-8.
 
-    >>> cap("abcdef", 4)
+    >>> truncate_text("abcdef", 4)
     'abc…'
     """
     kept = text if len(text) <= limit else text[: limit - 1] + "…"
     return kept.encode("utf-8", "backslashreplace").decode()
 
 
-def raw_text(record: bytes) -> str:
-    """How a record begins, as the dead letter shows it; bytes that are not UTF-8 as `\\xff`.
+def excerpt_record(record: bytes) -> str:
+    """Return how a record begins, as dead letters show it; bytes that are not UTF-8 as `\\xff`.
 
-    >>> raw_text(b"caf\\xff\\r\\n")
+    >>> excerpt_record(b"caf\\xff\\r\\n")
     'caf\\\\xff'
     """
     start = record[: 4 * (MAX_RAW + 1)].decode("utf-8", "backslashreplace")
-    return cap(start.rstrip("\r\n"))
+    return truncate_text(start.rstrip("\r\n"))
+
+
+MAX_BITS = 2_000  # integers beyond are too long to print, and under some settings str() refuses
+
+
+class UnfitValue(Exception):
+    """A value that its attribute cannot take; the message is the reason of the dead letter."""
+
+
+def show_value(value: object) -> str:
+    """Return a value as reasons show it.
+
+    >>> show_value("hold"), show_value(b"3.5"), show_value(True), show_value([1])
+    ("'hold'", '3.5', 'true', 'an array')
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        return f"a number of some {int(value.bit_length() * math.log10(2))} digits"
+    if isinstance(value, bytes):
+        return truncate_text(value.decode("utf-8", "backslashreplace"), 60)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "an array"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, int | float | Decimal):
+        return truncate_text(str(value), 60)
+    return truncate_text(repr(str(value)), 60)
+
+
+def refuse_type(name: str, value: object, type_: Type) -> UnfitValue:
+    article = "an" if isinstance(type_, Integer) and type_.bits == 32 else "a"
+    return UnfitValue(f"`{name}` is {show_value(value)}, which is not {article} {type_}")
+
+
+def refuse_range(name: str, value: object, type_: Type) -> UnfitValue:
+    return UnfitValue(f"`{name}` is {show_value(value)}, outside {type_}")
+
+
+def refuse_inexact(name: str, value: object, type_: Type) -> UnfitValue:
+    return UnfitValue(f"`{name}` is {show_value(value)}, which a {type_} cannot hold exactly")

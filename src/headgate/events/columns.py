@@ -21,7 +21,7 @@ from headgate.schema.types import MAGNITUDE, NAN_RANK
 
 Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-WIDEST_CODED = 18
+MAX_CODED_DIGITS = 18
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class CodedColumn:
     valid: Mask | None  # None where nothing is NULL
     ranked: list[Any] | None = None  # the ordinals in order, where codes are ranks among them
 
-    def cut(self, cut: Ordinal) -> int:
-        """The least code that is not below a cut."""
+    def encode_cut(self, cut: Ordinal) -> int:
+        """Return the least code that is not below a cut."""
         if self.ranked is not None:
             return bisect_left(self.ranked, cut)
         assert isinstance(cut, int)
         return cut
 
-    def member(self, values: ValueSet) -> Mask:
-        """Where a value's ordinal lies in a set; meaningless where it is NULL."""
-        cuts = [self.cut(cut) for cut in values.cuts]
+    def test_membership(self, values: ValueSet) -> Mask:
+        """Return where a value's ordinal lies in a set; meaningless where it is NULL."""
+        cuts = [self.encode_cut(cut) for cut in values.cuts]
         if len(cuts) == 1:
             below = self.codes < cuts[0]
             return below if values.starts_inside else ~below
@@ -56,17 +56,17 @@ class CodedColumn:
     @cached_property
     def values(self) -> npt.NDArray[np.object_]:
         """The values as Python objects, for what arrays cannot compare exactly; NULL is None."""
-        found = np.empty(len(self.codes), dtype=object)
+        objects = np.empty(len(self.codes), dtype=object)
         distinct, places = np.unique(self.codes, return_inverse=True)
-        ordinals = distinct.tolist() if self.ranked is None else self.ranked_at(distinct)
+        ordinals = distinct.tolist() if self.ranked is None else self.decode_ranks(distinct)
         known = np.empty(len(ordinals), dtype=object)
         known[:] = [self.type.value(ordinal) for ordinal in ordinals]
-        found[:] = known[places] if len(known) else None
+        objects[:] = known[places] if len(known) else None
         if self.valid is not None:
-            found[~self.valid] = None
-        return found
+            objects[~self.valid] = None
+        return objects
 
-    def ranked_at(self, codes: Codes) -> list[Any]:
+    def decode_ranks(self, codes: Codes) -> list[Any]:
         assert self.ranked is not None
         return [self.ranked[code] for code in codes.tolist()] if self.ranked else []
 
@@ -76,47 +76,51 @@ class CodedColumn:
 
 
 def encode_column(column: pa.Array[Any], type_: Type) -> CodedColumn:
-    """The codes of an Arrow column that has the Arrow type of `type_`."""
+    """Return the codes of an Arrow column that has the Arrow type of `type_`."""
     valid = None if column.null_count == 0 else _to_numpy(pc.is_valid(column)).astype(np.bool_)
     if isinstance(type_, String) or (
-        isinstance(type_, DecimalType) and type_.precision > WIDEST_CODED
+        isinstance(type_, DecimalType) and type_.precision > MAX_CODED_DIGITS
     ):
-        return _ranked(column, type_, valid)
+        return _encode_ranks(column, type_, valid)
     if isinstance(type_, DecimalType):
-        return CodedColumn(type_, _unscaled(column), valid)
+        return CodedColumn(type_, _read_unscaled(column), valid)
     if isinstance(type_, Double):
-        return CodedColumn(type_, double_ranks(_filled(column, pa.float64(), 0.0)), valid)
+        return CodedColumn(type_, rank_doubles(_fill_nulls(column, pa.float64(), 0.0)), valid)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     elif pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
-    return CodedColumn(type_, _filled(column, pa.int64(), 0).astype(np.int64, copy=False), valid)
+    return CodedColumn(
+        type_, _fill_nulls(column, pa.int64(), 0).astype(np.int64, copy=False), valid
+    )
 
 
 def encode_present(column: pa.Array[Any], type_: Type) -> tuple[Codes, CodedColumn]:
-    """The rows in which a column is not NULL, and its values there alone.
+    """Return the rows in which a column is not NULL, and its values there.
 
     The same as `encode_column` of what is left without NULLs, and faster where few are left:
     numbers are taken from Arrow's buffers as they lie there.
     """
-    rows, values = _present_rows(column), _in_buffer(column)
+    rows, values = _find_present_rows(column), _read_buffer(column)
     if values is None:
         return rows, encode_column(column.drop_null() if column.null_count else column, type_)
     taken = values[rows] if column.null_count else values
     whole = taken.dtype != np.float64
-    codes = taken.astype(np.int64, copy=False) if whole else double_ranks(taken)
+    codes = taken.astype(np.int64, copy=False) if whole else rank_doubles(taken)
     return rows, CodedColumn(type_, codes, None)
 
 
-def plain_numbers(column: pa.Array[Any]) -> npt.NDArray[Any] | None:
-    """The values of a column that are their own ordinals, as they lie in Arrow's buffer; None if
-    they are not, or if one is NULL."""
-    values = None if column.null_count else _in_buffer(column)
+def read_plain_numbers(column: pa.Array[Any]) -> npt.NDArray[Any] | None:
+    """Return the values of a column that are their own ordinals, as they lie in Arrow's buffer.
+
+    None if they are not, or if one is NULL.
+    """
+    values = None if column.null_count else _read_buffer(column)
     return None if values is None or values.dtype == np.float64 else values
 
 
-def _in_buffer(column: pa.Array[Any]) -> npt.NDArray[Any] | None:
-    """The values of a column of numbers, with something in the place of NULLs."""
+def _read_buffer(column: pa.Array[Any]) -> npt.NDArray[Any] | None:
+    """Return the values of a column of numbers, with something in the place of NULLs."""
     width = _NUMBERS.get(column.type)
     if width is None:
         return None
@@ -136,7 +140,7 @@ _NUMBERS: dict[pa.DataType, Any] = {
 }
 
 
-def _present_rows(column: pa.Array[Any]) -> Codes:
+def _find_present_rows(column: pa.Array[Any]) -> Codes:
     validity = column.buffers()[0]
     if column.null_count == 0 or validity is None:
         return np.arange(len(column))
@@ -146,38 +150,38 @@ def _present_rows(column: pa.Array[Any]) -> Codes:
     return np.flatnonzero(bits[offset % 8 : offset % 8 + len(column)].view(np.bool_))
 
 
-def double_ranks(doubles: npt.NDArray[np.float64]) -> Codes:
-    """The ordinals of doubles, as `Double.ordinal` gives them one by one."""
+def rank_doubles(doubles: npt.NDArray[np.float64]) -> Codes:
+    """Return the ordinals of doubles, as `Double.ordinal` gives them one by one."""
     bits = (doubles + 0.0).view(np.int64)  # adding zero turns −0.0 into 0.0
     ranks = np.where(bits >= 0, bits, -(bits & np.int64(MAGNITUDE)))
     ranks[np.isnan(doubles)] = NAN_RANK
     return ranks
 
 
-def _ranked(column: pa.Array[Any], type_: Type, valid: Mask | None) -> CodedColumn:
+def _encode_ranks(column: pa.Array[Any], type_: Type, valid: Mask | None) -> CodedColumn:
     encoded: Any = column.dictionary_encode()
     distinct = [type_.ordinal(value) for value in encoded.dictionary.to_pylist()]
     order = sorted(range(len(distinct)), key=distinct.__getitem__)
     ranks = np.empty(len(order) + 1, dtype=np.int64)
     ranks[np.array(order, dtype=np.int64)] = np.arange(len(order))
     ranks[-1] = 0
-    codes = ranks[_filled(encoded.indices, pa.int64(), -1)]
+    codes = ranks[_fill_nulls(encoded.indices, pa.int64(), -1)]
     return CodedColumn(type_, codes, valid, [distinct[place] for place in order])
 
 
-def _unscaled(column: pa.Array[Any]) -> Codes:
-    """The low halves of 128-bit decimals, which hold up to 18 digits."""
+def _read_unscaled(column: pa.Array[Any]) -> Codes:
+    """Return the low halves of 128-bit decimals, which hold up to 18 digits."""
     buffer = column.buffers()[1]
     halves = np.frombuffer(memoryview(buffer) if buffer else b"", dtype=np.int64)
     start = 2 * column.offset
     return halves[start : start + 2 * len(column) : 2].copy()
 
 
-def _filled(column: pa.Array[Any], type_: pa.DataType, filler: object) -> npt.NDArray[Any]:
+def _fill_nulls(column: pa.Array[Any], type_: pa.DataType, filler: object) -> npt.NDArray[Any]:
     cast: Any = column.cast(type_)
     return _to_numpy(cast.fill_null(filler) if column.null_count else cast)
 
 
 def _to_numpy(array: Any) -> npt.NDArray[Any]:
-    found: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    return found
+    values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values

@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headgate.errors import EventError, did_you_mean
-from headgate.events.assemble import Column, assemble, fill
+from headgate.events.assembly import ConvertedColumn, RowPlaces, assemble_batch, convert_column
+from headgate.events.attribute_paths import limit_names
 from headgate.events.batch import (
     BOM,
     MAX_RECORD,
     DeadLetter,
     EventBatch,
-    raw_text,
-    used_attributes,
+    excerpt_record,
+    select_attributes,
 )
-from headgate.events.convert import json_rule
-from headgate.events.drift import limited
-from headgate.events.raw import Quoted, field_reader
+from headgate.events.conversion import make_json_rule
+from headgate.events.raw_values import QuotedField, make_field_reader
 from headgate.schema import Stream
 
 
@@ -50,7 +50,7 @@ _QUOTED = re.compile(r'"((?:[^"]++|"")*+)"')
 def split_csv(
     lines: Iterable[bytes], *, separator: str = ",", first_line: int = 1
 ) -> Iterator[CsvRecord]:
-    """The records of a text, which may go over several lines.
+    """Yield the records of a text, which may go over many lines.
 
     A quote that is never closed makes one record of all that follows, with a problem; of a record
     longer than the limit only the beginning is kept.
@@ -66,19 +66,19 @@ def split_csv(
         line = given.removeprefix(BOM) if number == 1 else given
         if not kept:
             start, size = number, 0
-        unfinished = (kept or b'"' in line) and _ends_open(line, between, inside=bool(kept))
+        unfinished = (kept or b'"' in line) and _is_left_open(line, between, inside=bool(kept))
         if size <= MAX_RECORD:
             kept.append(line)
         size += len(line)
         if not unfinished:
-            yield _record(start, b"".join(kept), separator)
+            yield _parse_record(start, b"".join(kept), separator)
             kept = []
     if kept:
         lost = f"line {start}" if start == number else f"lines {start} to {number}"
         yield CsvRecord(start, b"".join(kept), problem=f"a quote is never closed: {lost}")
 
 
-def _ends_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
+def _is_left_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
     """Is a quoted field still open at the end of the line?"""
     at = 0
     if not inside and line.startswith(b'"'):
@@ -96,7 +96,7 @@ def _ends_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
         at += inside
 
 
-def _record(line: int, raw: bytes, separator: str) -> CsvRecord:
+def _parse_record(line: int, raw: bytes, separator: str) -> CsvRecord:
     if len(raw) > MAX_RECORD and len(raw.rstrip(b"\r\n")) > MAX_RECORD:
         return CsvRecord(line, raw, problem=f"longer than {MAX_RECORD:,} bytes")
     try:
@@ -108,16 +108,16 @@ def _record(line: int, raw: bytes, separator: str) -> CsvRecord:
         return CsvRecord(line, raw)
     if '"' not in text:
         return CsvRecord(line, raw, text.split(separator))
-    return _quoted_record(line, raw, text, separator)
+    return _parse_quoted_record(line, raw, text, separator)
 
 
-def _quoted_record(line: int, raw: bytes, text: str, separator: str) -> CsvRecord:
+def _parse_quoted_record(line: int, raw: bytes, text: str, separator: str) -> CsvRecord:
     fields: list[str] = []
     at = 0
     while True:
         quoted = _QUOTED.match(text, at)
         if quoted:
-            fields.append(Quoted(quoted[1].replace('""', '"')))
+            fields.append(QuotedField(quoted[1].replace('""', '"')))
             end = quoted.end()
             if not text.startswith(separator, end) and end != len(text):
                 return CsvRecord(line, raw, problem=f"text after the quotes of field {len(fields)}")
@@ -141,7 +141,7 @@ def parse_csv_records(
     columns: Collection[str] | None = None,
     first_event: int = 0,
 ) -> EventBatch:
-    """The events of a block of records, whose fields `header` names.
+    """Parse a block of records, whose fields `header` names.
 
     >>> from headgate.schema import INT, Attribute
     >>> trades = Stream("trades", (Attribute("qty", INT),))
@@ -150,8 +150,9 @@ def parse_csv_records(
     >>> batch.table.to_pylist(), batch.dead[0].reason
     ([{'qty': 3}, {'qty': None}], "`qty` is 'x', which is not an INT")
     """
-    names = column_names(header, source)
-    where = _fields_of_attributes(names, stream, source)
+    names = read_column_names(header, source)
+    places = _locate_attributes(names, stream, source)
+    # every record is blank, a row, or a dead letter; rows and dead letters are numbered together
     rows: list[CsvRecord] = []
     numbers: list[int] = []
     dead: list[DeadLetter] = []
@@ -165,39 +166,57 @@ def parse_csv_records(
             problem = f"{len(record.fields)} fields, and the header has {len(header)}"
         number = first_event + len(rows) + len(dead)
         if problem:
-            dead.append(DeadLetter(source, record.line, problem, raw_text(record.raw), number))
+            raw = excerpt_record(record.raw)
+            dead.append(DeadLetter(source, record.line, problem, raw, number))
         else:
             rows.append(record)
             numbers.append(number)
 
-    def letter(row: int, reason: str) -> DeadLetter:
-        at = rows[row]
-        return DeadLetter(source, at.line, reason, raw_text(at.raw), numbers[row])
+    def write_letter(row: int, reason: str) -> DeadLetter:
+        record = rows[row]
+        return DeadLetter(source, record.line, reason, excerpt_record(record.raw), numbers[row])
 
+    # columns from rows: one tuple of fields for each column of the file
     by_field: list[Sequence[str]] = list(zip(*(row.fields for row in rows), strict=True))
     absent = [None] * len(rows)
-    filled: list[Column] = []
-    for attribute in used_attributes(stream, columns):
+    converted: list[ConvertedColumn] = []
+    for attribute in select_attributes(stream, columns):
         values: Sequence[Any] = absent
-        if rows and attribute.name in where:
-            read = field_reader(attribute.type)
-            values = [read(field) for field in by_field[where[attribute.name]]]
-        filled.append(fill(attribute, json_rule(attribute), values))
+        if rows and attribute.name in places:
+            read = make_field_reader(attribute.type)
+            values = [read(field) for field in by_field[places[attribute.name]]]
+        converted.append(convert_column(attribute, make_json_rule(attribute), values))
     unknown = [name for name in names if name and stream.get(name) is None]
-    return assemble(
+    return assemble_batch(
         stream,
-        filled,
-        np.array(numbers, dtype=np.int64),
-        np.array([row.line for row in rows], dtype=np.int64),
-        letter,
+        converted,
+        RowPlaces(
+            np.array(numbers, dtype=np.int64),
+            np.array([row.line for row in rows], dtype=np.int64),
+            write_letter,
+        ),
         dead=dead,
         blank=blank,
-        unknown=limited(dict.fromkeys(unknown, len(rows))),
+        unknown=limit_names(dict.fromkeys(unknown, len(rows))),
     )
 
 
-def column_names(header: Sequence[str], source: str) -> list[str]:
-    """The names in a header, no two of which may be the same; a column may have none."""
+def read_header(
+    records: Iterator[CsvRecord], source: str
+) -> tuple[Sequence[CsvRecord], Sequence[str]]:
+    """Return the blank lines before the header, and the header."""
+    blanks: list[CsvRecord] = []
+    for record in records:
+        if record.problem:
+            raise EventError(f"{source}:{record.line}: no header can be read: {record.problem}")
+        if record.fields:
+            return blanks, record.fields
+        blanks.append(record)
+    raise EventError(f"{source}: empty; the first line of a CSV file must name its columns")
+
+
+def read_column_names(header: Sequence[str], source: str) -> list[str]:
+    """Return the names in a header, no two of which may be the same; a column may have none."""
     names = [title.strip() for title in header]
     seen: set[str] = set()
     for name in names:
@@ -207,16 +226,16 @@ def column_names(header: Sequence[str], source: str) -> list[str]:
     return names
 
 
-def _fields_of_attributes(names: Sequence[str], stream: Stream, source: str) -> dict[str, int]:
-    """The place of each attribute in the header; other columns are skipped."""
-    found = {
+def _locate_attributes(names: Sequence[str], stream: Stream, source: str) -> dict[str, int]:
+    """Return the place of each attribute in the header; other columns are skipped."""
+    fields = {
         attribute.name: place
         for place, name in enumerate(names)
         if (attribute := stream.get(name)) is not None
     }
-    if not found:
+    if not fields:
         raise EventError(
             f"{source}: the header names no attribute of stream {stream.name}; "
             f"the first line must name the columns, and {did_you_mean(names[0], stream.names)}"
         )
-    return found
+    return fields

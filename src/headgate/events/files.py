@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.errors import EventError, EventsUnreachable, UsageError
-from headgate.events.batch import DeadLetter, EventBatch, used_attributes
-from headgate.events.csv_records import CsvRecord, parse_csv_records, split_csv
-from headgate.events.drift import undeclared_columns
+from headgate.events.attribute_paths import find_undeclared_columns
+from headgate.events.batch import DeadLetter, EventBatch, select_attributes
+from headgate.events.csv_records import CsvRecord, parse_csv_records, read_header, split_csv
+from headgate.events.file_access import SEPARATORS, find_file_kind, open_lines, translate_errors
+from headgate.events.file_pieces import Piece
 from headgate.events.json_lines import parse_json_lines
-from headgate.events.opening import SEPARATORS, file_kind, open_lines, reading
-from headgate.events.pieces import Piece
-from headgate.events.tables import from_rows, from_table, locate
+from headgate.events.tables import batch_from_rows, batch_from_table, locate_attributes
 from headgate.schema import Stream
 
 MAX_BLOCK = 1 << 26  # bytes of text that become one batch, give or take a record
@@ -34,7 +34,7 @@ def read_events(
     columns: Collection[str] | None = None,
     batch_rows: int = 65_536,
 ) -> Iterator[EventBatch]:
-    """The events of a JSON-lines, CSV or Parquet file, in batches of at most `batch_rows`.
+    """Read the events of a JSON-lines, CSV or Parquet file, in batches of at most `batch_rows`.
 
     Only `columns` are parsed and checked; None means all attributes. At no time is more than one
     batch in memory. Whether there is such a file is checked at once, its content as it is read:
@@ -49,44 +49,44 @@ def read_piece(
     *,
     columns: Collection[str] | None = None,
     batch_rows: int = 65_536,
-    bury: bool = False,
+    dead_letter_errors: bool = False,
 ) -> Iterator[EventBatch]:
-    """The events of a piece: those that `read_events` finds there, with the same lines.
+    """Read the events of a piece: those that `read_events` finds there, with the same lines.
 
-    The number of an event counts from the start of the piece. With `bury`, a file that cannot be
-    read, or not to its end, gives what it can and one dead letter for the rest, and a column of
-    Parquet that has a type of its own a dead letter for each of its rows; only a file that cannot
-    be reached is still an error, for another try may succeed.
+    The number of an event counts from the start of the piece. With `dead_letter_errors`, a file
+    that cannot be read, or not to its end, gives what it can and one dead letter for the rest, and
+    a column of Parquet that has a type of its own a dead letter for each of its rows; only a file
+    that cannot be reached is still an error, for another try may succeed.
     """
     if batch_rows < 1:
         raise UsageError(f"a batch of {batch_rows} rows holds nothing; give at least 1")
-    used = tuple(attribute.name for attribute in used_attributes(stream, columns))
-    task = _Task(piece, stream, used, batch_rows, bury, piece.first_line)
-    if bury:
-        return _with_burial(task)
-    return _batches(task, file_kind(piece.path, piece.format))
+    used = tuple(attribute.name for attribute in select_attributes(stream, columns))
+    task = _ReadState(piece, stream, used, batch_rows, dead_letter_errors, piece.first_line)
+    if dead_letter_errors:
+        return _read_with_dead_letters(task)
+    return _read_batches(task, find_file_kind(piece.path, piece.format))
 
 
 @dataclass(slots=True)
-class _Task:
+class _ReadState:
     """What to read, and how far that has come: the next line, and the number of the next event."""
 
     piece: Piece
     stream: Stream
     columns: Sequence[str]
     batch_rows: int
-    bury: bool
+    dead_letter_errors: bool
     line: int
     event: int = 0
 
-    def passed(self, batch: EventBatch, line: int) -> EventBatch:
-        """The batch, after which reading goes on at this line."""
+    def advance(self, batch: EventBatch, line: int) -> EventBatch:
+        """Count a batch, after which reading goes on at this line, and return it."""
         self.line = line
         self.event += len(batch.events) + len(batch.dead)
         return batch
 
 
-def _batches(task: _Task, kind: str) -> Iterator[EventBatch]:
+def _read_batches(task: _ReadState, kind: str) -> Iterator[EventBatch]:
     if task.piece.start == task.piece.end:
         return iter(())
     if kind == ".parquet":
@@ -96,22 +96,22 @@ def _batches(task: _Task, kind: str) -> Iterator[EventBatch]:
     return _read_json_lines(task)
 
 
-def _with_burial(task: _Task) -> Iterator[EventBatch]:
+def _read_with_dead_letters(task: _ReadState) -> Iterator[EventBatch]:
     piece = task.piece
     try:
-        yield from _batches(task, file_kind(piece.path, piece.format))
+        yield from _read_batches(task, find_file_kind(piece.path, piece.format))
     except EventsUnreachable:
         raise
     except EventError as error:
         reason = str(error).removeprefix(f"{piece.path}: ")
         letter = DeadLetter(piece.path, task.line, reason, "", task.event)
-        yield replace(from_rows([], task.stream, columns=task.columns), dead=(letter,))
+        yield replace(batch_from_rows([], task.stream, columns=task.columns), dead=(letter,))
 
 
-def _blocks(
+def _split_blocks(
     items: Iterable[Item], size: Callable[[Item], int], batch_rows: int
 ) -> Iterator[list[Item]]:
-    """Blocks of at most `batch_rows` items, fewer where these are large."""
+    """Yield blocks of at most `batch_rows` items, fewer where these are large."""
     block: list[Item] = []
     held = 0
     for item in items:
@@ -124,10 +124,10 @@ def _blocks(
         yield block
 
 
-def _read_json_lines(task: _Task) -> Iterator[EventBatch]:
+def _read_json_lines(task: _ReadState) -> Iterator[EventBatch]:
     piece = task.piece
     with open_lines(piece.path, piece.start, piece.end, piece.first_line) as lines:
-        for block in _blocks(lines, len, task.batch_rows):
+        for block in _split_blocks(lines, len, task.batch_rows):
             batch = parse_json_lines(
                 block,
                 task.stream,
@@ -136,31 +136,33 @@ def _read_json_lines(task: _Task) -> Iterator[EventBatch]:
                 first_line=task.line,
                 first_event=task.event,
             )
-            yield task.passed(batch, lines.number)
+            yield task.advance(batch, lines.number)
 
 
-def _read_csv(task: _Task, separator: str) -> Iterator[EventBatch]:
+def _read_csv(task: _ReadState, separator: str) -> Iterator[EventBatch]:
     piece = task.piece
     if piece.start == 0:
         with open_lines(piece.path, 0, piece.end) as lines:
             records = split_csv(lines, separator=separator)
             blanks, header = read_header(records, piece.path)
-            for block in _record_blocks(task, chain(blanks, records)):
-                yield task.passed(_parse_records(task, block, header), lines.number)
+            for block in _split_record_blocks(task, chain(blanks, records)):
+                yield task.advance(_parse_records(task, block, header), lines.number)
         return
     with open_lines(piece.path) as lines:
         _, header = read_header(split_csv(lines, separator=separator), piece.path)
     with open_lines(piece.path, piece.start, piece.end, piece.first_line) as lines:
         records = split_csv(lines, separator=separator, first_line=piece.first_line)
-        for block in _record_blocks(task, records):
-            yield task.passed(_parse_records(task, block, header), lines.number)
+        for block in _split_record_blocks(task, records):
+            yield task.advance(_parse_records(task, block, header), lines.number)
 
 
-def _record_blocks(task: _Task, records: Iterable[CsvRecord]) -> Iterator[list[CsvRecord]]:
-    return _blocks(records, lambda record: len(record.raw), task.batch_rows)
+def _split_record_blocks(
+    task: _ReadState, records: Iterable[CsvRecord]
+) -> Iterator[list[CsvRecord]]:
+    return _split_blocks(records, lambda record: len(record.raw), task.batch_rows)
 
 
-def _parse_records(task: _Task, block: list[CsvRecord], header: Sequence[str]) -> EventBatch:
+def _parse_records(task: _ReadState, block: list[CsvRecord], header: Sequence[str]) -> EventBatch:
     return parse_csv_records(
         block,
         task.stream,
@@ -171,29 +173,15 @@ def _parse_records(task: _Task, block: list[CsvRecord], header: Sequence[str]) -
     )
 
 
-def read_header(
-    records: Iterator[CsvRecord], source: str
-) -> tuple[Sequence[CsvRecord], Sequence[str]]:
-    """The blank lines before the header, and the header."""
-    blanks: list[CsvRecord] = []
-    for record in records:
-        if record.problem:
-            raise EventError(f"{source}:{record.line}: no header can be read: {record.problem}")
-        if record.fields:
-            return blanks, record.fields
-        blanks.append(record)
-    raise EventError(f"{source}: empty; the first line of a CSV file must name its columns")
-
-
-def _read_parquet(task: _Task) -> Iterator[EventBatch]:
+def _read_parquet(task: _ReadState) -> Iterator[EventBatch]:
     piece = task.piece
-    attributes = used_attributes(task.stream, task.columns)
-    with reading(piece.path), pq.ParquetFile(Path(piece.path)) as file:
+    attributes = select_attributes(task.stream, task.columns)
+    with translate_errors(piece.path), pq.ParquetFile(Path(piece.path)) as file:
         try:
-            unknown = undeclared_columns(task.stream, file.schema_arrow)
-            names = _needed(task, file.schema_arrow)
-            for rows in _rows(file, piece, names, task.batch_rows):
-                batch = from_table(
+            unknown = find_undeclared_columns(task.stream, file.schema_arrow)
+            names = _select_columns(task, file.schema_arrow)
+            for rows in _read_row_groups(file, piece, names, task.batch_rows):
+                batch = batch_from_table(
                     rows,
                     task.stream,
                     attributes,
@@ -201,28 +189,30 @@ def _read_parquet(task: _Task) -> Iterator[EventBatch]:
                     first_event=task.event,
                     first_line=task.line,
                     unknown=unknown,
-                    bury=task.bury,
+                    dead_letter_errors=task.dead_letter_errors,
                 )
-                yield task.passed(batch, task.line + rows.num_rows)
+                yield task.advance(batch, task.line + rows.num_rows)
         except EventError as error:
             raise EventError(f"{piece.path}: {error}") from None
 
 
-def _needed(task: _Task, schema: pa.Schema) -> list[str]:
-    """The columns to read; all of them where every row will be a dead letter that shows them."""
+def _select_columns(task: _ReadState, schema: pa.Schema) -> list[str]:
+    """Return the columns to read; all where every row will be a dead letter that shows them."""
     try:
-        places = locate(task.stream, used_attributes(task.stream, task.columns), schema)
+        places = locate_attributes(
+            task.stream, select_attributes(task.stream, task.columns), schema
+        )
     except EventError:
-        if not task.bury:
+        if not task.dead_letter_errors:
             raise
         return list(schema.names)
     return [schema.names[number] for number in sorted({way[0] for way in places.values()})]
 
 
-def _rows(
+def _read_row_groups(
     file: pq.ParquetFile, piece: Piece, names: Sequence[str], batch_rows: int
 ) -> Iterator[Any]:
-    """The rows of a piece, for which only the row groups are read that it touches."""
+    """Yield the rows of a piece; only the row groups that it touches are read."""
     total = file.metadata.num_rows
     end = total if piece.end is None else piece.end
     if end > total:

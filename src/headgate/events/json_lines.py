@@ -1,7 +1,7 @@
 """JSON lines: one object per line, and every other line is a dead letter.
 
 The standard scanner does the work, with three additions. Numbers with a point or an exponent stay
-text (`convert` says why). An object in which a key stands twice is kept as its pairs. Nesting is
+text (`conversion` says why). An object in which a key stands twice is kept as its pairs. Nesting is
 bounded by a number of our own, and not by how deep the caller's stack happens to be.
 """
 
@@ -14,21 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from headgate.events.assemble import assemble, fill
+from headgate.events.assembly import RowPlaces, assemble_batch, convert_column
+from headgate.events.attribute_paths import (
+    RepeatedKeys,
+    count_undeclared_keys,
+    locate_columns,
+)
 from headgate.events.batch import (
     BOM,
     MAX_RECORD,
     DeadLetter,
     EventBatch,
-    raw_text,
-    used_attributes,
+    UnfitValue,
+    excerpt_record,
+    select_attributes,
+    show_value,
 )
-from headgate.events.convert import json_rule
-from headgate.events.drift import undeclared_keys
-from headgate.events.paths import Repeated
-from headgate.events.paths import columns as columns_of
-from headgate.events.raw import scanned_number
-from headgate.events.reasons import Unfit, show
+from headgate.events.conversion import make_json_rule
+from headgate.events.raw_values import parse_number
 from headgate.schema import Stream
 
 MAX_DEPTH = 200
@@ -46,7 +49,7 @@ def parse_json_lines(
     first_line: int = 1,
     first_event: int = 0,
 ) -> EventBatch:
-    """The events of a block of lines, of which the first has the number `first_line`.
+    """Parse a block of lines, of which the first has the number `first_line`.
 
     >>> from headgate.schema import INT, Attribute
     >>> trades = Stream("trades", (Attribute("qty", INT),))
@@ -57,7 +60,8 @@ def parse_json_lines(
     block = list(lines)
     if first_line == 1 and block and block[0].startswith(BOM):
         block[0] = block[0][len(BOM) :]
-    rows: list[dict[str, Any] | Repeated] = []
+    # every line is blank, an object, or broken; `places` has the line in the block of each row
+    rows: list[dict[str, Any] | RepeatedKeys] = []
     places: list[int] = []
     broken: dict[int, str] = {}
     blanks: list[int] = []
@@ -68,72 +72,79 @@ def parse_json_lines(
         try:
             rows.append(scan_object(line))
             places.append(place)
-        except Unfit as reason:
+        except UnfitValue as reason:
             broken[place] = str(reason)
 
+    # the number of the event on each line: rows and dead letters count, blank lines do not
     is_event = np.ones(len(block), dtype=np.int64)
     is_event[blanks] = 0
     numbers = np.cumsum(is_event) + (first_event - 1)
 
-    def letter(place: int, reason: str) -> DeadLetter:
-        raw = raw_text(block[place])
+    def write_letter(place: int, reason: str) -> DeadLetter:
+        raw = excerpt_record(block[place])
         return DeadLetter(source, first_line + place, reason, raw, int(numbers[place]))
 
-    attributes = used_attributes(stream, columns)
-    located = columns_of(stream, attributes, rows)
-    return assemble(
+    # columns from rows: the raw values of each attribute, wherever the objects have it
+    attributes = select_attributes(stream, columns)
+    located = locate_columns(stream, attributes, rows)
+    pairs = zip(attributes, located.values, strict=True)
+    return assemble_batch(
         stream,
-        [fill(a, json_rule(a), v) for a, v in zip(attributes, located.values, strict=True)],
-        numbers[places],
-        np.array(places, dtype=np.int64) + first_line,
-        lambda row, reason: letter(places[row], reason),
-        reasons=located.doubtful,
-        dead=[letter(place, reason) for place, reason in broken.items()],
+        [convert_column(a, make_json_rule(a), values) for a, values in pairs],
+        RowPlaces(
+            numbers[places],
+            np.array(places, dtype=np.int64) + first_line,
+            lambda row, reason: write_letter(places[row], reason),
+        ),
+        reasons=located.problems,
+        dead=[write_letter(place, reason) for place, reason in broken.items()],
         blank=len(blanks),
-        unknown=undeclared_keys(stream, rows) if located.strange else None,
+        unknown=count_undeclared_keys(stream, rows) if located.has_unknown_keys else None,
     )
 
 
-def scan_object(line: bytes) -> dict[str, Any] | Repeated:
-    """The object that a line holds, with its raw values.
+def scan_object(line: bytes) -> dict[str, Any] | RepeatedKeys:
+    """Return the object that a line holds, with its raw values.
 
     >>> scan_object(b'{"price": 1.20, "qty": 7}')
     {'price': b'1.20', 'qty': 7}
     """
     if len(line) > MAX_RECORD and len(line.rstrip(b"\r\n")) > MAX_RECORD:
-        raise Unfit(f"longer than {MAX_RECORD:,} bytes")
+        raise UnfitValue(f"longer than {MAX_RECORD:,} bytes")
     try:
         text = line.decode().strip(_SPACE)
     except UnicodeDecodeError as error:
-        raise Unfit(f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}") from None
+        raise UnfitValue(
+            f"not UTF-8: byte {error.start + 1} is 0x{line[error.start]:02x}"
+        ) from None
     if len(text) > 2 * MAX_DEPTH and _depth_exceeds(text, MAX_DEPTH):
-        raise Unfit(f"nested more than {MAX_DEPTH} deep")
-    found, end = _scan(text, _DECODER)
+        raise UnfitValue(f"nested more than {MAX_DEPTH} deep")
+    document, end = _decode(text, _DECODER)
     if end != len(text):
         rest = text[end:].lstrip(_SPACE)
         if rest.startswith(("{", "[")):
-            raise Unfit("more than one document on the line")
-        raise Unfit(f"broken JSON: {show(rest)} after the end of the document")
-    if type(found) is not dict and not isinstance(found, Repeated):
-        raise Unfit(f"{show(found)}, not an object")
-    return found
+            raise UnfitValue("more than one document on the line")
+        raise UnfitValue(f"broken JSON: {show_value(rest)} after the end of the document")
+    if type(document) is not dict and not isinstance(document, RepeatedKeys):
+        raise UnfitValue(f"{show_value(document)}, not an object")
+    return document
 
 
-def _scan(text: str, decoder: json.JSONDecoder) -> tuple[Any, int]:
+def _decode(text: str, decoder: json.JSONDecoder) -> tuple[Any, int]:
     try:
         return decoder.raw_decode(text)
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at")
-        raise Unfit(f"broken JSON: {what} at character {error.pos + 1}") from None
+        raise UnfitValue(f"broken JSON: {what} at character {error.pos + 1}") from None
     except RecursionError:
-        raise Unfit("nested too deep") from None
+        raise UnfitValue("nested too deep") from None
     except ValueError:  # an integer with more digits than int() takes
-        return _scan(text, _LONG_INTEGERS)
+        return _decode(text, _LONG_INTEGERS)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Repeated:
-    found = dict(pairs)
-    return found if len(found) == len(pairs) else Repeated(pairs)
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | RepeatedKeys:
+    members = dict(pairs)
+    return members if len(members) == len(pairs) else RepeatedKeys(pairs)
 
 
 def _depth_exceeds(text: str, limit: int) -> bool:
@@ -148,7 +159,7 @@ def _depth_exceeds(text: str, limit: int) -> bool:
     return False
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=str.encode)
+_DECODER = json.JSONDecoder(object_pairs_hook=_make_object, parse_float=str.encode)
 _LONG_INTEGERS = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=str.encode, parse_int=scanned_number
+    object_pairs_hook=_make_object, parse_float=str.encode, parse_int=parse_number
 )

@@ -14,50 +14,60 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.errors import EventError
-from headgate.events.assemble import Column, assemble, fill
-from headgate.events.batch import DeadLetter, EventBatch, cap, used_attributes
-from headgate.events.convert import python_rule
-from headgate.events.drift import limited, undeclared_columns, undeclared_keys
-from headgate.events.fit import fit
-from headgate.events.paths import Node, paths
-from headgate.events.paths import columns as columns_of
-from headgate.events.reasons import show
+from headgate.events.arrow_casts import cast_column
+from headgate.events.assembly import ConvertedColumn, RowPlaces, assemble_batch, convert_column
+from headgate.events.attribute_paths import (
+    Node,
+    build_path_tree,
+    count_undeclared_keys,
+    find_undeclared_columns,
+    limit_names,
+    locate_columns,
+)
+from headgate.events.batch import (
+    DeadLetter,
+    EventBatch,
+    select_attributes,
+    show_value,
+    truncate_text,
+)
+from headgate.events.conversion import make_python_rule
 from headgate.schema import Attribute, Stream
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def from_rows(
+def batch_from_rows(
     data: pa.Table | pa.RecordBatch | pd.DataFrame | Sequence[Mapping[str, Any]],
     stream: Stream,
     *,
     columns: Collection[str] | None = None,
 ) -> EventBatch:
-    """The events of a table, a DataFrame or a list of dicts, checked as a file's would be.
+    """Return the events of a table, a DataFrame or a list of dicts, checked as a file's would be.
 
     A column that is missing is NULL, and so is NaN in pandas, and only there.
 
     >>> from headgate.schema import INT
     >>> trades = Stream("trades", (Attribute("qty", INT),))
-    >>> batch = from_rows([{"Qty": 3}, {"qty": "3"}], trades)
+    >>> batch = batch_from_rows([{"Qty": 3}, {"qty": "3"}], trades)
     >>> batch.table.to_pylist(), batch.dead[0].reason, batch.dead[0].raw
     ([{'qty': 3}], "`qty` is '3', which is not an INT", '{"qty":"3"}')
     """
-    attributes = used_attributes(stream, columns)
+    attributes = select_attributes(stream, columns)
     if isinstance(data, pa.Table | pa.RecordBatch):
-        return from_table(data, stream, attributes)
+        return batch_from_table(data, stream, attributes)
     if _is_pandas(data):
-        return _from_pandas(data, stream, attributes)
+        return _batch_from_pandas(data, stream, attributes)
     if isinstance(data, list | tuple):
-        return _from_dicts(data, stream, attributes)
+        return _batch_from_dicts(data, stream, attributes)
     raise EventError(
         f"events cannot be read from {type(data).__name__}; "
         "give a pyarrow Table, a pandas DataFrame or a list of dicts"
     )
 
 
-def from_table(
+def batch_from_table(
     table: pa.Table | pa.RecordBatch,
     stream: Stream,
     attributes: Sequence[Attribute],
@@ -66,74 +76,82 @@ def from_table(
     first_event: int = 0,
     first_line: int = 1,
     unknown: Sequence[str] | None = None,
-    bury: bool = False,
+    dead_letter_errors: bool = False,
 ) -> EventBatch:
-    """The events of an Arrow table, of which the first has the given number and line.
+    """Return the events of an Arrow table, of which the first has the given number and line.
 
     `unknown` names the undeclared columns where the table has them no more. A column that cannot be
-    the attribute's is an error, or, with `bury`, a dead letter for each row with a value there;
-    columns among which an attribute cannot be found make one of every row.
+    the attribute's is an error, or, with `dead_letter_errors`, a dead letter for each row with a
+    value there; columns among which an attribute cannot be found make one of every row.
     """
     rows = table.num_rows
 
-    def letter(row: int, reason: str) -> DeadLetter:
+    def write_letter(row: int, reason: str) -> DeadLetter:
         return DeadLetter(
-            source, first_line + row, reason, _row_text(table, row), first_event + row
+            source, first_line + row, reason, _show_row(table, row), first_event + row
         )
 
     try:
-        places, reasons = locate(stream, attributes, table.schema), {}
+        places, reasons = locate_attributes(stream, attributes, table.schema), {}
     except EventError as error:
-        if not bury:
+        if not dead_letter_errors:
             raise
+        # no column can be trusted: all are NULL, and every row is a dead letter
         places, reasons = {}, dict.fromkeys(range(rows), str(error))
-    names = undeclared_columns(stream, table.schema) if unknown is None else unknown
-    return assemble(
+    names = find_undeclared_columns(stream, table.schema) if unknown is None else unknown
+    return assemble_batch(
         stream,
-        [_column(a, _array(table, places.get(a.name)), bury) for a in attributes],
-        np.arange(first_event, first_event + rows),
-        np.arange(first_line, first_line + rows),
-        letter,
+        [
+            _cast_or_refuse(a, _take_array(table, places.get(a.name)), dead_letter_errors)
+            for a in attributes
+        ],
+        RowPlaces(
+            np.arange(first_event, first_event + rows),
+            np.arange(first_line, first_line + rows),
+            write_letter,
+        ),
         reasons=reasons,
-        unknown=limited(dict.fromkeys(names, rows)),
+        unknown=limit_names(dict.fromkeys(names, rows)),
     )
 
 
-def _column(attribute: Attribute, array: pa.Array[Any], bury: bool) -> Column:
+def _cast_or_refuse(
+    attribute: Attribute, array: pa.Array[Any], dead_letter_errors: bool
+) -> ConvertedColumn:
     try:
-        return fit(attribute, array)
+        return cast_column(attribute, array)
     except EventError as error:
-        if not bury:
+        if not dead_letter_errors:
             raise
         given = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
         nothing = pa.nulls(len(array)).cast(attribute.type.arrow)
-        return Column(attribute, nothing, dict.fromkeys(given.tolist(), str(error)))
+        return ConvertedColumn(attribute, nothing, dict.fromkeys(given.tolist(), str(error)))
 
 
-def locate(
+def locate_attributes(
     stream: Stream, attributes: Sequence[Attribute], schema: pa.Schema
 ) -> dict[str, tuple[int, ...]]:
-    """The way to each attribute: the number of its column, then of the field in each struct."""
-    found: dict[str, tuple[int, ...]] = {}
-    _locate(paths(stream, attributes), list(schema), (), found)
-    return found
+    """Return the way to each attribute: the number of its column, then of each struct's field."""
+    places: dict[str, tuple[int, ...]] = {}
+    _locate_fields(build_path_tree(stream, attributes), list(schema), (), places)
+    return places
 
 
-def _locate(
+def _locate_fields(
     nodes: Mapping[str, Node],
     fields: Sequence[pa.Field[Any]],
     way: tuple[int, ...],
-    found: dict[str, tuple[int, ...]],
+    places: dict[str, tuple[int, ...]],
 ) -> None:
     for number, field in enumerate(fields):
         node = nodes.get(field.name.lower())
         if node is None:
             continue
-        if node.name in found:
+        if node.name in places:
             raise EventError(f"attribute `{node.name}` has two columns; rename or drop one")
-        found[node.name] = (*way, number)
+        places[node.name] = (*way, number)
         if node.inside and isinstance(field.type, pa.StructType):
-            _locate(node.inside, list(field.type), found[node.name], found)
+            _locate_fields(node.inside, list(field.type), places[node.name], places)
         elif node.inside and not pa.types.is_null(field.type):
             wanted = next(iter(node.inside.values())).name
             raise EventError(
@@ -142,47 +160,47 @@ def _locate(
             )
 
 
-def _array(table: pa.Table | pa.RecordBatch, way: tuple[int, ...] | None) -> pa.Array[Any]:
+def _take_array(table: pa.Table | pa.RecordBatch, way: tuple[int, ...] | None) -> pa.Array[Any]:
     if way is None:
         return pa.nulls(table.num_rows)
-    array = _whole(table.column(way[0]))
+    array = _combine_chunks(table.column(way[0]))
     for number in way[1:]:
         array = pc.struct_field(array, [number])
     return array
 
 
-def _whole(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> pa.Array[Any]:
+def _combine_chunks(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> pa.Array[Any]:
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):
         raise EventError("a column of more than 2 GB of text; give the table in slices")
     return array
 
 
-def _row_text(table: pa.Table | pa.RecordBatch, row: int) -> str:
+def _show_row(table: pa.Table | pa.RecordBatch, row: int) -> str:
     names = table.schema.names
-    return _json({name: _plain(table.column(i)[row]) for i, name in enumerate(names)})
+    return _show_json({name: _to_plain_value(table.column(i)[row]) for i, name in enumerate(names)})
 
 
-def _plain(scalar: pa.Scalar[Any]) -> Any:
+def _to_plain_value(scalar: pa.Scalar[Any]) -> Any:
     try:
         return scalar.as_py()
     except (ValueError, OverflowError):  # a time before the year 1, bytes that are no text
         return f"<{scalar.type}>"
 
 
-def _json(row: Any) -> str:
+def _show_json(row: Any) -> str:
     try:
         text = json.dumps(row, ensure_ascii=False, separators=(",", ":"), default=_plain_object)
     except (TypeError, ValueError, RecursionError):  # odd keys, an object inside itself
         text = repr(row)
-    return cap(text)
+    return truncate_text(text)
 
 
 def _plain_object(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else str(value)
 
 
-def _from_dicts(
+def _batch_from_dicts(
     rows: Sequence[Any],
     stream: Stream,
     attributes: Sequence[Attribute],
@@ -190,20 +208,25 @@ def _from_dicts(
     source: str = "<rows>",
 ) -> EventBatch:
     objects = [row if isinstance(row, Mapping) else {} for row in rows]
-    located = columns_of(stream, attributes, objects)
-    strange = {
-        number: f"{show(row)}, not an object"
+    located = locate_columns(stream, attributes, objects)
+    no_objects = {
+        number: f"{show_value(row)}, not an object"
         for number, row in enumerate(rows)
         if not isinstance(row, Mapping)
     }
-    return assemble(
+    return assemble_batch(
         stream,
-        [fill(a, python_rule(a), v) for a, v in zip(attributes, located.values, strict=True)],
-        np.arange(len(rows)),
-        np.arange(1, len(rows) + 1),
-        lambda row, reason: DeadLetter(source, row + 1, reason, _json(rows[row]), row),
-        reasons=strange | dict(located.doubtful),
-        unknown=undeclared_keys(stream, objects) if located.strange else None,
+        [
+            convert_column(a, make_python_rule(a), v)
+            for a, v in zip(attributes, located.values, strict=True)
+        ],
+        RowPlaces(
+            np.arange(len(rows)),
+            np.arange(1, len(rows) + 1),
+            lambda row, reason: DeadLetter(source, row + 1, reason, _show_json(rows[row]), row),
+        ),
+        reasons=no_objects | dict(located.problems),
+        unknown=count_undeclared_keys(stream, objects) if located.has_unknown_keys else None,
     )
 
 
@@ -213,25 +236,27 @@ def _is_pandas(data: object) -> TypeGuard[pd.DataFrame]:
     return frame is not None and isinstance(data, frame)
 
 
-def _from_pandas(
+def _batch_from_pandas(
     frame: pd.DataFrame, stream: Stream, attributes: Sequence[Attribute]
 ) -> EventBatch:
-    """Through Arrow if it can hold every used column exactly, otherwise as a list of dicts."""
-    used = _used_series(frame, paths(stream, attributes))
-    declared = paths(stream, stream)
+    """Go through Arrow if it can hold every used column exactly, otherwise a list of dicts."""
+    used = _select_series(frame, build_path_tree(stream, attributes))
+    declared = build_path_tree(stream, stream)
     unknown = [str(label) for label in frame.columns if str(label).lower() not in declared]
-    arrays = [_series_array(series) for series in used.values()]
+    arrays = [_convert_series(series) for series in used.values()]
     exact = [array for array in arrays if array is not None]
     if used and len(exact) == len(used):
         table = pa.Table.from_arrays(exact, names=list(used))
-        return from_table(table, stream, attributes, unknown=unknown)
-    values = [_with_nulls(series) for series in used.values()]
+        return batch_from_table(table, stream, attributes, unknown=unknown)
+    values = [_read_objects(series) for series in used.values()]
     rows = [dict(zip(used, row, strict=True)) for row in zip(*values, strict=True)]
-    batch = _from_dicts(rows or [{}] * len(frame), stream, attributes, source="<table>")
-    return replace(batch, unknown=limited(dict(batch.unknown) | dict.fromkeys(unknown, len(frame))))
+    batch = _batch_from_dicts(rows or [{}] * len(frame), stream, attributes, source="<table>")
+    return replace(
+        batch, unknown=limit_names(dict(batch.unknown) | dict.fromkeys(unknown, len(frame)))
+    )
 
 
-def _used_series(frame: pd.DataFrame, nodes: Mapping[str, Node]) -> dict[str, pd.Series[Any]]:
+def _select_series(frame: pd.DataFrame, nodes: Mapping[str, Node]) -> dict[str, pd.Series[Any]]:
     labels = [str(label) for label in frame.columns]
     lower = [label.lower() for label in labels]
     for name in nodes:
@@ -241,16 +266,16 @@ def _used_series(frame: pd.DataFrame, nodes: Mapping[str, Node]) -> dict[str, pd
     return {labels[number]: frame.iloc[:, number] for number in used}
 
 
-def _series_array(series: pd.Series[Any]) -> pa.Array[Any] | None:
-    """The column in Arrow with NaN as NULL, or None if Arrow would have to guess or to round."""
+def _convert_series(series: pd.Series[Any]) -> pa.Array[Any] | None:
+    """Return the column in Arrow with NaN as NULL; None if Arrow would have to guess or round."""
     values: pd.Series[Any] | list[Any] = series
     if series.dtype == object:
-        values = _with_nulls(series)
+        values = _read_objects(series)
         kinds = set(map(type, values)) - {NoneType}
         if len(kinds) > 1 or not kinds <= {bool, int, float, str}:
             return None
     try:
-        array = _whole(pa.array(values, from_pandas=True))
+        array = _combine_chunks(pa.array(values, from_pandas=True))
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         return None
     if isinstance(array, pa.DictionaryArray):
@@ -260,7 +285,7 @@ def _series_array(series: pd.Series[Any]) -> pa.Array[Any] | None:
     return array
 
 
-def _with_nulls(series: pd.Series[Any]) -> list[Any]:
-    """The values as Python objects; None for each that pandas takes for missing."""
+def _read_objects(series: pd.Series[Any]) -> list[Any]:
+    """Return the values as Python objects; None for each that pandas takes for missing."""
     missing = series.isna().tolist()
     return [None if gone else value for value, gone in zip(series.tolist(), missing, strict=True)]

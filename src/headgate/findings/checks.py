@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from headgate.predicate import Predicate, Satisfiability, simplify, to_monotone
 from headgate.predicate.answer import Answer
 from headgate.predicate.tree import order_free_key
-from headgate.queries import Query, QuerySet, satisfiable_query
+from headgate.queries import Query, QuerySet, decide_query_satisfiability
 from headgate.schema import Stream
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Finding:
         """Whether it can be TRUE, runs in bounded memory, and is not a duplicate."""
         return self.satisfiable is self.bounded is Answer.YES and self.duplicate_of is None
 
-    def as_json(self, *, with_cures: bool = True) -> dict[str, Any]:
+    def as_json(self, *, with_suggestions: bool = True) -> dict[str, Any]:
         """Return the object that `headgate check --format json` prints for the query."""
         fields: dict[str, Any] = {
             "id": self.id,
@@ -72,7 +72,7 @@ class Finding:
             "reason": self.reason,
         }
         if self.memory is not None:
-            fields["memory"] = self.memory.as_json(with_cures=with_cures)
+            fields["memory"] = self.memory.as_json(with_suggestions=with_suggestions)
         return fields
 
 
@@ -165,12 +165,12 @@ def _check_all(queries: Sequence[Query], advance: Callable[[int], None]) -> list
 
 def _check_one(query: Query) -> tuple[Satisfiability, Verdict | None]:
     """Return whether a query can be TRUE, and the verdict on its memory; None for a filter."""
-    answer = satisfiable_query(query)
+    answer = decide_query_satisfiability(query)
     if query.kind == "filter":
         return answer, None
-    from headgate.stateful.analysis.verdict import verdict
+    from headgate.stateful.analysis.verdict import check_memory
 
-    memory = verdict(query)
+    memory = check_memory(query)
     if memory.analysis.is_contradiction and answer.answer is not Answer.NO:
         answer = Satisfiability(Answer.NO, reason="its comparisons contradict each other")
     return answer, memory

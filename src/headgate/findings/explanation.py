@@ -23,7 +23,7 @@ from headgate.predicate import (
     to_monotone,
 )
 from headgate.predicate.tree import children
-from headgate.queries import Aggregate, Query, query_version
+from headgate.queries import Aggregate, Query, compute_query_version
 from headgate.schema import Value
 from headgate.sql import render_predicate, render_select
 
@@ -79,7 +79,7 @@ class Explanation:
         """Return the object that `headgate explain --format json` prints."""
         plan: dict[str, Any] = {
             "id": self.query.id,
-            "version": query_version(self.query),
+            "version": compute_query_version(self.query),
             "kind": self.query.kind,
             "streams": [source.stream.name for source in self.query.sources],
             "sql": render_select(self.query),

@@ -35,7 +35,7 @@ SIGNS: tuple[tuple[int, Operator], ...] = ((-1, "<"), (0, "="), (1, ">"))
 
 
 def replace_conditions(held: Predicate, conditions: Conditions) -> Predicate:
-    """The same predicate over sets of values and IS NULL only; adds to `conditions`.
+    """Return the same predicate over sets of values and IS NULL only; adds to `conditions`.
 
     It takes the form that `to_monotone` gives: AND and OR over atoms, of which only TRUE matters.
     """
@@ -68,7 +68,7 @@ def _of_order(atom: Compare, conditions: Conditions) -> Within:
 
 
 def restore_condition(column: Column, values: ValueSet, conditions: Conditions) -> Predicate:
-    """The condition back: TRUE where the column that stands for it has one of these values."""
+    """Return the condition that holds where the column standing for it has these values."""
     condition = conditions[column]
     if isinstance(condition, Matches):
         return disjunction(

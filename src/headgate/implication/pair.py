@@ -81,7 +81,7 @@ class PredicatePair:
         return PredicatePair(query, stream, declared, space, conditions, *boxes)
 
     def predicate(self, part: Part) -> Predicate:
-        """The rows of a part, as an AND of conditions on the columns that it restricts."""
+        """Return the rows of a part, as an AND of conditions on the columns that it restricts."""
         sides = zip(part, self.space.dimensions, strict=True)
         return conjunction(
             self._side(dimension, low, high)
@@ -90,7 +90,7 @@ class PredicatePair:
         )
 
     def example_row(self, part: Part) -> dict[str, Value | None]:
-        """A row of a part of a space that has no conditions; what it leaves open is NULL."""
+        """Return a row of a part of a space that has no conditions; what it leaves open is NULL."""
         row: dict[str, Value | None] = {}
         for (low, high), dimension in zip(part, self.space.dimensions, strict=True):
             null, values = dimension.values_between(low, high)
@@ -123,7 +123,7 @@ def _boxes(predicate: Predicate, conditions: Conditions) -> list[Box]:
 
 
 def _within(column: Column, values: ValueSet) -> Predicate:
-    """The column has one of these values; a range of doubles by its ends, each as it reads best."""
+    """Return the condition on a column; a range of doubles by its ends, each as it reads best."""
     intervals = values.intervals
     if values.is_everything:
         return IsNull(column, negated=True)
@@ -134,7 +134,7 @@ def _within(column: Column, values: ValueSet) -> Predicate:
 
 
 def _never_null(conditions: Conditions, required: Collection[Column]) -> list[Column]:
-    """The columns that stand for conditions on columns which are all NOT NULL."""
+    """Return the columns that stand for conditions on columns which are all NOT NULL."""
     return [
         column
         for column, condition in conditions.items()

@@ -56,7 +56,7 @@ class Dimension:
 
     @staticmethod
     def of(column: Column, ends: Iterable[Ordinal], domain: ValueSet, nullable: bool) -> Dimension:
-        """The coarsest cells that have none of these ends inside."""
+        """Return the coarsest cells that have none of these ends inside."""
         cuts: list[Any] = sorted(ends)
         if domain.is_everything:
             return Dimension(column, (None, *cuts), (*cuts, None), nullable)
@@ -84,7 +84,7 @@ class Dimension:
         return self.lows[1:] if self.lows[:1] == (None,) else self.lows  # type: ignore[return-value]
 
     def cells(self, side: Side | None) -> tuple[int, int]:
-        """The first cell of a side, and the one after its last; None is any value and NULL."""
+        """Return the first cell of a side and the one after its last; None is all, with NULL."""
         if side is None:
             return 0, self.count
         if not isinstance(side, Interval):
@@ -96,7 +96,7 @@ class Dimension:
         )
 
     def _first_from(self, cut: Ordinal) -> int:
-        """The first cell that does not begin before a cut."""
+        """Return the first cell that does not begin before a cut."""
         cell = self._cell_at.get(cut)
         if cell is None:
             return self.count - len(self._starts) + bisect_left(self._starts, cut)
@@ -110,7 +110,7 @@ class Dimension:
         )
 
     def values_between(self, low: int, high: int) -> tuple[bool, ValueSet]:
-        """What these cells hold: is NULL among them, and which values are?"""
+        """Return what these cells hold: is NULL among them, and which values are?"""
         first, end = max(0, low - self.nullable), max(0, high - self.nullable)
         null = self.nullable and low == 0 < high
         if first < end and self.lows[first + 1 : end] == self.highs[first : end - 1]:
@@ -130,13 +130,13 @@ class Dimension:
         return np.array(starts), np.array(stops)
 
     def length(self, low: int, high: int) -> float:
-        """How long a side is, from the first cell up to before the last; infinite with NULL."""
+        """Return the length of a side from its first cell up to before the last."""
         starts, stops = self.ends
         bottom, ceiling = float(starts[low]), float(stops[high - 1])
         return ceiling - bottom if math.isfinite(bottom) else math.inf
 
     def _last(self, high: Ordinal | None) -> Ordinal | None:
-        """Where a cell ends: a range of doubles at its greatest, a range of whole numbers after."""
+        """Return where a cell ends: doubles at the greatest, whole numbers after it."""
         is_dense = isinstance(self.column.type, Double)
         return high - 1 if is_dense and isinstance(high, int) else high
 
@@ -166,7 +166,7 @@ class Space:
         domains: Mapping[Column, ValueSet] | None = None,
         required: Collection[Column] = (),
     ) -> Space:
-        """The coarsest space in which all of these are boxes, given CHECK and NOT NULL."""
+        """Return the coarsest space in which all of these are boxes, given CHECK and NOT NULL."""
         ends: dict[Column, set[Any]] = {}
         for box in boxes:
             for column, side in box.sides.items():
@@ -210,7 +210,7 @@ class Space:
         return Boxes(low[kept], high[kept])
 
     def sort_by_volume(self, boxes: Boxes) -> Boxes:
-        """The largest first: more infinite ends, then more volume of the finite sides (6.1)."""
+        """Return the boxes largest first: by infinite ends, then by finite volume (6.1)."""
         infinite, finite = self.volumes(boxes)
         return boxes[np.lexsort((-finite, -infinite))]
 
@@ -229,6 +229,6 @@ class Space:
 
 
 def _cells_of(dimension: Dimension, boxes: Sequence[Box]) -> list[tuple[int, int]]:
-    """The cells of each box in a dimension."""
+    """Return the cells of each box in a dimension."""
     column, cells = dimension.column, dimension.cells
     return [cells(box.sides.get(column)) for box in boxes]

@@ -8,7 +8,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from headgate.errors import QuerySetError
-from headgate.events import EventBatch, from_rows
+from headgate.events import EventBatch, batch_from_rows
 from headgate.matching.matches import Matches, concatenate_matches
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
@@ -94,7 +94,7 @@ class BaseIndex(ABC):
         """Return events as a batch; unless they are one, with the `used` attributes only."""
         if isinstance(events, EventBatch):
             return events
-        return from_rows(events, self.stream, columns=used)
+        return batch_from_rows(events, self.stream, columns=used)
 
 
 class ConfigurableIndex(BaseIndex, Generic[Options]):

@@ -233,7 +233,9 @@ class Evaluation:
         if isinstance(atom, IsNull):
             null = np.full(self.rows, False) if column.valid is None else ~column.valid
             return ~null if atom.negated else null
-        inside = column.member(atom.values) if isinstance(atom, Within) else _text(atom, column)
+        inside = (
+            column.test_membership(atom.values) if isinstance(atom, Within) else _text(atom, column)
+        )
         return inside if column.valid is None else inside & column.valid
 
 
@@ -244,7 +246,7 @@ def _text(atom: TextMatches, column: CodedColumn) -> Mask:
     test = atom.pattern.matcher
     answers = np.zeros(len(column.ranked or ()) + 1, dtype=np.bool_)
     if column.ranked:
-        answers[distinct] = [test.matches(text) for text in column.ranked_at(distinct)]
+        answers[distinct] = [test.matches(text) for text in column.decode_ranks(distinct)]
     return np.asarray(answers[column.codes] != atom.negated, dtype=np.bool_)
 
 

@@ -1,9 +1,9 @@
 """A predicate is a set of rows: those for which it is TRUE.
 
 It is written as atoms (`atoms`) under AND, OR, NOT and truth tests (`tree`), evaluated in three
-values (`evaluate`), and rewritten without changing its truth (`negation`, `simplify`). Where only
-TRUE matters it has a form without negation (`to_monotone`); where that stays small it is a union of
-boxes (`box`, `dnf`).
+values (`evaluation`), and rewritten without changing its truth (`simplification`). Where only
+TRUE matters it has a form without negation (`monotone`); where that stays small it is a union of
+boxes (`box`, `normal_form`).
 """
 
 from headgate.predicate.answer import Answer

@@ -49,7 +49,7 @@ class Box:
         return any(isinstance(side, Interval) and side.is_empty for side in self.sides.values())
 
     def intersection(self, other: Box) -> Box | None:
-        """The rows in both boxes, or None where there are none."""
+        """Return the rows in both boxes, or None where there are none."""
         if self.is_empty or other.is_empty:
             return None
         sides = dict(self.sides)
@@ -64,13 +64,13 @@ class Box:
         return self.intersection(other) is not None
 
     def covers(self, other: Box) -> bool:
-        """Is every row of `other` in this box?"""
+        """Return whether every row of `other` is in this box."""
         if other.is_empty:
             return True
         return all(_covers(side, other.sides.get(column)) for column, side in self.sides.items())
 
     def difference(self, other: Box) -> Iterator[Box]:
-        """The rows of this box outside `other`, as disjoint boxes.
+        """Yield the rows of this box outside `other`, as disjoint boxes.
 
         One dimension after the other, the parts of this box that stick out are cut off; what is
         left in the end lies inside `other`.
@@ -102,7 +102,7 @@ class Box:
         return Volume(ends, finite)
 
     def __contains__(self, ordinals: Mapping[Column, Any]) -> bool:
-        """Is the row with these ordinals in the box? A column that is missing or None is NULL."""
+        """Return whether the row with these ordinals is in the box; None or missing is NULL."""
         for column, side in self.sides.items():
             ordinal: Ordinal | None = ordinals.get(column)
             if isinstance(side, Null) or ordinal is None:
@@ -129,7 +129,7 @@ def _covers(outer: Side, inner: Side | None) -> bool:
 
 
 def _outside(mine: Side | None, side: Side) -> Iterator[Side]:
-    """The parts of `mine` (None: everything and NULL) outside `side`, disjoint."""
+    """Yield the parts of `mine` (None: everything and NULL) outside `side`, disjoint."""
     if mine is None:
         yield WHOLE if isinstance(side, Null) else NULL
         mine = side if isinstance(side, Null) else WHOLE
@@ -143,7 +143,7 @@ def _outside(mine: Side | None, side: Side) -> Iterator[Side]:
 
 
 def side_length(type_: Type, side: Interval) -> float:
-    """The length of a finite side in the unit of its type: seconds for timestamps, else its values.
+    """Return the length of a finite side in the unit of its type: seconds for timestamps.
 
     Sides are half-open, so a single whole number has length one.
     """

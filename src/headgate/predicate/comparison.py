@@ -29,12 +29,12 @@ Constant = Value | Fraction
 
 
 def are_comparable(left: Type, right: Type) -> bool:
-    """Do values of these types have a common order? Numbers do, and dates with timestamps."""
+    """Return whether the types have a common order: numbers do, dates with timestamps do."""
     return left.family == right.family
 
 
 def values_where(type_: Type, op: Operator, constant: Constant) -> ValueSet:
-    """The values v of a type for which `v op constant` is TRUE.
+    """Return the values v of a type for which `v op constant` is TRUE.
 
     >>> from decimal import Decimal
     >>> from headgate.schema import INT
@@ -49,7 +49,7 @@ def values_where(type_: Type, op: Operator, constant: Constant) -> ValueSet:
 
 
 def interval_where(type_: Type, op: Operator, constant: Constant) -> Interval:
-    """The same as one interval, which every operator but `<>` gives."""
+    """Return the same as one interval, which every operator but `<>` gives."""
     low, above = type_.place(constant)
     if op == "=":
         return Interval(low, above).clip(type_)
@@ -59,7 +59,7 @@ def interval_where(type_: Type, op: Operator, constant: Constant) -> Interval:
 
 
 def ordinals_equal(type_: Type, constant: Constant) -> Iterator[Ordinal]:
-    """The ordinals of the values that equal the constant: seldom more than one.
+    """Yield the ordinals of the values that equal the constant: seldom more than one.
 
     >>> from decimal import Decimal
     >>> from headgate.schema import INT
@@ -73,7 +73,7 @@ def ordinals_equal(type_: Type, constant: Constant) -> Iterator[Ordinal]:
 
 
 def compare_values(left: Value, right: Value, zone: Timestamp) -> int:
-    """−1, 0 or 1: how two non-NULL values of comparable types are ordered.
+    """Return −1, 0 or 1: how two non-NULL values of comparable types are ordered.
 
     >>> from headgate.schema import TIMESTAMP
     >>> compare_values(2**53 + 1, float(2**53), TIMESTAMP)
@@ -86,7 +86,7 @@ def compare_values(left: Value, right: Value, zone: Timestamp) -> int:
 
 
 def _key(value: Value, zone: Timestamp) -> Any:
-    """A key under which Python's own exact comparison is ours."""
+    """Return a key under which Python's own exact comparison is ours."""
     if isinstance(value, datetime):
         return zone.ordinal(value)
     if isinstance(value, date):
@@ -117,7 +117,7 @@ OPERATOR_TESTS: dict[Operator, Callable[[int, int], bool]] = {
 
 
 def zone_of(left: Type, right: Type) -> Timestamp:
-    """The timestamp type whose zone decides when a date begins."""
+    """Return the timestamp type whose zone decides when a date begins."""
     for type_ in (left, right):
         if isinstance(type_, Timestamp):
             return type_

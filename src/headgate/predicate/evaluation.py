@@ -16,7 +16,7 @@ Row = Mapping[str, Value | None]
 
 
 def evaluate(predicate: Predicate, row: Row) -> bool | None:
-    """TRUE, FALSE or NULL; an attribute that the row lacks is NULL.
+    """Return True, False or None for NULL; an attribute that the row lacks is NULL.
 
     >>> from headgate.predicate.atoms import Column, Within
     >>> from headgate.schema import INT, Interval, ValueSet
@@ -36,7 +36,7 @@ def evaluate(predicate: Predicate, row: Row) -> bool | None:
 
 
 def evaluate_atom(atom: Atom, row: Row) -> bool | None:
-    """The truth of a single atom."""
+    """Return the truth of a single atom."""
     if isinstance(atom, Constant):
         return atom.value
     if isinstance(atom, Compare):
@@ -58,7 +58,7 @@ def evaluate_atom(atom: Atom, row: Row) -> bool | None:
 
 
 def all_of(truths: Iterable[bool | None]) -> bool | None:
-    """AND: FALSE wins, then NULL."""
+    """Return the AND of truth values: FALSE wins, then NULL."""
     result: bool | None = True
     for truth in truths:
         if truth is False:
@@ -69,10 +69,10 @@ def all_of(truths: Iterable[bool | None]) -> bool | None:
 
 
 def any_of(truths: Iterable[bool | None]) -> bool | None:
-    """OR: TRUE wins, then NULL."""
+    """Return the OR of truth values: TRUE wins, then NULL."""
     return negate_truth(all_of(negate_truth(truth) for truth in truths))
 
 
 def negate_truth(truth: bool | None) -> bool | None:
-    """NOT: NULL stays NULL."""
+    """Return the NOT of a truth value: NULL stays NULL."""
     return None if truth is None else not truth

@@ -29,7 +29,7 @@ ONLY_NULL: Accepted = frozenset({None})
 
 
 def to_monotone(predicate: Predicate) -> Predicate:
-    """A predicate of AND, OR and atoms that is TRUE for exactly the same rows.
+    """Return a predicate of AND, OR and atoms that is TRUE for exactly the same rows.
 
     NOT COALESCE(a > 3, TRUE)  ->  a <= 3
     (a > 3) IS NULL            ->  a IS NULL
@@ -39,12 +39,12 @@ def to_monotone(predicate: Predicate) -> Predicate:
 
 
 def expand_truth_tests(predicate: Predicate) -> Predicate:
-    """The same before it is simplified: every contradiction still stands as it was written."""
+    """Return the monotone form unsimplified: contradictions stand as they were written."""
     return _accept(push_negations(predicate), ONLY_TRUE)
 
 
 def _accept(predicate: Predicate, accepted: Accepted) -> Predicate:
-    """TRUE where the predicate's truth value is accepted. The size grows at most by its depth."""
+    """Return what is TRUE where the truth value is accepted; it grows at most by its depth."""
     if not accepted or accepted == ALL_TRUTHS:
         return TRUE if accepted else FALSE
     if isinstance(predicate, Truth):
@@ -59,7 +59,7 @@ def _accept(predicate: Predicate, accepted: Accepted) -> Predicate:
 
 
 def _accept_test(test: Truth, accepted: Accepted) -> Predicate:
-    """A truth test is never NULL, so it can be seen through."""
+    """Return a truth test is never NULL, so it can be seen through."""
     inner: Accepted = frozenset()
     if True in accepted:
         inner |= test.accepted
@@ -69,7 +69,7 @@ def _accept_test(test: Truth, accepted: Accepted) -> Predicate:
 
 
 def _accept_parts(parts: tuple[Predicate, ...], accepted: Accepted, *, weakest: bool) -> Predicate:
-    """AND of parts is FALSE when one is, TRUE when all are; OR is its mirror (`weakest`)."""
+    """Accept for an AND, which FALSE decides, or for its mirror OR (`weakest`)."""
     winner = weakest  # the value that decides alone: FALSE for AND, TRUE for OR
     if accepted == frozenset({winner}):
         return disjunction(_accept(part, accepted) for part in parts)
@@ -85,7 +85,7 @@ def _accept_parts(parts: tuple[Predicate, ...], accepted: Accepted, *, weakest: 
 
 
 def _atom_with(atom: Atom, truth: bool | None) -> Predicate:
-    """TRUE where the atom has this truth value."""
+    """Return what is TRUE where the atom has this truth value."""
     if isinstance(atom, Constant):
         return Constant(atom.value is truth)
     if truth is None:

@@ -121,7 +121,7 @@ class Narrowing:
 
 
 def _values_related(column: Column, op: Operator, other: Column, values: ValueSet) -> ValueSet:
-    """The values of a column that stand in `op` to some value of the other column."""
+    """Return the values of a column that stand in `op` to some value of the other column."""
     if op == "=" and column.type == other.type:
         return values
     if op in ("<", "<="):
@@ -137,7 +137,7 @@ def _values_related(column: Column, op: Operator, other: Column, values: ValueSe
 
 
 def _greatest(values: ValueSet) -> Ordinal | None:
-    """The greatest member; None where there is no greatest, or none that we can name."""
+    """Return the greatest member; None where there is no greatest, or none that we can name."""
     high = values.intervals[-1].high
     if isinstance(high, str):
         return high[:-1] if high.endswith("\0") else high
@@ -160,7 +160,7 @@ def _filter_texts(values: ValueSet, condition: Matches) -> ValueSet:
 
 
 def _patterns_contradict(patterns: list[Matches]) -> bool:
-    """Must a text match a pattern, and not match another one that all such texts match?"""
+    """Return whether a text must match a pattern, but not another that all such texts match."""
     return any(
         like_contains(_like(wide.pattern), _like(narrow.pattern))
         for wide in patterns
@@ -177,7 +177,7 @@ def _like(pattern: Pattern) -> LikePattern:
 
 
 def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:
-    """The texts that begin with a LIKE pattern's prefix, and whether all of them match it.
+    """Return the texts that begin with a LIKE pattern's prefix, and whether all of them match it.
 
     They contain all that do; of any other kind of pattern that is said of every text.
     """
@@ -192,7 +192,7 @@ def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:
 
 
 def _after_prefix(prefix: str) -> str | None:
-    """The least text above all that begin with the prefix.
+    """Return the least text above all that begin with the prefix.
 
     >>> _after_prefix("ab"), _after_prefix("a\\U0010ffff"), _after_prefix("")
     ('ac', 'b', None)
@@ -205,7 +205,7 @@ def _after_prefix(prefix: str) -> str | None:
 
 
 def comparisons_contradict(comparisons: Sequence[Compare]) -> bool:
-    """Does `a < b <= … <= a` follow, or `a <= b <= a` beside `a <> b`?
+    """Return whether `a < b <= … <= a` follows, or `a <= b <= a` together with `a <> b`.
 
     By Warshall's closure, where a row of the relation is the bits of a whole number.
     """
@@ -240,7 +240,7 @@ def comparisons_contradict(comparisons: Sequence[Compare]) -> bool:
 def values_within_bound(
     column: Column, op: Operator, bound: Ordinal | None, other: Column
 ) -> ValueSet:
-    """The values v of a column for which `v op bound` holds, the bound being of another column."""
+    """Return the values v of a column for which `v op bound` holds, a bound of another column."""
     if bound is None:
         return EVERYTHING
     value = other.type.value(bound)
@@ -250,7 +250,7 @@ def values_within_bound(
 
 
 def list_pattern_examples(part: Matches) -> list[str]:
-    """Texts that a pattern matches, or that a negated one does not."""
+    """Return texts that a pattern matches, or that a negated one does not."""
     text = part.pattern.text
     if part.pattern.kind == "RLIKE":
         return [sample_regex(text), "", "a", "zzz"]

@@ -60,7 +60,7 @@ def decide_satisfiability(
     required: Collection[Column] = (),
     budget: int = MAX_STEPS,
 ) -> Satisfiability:
-    """Can the predicate be TRUE, given the values that CHECK allows and what is NOT NULL?"""
+    """Decide whether the predicate can be TRUE, given CHECK domains and NOT NULL columns."""
     start = Narrowing(domains or {}, frozenset(required))
     search = _Search([((expand_truth_tests(predicate),), start)], budget)
     is_open = False
@@ -81,7 +81,7 @@ def decide_satisfiability(
 
 
 def _branches(search: _Search) -> Iterator[Narrowing]:
-    """All ways to make the predicate TRUE that narrowing does not exclude, depth first."""
+    """Yield all ways to make the predicate TRUE that narrowing does not exclude, depth first."""
     while search.stack and search.steps <= search.budget:
         pending, narrowing = search.stack.pop()
         alternatives = _narrow_branch(list(pending), narrowing, search)
@@ -124,7 +124,7 @@ _Row = dict[str, Value | None]
 
 
 def find_row(predicate: Predicate, narrowing: Narrowing) -> _Row | None:
-    """A row for which the predicate is TRUE; None when none was found, which proves nothing."""
+    """Return a row for which the predicate is TRUE; None proves nothing."""
     row: _Row = {column.key: None for column in collect_columns(predicate)}
     for column in narrowing.required:
         narrowing.sets.setdefault(column, narrowing.domains.get(column, EVERYTHING))
@@ -182,7 +182,7 @@ class _Guess:
         yield from islice(_ends(allowed, column.type), MAX_CANDIDATES)
 
     def values_agreeing(self, column: Column, comparison: Compare) -> ValueSet:
-        """The values that agree with the other side of a comparison, once that has its value."""
+        """Return the values that agree with the other side of a comparison, once it has one."""
         mine = comparison.left == column
         other = comparison.right if mine else comparison.left
         op = comparison.operator if mine else MIRROR[comparison.operator]
@@ -193,12 +193,12 @@ class _Guess:
 
 
 def pick_example(values: ValueSet, type_: Type) -> Ordinal:
-    """A member of a set that is not empty, one that reads well where there is a choice."""
+    """Return a member of a set that is not empty, one that reads well where there is a choice."""
     return next(_ends(values, type_))
 
 
 def _ends(values: ValueSet, type_: Type) -> Iterator[Ordinal]:
-    """The ends of each interval, nearest to zero first where an end is infinite."""
+    """Yield the ends of each interval, nearest to zero first where an end is infinite."""
     for interval in values.intervals:
         low, high = interval.low, interval.high
         if low is None and high is None:
@@ -217,7 +217,7 @@ def _ends(values: ValueSet, type_: Type) -> Iterator[Ordinal]:
 
 
 def _round_number(interval: Interval, type_: Double) -> Iterator[Ordinal]:
-    """A number of few digits in the middle of an interval, or beyond its only end."""
+    """Yield a number of few digits in the middle of an interval, or beyond its only end."""
     ends = [float(type_.value(o)) for o in (interval.low, interval.high) if isinstance(o, int)]
     if not all(map(math.isfinite, ends)):
         return

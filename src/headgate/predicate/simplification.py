@@ -47,7 +47,7 @@ from headgate.schema import EVERYTHING, NOTHING, ValueSet, intersection, union
 
 
 def simplify(predicate: Predicate, *, only_true: bool = False) -> Predicate:
-    """An equivalent predicate without NOT, as small as the laws above make it."""
+    """Return an equivalent predicate without NOT, as small as the laws above make it."""
     return _simplify(push_negations(predicate), only_true)
 
 
@@ -107,7 +107,7 @@ def _parts_of(predicate: Predicate, kind: type[And] | type[Or]) -> tuple[Predica
 def _merge_sets(
     parts: Iterable[Predicate], combine: Callable[[Iterable[ValueSet]], ValueSet]
 ) -> list[Predicate]:
-    """Each column's sets combined into one, where the first of them stood; no part twice."""
+    """Return each column's sets combined into one, where the first of them stood; no part twice."""
     sets: dict[Column, list[ValueSet]] = {}
     places: dict[Predicate | Column, Predicate] = {}
     for part in parts:
@@ -150,7 +150,7 @@ def _absorb(
 
 
 def below(strong: Predicate, weak: Predicate) -> bool:
-    """Is `strong`'s truth value never above `weak`'s? Decided for sets of one column."""
+    """Return whether `strong` is known never to be above `weak`: for sets of one column."""
     if strong == weak:
         return True
     return (
@@ -162,7 +162,7 @@ def below(strong: Predicate, weak: Predicate) -> bool:
 
 
 def _contradictory(parts: list[Predicate]) -> bool:
-    """`a IS NULL` beside a set of a, or a set that became empty."""
+    """Return whether the parts have `a IS NULL` and a set of a, or an empty set."""
     within = {part.column for part in parts if isinstance(part, Within)}
     empty = any(isinstance(part, Within) and part.values.is_empty for part in parts)
     return empty or any(
@@ -171,7 +171,7 @@ def _contradictory(parts: list[Predicate]) -> bool:
 
 
 def _exhaustive(parts: list[Predicate]) -> bool:
-    """`a IS NULL OR a within everything`."""
+    """Return whether the parts have `a IS NULL` and all values of a."""
     full = {part.column for part in parts if isinstance(part, Within) and part.values.is_everything}
     return any(
         isinstance(part, IsNull) and not part.negated and part.column in full for part in parts
@@ -179,7 +179,7 @@ def _exhaustive(parts: list[Predicate]) -> bool:
 
 
 def push_negations(predicate: Predicate) -> Predicate:
-    """The same predicate without NOT.
+    """Return the same predicate without NOT.
 
     NOT (a < 3 OR b IS NULL)  ->  a >= 3 AND b IS NOT NULL
     """
@@ -193,7 +193,7 @@ def push_negations(predicate: Predicate) -> Predicate:
 
 
 def negate(predicate: Predicate) -> Predicate:
-    """NOT of the predicate, without a NOT in it."""
+    """Return NOT of the predicate, without a NOT in it."""
     if isinstance(predicate, And):
         return disjunction(negate(part) for part in predicate.parts)
     if isinstance(predicate, Or):
@@ -206,7 +206,7 @@ def negate(predicate: Predicate) -> Predicate:
 
 
 def negate_atom(atom: Atom) -> Atom:
-    """NOT of an atom is an atom: `a < 3` becomes `a >= 3`, both NULL where a is NULL."""
+    """Return NOT of an atom, which is an atom: `a >= 3` for `a < 3`, both NULL with a."""
     if isinstance(atom, Constant):
         return Constant(negate_truth(atom.value))
     if isinstance(atom, Within):

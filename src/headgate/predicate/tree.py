@@ -46,7 +46,7 @@ ALL_TRUTHS: Accepted = frozenset({True, False, None})
 
 
 def conjunction(parts: Iterable[Predicate]) -> Predicate:
-    """The AND of all parts, flat: `a AND (b AND c)` has three parts; of none it is TRUE."""
+    """Return the AND of all parts, flat: `a AND (b AND c)` has three parts; of none it is TRUE."""
     flat: list[Predicate] = []
     for part in parts:
         flat.extend(part.parts) if isinstance(part, And) else flat.append(part)
@@ -54,7 +54,7 @@ def conjunction(parts: Iterable[Predicate]) -> Predicate:
 
 
 def disjunction(parts: Iterable[Predicate]) -> Predicate:
-    """The OR of all parts, flat; of none it is FALSE."""
+    """Return the OR of all parts, flat; of none it is FALSE."""
     flat: list[Predicate] = []
     for part in parts:
         flat.extend(part.parts) if isinstance(part, Or) else flat.append(part)
@@ -62,7 +62,7 @@ def disjunction(parts: Iterable[Predicate]) -> Predicate:
 
 
 def children(predicate: Predicate) -> tuple[Predicate, ...]:
-    """The direct parts; none for an atom."""
+    """Return the direct parts; none for an atom."""
     if isinstance(predicate, And | Or):
         return predicate.parts
     if isinstance(predicate, Not | Truth):
@@ -71,7 +71,7 @@ def children(predicate: Predicate) -> tuple[Predicate, ...]:
 
 
 def iter_atoms(predicate: Predicate) -> Iterator[Atom]:
-    """Every atom, from left to right, as often as it occurs."""
+    """Yield every atom, from left to right, as often as it occurs."""
     if isinstance(predicate, And | Or | Not | Truth):
         for child in children(predicate):
             yield from iter_atoms(child)
@@ -80,14 +80,14 @@ def iter_atoms(predicate: Predicate) -> Iterator[Atom]:
 
 
 def columns_of(atom: Atom) -> tuple[Column, ...]:
-    """The columns that an atom mentions."""
+    """Return the columns that an atom mentions."""
     if isinstance(atom, Compare):
         return (atom.left, atom.right)
     return () if isinstance(atom, Constant) else (atom.column,)
 
 
 def collect_columns(predicate: Predicate) -> tuple[Column, ...]:
-    """The distinct columns of a predicate, in the order of their first mention."""
+    """Return the distinct columns of a predicate, in the order of their first mention."""
     return tuple(dict.fromkeys(c for atom in iter_atoms(predicate) for c in columns_of(atom)))
 
 

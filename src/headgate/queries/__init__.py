@@ -1,9 +1,13 @@
 """A query set is an ordered, versioned collection with stable ids; files in, files out."""
 
-from headgate.queries.queryset import Change, QuerySet, query_version
-from headgate.queries.read import queries_from_dataframe, read_queries
+from headgate.queries.loading import queries_from_dataframe, read_queries
+from headgate.queries.queryset import (
+    Change,
+    QuerySet,
+    compute_query_version,
+    decide_query_satisfiability,
+)
 from headgate.queries.report import LoadReport, RowError
-from headgate.queries.satisfiability import satisfiable_query
 from headgate.sql.query import (
     Aggregate,
     AggregateFunction,
@@ -25,9 +29,9 @@ __all__ = [
     "QuerySet",
     "RowError",
     "Source",
+    "compute_query_version",
+    "decide_query_satisfiability",
     "find_attribute",
     "queries_from_dataframe",
-    "query_version",
     "read_queries",
-    "satisfiable_query",
 ]

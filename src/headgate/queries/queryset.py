@@ -7,14 +7,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from headgate.errors import QuerySetError, did_you_mean
+from headgate.predicate import Satisfiability, collect_columns, decide_satisfiability
 from headgate.queries.report import LoadReport
 from headgate.schema import Schema
 from headgate.sql import render_schema, render_select
-from headgate.sql.query import Query
+from headgate.sql.query import Query, find_attribute
 
 
-def query_version(query: Query) -> str:
-    """A hash of the query's bound SQL: equal text up to spelling gives equal versions."""
+def decide_query_satisfiability(query: Query) -> Satisfiability:
+    """Decide whether a query can ever give a row, given the CHECK and NOT NULL of its streams."""
+    attributes = {c: find_attribute(query, c) for c in collect_columns(query.where)}
+    domains = {c: a.domain for c, a in attributes.items() if not a.domain.is_everything}
+    required = [c for c, a in attributes.items() if not a.nullable]
+    return decide_satisfiability(query.where, domains, required)
+
+
+def compute_query_version(query: Query) -> str:
+    """Return a hash of the query's bound SQL: equal text up to spelling gives equal versions."""
     return hashlib.blake2b(render_select(query).encode(), digest_size=8).hexdigest()
 
 
@@ -31,12 +40,32 @@ class Change:
 
 
 class QuerySet:
-    """An ordered collection of queries over one schema.
+    """An ordered collection of queries over one schema, each under an id that never changes.
 
+    Parameters
+    ----------
+    schema
+        The streams and declared aggregates that the queries use.
+    queries
+        The queries, in the order of their registration.
+    version
+        The number that a publisher gives the set; without one, a hash of its content.
+    report
+        What was refused when the set was read.
+
+    Raises
+    ------
+    QuerySetError
+        Where two queries have the same id.
+
+    Examples
+    --------
     >>> from headgate.predicate import TRUE
+    >>> from headgate.schema import Stream
     >>> from headgate.sql.query import Source
-    >>> everything = Query("all", (Source("s", "s"),), TRUE)
-    >>> queries = QuerySet(Schema())
+    >>> trades = Stream("trades", ())
+    >>> everything = Query("all", (Source(trades, "trades"),), TRUE)
+    >>> queries = QuerySet(Schema((trades,)))
     >>> queries.add(everything)
     >>> len(queries), "all" in queries, queries["all"] is everything
     (1, True, True)
@@ -64,7 +93,7 @@ class QuerySet:
 
     @property
     def content_hash(self) -> str:
-        """Equal for equal schemas and equal queries, metadata too, in the same order."""
+        """A hash of schema and queries: their order and metadata count, their spelling does not."""
         digest = hashlib.blake2b(render_schema(self.schema).encode(), digest_size=8)
         for query in self:
             digest.update(f"\0{query.id}\0{render_select(query)}\0{query.metadata}".encode())
@@ -72,6 +101,7 @@ class QuerySet:
 
     @property
     def ids(self) -> tuple[str, ...]:
+        """The ids of the queries, in their order."""
         return tuple(self._queries)
 
     def add(self, query: Query) -> None:
@@ -82,22 +112,22 @@ class QuerySet:
         self._given_version = None
 
     def remove(self, query_id: str) -> Query:
-        """Take a query out."""
+        """Remove a query and return it."""
         query = self[query_id]
         del self._queries[query_id]
         self._given_version = None
         return query
 
     def diff(self, newer: QuerySet) -> Change:
-        """What was added, removed and updated on the way to a newer set."""
+        """Return what was added, removed and updated on the way to a newer set."""
         return Change(
             added=tuple(query for query in newer if query.id not in self),
             removed=tuple(query.id for query in self if query.id not in newer),
-            updated=tuple(q for q in newer if q.id in self and _differ(self[q.id], q)),
+            updated=tuple(q for q in newer if q.id in self and _are_different(self[q.id], q)),
         )
 
     def filters(self, stream: str) -> list[Query]:
-        """The queries that decide on each event of a stream alone: what an index holds."""
+        """Return the filters on a stream: what an index holds, since each event decides itself."""
         return [query for query in self if query.kind == "filter" and query.stream_name == stream]
 
     def __getitem__(self, query_id: str) -> Query:
@@ -121,5 +151,7 @@ class QuerySet:
         return f"<QuerySet of {len(self):,} queries over {streams or 'no streams'}>"
 
 
-def _differ(old: Query, new: Query) -> bool:
-    return old != new and (query_version(old), old.metadata) != (query_version(new), new.metadata)
+def _are_different(old: Query, new: Query) -> bool:
+    if old == new:
+        return False
+    return old.metadata != new.metadata or compute_query_version(old) != compute_query_version(new)

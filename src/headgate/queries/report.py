@@ -17,7 +17,7 @@ class RowError:
     id: str | None = None
 
     def as_json(self) -> dict[str, object]:
-        """The form of the `errors` list of `headgate check`."""
+        """Return the error as it stands in the `errors` list of `headgate check`."""
         position = self.error.position
         hint = f"; {self.error.hint}" if self.error.hint else ""
         return {
@@ -39,14 +39,15 @@ class LoadReport:
 
     @property
     def total(self) -> int:
+        """The number of queries that were read, accepted or not."""
         return self.accepted + len(self.errors)
 
     def reasons(self) -> Sequence[tuple[str, int]]:
-        """The reasons for refusal with their counts, most frequent first."""
+        """Return the reasons for refusal with their counts, most frequent first."""
         return Counter(row.error.topic for row in self.errors).most_common()
 
     def summary(self) -> str:
-        """One line for a person.
+        """Return the counts and the most frequent reasons in one line.
 
         >>> LoadReport(accepted=3).summary()
         '3 of 3 accepted'

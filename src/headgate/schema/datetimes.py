@@ -15,7 +15,7 @@ _CLOCK = re.compile(
 
 
 def parse_date(text: str) -> date:
-    """A date written `YYYY-MM-DD`.
+    """Return a date written `YYYY-MM-DD`.
 
     >>> parse_date("2024-02-29")
     datetime.date(2024, 2, 29)
@@ -28,7 +28,7 @@ def parse_date(text: str) -> date:
 
 
 def parse_timestamp(text: str) -> datetime:
-    """A date and time, aware when an offset is written, to the microsecond.
+    """Return a date and time, aware when an offset is written, to the microsecond.
 
     >>> parse_timestamp("2024-02-29 12:30:00.25+01:00").isoformat()
     '2024-02-29T12:30:00.250000+01:00'

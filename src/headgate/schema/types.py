@@ -37,7 +37,7 @@ Value = bool | int | float | Decimal | str | date | datetime
 
 
 def successor(ordinal: Ordinal) -> Ordinal:
-    """The least ordinal above this one.
+    """Return the least ordinal above this one.
 
     >>> successor(3), successor("ab")
     (4, 'ab\\x00')
@@ -76,18 +76,18 @@ class Type:
 
     @abstractmethod
     def ordinal(self, value: Any) -> Ordinal:
-        """The ordinal of a value."""
+        """Return the ordinal of a value."""
 
     @abstractmethod
     def value(self, ordinal: Any) -> Value:
-        """The value with this ordinal."""
+        """Return the value with this ordinal."""
 
     @abstractmethod
     def fits(self, value: object) -> bool:
-        """Is this Python object a value of this type, with nothing lost?"""
+        """Return whether this Python object is a value of this type, with nothing lost."""
 
     def place(self, constant: Any) -> tuple[Ordinal, Ordinal]:
-        """The least ordinal whose value is not below a constant, and the least that is above it.
+        """Return the least ordinal that is not below a constant, and the least that is above it.
 
         Between the two are the values that equal it: one, or none. The constant may be of any type
         that compares with this one; the ordinals may lie outside this type.
@@ -336,7 +336,7 @@ class Date(Type):
         return isinstance(value, date) and not isinstance(value, datetime)
 
     def place(self, constant: date) -> tuple[int, int]:
-        """A moment is compared with the beginnings of the days in its own zone.
+        """Return a moment is compared with the beginnings of the days in its own zone.
 
         They are looked up: clocks may skip midnight, and have skipped whole days.
         """
@@ -376,12 +376,12 @@ class Timestamp(Type):
         return self.ordinal(datetime.max.replace(tzinfo=UTC))
 
     def moment(self, clock: datetime) -> datetime:
-        """The moment in UTC that a clock time means; without an offset, it is read in `zone`."""
+        """Return the moment in UTC of a clock time; without an offset, it is read in `zone`."""
         aware = clock if clock.tzinfo else clock.replace(tzinfo=ZoneInfo(self.zone))
         return aware.astimezone(UTC)
 
     def midnight(self, day: date) -> int:
-        """The ordinal of the moment at which a date begins in `zone`."""
+        """Return the ordinal of the moment at which a date begins in `zone`."""
         return self.ordinal(datetime(day.year, day.month, day.day))
 
     def ordinal(self, value: datetime) -> int:
@@ -405,7 +405,7 @@ class Timestamp(Type):
 
 
 def _whole_place(constant: Number, scale: int, minimum: int, maximum: int) -> tuple[int, int]:
-    """The place of a constant in units of 1/scale; beyond the limits for an infinity or NaN."""
+    """Return the place of a constant in units of 1/scale; infinities lie beyond the limits."""
     if isinstance(constant, float) and not math.isfinite(constant):
         beyond = minimum - 1 if constant < 0 else maximum + 1
         return beyond, beyond

@@ -35,7 +35,7 @@ class Interval:
         low_open: bool = False,
         high_open: bool = False,
     ) -> Interval:
-        """The interval with these ends; a missing end is infinite.
+        """Return the interval with these ends; a missing end is infinite.
 
         >>> from headgate.schema.types import INT
         >>> Interval.between(INT, 3, 5, low_open=True)
@@ -50,7 +50,7 @@ class Interval:
         return Interval(first, last).clip(type_)
 
     def clip(self, type_: Type) -> Interval:
-        """The part inside the type, with an end that reaches the type's limit made infinite."""
+        """Return the part inside the type; an end that reaches the type's limit is infinite."""
         low, high, first, last = self.low, self.high, type_.minimum, type_.maximum
         below = high is not None and not precedes(first, high)
         above = low is not None and last is not None and precedes(last, low)
@@ -80,19 +80,19 @@ class Interval:
         )
 
     def intersection(self, other: Interval) -> Interval:
-        """The ordinals in both; it may be empty."""
+        """Return the ordinals in both; it may be empty."""
         return Interval(_highest(self.low, other.low), _lowest(self.high, other.high))
 
     def overlaps(self, other: Interval) -> bool:
         return not self.intersection(other).is_empty
 
     def covers(self, other: Interval) -> bool:
-        """Is every ordinal of `other` in this interval?"""
+        """Return whether every ordinal of `other` is in this interval."""
         return other.is_empty or self.intersection(other) == other
 
 
 def precedes(left: Ordinal, right: Ordinal) -> bool:
-    """`left < right` for two ordinals of one type."""
+    """Return `left < right` for two ordinals of one type."""
     return left < right  # type: ignore[operator]
 
 
@@ -124,7 +124,7 @@ class ValueSet:
 
     @staticmethod
     def of(*intervals: Interval) -> ValueSet:
-        """The union of intervals, in any order, overlapping or not."""
+        """Return the union of intervals, in any order, overlapping or not."""
         sets = [ValueSet._single(interval) for interval in intervals]
         return sets[0] if len(sets) == 1 else union(sets)
 
@@ -137,7 +137,7 @@ class ValueSet:
 
     @staticmethod
     def points(type_: Type, ordinals: Iterable[Ordinal]) -> ValueSet:
-        """The set of exactly these ordinals; those outside the type do not count.
+        """Return the set of exactly these ordinals; those outside the type do not count.
 
         >>> from headgate.schema.types import INT
         >>> ValueSet.points(INT, [5, 3, 4, 9]).cuts
@@ -198,7 +198,7 @@ class ValueSet:
         return (bisect_right(self.cuts, ordinal) + self.starts_inside) % 2 == 1
 
     def complement(self) -> ValueSet:
-        """All other values of the type."""
+        """Return all other values of the type."""
         return ValueSet(self.cuts, not self.starts_inside)
 
     def union(self, other: ValueSet) -> ValueSet:
@@ -210,11 +210,11 @@ class ValueSet:
         return intersection((self, other))
 
     def covers(self, other: ValueSet) -> bool:
-        """Is every value of `other` in this set?"""
+        """Return whether every value of `other` is in this set."""
         return other.intersection(self.complement()).is_empty
 
     def finite_ordinals(self, limit: int) -> list[Ordinal] | None:
-        """The members in order when they are at most `limit`, else None.
+        """Return the members in order when they are at most `limit`, else None.
 
         A string range such as `['a', 'b')` holds infinitely many.
         """
@@ -237,12 +237,12 @@ class ValueSet:
 
 
 def union(sets: Iterable[ValueSet]) -> ValueSet:
-    """All values that are in at least one of the sets."""
+    """Return all values that are in at least one of the sets."""
     return _combine(tuple(sets), lambda inside, _: inside > 0)
 
 
 def intersection(sets: Iterable[ValueSet]) -> ValueSet:
-    """All values that are in every one of the sets."""
+    """Return all values that are in every one of the sets."""
     return _combine(tuple(sets), lambda inside, count: inside == count)
 
 

@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 
 from headgate._toml import TomlTable
 from headgate.errors import EventError, did_you_mean
-from headgate.events.assemble import fill
-from headgate.events.check import violations
-from headgate.events.convert import python_rule
+from headgate.events.assembly import convert_column, find_violations
+from headgate.events.conversion import make_python_rule
 from headgate.events.files import read_events
 from headgate.schema import Attribute, Boolean, Double, Interval, Stream, String, successor
 
@@ -221,8 +220,8 @@ def _convert_values(
     attribute: Attribute, statistics: TomlTable, key: str, values: list[Any]
 ) -> Any:
     """Convert values of the file to the attribute's type; one that does not fit is an error."""
-    column = fill(attribute, python_rule(attribute), values)
-    wrong = [*column.unfit.items(), *violations(column.array, attribute)]
+    column = convert_column(attribute, make_python_rule(attribute), values)
+    wrong = [*column.unfit.items(), *find_violations(column.array, attribute)]
     if wrong:
         row, reason = wrong[0]
         place = (key, row) if isinstance(statistics.get_value(key), list) else (key,)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headgate.errors import SnapshotError, SqlError
 from headgate.queries import LoadReport, QuerySet
-from headgate.queries.read import collector_at_rest
+from headgate.queries.loading import pause_garbage_collection
 from headgate.schema import Schema
 from headgate.snapshot.arrays import decode_queries
 from headgate.snapshot.files import checksum
@@ -52,7 +52,7 @@ class Snapshot:
 
     def query_set(self) -> QuerySet:
         """Return the queries as they were when the snapshot was written, in the same order."""
-        with collector_at_rest():
+        with pause_garbage_collection():
             stored = [
                 query
                 for segment in self.segments

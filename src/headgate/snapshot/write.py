@@ -20,7 +20,7 @@ import numpy as np
 
 from headgate.errors import SnapshotError
 from headgate.queries import QuerySet
-from headgate.queries.read import collector_at_rest
+from headgate.queries.loading import pause_garbage_collection
 from headgate.snapshot.arrays import encode_queries
 from headgate.snapshot.arrays.texts import pack
 from headgate.snapshot.files import checksum, flatten_arrays, link_or_copy, sync, write_arrays
@@ -102,7 +102,7 @@ def write_manifest(stage: Path, manifest: Manifest) -> None:
 def write_segments(queries: QuerySet, stage: Path, parent: Snapshot | None) -> Manifest:
     """Write or link all segments into a directory; return a manifest without a version."""
     # the collector would walk a million query objects again and again, and free none
-    with collector_at_rest():
+    with pause_garbage_collection():
         kept, new = _plan(queries, parent)
     if parent is not None:
         for entry in kept:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headgate.errors import EventError
 from headgate.events import Piece, split_file
-from headgate.events.pieces import MAX_BYTES
+from headgate.events.file_pieces import MAX_PIECE_BYTES
 from headgate.matching import Matches
 from headgate.matching.chunks import Chunk, match_batches
 from headgate.queries import QuerySet
@@ -33,7 +33,7 @@ def match_file(
     stream: str,
     kind: str = "auto",
     *,
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = MAX_PIECE_BYTES,
 ) -> Iterator[Chunk]:
     """Yield the matches of a file in chunks, in the order of the file.
 
@@ -77,7 +77,9 @@ def _match_pieces(
     queries = load_cached(snapshot, stream, IndexConfig(kind))
     for numbers in batches:
         for number in numbers.column(0).to_numpy().tolist():
-            events = read_used(pieces[number], queries.stream, queries.used, bury=False)
+            events = read_used(
+                pieces[number], queries.stream, queries.used, dead_letter_errors=False
+            )
             for chunk in match_batches(queries.index, events):
                 yield _encode_chunk(chunk)
 

@@ -18,9 +18,9 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.types import DataType, StructType
 
 from headgate.errors import did_you_mean, shorten
-from headgate.events.fit import fit
-from headgate.events.infer import types_of
-from headgate.events.tables import locate
+from headgate.events.arrow_casts import cast_column
+from headgate.events.inference import infer_types
+from headgate.events.tables import locate_attributes
 from headgate.schema import Attribute, Stream
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def stream_of(frame: DataFrame, name: str) -> Stream:
         stream = hg.spark.stream_of(trades, "trades")
         print(stream["price"].type)
     """
-    types, skipped = types_of(arrow_schema(frame.schema))
+    types, skipped = infer_types(arrow_schema(frame.schema))
     if skipped:
         reasons = [f"`{column}` ({reason})" for column, reason in skipped.items()]
         warn(f"left out of stream {name}: {join_first(reasons)}")
@@ -112,11 +112,11 @@ def select_columns(
     """
     schema = frame.schema
     arrow = arrow_schema(schema)
-    paths = locate(stream, attributes, arrow)
+    paths = locate_attributes(stream, attributes, arrow)
     missing = [attribute.name for attribute in attributes if attribute.name not in paths]
     # a typo in a column's name is the usual cause, so similar names are suggested
     if missing:
-        types, skipped = types_of(arrow)
+        types, skipped = infer_types(arrow)
         hints = [f"`{name}` ({did_you_mean(name, [*types, *skipped])})" for name in missing]
         warn(f"NULL for lack of a column, though queries use them: {join_first(hints)}")
     selected = {}
@@ -124,7 +124,8 @@ def select_columns(
         if attribute.name in paths:
             column, type_ = _resolve_column(schema, paths[attribute.name])
             arrow_null: Any = arrow_type(type_)
-            fit(attribute, pa.nulls(0, arrow_null))  # raises if no value of this type can fit
+            # raises if no value of this type can fit
+            cast_column(attribute, pa.nulls(0, arrow_null))
             selected[attribute.name] = column
     return selected
 

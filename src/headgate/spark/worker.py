@@ -18,10 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.events import EventBatch, Piece, read_piece
-from headgate.events.opening import is_typed
+from headgate.events.file_access import is_typed
 from headgate.matching import Index, build_index_from_snapshot
 from headgate.matching.asc.options import AscOptions
-from headgate.queries import Query, query_version
+from headgate.queries import Query, compute_query_version
 from headgate.schema import Stream
 from headgate.snapshot import fingerprint, open_snapshot
 
@@ -45,15 +45,17 @@ class LoadedQueries:
 
 
 def read_used(
-    piece: Piece, stream: Stream, used: Collection[str], *, bury: bool
+    piece: Piece, stream: Stream, used: Collection[str], *, dead_letter_errors: bool
 ) -> Iterator[EventBatch]:
     """Yield the events of a piece of a file, as `headgate match` reads them.
 
-    Of a text every attribute is parsed, of a typed file only what is used. With `bury`, what cannot
-    be read becomes a dead letter.
+    Of a text every attribute is parsed, of a typed file only what is used. With
+    `dead_letter_errors`, what cannot be read becomes a dead letter.
     """
     columns = used if is_typed(piece.path, piece.format) else None
-    return read_piece(piece, stream, columns=columns, batch_rows=BATCH_ROWS, bury=bury)
+    return read_piece(
+        piece, stream, columns=columns, batch_rows=BATCH_ROWS, dead_letter_errors=dead_letter_errors
+    )
 
 
 class QueryVersions:
@@ -70,7 +72,7 @@ class QueryVersions:
         new = np.array([p for p in distinct.tolist() if p not in self._known], np.int64)
         if len(new):
             for position, query in zip(new.tolist(), self._queries_at(new), strict=True):
-                self._known[position] = query_version(query)
+                self._known[position] = compute_query_version(query)
         versions: Any = pa.array([self._known[p] for p in distinct.tolist()], pa.string())
         at_positions: pa.Array[Any] = versions.take(pa.array(places))
         return at_positions

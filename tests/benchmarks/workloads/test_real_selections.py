@@ -23,7 +23,7 @@ from headgate.predicate import And, Within
 from headgate.queries import Query
 from headgate.schema import DOUBLE, INT, STRING, Attribute, Stream
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "nsl-kdd"
+DATA = Path(__file__).parents[4] / "shared" / "data" / "nsl-kdd"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="NSL-KDD is not there")
 
 FIELDS = "duration,continuous\nservice,symbolic\nrate,continuous\n"

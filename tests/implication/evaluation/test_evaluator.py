@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.workloads.boxes import generate_box_events, generate_covering_boxes
 from headgate.errors import UsageError
-from headgate.events import from_rows
+from headgate.events import batch_from_rows
 from headgate.implication.evaluation import METHODS, Evaluator, Method
 from headgate.predicate import Or, Predicate, evaluate
 from headgate.schema import DOUBLE, INT, Attribute, Interval, Stream, ValueSet
@@ -39,7 +39,7 @@ def truth(predicate: Predicate, rows: Sequence[Row]) -> list[bool]:
 @cache
 def events(seed: int) -> tuple[list[Row], pa.RecordBatch]:
     rows = [row(Seeded(seed * EVENTS + number)) for number in range(EVENTS)]
-    return rows, from_rows(rows, STREAM).table
+    return rows, batch_from_rows(rows, STREAM).table
 
 
 @pytest.mark.parametrize("part", range(8))
@@ -136,7 +136,7 @@ def test_constants(text: str) -> None:
 
 def test_batch_of_a_file() -> None:
     """A batch is judged as it was read, and its events may be numbered from anywhere."""
-    batch = from_rows([{"a": 3}, {"a": "?"}, {"a": 4}], NUMBERS)
+    batch = batch_from_rows([{"a": 3}, {"a": "?"}, {"a": 4}], NUMBERS)
     later = replace(
         batch,
         events=batch.events + 7,

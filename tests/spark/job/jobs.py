@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 import headgate as hg
 from headgate.events import read_events
-from headgate.queries import QuerySet, query_version
+from headgate.queries import QuerySet, compute_query_version
 from headgate.snapshot import open_snapshot
 from headgate.spark.job.commit.output import list_spans
 
@@ -125,7 +125,7 @@ def events(count: int, seed: int) -> str:
 def expected(files: list[Path], actual: QuerySet, stream: str = "orders") -> Counter[Match]:
     """The matches of whole files, by the local index."""
     index = hg.build_index(actual, stream=stream)
-    versions = {query.id: query_version(query) for query in actual}
+    versions = {query.id: compute_query_version(query) for query in actual}
     matches: Counter[Match] = Counter()
     for path in files:
         for batch in read_events(path, index.stream):

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import headgate as hg
 from headgate.events import read_events
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.queries import Query, QuerySet, Source
 from headgate.schema import Schema
 from headgate.snapshot import publish
@@ -78,7 +78,7 @@ def write_events(folder: Path, random: Random) -> list[Path]:
     folder.mkdir()
     files = []
     for number in range(3):
-        lines = [hostile(random, as_json(row)) for row in random_rows(random, STREAM, EVENTS)]
+        lines = [hostile(random, format_json(row)) for row in random_rows(random, STREAM, EVENTS)]
         files.append(folder / f"{number}.jsonl")
         files[-1].write_bytes(b"\n".join(lines))
     rows: list[dict[str, Any]] = [dict(row) for row in random_rows(random, STREAM, EVENTS)]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headgate.events import EventBatch
-from headgate.events.columns import encode_column, plain_numbers
+from headgate.events.columns import encode_column, read_plain_numbers
 from headgate.implication.evaluation.kernels import (
     bucket_doubles,
     bucket_integers,
@@ -117,7 +117,7 @@ class IntegerEncoder:
             cells[:] = 1
             return
         valid = _without_validity(array)
-        values = plain_numbers(valid)
+        values = read_plain_numbers(valid)
         if values is None:
             values = encode_column(valid, self._column.type).codes
         b = self._buckets

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 
 from headgate.errors import ExpansionTooLarge, UsageError, did_you_mean
-from headgate.events import EventBatch, from_rows
+from headgate.events import EventBatch, batch_from_rows
 from headgate.implication.arguments import Condition, resolve_stream, to_predicate
 from headgate.implication.evaluation.cells import CellGrid
 from headgate.implication.evaluation.filters import (
@@ -138,7 +138,7 @@ class Evaluator:
         """
         batch = events
         if not isinstance(events, EventBatch):
-            batch = from_rows(events, self.stream, columns=self.columns)
+            batch = batch_from_rows(events, self.stream, columns=self.columns)
         true = self.row_filter.filter(batch)
         if not batch.dead:
             return true

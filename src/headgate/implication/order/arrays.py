@@ -41,7 +41,7 @@ class ClassArrays(NamedTuple):
 
 
 def build_arrays(grouped: QueryClasses, closure: Closure) -> ClassArrays:
-    """The arrays of classes, and what the conditions in them say of each other."""
+    """Return the arrays of classes, and what the conditions in them say of each other."""
     parts = [part for one in grouped.classes for part in one.parts]
     owner = np.repeat(np.arange(len(grouped.classes)), [len(one.parts) for one in grouped.classes])
     own = np.arange(1, len(parts) + 1)
@@ -120,7 +120,7 @@ class _Hulls:
 
 
 def _numbers(closed: ClosedHull | None, own: int, hulls: _Hulls) -> list[int]:
-    """The numbers of its hulls; -1 for those that are not there."""
+    """Return the numbers of its hulls; -1 for those that are not there."""
     if closed is None:
         return [-1] * (2 + MAX_EXAMPLE_ROWS)
     part = hulls.all[own]
@@ -131,13 +131,13 @@ def _numbers(closed: ClosedHull | None, own: int, hulls: _Hulls) -> list[int]:
 
 
 def _outer(numbers: Numbers, bits: Numbers, size: int) -> Numbers:
-    """A hull that is its part is where the part has its bit; others come after all bits."""
+    """Return a hull that is its part is where the part has its bit; others come after all bits."""
     is_part = numbers == np.arange(1, len(numbers) + 1)
     return np.where(is_part, bits, size + numbers)
 
 
 def _bits_of_parts(place: Numbers, owner: Numbers, tables: list[tuple[int, int]]) -> Numbers:
-    """The k-th part of a class has its bit in table k."""
+    """Return the k-th part of a class has its bit in table k."""
     first = np.searchsorted(owner, owner)
     shifts = np.array([64 * (begin - first) for first, begin in tables[:-1]], np.int64)
     return place + shifts[np.arange(len(owner)) - first] if len(owner) else place
@@ -152,7 +152,7 @@ def _as_bits(places: Numbers, words: int) -> Words:
 def _begin(
     volumes: npt.NDArray[np.float64], place: Numbers, product_places: Numbers, count: int
 ) -> Numbers:
-    """The first word in which a product can contain the class: one that is not smaller."""
+    """Return the first word in which a product can contain the class: one that is not smaller."""
     largest = np.full(count, -np.inf)
     np.maximum.at(largest, place, volumes)
     return np.searchsorted(largest[product_places], largest - SLACK) >> 6
@@ -217,7 +217,7 @@ def sort_classes(
 
 
 def assign_bits(parts: Numbers) -> tuple[Numbers, list[tuple[int, int]]]:
-    """The bit of each class, in order, and of each table its first class word and its first word.
+    """Return the bit of each class, and of each table its first class word and its first word.
 
     `parts` are the numbers of parts, in the same order.
     """

@@ -144,7 +144,7 @@ class Closure:
         return ClosedHull(Hull(sure), Hull(possible), seen_hulls)
 
     def _groups(self, part: Hull) -> list[Group]:
-        """The sides that have to do with each other by way of conditions, of the part or others."""
+        """Return the groups of sides that conditions connect, those of the part or others."""
         sides = part.sides
         own = [column for column in sides if column in self._conditions]
         plain = {column for column in sides if column in self._mentioned_by} | self._always
@@ -173,7 +173,7 @@ class Closure:
         return result
 
     def _learn(self, group: Group) -> _GroupFacts:
-        """All that a group says of the sides that occur in the set.
+        """Return all that a group says of the sides that occur in the set.
 
         Past the budget nothing; then no row of it is known, and its queries are called skipped.
         """
@@ -219,7 +219,7 @@ class Closure:
     def _need_values(
         self, own_columns: list[Column], group: dict[Column, Side], facts: _GroupFacts
     ) -> None:
-        """A column that a condition of the group mentions is not NULL."""
+        """Return a column that a condition of the group mentions is not NULL."""
         tied = {c for x in group if x in self._conditions for c in columns_of(self._conditions[x])}
         for column in own_columns:
             if column in tied and column not in facts.sure:
@@ -249,7 +249,7 @@ class Closure:
     def _examples(
         self, held: Predicate, given: dict[Column, Side], plain: list[Column]
     ) -> Iterator[Row]:
-        """A few rows for which a group holds, each verified."""
+        """Yield a few rows for which a group holds, each verified."""
         choices = [list(islice(self._values(column, given), MAX_COLUMN_VALUES)) for column in plain]
         for values in islice(product(*choices), MAX_TRIED_ROWS):
             row = {column.key: value for column, value in zip(plain, values, strict=True)}
@@ -257,7 +257,7 @@ class Closure:
                 yield row
 
     def _values(self, column: Column, given: dict[Column, Side]) -> Iterator[Value | None]:
-        """Values of a side: NULL, the ends, and texts of all patterns that it must match."""
+        """Yield values of a side: NULL, the ends, and texts of all patterns that it must match."""
         side = given[column]
         if side.null:
             yield None
@@ -285,7 +285,7 @@ class Closure:
         return condition is not None and column in columns_of(condition)
 
     def _at(self, row: Row) -> dict[Column, Side]:
-        """Where a row lies: in columns, and in all that stand for conditions on these.
+        """Return where a row lies: in columns, and in all that stand for conditions on these.
 
         Only unions are compared with that, so only their columns count.
         """
@@ -311,7 +311,7 @@ class Closure:
         return Side(NOTHING, True)
 
     def _predicate(self, column: Column, side: Side) -> Predicate:
-        """The side as a condition on columns of the stream."""
+        """Return the side as a condition on columns of the stream."""
         condition = self._conditions.get(column)
         if condition is None:
             nulls: list[Predicate] = [IsNull(column)]
@@ -340,7 +340,7 @@ def _various(rows: list[Row], plain: list[Column]) -> list[Row]:
 
 
 def _prefixes(group: Group) -> Iterator[Predicate]:
-    """What a range of texts begins with, as a pattern: patterns are compared with patterns."""
+    """Yield what ranges of texts begin with, as patterns: these compare with patterns."""
     for column, side in group:
         intervals = side.values.intervals
         if side.null or len(intervals) != 1 or not isinstance(intervals[0].low, str):
@@ -362,7 +362,7 @@ def _point(column: Column, value: Value | None) -> Side:
 def _ends(
     low: Ordinal | None, high: Ordinal | None, least: Ordinal, most: Ordinal | None
 ) -> Iterator[Ordinal]:
-    """The least and the greatest two of an interval, as far as they have a name."""
+    """Yield the least and the greatest two of an interval, as far as they have a name."""
     first = least if low is None else low
     last = high - 1 if isinstance(high, int) else most
     yield first

@@ -39,7 +39,7 @@ class Order:
 
 
 def order_by_definition(conditions: Sequence[Predicate], stream: Stream) -> Order:
-    """The order of conditions on one stream.
+    """Return the order of conditions on one stream.
 
     >>> from headgate.schema import INT, Attribute
     >>> from headgate.sql import parse_where

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Any
 
-from headgate.events.columns import WIDEST_CODED
+from headgate.events.columns import MAX_CODED_DIGITS
 from headgate.schema import DecimalType, Ordinal, String, Type
 
 MIN_POINT, MAX_POINT = -(1 << 63), (1 << 63) - 1
@@ -21,7 +21,7 @@ LABEL_STRIDE = 1 << 32  # between the labels of neighbours at first
 
 def fits_in_64_bits(type_: Type) -> bool:
     """Return whether the ordinals of a type fit into 64 bits, so that they are their own points."""
-    wide = isinstance(type_, DecimalType) and type_.precision > WIDEST_CODED
+    wide = isinstance(type_, DecimalType) and type_.precision > MAX_CODED_DIGITS
     return not wide and not isinstance(type_, String)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headgate.events.columns import CodedColumn, encode_column, encode_present, plain_numbers
+from headgate.events.columns import CodedColumn, encode_column, encode_present, read_plain_numbers
 from headgate.predicate import Column
 
 Rows = npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ class EventColumns:
 
     def plain(self, column: Column) -> npt.NDArray[Any] | None:
         """Return the values of a column if all are there and are their own ordinals; else None."""
-        return plain_numbers(self._array(column))
+        return read_plain_numbers(self._array(column))
 
     def _array(self, column: Column) -> Any:
         """Return a column of the batch; one that it was read without is NULL."""

@@ -1,7 +1,7 @@
 """Patterns: SQL's LIKE, and Java's regular expressions on RE2.
 
 `like` matches LIKE. `java_regex` translates a regular expression to one that RE2 understands the
-same, or refuses it by name: `cursor` reads, `translation` parses, `escape`, `character_class` and
+same, or refuses it by name: `cursor` reads, `translation` parses, `character_class` and
 `character_set` know what a class holds, and `fragment` puts the pieces together.
 """
 

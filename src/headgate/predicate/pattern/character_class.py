@@ -24,7 +24,7 @@ class _OpenClass:
 
 
 def read_class(cursor: Cursor, *, ignore_case: bool = False) -> CharacterSet:
-    r"""The set that a class stands for; the cursor is at its `[`.
+    r"""Return the set that a class stands for; the cursor is at its `[`.
 
     >>> read_class(Cursor("[a-c[^b-z]]")).text
     '[^d-z]'
@@ -67,7 +67,7 @@ def _close(cursor: Cursor, done: _OpenClass) -> CharacterSet:
 
 
 def _read_part(cursor: Cursor, ignore_case: bool) -> CharacterSet:
-    """A member, a range of members, or an escaped set."""
+    """Return a member, a range of members, or an escaped set."""
     start = cursor.at
     low = _read_member(cursor, ignore_case)
     if isinstance(low, CharacterSet):
@@ -159,7 +159,7 @@ _PROPERTY = re.compile(r"\{([^}]+)\}|[^{]")
 
 
 def read_escape(cursor: Cursor, *, ignore_case: bool = False) -> int | CharacterSet:
-    r"""The code point or the set that an escape stands for; the cursor is at its backslash.
+    r"""Return the code point or the set that an escape stands for; the cursor is at its backslash.
 
     >>> read_escape(Cursor(r"\x{1F600}")) == ord("😀"), read_escape(Cursor(r"\p{Digit}")).text
     (True, '[0-9]')
@@ -210,7 +210,7 @@ def _read_number(cursor: Cursor, form: re.Pattern[str], base: int, start: int) -
 
 
 def _read_utf16(cursor: Cursor, start: int) -> int:
-    r"""`\uhhhh`, or a surrogate pair of two such."""
+    r"""Read `\uhhhh`, or a surrogate pair of two such."""
     unit = _read_number(cursor, _FOUR_HEXADECIMAL, 16, start)
     if not (0xD800 <= unit <= 0xDBFF and cursor.skip("\\u")):
         return unit
@@ -235,7 +235,7 @@ def _read_property(cursor: Cursor, start: int, ignore_case: bool) -> CharacterSe
 
 
 def _property(name: str, ignore_case: bool) -> CharacterSet | None:
-    r"""The members of a property, if RE2 knows them all. In Java `(?i)` merges the cased ones."""
+    r"""Return the members of a property, if RE2 knows them all; `(?i)` merges cased ones."""
     if ignore_case and name in ("Lower", "Upper"):
         return sets.LETTER
     if name in _POSIX:
@@ -250,7 +250,7 @@ def _property(name: str, ignore_case: bool) -> CharacterSet | None:
 
 
 def _category_name(name: str) -> str:
-    """`Lu`, also when it is written `IsLu`, `gc=Lu` or `general_category=Lu`."""
+    """Return `Lu`, also when it is written `IsLu`, `gc=Lu` or `general_category=Lu`."""
     key, equals, value = name.partition("=")
     if equals and key.lower() in ("gc", "general_category"):
         return value

@@ -32,12 +32,12 @@ class CharacterSet:
 
     @staticmethod
     def of(*ranges: Range) -> CharacterSet:
-        """The union of ranges, in any order, overlapping or not."""
+        """Return the union of ranges, in any order, overlapping or not."""
         return CharacterSet(_merge(ranges))
 
     @staticmethod
     def union(sets: Iterable[CharacterSet]) -> CharacterSet | None:
-        """All members of the sets, or None when one class of RE2 cannot hold them."""
+        """Return all members of the sets, or None when one class of RE2 cannot hold them."""
         parts = list(dict.fromkeys(sets))
         if len(parts) == 1:
             return parts[0]
@@ -73,7 +73,7 @@ class CharacterSet:
         return len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1]
 
     def complement(self) -> CharacterSet:
-        """Every other code point."""
+        """Return every other code point."""
         if not self.categories:
             return CharacterSet(_gaps(self.ranges))
         if self._is_one_item and not self.negated:
@@ -81,7 +81,7 @@ class CharacterSet:
         return CharacterSet(self.ranges, self.categories, not self.negated)
 
     def has_control(self, character: str) -> bool:
-        r"""Is this control character, such as `\r`, a member?
+        r"""Return whether this control character, such as `\r`, is a member.
 
         Only of control characters is the category known in every version of Unicode.
         """
@@ -89,7 +89,7 @@ class CharacterSet:
         return (listed or any(map(_has_controls, self.categories))) != self.negated
 
     def without_control(self, character: str) -> CharacterSet | None:
-        """All members but this one, or None when one class of RE2 cannot hold them."""
+        """Return all members but this one, or None when one class of RE2 cannot hold them."""
         point = ord(character)
         if self.negated:
             return CharacterSet(_merge([*self.ranges, (point, point)]), self.categories, True)
@@ -116,7 +116,7 @@ class CharacterSet:
 
 
 def literal(point: int) -> str:
-    r"""One code point as RE2 reads it, inside a class and outside.
+    r"""Return one code point as RE2 reads it, inside a class and outside.
 
     >>> [literal(ord(character)) for character in "a.é\n"]
     ['a', '\\.', 'é', '\\x{a}']

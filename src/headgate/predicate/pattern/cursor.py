@@ -29,7 +29,7 @@ class Cursor:
         return self.at >= len(self.text)
 
     def peek(self, count: int = 1) -> str:
-        """The next characters; fewer at the end."""
+        """Return the next characters; fewer at the end."""
         return self.text[self.at : self.at + count]
 
     def take(self, count: int = 1) -> str:
@@ -50,11 +50,11 @@ class Cursor:
         return match
 
     def offset(self, at: int) -> int:
-        """A place of ours as an offset into the source."""
+        """Return a place of ours as an offset into the source."""
         return self._offsets[at] if at < len(self.text) else len(self.source)
 
     def written(self, start: int) -> str:
-        """What the author wrote from `start` up to here."""
+        """Return what the author wrote from `start` up to here."""
         return self.source[self.offset(start) : self.offset(self.at)]
 
     def refusal(self, what: str, start: int) -> PatternRefused:
@@ -69,7 +69,7 @@ class Cursor:
 
 
 def undo_quotes(source: str) -> tuple[str, Sequence[int]]:
-    r"""The text with quoted characters escaped, and where each of its characters came from.
+    r"""Return the text with quoted characters escaped, and where each of its characters came from.
 
     >>> undo_quotes(r"a\Q.b\Ec")
     ('a\\.bc', [0, 3, 3, 4, 7])
@@ -90,7 +90,7 @@ def undo_quotes(source: str) -> tuple[str, Sequence[int]]:
 
 
 def _quote(character: str, *, is_first: bool) -> str:
-    r"""One quoted character as Java rewrites it; a letter stays bare, even behind `\x4`."""
+    r"""Return one quoted character as Java rewrites it; a letter stays bare, even behind `\x4`."""
     if not character.isascii() or character.isalpha():
         return character
     if character.isdigit():

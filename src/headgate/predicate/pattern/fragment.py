@@ -36,7 +36,7 @@ class Mark:
     text: str
 
     def refusal(self, reason: str) -> PatternRefused:
-        """A refusal of this piece; `{}` in the reason stands for it."""
+        """Return a refusal of this piece; `{}` in the reason stands for it."""
         text = shorten(self.text)
         return PatternRefused(reason.replace("{}", f"`{text}`"), self.offset, text)
 
@@ -78,7 +78,7 @@ EMPTY = Fragment("", Emptiness.ALWAYS, is_unit=False, is_zero_width=True, passes
 
 @lru_cache(maxsize=4096)
 def character(members: CharacterSet, *, is_dot: bool = False) -> Fragment:
-    """One character of a set."""
+    """Return one character of a set."""
     ends_in_return = members.has_control("\r")
     return Fragment(
         members.text,
@@ -91,7 +91,7 @@ def character(members: CharacterSet, *, is_dot: bool = False) -> Fragment:
 
 
 def _character_before_dollar(members: CharacterSet) -> str | None:
-    r"""The `\r` is taken apart from the others: behind it, a `\n` alone is not the end."""
+    r"""Return the `\r` is taken apart from the others: behind it, a `\n` alone is not the end."""
     others = members.without_control("\r")
     if others is None:
         return None
@@ -100,7 +100,7 @@ def _character_before_dollar(members: CharacterSet) -> str | None:
 
 
 def anchor(text: str, not_boundary: Mark | None = None) -> Fragment:
-    r"""A place in the text, such as `\A` or `\b`."""
+    r"""Return a place in the text, such as `\A` or `\b`."""
     return Fragment(
         text,
         Emptiness.WHERE_AN_ANCHOR_HOLDS,
@@ -111,7 +111,7 @@ def anchor(text: str, not_boundary: Mark | None = None) -> Fragment:
 
 
 def dollar(mark: Mark) -> Fragment:
-    r"""Java's `$` and `\Z`, where nothing follows."""
+    r"""Return Java's `$` or `\Z`, where nothing follows."""
     return Fragment(
         _END,
         Emptiness.WHERE_AN_ANCHOR_HOLDS,
@@ -123,7 +123,7 @@ def dollar(mark: Mark) -> Fragment:
 
 
 def group(fragment: Fragment) -> Fragment:
-    """The fragment as one unit. It never captures: RLIKE only asks whether there is a match."""
+    """Return the fragment as one unit. It never captures: RLIKE needs no groups."""
     if fragment.is_unit or not fragment.text:
         return fragment
     return replace(fragment, text=f"(?:{fragment.text})", is_unit=True)
@@ -158,7 +158,7 @@ def _choice_before_dollar(alternatives: Sequence[Fragment]) -> str | None:
 
 
 def join(fragments: Sequence[Fragment]) -> Fragment:
-    r"""One fragment after the other.
+    r"""Return one fragment after the other.
 
     >>> from headgate.predicate.pattern.character_set import DIGIT, SPACE
     >>> join([character(DIGIT), dollar(Mark(2, "$"))]).text
@@ -223,7 +223,7 @@ def _sequence_before_dollar(sequence: Sequence[Fragment]) -> str | None:
 
 
 def repeat(fragment: Fragment, low: int, high: int | None, mark: Mark) -> Fragment:
-    r"""The fragment from `low` to `high` times; None is without limit.
+    r"""Return the fragment from `low` to `high` times; None is without limit.
 
     Greedy and reluctant are one thing here: they find the same texts.
 
@@ -265,7 +265,7 @@ def _repeat(fragment: Fragment, low: int, high: int | None) -> Fragment:
 
 
 def _repetition_before_dollar(fragment: Fragment, low: int, high: int | None) -> str | None:
-    """The last round is before the `$`, and all others before that one."""
+    """Return the last round is before the `$`, and all others before that one."""
     if fragment.before_dollar is None or fragment.emptiness:
         return None
     others = _times(group(fragment).text, max(low - 1, 0), None if high is None else high - 1)

@@ -42,7 +42,7 @@ class CompiledPattern(Protocol):
 
 
 def to_re2(pattern: str) -> str:
-    r"""The RE2 pattern that finds a match in exactly the texts in which Java does.
+    r"""Return the RE2 pattern that finds a match in exactly the texts in which Java does.
 
     Linear in the pattern's length, and never recursive. The result is known to compile.
 
@@ -69,7 +69,7 @@ def to_re2(pattern: str) -> str:
 
 
 def sample_regex(pattern: str) -> str:
-    """A text that an accepted pattern probably matches: whoever needs to be sure, tries it.
+    """Return a text that an accepted pattern probably matches: whoever needs to be sure, tries it.
 
     >>> sample_regex("^[A-Z]{3}-(new|old)$")
     'AAA-new'
@@ -79,7 +79,7 @@ def sample_regex(pattern: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def compile_re2(re2_pattern: str) -> CompiledPattern:
-    """A pattern of `to_re2`, ready to search; a text is searched in linear time.
+    """Return a pattern of `to_re2`, ready to search; a text is searched in linear time.
 
     >>> compile_re2("b+").search("abc") is not None
     True
@@ -104,7 +104,7 @@ def _refuse_surrogates(pattern: str) -> None:
 
 
 def _refuse_inner_boundary(whole: Fragment) -> None:
-    r"""`\B` holds inside a character, where both engines try, but not in the same places.
+    r"""Refuse a `\B` that may be tested inside a character, where the engines differ.
 
     RE2 tries between the bytes of any other than an ASCII character, Java between the two halves of
     a surrogate pair, and there a `.` takes the second half.

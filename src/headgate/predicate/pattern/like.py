@@ -43,7 +43,7 @@ class Segment:
         return Segment(pieces, lead, anchor, len("".join(map(_example, pieces))))
 
     def end_at(self, text: str, at: int) -> int | None:
-        """Where the segment ends when it is placed exactly here, or None if it does not fit."""
+        """Return where the segment ends when placed exactly here, or None if it does not fit."""
         for piece in self.pieces:
             if isinstance(piece, str):
                 if not text.startswith(piece, at):
@@ -54,7 +54,7 @@ class Segment:
         return at if at <= len(text) else None
 
     def find(self, text: str, at: int) -> int | None:
-        """Where the segment ends when it is placed at the first place that fits, from here on."""
+        """Return where the segment ends when placed at the first position that fits."""
         while at + self.length <= len(text):
             start = text.find(self.anchor, at + self.lead) - self.lead
             if start < at:
@@ -97,7 +97,7 @@ class LikePattern:
         return tuple(piece for piece in self.pieces if isinstance(piece, str))
 
     def example(self) -> str:
-        """A text that matches.
+        """Return a text that matches.
 
         >>> parse_like("a_c%").example()
         'aac'
@@ -105,7 +105,7 @@ class LikePattern:
         return "".join(map(_example, self.pieces))
 
     def matches(self, text: str) -> bool:
-        """Does the whole text match?
+        """Return whether the whole text matches.
 
         What stands between two `%` may be placed as early as it fits, since that leaves the most
         to those behind it. So no placement is ever taken back, and the time is at most the
@@ -127,7 +127,7 @@ class LikePattern:
 
 
 def parse_like(pattern: str, escape: str = "\\") -> LikePattern:
-    r"""The pieces of a LIKE pattern. The escape character may precede `_`, `%` and itself only.
+    r"""Parse a LIKE pattern. The escape character may precede `_`, `%` and itself only.
 
     >>> parse_like("a|%%%", escape="|").pieces
     ('a%', <Wildcard.ANY_MANY: '%'>)
@@ -143,7 +143,7 @@ def parse_like(pattern: str, escape: str = "\\") -> LikePattern:
 
 
 def _characters(pattern: str, escape: str) -> list[Piece]:
-    """Every character as a literal or a wildcard, the escapes resolved."""
+    """Return every character as a literal or a wildcard, the escapes resolved."""
     pieces: list[Piece] = []
     at = 0
     while at < len(pattern):
@@ -184,7 +184,7 @@ def _kind(piece: Piece) -> Wildcard | None:
 
 
 def _segments(pieces: tuple[Piece, ...]) -> tuple[Segment, ...]:
-    """What stands before, between and behind the `%`; one more than there are `%`."""
+    """Return what stands before, between and behind the `%`; one more than there are `%`."""
     segments: list[list[Piece]] = [[]]
     for piece in pieces:
         if piece is ANY_MANY:
@@ -203,14 +203,14 @@ def _example(piece: Piece) -> str:
 _WILDCARDS = {"_": ANY_ONE, "%": ANY_MANY}
 
 
-MOST = 1_000_000  # symbols of two patterns, multiplied
+MAX_PRODUCT = 1_000_000  # symbols of two patterns, multiplied
 
 
 def like_contains(outer: LikePattern, inner: LikePattern) -> bool:
-    """Does the outer pattern match the inner one, read as a text that holds wildcards?
+    """Return whether every text of the inner pattern is proven to match the outer one.
 
-    `_` of the outer pattern stands for a character or `_`, and `%` for anything; then every text of
-    the inner pattern is one of the outer. Very long patterns are taken not to be.
+    The inner pattern is read as a text with wildcards: `_` of the outer one stands for a character
+    or `_`, and `%` for anything. Very long patterns are taken not to be.
 
     >>> from headgate.predicate.pattern.like import parse_like
     >>> like_contains(parse_like("%b%"), parse_like("a_b%c"))
@@ -219,7 +219,7 @@ def like_contains(outer: LikePattern, inner: LikePattern) -> bool:
     False
     """
     pattern, text = _symbols(outer), _symbols(inner)
-    if len(pattern) * len(text) > MOST:
+    if len(pattern) * len(text) > MAX_PRODUCT:
         return False
     reached = {0}  # how much of the outer pattern may be behind us
     for symbol in text:

@@ -53,7 +53,7 @@ _ANCHORS = {r"\A": r"\A", r"\z": r"\z", r"\b": r"\b"}
 
 
 def translate(pattern: str) -> Fragment:
-    r"""The whole pattern as one fragment.
+    r"""Return the whole pattern as one fragment.
 
     >>> translate(r"(?<year>\d{4})(-|/)").text
     '(?:[0-9]{4})(?:\\-|/)'
@@ -141,7 +141,7 @@ class _Translation:
         return self._read_literals()
 
     def _read_literals(self) -> Fragment:
-        """A run of plain characters; a quantifier behind them binds the last one only."""
+        """Return a run of plain characters; a quantifier behind them binds the last one only."""
         literals = self.cursor.match(_PLAIN)
         run = literals[0] if literals else ""
         if len(run) > 1 and self.cursor.peek() in _QUANTIFIERS:
@@ -244,7 +244,7 @@ def _single(point: int, ignore_case: bool) -> CharacterSet:
 
 
 def _quantify(cursor: Cursor, atom: Fragment, start: int) -> Fragment:
-    """The atom with the quantifier that follows it, if one does."""
+    """Return the atom with the quantifier that follows it, if one does."""
     if cursor.peek() not in _QUANTIFIERS:
         return atom
     here = cursor.at

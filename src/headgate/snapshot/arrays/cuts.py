@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headgate.events.columns import WIDEST_CODED
+from headgate.events.columns import MAX_CODED_DIGITS
 from headgate.schema import DecimalType, Ordinal, String, Type
 from headgate.snapshot.arrays.texts import Texts, pack, unpack
 
@@ -53,7 +53,7 @@ def pool_of(type_: Type) -> int:
     """
     if isinstance(type_, String):
         return TEXTS
-    wide = isinstance(type_, DecimalType) and type_.precision > WIDEST_CODED
+    wide = isinstance(type_, DecimalType) and type_.precision > MAX_CODED_DIGITS
     return WIDE if wide else NUMBERS
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast, get_args
 
 from headgate._toml import TomlTable, read_toml
 from headgate.errors import UsageError, did_you_mean, shorten
-from headgate.events.opening import FORMATS
+from headgate.events.file_access import FORMATS
 from headgate.matching import KINDS as INDEX_KINDS
 from headgate.matching.asc.options import AscOptions, SequenceKind
 from headgate.spark.job.commit.compaction import DEFAULT_COMPACT_EVERY

@@ -139,7 +139,7 @@ class ReplaySource:
         # rounded up, so that there is never one task more than cores
         step = -(-(end - first) // count_parallel_tasks(session))
         starts = range(first, end, step)
-        pieces = [self._lines.between(start, min(start + step, end)) for start in starts]
+        pieces = [self._lines.make_piece(start, min(start + step, end)) for start in starts]
         return distribute_pieces(session, work, pieces)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headgate.errors import HeadgateError, JobError, SnapshotError
-from headgate.events.batch import used_attributes
+from headgate.events.batch import select_attributes
 from headgate.snapshot import fingerprint, open_snapshot, read_pointer
 from headgate.snapshot.manifest import NAME as MANIFEST
 from headgate.spark.frames import join_first
@@ -130,5 +130,5 @@ class VersionFollower:
     def _describe_columns(self, plan: QueryPlan) -> str | None:
         if plan.routed is None:
             return None
-        kept = used_attributes(plan.routed, self._selection.keep)
+        kept = select_attributes(plan.routed, self._selection.keep)
         return str(build_match_schema(plan.routed, kept))

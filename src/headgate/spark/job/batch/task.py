@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.events import DeadLetter, EventBatch, Piece
-from headgate.events.batch import used_attributes
+from headgate.events.batch import select_attributes
 from headgate.schema import Stream
 from headgate.spark.job.batch.rows import build_dead_table, build_match_schema, build_match_tables
 from headgate.spark.job.batch.work import read_events, read_typed_rows, select_shares
@@ -102,7 +102,7 @@ def _select_attributes(plan: RoutingTaskPlan) -> tuple[Stream, set[str]]:
     kept: set[str] = set()
     if plan.routed:
         used |= set(_load_filters(plan).used)
-        kept = {attribute.name for attribute in used_attributes(plan.stream, plan.keep)}
+        kept = {attribute.name for attribute in select_attributes(plan.stream, plan.keep)}
     return plan.stream.keep_checks_on(used), used | kept
 
 
@@ -117,7 +117,7 @@ class _Matcher:
         self._plan = plan
         self._file = file
         self._queries = _load_filters(plan)
-        self._kept = used_attributes(plan.stream, plan.keep)
+        self._kept = select_attributes(plan.stream, plan.keep)
         self._schema = build_match_schema(plan.stream, self._kept)
         self.hits = np.zeros(len(self._queries.index), np.int64)
         index = self._queries.index

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.events import EventBatch, Piece, split_file
-from headgate.events.batch import used_attributes
-from headgate.events.tables import from_table
+from headgate.events.batch import select_attributes
+from headgate.events.tables import batch_from_table
 from headgate.schema import Stream
 from headgate.spark.worker import read_used
 
@@ -67,7 +67,7 @@ def read_events(
 ) -> Iterator[tuple[str, EventBatch]]:
     """Yield the events of pieces in batches, each with the path that it comes from."""
     for piece in pieces:
-        for batch in read_used(piece, stream, used, bury=True):
+        for batch in read_used(piece, stream, used, dead_letter_errors=True):
             yield piece.path, batch
 
 
@@ -79,10 +79,10 @@ def read_typed_rows(
     numbered_by: str,
 ) -> Iterator[tuple[str, EventBatch]]:
     """Yield typed rows as batches of events, whose line numbers are those of a column."""
-    attributes = used_attributes(stream, used)
+    attributes = select_attributes(stream, used)
     for rows in batches:
         # the table numbers its rows from 0; the column has the numbers that a user knows
-        batch = from_table(rows, stream, attributes, source=source)
+        batch = batch_from_table(rows, stream, attributes, source=source)
         numbers = rows.column(numbered_by).to_numpy()
         dead = tuple(replace(letter, line=int(numbers[letter.event])) for letter in batch.dead)
         yield source, replace(batch, lines=numbers[batch.events], dead=dead)

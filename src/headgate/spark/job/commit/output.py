@@ -32,7 +32,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headgate.events.json_text import as_json
+from headgate.events.json_text import format_json
 from headgate.snapshot.files import sync
 
 MATCHES, DEAD = "matches", "dead"
@@ -254,7 +254,7 @@ class _JsonLines:
         self._file = file
 
     def write(self, table: pa.Table) -> None:
-        self._file.writelines(as_json(row).encode() + b"\n" for row in table.to_pylist())
+        self._file.writelines(format_json(row).encode() + b"\n" for row in table.to_pylist())
 
     def close(self) -> None:
         pass

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from headgate.errors import JobError
-from headgate.queries import query_version
+from headgate.queries import compute_query_version
 from headgate.sharing.plan import Plan
 from headgate.sharing.plan_json import plan_from_json, plan_to_json
 from headgate.spark.job.commit.output import make_directory, write_atomically
@@ -63,7 +63,9 @@ def load_plan(path: str) -> LoadedPlan:
     if compute_digest(text) != expected:
         raise JobError(f"{path}: was changed or damaged; restore it")
     plan = plan_from_json(text)
-    versions = {delivery.query.id: query_version(delivery.query) for delivery in plan.deliveries}
+    versions = {
+        delivery.query.id: compute_query_version(delivery.query) for delivery in plan.deliveries
+    }
     return LoadedPlan(expected, plan, versions)
 
 

@@ -162,7 +162,7 @@ def text_between(low: str, high: str, share: Fraction) -> str:
     return stem + chr(0xD7FF if 0xD800 <= before <= 0xDFFF else before) + digits
 
 
-def grid(type_: Type) -> Any:
+def ordinal_grid(type_: Type) -> Any:
     """Types of one grid compare by their ordinals; None where a type is dense."""
     if isinstance(type_, Double | String):
         return None
@@ -173,7 +173,9 @@ def grid(type_: Type) -> Any:
     return type_.family, isinstance(type_, Date)
 
 
-def lines_of(columns: tuple[Column, ...], comparisons: Iterable[Compare]) -> list[list[Column]]:
+def group_into_lines(
+    columns: tuple[Column, ...], comparisons: Iterable[Compare]
+) -> list[list[Column]]:
     """Columns that are compared, directly or by way of others, together."""
     group = {column: [column] for column in columns}
     for compare in comparisons:
@@ -188,11 +190,11 @@ def lines_of(columns: tuple[Column, ...], comparisons: Iterable[Compare]) -> lis
 
 def is_whole(group: Iterable[Column]) -> bool:
     """Do all columns have one discrete type, so that ordinals compare?"""
-    grids = {grid(column.type) for column in group}
+    grids = {ordinal_grid(column.type) for column in group}
     return len(grids) == 1 and None not in grids
 
 
-def axis_of(
+def make_axis(
     group: list[Column], used: Iterable[tuple[Type, Any]]
 ) -> tuple[Axis, Callable[[Type, Any], int]]:
     """The axis of a line, and the function that gives a constant its number on it."""
@@ -213,7 +215,7 @@ def axis_of(
     return axis, lambda type_, ordinal: rank[keys[type_, ordinal]]
 
 
-def outside(axis: Axis, type_: Type) -> tuple[int | None, int | None]:
+def find_outside_constants(axis: Axis, type_: Type) -> tuple[int | None, int | None]:
     """Up to where, and from where on, constants of a line lie outside of a type.
 
     There is no INT beside 3,000,000,000, and no number but a DOUBLE at infinity.

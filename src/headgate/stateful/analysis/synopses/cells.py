@@ -34,7 +34,7 @@ from headgate.schema.values import precedes
 Cell = tuple[str, Any]
 NULL_CELL: Cell = ("null", None)
 
-MOST_TEXTS = 1_000_000  # that are spelt out
+MAX_LISTED_TEXTS = 1_000_000  # that are spelt out
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +95,16 @@ class Cells:
     @property
     def gaps(self) -> int:
         """How many cells are gaps."""
-        found = list(self._inside())
-        marks = {piece.mark for piece, _ in found if piece.mark is not None}
-        return len(marks) + sum(self._counts(*each)[1] for each in found if each[0].mark is None)
+        pieces = list(self._inside())
+        marks = {piece.mark for piece, _ in pieces if piece.mark is not None}
+        return len(marks) + sum(self._counts(*each)[1] for each in pieces if each[0].mark is None)
 
     def longest(self) -> int | None:
         """The bytes of the longest text; None where texts are not finitely many."""
-        texts = self.possible.finite_ordinals(MOST_TEXTS)
+        texts = self.possible.finite_ordinals(MAX_LISTED_TEXTS)
         return None if texts is None else max((len(str(t).encode()) for t in texts), default=0)
 
-    def clipped(self, layer: int) -> list[Piece]:
+    def clip_pieces(self, layer: int) -> list[Piece]:
         """The pieces without what is not possible, with marks that tell them apart."""
         return [
             replace(piece, span=interval, mark=(layer, piece.span))
@@ -126,9 +126,9 @@ class Cells:
                 yield piece, [piece.span.intersection(i) for i in intervals[first:last]]
 
     def _counts(self, piece: Piece, inside: list[Interval]) -> tuple[int, int]:
-        inside = [_closed(interval, self.type) for interval in inside]
+        inside = [_close_interval(interval, self.type) for interval in inside]
         if piece.kind == "values":
-            return size(inside), 0
+            return count_values(inside), 0
         if piece.grid is None:
             return 0, 1
         low, high = inside[0].low, inside[-1].high
@@ -139,7 +139,7 @@ class Cells:
         return past - first, past - first + 1 if piece.between else 0
 
 
-def _closed(interval: Interval, type_: Type) -> Interval:
+def _close_interval(interval: Interval, type_: Type) -> Interval:
     """With an end at the limit of its type where it has none."""
     last = type_.maximum
     low = type_.minimum if interval.low is None else interval.low
@@ -154,27 +154,27 @@ def _is_before(one: Interval, other: Interval) -> bool:
     return high is not None and low is not None and not precedes(low, high)
 
 
-def size(intervals: Iterable[Interval]) -> int:
+def count_values(intervals: Iterable[Interval]) -> int:
     """How many values there are in intervals that hold finitely many."""
-    found = 0
+    total = 0
     for interval in intervals:
         if isinstance(interval.low, int) and isinstance(interval.high, int):
-            found += interval.high - interval.low
+            total += interval.high - interval.low
         else:
-            found += len(ValueSet.of(interval).finite_ordinals(MOST_TEXTS) or ())
-    return found
+            total += len(ValueSet.of(interval).finite_ordinals(MAX_LISTED_TEXTS) or ())
+    return total
 
 
-def anything(type_: Type) -> Cells:
+def make_single_cell(type_: Type) -> Cells:
     """One cell: an attribute of which nothing is asked."""
     return Cells(type_, EVERYTHING, (Piece(Interval(None, None), "gap"),))
 
 
-def overlaid(type_: Type, layers: Iterable[Cells]) -> Cells:
+def overlay_cells(type_: Type, layers: Iterable[Cells]) -> Cells:
     """Cells so fine that each lies within a cell, or outside, of every layer."""
     all_layers = tuple(layers)
     possible = union(layer.possible for layer in all_layers)
-    pieces = [layer.clipped(number) for number, layer in enumerate(all_layers)]
+    pieces = [layer.clip_pieces(number) for number, layer in enumerate(all_layers)]
     return Cells(type_, possible, tuple(overlay(pieces)))
 
 
@@ -185,14 +185,14 @@ def overlay(layers: Sequence[Sequence[Piece]]) -> list[Piece]:
     """
     spans = [piece.span for layer in layers for piece in layer]
     ends: set[Any] = {end for span in spans for end in (span.low, span.high) if end is not None}
-    found: list[Piece] = []
+    overlaid: list[Piece] = []
     for low, high in pairwise([None, *sorted(ends), None]):
         span = Interval(low, high)
         nearest = (_piece_at(layer, low) for layer in layers)
         over = [piece for piece in nearest if piece is not None and piece.span.covers(span)]
         if over:
-            found.append(_finest(span, over))
-    return found
+            overlaid.append(_finest(span, over))
+    return overlaid
 
 
 def _piece_at(pieces: Sequence[Piece], low: Ordinal | None) -> Piece | None:

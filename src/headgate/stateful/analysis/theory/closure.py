@@ -55,7 +55,7 @@ class Closure:
 
 
 @lru_cache(maxsize=256)
-def close(query: Conjunctive) -> Closure:
+def compute_closure(query: Conjunctive) -> Closure:
     """The closure of all comparisons and bounds of a query. It is remembered for a while."""
     bounds, places = _edges(query)
     for line in range(len(query.lines)):

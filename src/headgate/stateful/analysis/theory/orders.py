@@ -12,36 +12,43 @@ from functools import cache
 
 from headgate.errors import ExpansionTooLarge
 from headgate.stateful.analysis.theory.conjunctive import Conjunctive
-from headgate.stateful.analysis.theory.relations import Chain, Elements, Order, bits, closed, union
+from headgate.stateful.analysis.theory.relations import (
+    Chain,
+    Elements,
+    Order,
+    bits,
+    compute_order,
+    union,
+)
 
-MOST_ORDERS = 1_000_000
+MAX_ORDERS = 1_000_000
 
 
-def ordered(
-    query: Conjunctive, sources: frozenset[int] | None = None, most: int = MOST_ORDERS
+def iter_total_orders(
+    query: Conjunctive, sources: frozenset[int] | None = None, most: int = MAX_ORDERS
 ) -> Iterator[Order]:
     """All satisfiable queries, locally totally ordered, whose union a query is.
 
     Only the given sources are ordered, or all. Raises ExpansionTooLarge, before any work, when
     there could be more than `most` orders.
     """
-    estimate = maximum_orders(query, sources)
+    estimate = estimate_orders(query, sources)
     if estimate > most:
         raise ExpansionTooLarge(
             f"the variables of this query may be ordered in {estimate:,} ways, more than {most:,}"
         )
-    start = closed(query)
+    start = compute_order(query)
     return iter(()) if start.contradictory else _orders(start, _to_order(start, sources))
 
 
-def maximum_orders(query: Conjunctive, sources: frozenset[int] | None = None) -> int:
+def estimate_orders(query: Conjunctive, sources: frozenset[int] | None = None) -> int:
     """An upper bound on the number of orders: of each stream, and line, on its own.
 
     >>> from headgate.stateful.analysis.theory.conjunctive import Bound, Conjunctive, Variable
-    >>> maximum_orders(Conjunctive(("s",), (Variable(0, "a"),), bounds=(Bound(0, "<", 3),)))
+    >>> estimate_orders(Conjunctive(("s",), (Variable(0, "a"),), bounds=(Bound(0, "<", 3),)))
     3
     """
-    order = closed(query)
+    order = compute_order(query)
     classes: dict[tuple[int, int], set[int]] = {}
     for variable in _to_order(order, sources):
         source, line = query.variables[variable].source, query.variables[variable].line
@@ -87,7 +94,7 @@ def _orders(start: Order, variables: list[int]) -> Iterator[Order]:
     while stack:
         placed, order, chains = stack.pop()
         if placed == len(variables):
-            yield from _among_pinned(order, _pinned_pairs(order, variables))
+            yield from _among_pinned(order, _find_pinned_pairs(order, variables))
             continue
         variable = variables[placed]
         attribute = elements.query.variables[variable]
@@ -113,10 +120,10 @@ def _among_pinned(order: Order, pairs: list[tuple[int, int]]) -> Iterator[Order]
         yield from _among_pinned(after, pairs[1:])
 
 
-def _pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, int]]:
+def _find_pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, int]]:
     """Variables with a pinned one of another stream that lies in the same gap between constants."""
     attributes = order.elements.query.variables
-    found = []
+    pairs = []
     for line, constants in enumerate(order.elements.of_line):
         held = [v for v in _sparse(order.elements, line) if v in variables]
         for pinned in held:
@@ -124,10 +131,10 @@ def _pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, int]]:
             over = [k for k in constants if order.below[pinned] >> k & 1]
             inside = order.below[under[-1]] & order.at_least[over[0]] if under and over else 0
             source = attributes[pinned].source
-            found += [
+            pairs += [
                 (v, pinned) for v in variables if inside >> v & 1 and attributes[v].source != source
             ]
-    return found
+    return pairs
 
 
 def _sparse(elements: Elements, line: int) -> list[int]:
@@ -177,8 +184,8 @@ def _fits(order: Order, variable: int) -> bool:
     candidates = order.below[bottom] & order.at_least[top]
     if candidates.bit_count() < high - low:
         return True
-    beside = union(1 << e for e in bits(candidates) if order.below[e] >> top & 1)
-    return _height(order, beside) < high - low
+    between = union(1 << e for e in bits(candidates) if order.below[e] >> top & 1)
+    return _height(order, between) < high - low
 
 
 def _height(order: Order, elements: int) -> int:

@@ -87,11 +87,11 @@ class Order:
         return any(row >> element & 1 for element, row in enumerate(self.below))
 
 
-def closed(query: Conjunctive) -> Order:
+def compute_order(query: Conjunctive) -> Order:
     """P⁺ of a query as it was written, by transitivity alone."""
     elements = Elements.of(query)
-    alone = [1 << element for element in range(elements.count)]
-    order = Order(elements, alone, alone[:], [0] * elements.count)
+    identity = [1 << element for element in range(elements.count)]
+    order = Order(elements, identity, identity[:], [0] * elements.count)
     for chain in elements.of_line:
         for low, high in pairwise(chain):
             order.put(low, high, strict=True)

@@ -14,14 +14,14 @@ from itertools import combinations, pairwise, permutations
 from typing import Any
 
 from headgate.stateful.analysis.theory.checker import Join, Violation
-from headgate.stateful.analysis.theory.closure import Booleans, close
+from headgate.stateful.analysis.theory.closure import Booleans, compute_closure
 from headgate.stateful.analysis.theory.conjunctive import Conjunctive
-from headgate.stateful.analysis.witness.fill import Row, Track, fill
+from headgate.stateful.analysis.witness.fill import Row, Track, assign_values
 
 ALL_PAIRS = 12
 
 
-def schedule(query: Conjunctive, violation: Violation, size: int) -> list[Row]:
+def build_schedule(query: Conjunctive, violation: Violation, size: int) -> list[Row]:
     """So many valid assignments t_1, t_2, … of which all rows of the source must be remembered.
 
     Values on whole lines are whole numbers. On any other line the r-th constant has position r
@@ -42,21 +42,21 @@ def schedule(query: Conjunctive, violation: Violation, size: int) -> list[Row]:
     The last two are said of i != j. All of this is verified before it is returned: on all pairs of
     up to a dozen rows, and on neighbours beyond. Raises ValueError if there are no such rows.
 
-    >>> from headgate.stateful.analysis.theory.checker import violations
+    >>> from headgate.stateful.analysis.theory.checker import find_violations
     >>> from headgate.stateful.analysis.theory.conjunctive import Comparison, Variable
     >>> below = (Comparison(0, "<", 1),)
     >>> query = Conjunctive(("s", "t"), (Variable(0, "a"), Variable(1, "b")), below)
-    >>> schedule(query, next(violations(query)), 3)
+    >>> build_schedule(query, next(find_violations(query)), 3)
     [(4, 5), (2, 3), (0, 1)]
     """
     if size < 1:
         raise ValueError(f"a schedule has at least one row, not {size}")
-    closure = close(query)
+    closure = compute_closure(query)
     if not closure.satisfiable:
         raise ValueError("a contradictory query has no rows at all")
     problems = []
     for tracks in _layouts(query, violation, closure.at_most):
-        rows = fill(query, tracks, size)
+        rows = assign_values(query, tracks, size)
         problem = _problem(query, violation, rows)
         if problem is None:
             return rows
@@ -115,9 +115,9 @@ def _extremum(query: Conjunctive, violation: Violation, at_most: Booleans) -> It
     variable, gap = violation.variable, violation.gap
     if rising and gap == join.gap and _together(query, variable, join.left):
         yield [Track(_order((variable, join.left, join.right), at_most), gap)]
-    alone = Track((variable,), gap, rising)
-    yield [alone, _track(join, rising=True)]
-    yield [_track(join, rising=True), alone]
+    track = Track((variable,), gap, rising)
+    yield [track, _track(join, rising=True)]
+    yield [_track(join, rising=True), track]
 
 
 def _together(query: Conjunctive, one: int, two: int) -> bool:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import EventError
-from headgate.events import Inferred, infer, infer_stream, read_events
+from headgate.events import Inferred, infer_stream, inference, read_events
 
 
 def types(found: Inferred) -> dict[str, str]:
@@ -86,7 +86,7 @@ def test_nested_names_and_case(tmp_path: Path) -> None:
 
 def test_maps_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object whose keys are data does not become a thousand attributes."""
-    monkeypatch.setattr(infer, "MAX_KEYS", 10)
+    monkeypatch.setattr(inference, "MAX_KEYS", 10)
     lines = [f'{{"id": 1, "tags": {{"k{number}": 1}}}}' for number in range(20)]
     found = from_json(tmp_path, *lines)
     assert types(found) == {"id": "INT"}

@@ -7,7 +7,7 @@ through a float on its way to a type that is not DOUBLE.
 Raw values are those of the JSON scanner: None, bool, int, str, list, dict, and two conventions. A
 number with a point or an exponent is its text as `bytes`, untouched, so that 1.239 stays exact and
 1e999999999 costs nothing until somebody wants it. A float is one of the tokens NaN, Infinity and
--Infinity. Fields of CSV and objects of Python are first brought into this form (`raw`).
+-Infinity. Fields of CSV and objects of Python are first brought into this form (`raw_values`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from headgate.events.raw import object_reader
-from headgate.events.reasons import Unfit, inexact, not_a, outside, show
+from headgate.events.batch import UnfitValue, refuse_inexact, refuse_range, refuse_type, show_value
+from headgate.events.raw_values import make_object_reader
 from headgate.schema import (
     TIMESTAMP,
     Attribute,
@@ -60,37 +60,37 @@ class Rule:
     ready: type | None
 
 
-def json_rule(attribute: Attribute) -> Rule:
-    """The rule for values of the JSON scanner.
+def make_json_rule(attribute: Attribute) -> Rule:
+    """Make the rule for values of the JSON scanner.
 
     >>> from headgate.schema import INT
-    >>> json_rule(Attribute("qty", INT)).convert(b"1e2")
+    >>> make_json_rule(Attribute("qty", INT)).convert(b"1e2")
     100
     """
-    return Rule(_converter(attribute), _ready(attribute.type))
+    return Rule(_make_converter(attribute), _find_ready_type(attribute.type))
 
 
-def python_rule(attribute: Attribute) -> Rule:
-    """The rule for Python objects."""
-    convert, read = _converter(attribute), object_reader(attribute)
+def make_python_rule(attribute: Attribute) -> Rule:
+    """Make the rule for Python objects."""
+    convert, read = _make_converter(attribute), make_object_reader(attribute)
 
     def from_python(value: Any) -> Any:
         raw = read(value)
         return None if raw is None else convert(raw)
 
-    return Rule(from_python, _ready(attribute.type))
+    return Rule(from_python, _find_ready_type(attribute.type))
 
 
-def microseconds(name: str, clock: datetime, type_: Timestamp, zone: ZoneInfo) -> int:
-    """The ordinal of a clock time, read in `zone` if it has no offset."""
+def to_microseconds(name: str, clock: datetime, type_: Timestamp, zone: ZoneInfo) -> int:
+    """Return the ordinal of a clock time, read in `zone` if it has no offset."""
     aware = clock if clock.tzinfo else clock.replace(tzinfo=zone)
-    found = (aware - EPOCH) // MICROSECOND
-    if not FIRST_MOMENT <= found <= LAST_MOMENT:
-        raise outside(name, clock, type_)
-    return found
+    ordinal = (aware - EPOCH) // MICROSECOND
+    if not FIRST_MOMENT <= ordinal <= LAST_MOMENT:
+        raise refuse_range(name, clock, type_)
+    return ordinal
 
 
-def _ready(type_: Type) -> type | None:
+def _find_ready_type(type_: Type) -> type | None:
     match type_:
         case Boolean():
             return bool
@@ -103,125 +103,125 @@ def _ready(type_: Type) -> type | None:
     return None
 
 
-def _converter(attribute: Attribute) -> Convert:
+def _make_converter(attribute: Attribute) -> Convert:
     name = attribute.name
     match attribute.type:
         case Boolean() as type_:
-            return partial(_boolean, name, type_)
+            return partial(_convert_boolean, name, type_)
         case Integer() as type_:
-            return partial(_integer, name, type_)
+            return partial(_convert_integer, name, type_)
         case DecimalType() as type_:
-            return partial(_decimal, name, type_, Decimal((0, (1,), -type_.scale)))
+            return partial(_convert_decimal, name, type_, Decimal((0, (1,), -type_.scale)))
         case Double() as type_:
-            return partial(_double, name, type_)
+            return partial(_convert_double, name, type_)
         case String() as type_:
-            return partial(_string, name, type_)
+            return partial(_convert_string, name, type_)
         case Date() as type_:
-            return partial(_date, name, type_)
+            return partial(_convert_date, name, type_)
         case Timestamp() as type_:
-            return partial(_timestamp, name, type_, ZoneInfo(type_.zone))
+            return partial(_convert_timestamp, name, type_, ZoneInfo(type_.zone))
     raise TypeError(f"no rule for {attribute.type}")
 
 
-def _boolean(name: str, type_: Boolean, value: Any) -> bool:
+def _convert_boolean(name: str, type_: Boolean, value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise not_a(name, value, type_)
+    raise refuse_type(name, value, type_)
 
 
-def _integer(name: str, type_: Integer, value: Any) -> int:
+def _convert_integer(name: str, type_: Integer, value: Any) -> int:
     number = value
     if isinstance(value, bytes):
-        exact = _exact(name, value, type_)
+        exact = _parse_exact(name, value, type_)
         if exact.adjusted() > 40 and exact:
-            raise outside(name, value, type_)
+            raise refuse_range(name, value, type_)
         number = int(exact)
         if number != exact:
-            raise not_a(name, value, type_)
+            raise refuse_type(name, value, type_)
     if not isinstance(number, int) or isinstance(number, bool):
-        raise not_a(name, value, type_)
+        raise refuse_type(name, value, type_)
     if not type_.minimum <= number <= type_.maximum:
-        raise outside(name, value, type_)
+        raise refuse_range(name, value, type_)
     return number
 
 
-def _decimal(name: str, type_: DecimalType, step: Decimal, value: Any) -> Decimal:
+def _convert_decimal(name: str, type_: DecimalType, step: Decimal, value: Any) -> Decimal:
     if isinstance(value, bytes):
-        exact = _exact(name, value, type_)
+        exact = _parse_exact(name, value, type_)
     elif not isinstance(value, int) or isinstance(value, bool):
-        raise not_a(name, value, type_)
+        raise refuse_type(name, value, type_)
     elif value.bit_length() > 200:
-        raise outside(name, value, type_)
+        raise refuse_range(name, value, type_)
     else:
         exact = Decimal(value)
     if exact and exact.adjusted() >= type_.precision - type_.scale:
-        raise outside(name, value, type_)
+        raise refuse_range(name, value, type_)
     fitted = exact.quantize(step, context=_EXACT)
     if fitted != exact:
-        raise inexact(name, value, type_)
+        raise refuse_inexact(name, value, type_)
     return fitted
 
 
-def _double(name: str, type_: Double, value: Any) -> float:
+def _convert_double(name: str, type_: Double, value: Any) -> float:
     if isinstance(value, bytes):
         nearest = float(value)
         if nearest in (math.inf, -math.inf):
-            raise outside(name, value, type_)
+            raise refuse_range(name, value, type_)
         return nearest
     if isinstance(value, float):
         return value
     if isinstance(value, str) and value in SPECIAL:
         return SPECIAL[value]
     if not isinstance(value, int) or isinstance(value, bool):
-        raise not_a(name, value, type_)
+        raise refuse_type(name, value, type_)
     try:
         same = float(value)
     except OverflowError:
-        raise outside(name, value, type_) from None
+        raise refuse_range(name, value, type_) from None
     if same != value:
-        raise inexact(name, value, type_)
+        raise refuse_inexact(name, value, type_)
     return same
 
 
-def _string(name: str, type_: String, value: Any) -> str:
+def _convert_string(name: str, type_: String, value: Any) -> str:
     if not isinstance(value, str):
-        raise not_a(name, value, type_)
+        raise refuse_type(name, value, type_)
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise Unfit(f"`{name}` is {show(value)}, which has no UTF-8 form") from None
+        raise UnfitValue(f"`{name}` is {show_value(value)}, which has no UTF-8 form") from None
     return value
 
 
-def _date(name: str, type_: Date, value: Any) -> int:
+def _convert_date(name: str, type_: Date, value: Any) -> int:
     day = value
     if isinstance(value, str) and _DATE.fullmatch(value):
         try:
             day = date.fromisoformat(value)
         except ValueError:
-            raise not_a(name, value, type_) from None
+            raise refuse_type(name, value, type_) from None
     if type(day) is not date:
-        raise not_a(name, value, type_)
+        raise refuse_type(name, value, type_)
     return day.toordinal() - EPOCH_DAY
 
 
-def _timestamp(name: str, type_: Timestamp, zone: ZoneInfo, value: Any) -> int:
+def _convert_timestamp(name: str, type_: Timestamp, zone: ZoneInfo, value: Any) -> int:
     # `schema.clock` reads these forms too, and more of them, but takes six times as long
     clock = value
     if isinstance(value, str) and (match := _TIMESTAMP.fullmatch(value)):
         if match[1] and match[1].strip("0"):
-            raise Unfit(f"`{name}` is {show(value)}, finer than a microsecond")
+            raise UnfitValue(f"`{name}` is {show_value(value)}, finer than a microsecond")
         try:
             clock = datetime.fromisoformat(value)
         except ValueError:
-            raise not_a(name, value, type_) from None
+            raise refuse_type(name, value, type_) from None
     if not isinstance(clock, datetime):
-        raise not_a(name, value, type_)
-    return microseconds(name, clock, type_, zone)
+        raise refuse_type(name, value, type_)
+    return to_microseconds(name, clock, type_, zone)
 
 
-def _exact(name: str, text: bytes, type_: Type) -> Decimal:
+def _parse_exact(name: str, text: bytes, type_: Type) -> Decimal:
     try:
         return Decimal(text.decode(), _EXACT)
     except InvalidOperation:  # an exponent of more than 18 digits
-        raise not_a(name, text, type_) from None
+        raise refuse_type(name, text, type_) from None

@@ -1,4 +1,4 @@
-"""Fields of CSV and objects of Python, as the JSON scanner would have given them (`convert`)."""
+"""Fields of CSV and objects of Python, as the JSON scanner would have given them (`conversion`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from headgate.events.reasons import Unfit, not_a, show
+from headgate.events.batch import UnfitValue, refuse_type, show_value
 from headgate.schema import Attribute, Boolean, Date, Double, String, Timestamp, Type
 
 MAX_DIGITS = 640  # int() takes this many under every setting of the interpreter
@@ -21,16 +21,16 @@ _NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 _PANDAS_NULLS = ("NaTType", "NAType")
 
 
-class Quoted(str):
+class QuotedField(str):
     """A CSV field that stood in quotes: when it is empty, it is not NULL."""
 
     __slots__ = ()
 
 
-def scanned_number(text: str) -> int | bytes:
-    """A number in JSON's grammar as the scanner gives it.
+def parse_number(text: str) -> int | bytes:
+    """Return a number in JSON's grammar as the scanner gives it.
 
-    >>> scanned_number("12"), scanned_number("1.20")
+    >>> parse_number("12"), parse_number("1.20")
     (12, b'1.20')
     """
     if "." in text or "e" in text or "E" in text or len(text) > MAX_DIGITS:
@@ -38,93 +38,93 @@ def scanned_number(text: str) -> int | bytes:
     return int(text)
 
 
-def field_reader(type_: Type) -> Callable[[str], Any]:
-    """From the text of a CSV field to the raw value that JSON would have given.
+def make_field_reader(type_: Type) -> Callable[[str], Any]:
+    """Make the function from the text of a CSV field to the raw value that JSON would have given.
 
     An empty field is NULL unless it is `Quoted`. Spaces around it belong to a STRING only.
 
     >>> from headgate.schema import INT
-    >>> read = field_reader(INT)
+    >>> read = make_field_reader(INT)
     >>> read(" +3 "), read(""), read("three")
     (3, None, 'three')
     """
     if isinstance(type_, String):
-        return lambda text: str(text) if text or isinstance(text, Quoted) else None
-    plain = _plain_reader(type_)
+        return lambda text: str(text) if text or isinstance(text, QuotedField) else None
+    plain = _make_plain_reader(type_)
 
     def read(text: str) -> Any:
         stripped = text.strip(" \t")
-        if not stripped and not isinstance(text, Quoted):
+        if not stripped and not isinstance(text, QuotedField):
             return None
         return plain(stripped)
 
     return read
 
 
-def _plain_reader(type_: Type) -> Callable[[str], Any]:
+def _make_plain_reader(type_: Type) -> Callable[[str], Any]:
     if isinstance(type_, Boolean):
         truth = {"true": True, "false": False}
         return lambda text: truth.get(text.lower(), text)
     if type_.numeric:
-        return lambda text: scanned_number(text) if _NUMBER.fullmatch(text) else text
+        return lambda text: parse_number(text) if _NUMBER.fullmatch(text) else text
     return str
 
 
-def object_reader(attribute: Attribute) -> Callable[[Any], Any]:
-    """From a Python object to a raw value: JSON's, Decimal, date, datetime, NumPy's scalars.
+def make_object_reader(attribute: Attribute) -> Callable[[Any], Any]:
+    """Make the function from a Python object to a raw value; NumPy's scalars are objects too.
 
     A float that is not whole stands for its shortest text, as JSON would write it, so that a row
     means the same before `json.dumps` and after. A whole one is the number that it is; beyond 2^53
     its shortest text is another number.
 
     >>> from headgate.schema import INT
-    >>> object_reader(Attribute("qty", INT))(0.1)
+    >>> make_object_reader(Attribute("qty", INT))(0.1)
     b'0.1'
     """
     name, type_ = attribute.name, attribute.type
-    special = _special_reader(attribute)
+    special = _make_special_reader(attribute)
 
     def read(value: Any) -> Any:
         plain = value.item() if isinstance(value, np.generic) else value
         if type(plain).__name__ in _PANDAS_NULLS:
             return None
         if isinstance(plain, bytes):
-            raise not_a(name, repr(plain), type_)
+            raise refuse_type(name, repr(plain), type_)
         return special(plain)
 
     return read
 
 
-def _special_reader(attribute: Attribute) -> Callable[[Any], Any]:
+def _make_special_reader(attribute: Attribute) -> Callable[[Any], Any]:
     match attribute.type:
         case Date():
-            return _midnight
+            return _to_date
         case Timestamp():
-            return partial(_to_the_microsecond, attribute.name)
+            return partial(_to_datetime, attribute.name)
         case Double():
-            return lambda value: value if isinstance(value, float) else _number(value)
-    return _number
+            return lambda value: value if isinstance(value, float) else _to_raw_number(value)
+    return _to_raw_number
 
 
-def _number(value: Any) -> Any:
+def _to_raw_number(value: Any) -> Any:
     if isinstance(value, float) and math.isfinite(value):
         return int(value) if value.is_integer() else repr(value).encode()
     if isinstance(value, Decimal) and value.is_finite():
-        return scanned_number(str(value))
+        return parse_number(str(value))
     return value
 
 
-def _midnight(value: Any) -> Any:
-    """The date of a clock time that is nothing but a date; pandas has no other way to write one."""
+def _to_date(value: Any) -> Any:
+    """Return the date of a clock time at midnight: pandas has no other way to write one."""
     if not isinstance(value, datetime) or value.tzinfo:
         return value
     start = datetime(value.year, value.month, value.day)
     return value.date() if value == start else value
 
 
-def _to_the_microsecond(name: str, value: Any) -> Any:
+def _to_datetime(name: str, value: Any) -> Any:
     if not hasattr(value, "nanosecond"):
         return value
     if value.nanosecond:
-        raise Unfit(f"`{name}` is {show(value)}, finer than a microsecond")
+        raise UnfitValue(f"`{name}` is {show_value(value)}, finer than a microsecond")
     return value.to_pydatetime()  # a pandas.Timestamp reads zones in a way of its own

@@ -17,15 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate.errors import EventError
-from headgate.events.batch import BOM
-from headgate.events.convert import Convert, json_rule
-from headgate.events.csv_records import column_names, split_csv
-from headgate.events.files import read_header
+from headgate.events.attribute_paths import RepeatedKeys
+from headgate.events.batch import BOM, UnfitValue, show_value
+from headgate.events.conversion import Convert, make_json_rule
+from headgate.events.csv_records import read_column_names, read_header, split_csv
+from headgate.events.file_access import SEPARATORS, find_file_kind, open_lines, translate_errors
 from headgate.events.json_lines import scan_object
-from headgate.events.opening import SEPARATORS, file_kind, open_lines, reading
-from headgate.events.paths import Repeated
-from headgate.events.raw import field_reader
-from headgate.events.reasons import Unfit, show
+from headgate.events.raw_values import make_field_reader
 from headgate.schema import (
     BIGINT,
     BOOLEAN,
@@ -57,24 +55,25 @@ class Inferred:
 
 
 def infer_stream(path: str | PathLike[str], name: str | None = None) -> Inferred:
-    """The stream that a file suggests; its name is the file's unless one is given.
+    """Infer the stream that a file suggests; its name is the file's unless one is given.
 
     Of a Parquet file the schema is read, of a text file every event that can be.
     """
-    kind = file_kind(path)
+    kind = find_file_kind(path)
     if kind == ".parquet":
-        found = _from_parquet(path)
+        inferred = _infer_parquet(path)
     elif kind in SEPARATORS:
-        found = _from_csv(path, SEPARATORS[kind])
+        inferred = _infer_csv(path, SEPARATORS[kind])
     else:
-        found = _from_json_lines(path)
-    types, skipped, rows = found
+        inferred = _infer_json_lines(path)
+    types, skipped, rows = inferred
     attributes = tuple(Attribute(attribute, type_) for attribute, type_ in types.items())
     return Inferred(Stream(name or _stream_name(path), attributes), tuple(skipped.items()), rows)
 
 
 def _stream_name(path: str | PathLike[str]) -> str:
-    """
+    """Return a name for the stream of a file.
+
     >>> _stream_name("data/trades-2024.csv.gz")
     'trades_2024'
     """
@@ -83,7 +82,7 @@ def _stream_name(path: str | PathLike[str]) -> str:
     return word if not word[0].isdigit() else f"events_{word}"
 
 
-_Found = tuple[dict[str, Type], dict[str, str], int]
+_InferredTypes = tuple[dict[str, Type], dict[str, str], int]
 
 
 @dataclass(slots=True)
@@ -103,7 +102,7 @@ class _Candidate:
             return False  # 3.0 is an INT's value, but whoever writes the point means a fraction
         try:
             self.convert(raw)
-        except Unfit:
+        except UnfitValue:
             return False
         self.used = True
         return True
@@ -119,7 +118,7 @@ class _Guess:
     keys: int | None = None
     refused: str = ""
 
-    def see(self, value: Any) -> None:
+    def observe(self, value: Any) -> None:
         if value is None or self.refused:
             return
         self.plain = True
@@ -127,11 +126,11 @@ class _Guess:
         if isinstance(value, list):
             self.refused = "an array"
         elif not self.candidates:
-            self.refused = f"no type takes {show(value)} and what came before it"
+            self.refused = f"no type takes {show_value(value)} and what came before it"
 
     @property
     def type(self) -> Type:
-        return next((found.type for found in self.candidates if found.used), STRING)
+        return next((candidate.type for candidate in self.candidates if candidate.used), STRING)
 
     @property
     def problem(self) -> str:
@@ -140,12 +139,12 @@ class _Guess:
         return self.refused or ("an empty object" if self.keys == 0 else "")
 
 
-def _guess(name: str, reader: Callable[[Type], Callable[[Any], Any]]) -> _Guess:
-    rules = [(type_, json_rule(Attribute(name, type_))) for type_ in _NARROWEST_FIRST]
+def _make_guess(name: str, reader: Callable[[Type], Callable[[Any], Any]]) -> _Guess:
+    rules = [(type_, make_json_rule(Attribute(name, type_))) for type_ in _NARROWEST_FIRST]
     return _Guess(name, [_Candidate(type_, reader(type_), rule.convert) for type_, rule in rules])
 
 
-def _from_json_lines(path: str | PathLike[str]) -> _Found:
+def _infer_json_lines(path: str | PathLike[str]) -> _InferredTypes:
     root = _Guess("")
     guesses: dict[str, _Guess] = {}
     rows = 0
@@ -153,39 +152,39 @@ def _from_json_lines(path: str | PathLike[str]) -> _Found:
         for number, line in enumerate(lines):
             try:
                 event = scan_object(line.removeprefix(BOM) if number == 0 else line)
-            except Unfit:
+            except UnfitValue:
                 continue
             rows += 1
-            _look_into(root, event, guesses)
+            _observe_object(root, event, guesses)
     if root.refused:
         raise EventError(f"{path}: each event is {root.refused}; put the map under one key")
     if not rows:
         raise EventError(f"{path}: no line is a JSON object; write one event per line")
-    found = {
+    settled = {
         key: (guess.name, guess.problem or guess.type)
         for key, guess in guesses.items()
         if guess.problem or guess.keys is None
     }
-    return (*_settle(found), rows)
+    return (*_split_problems(settled), rows)
 
 
-def _look_into(
-    parent: _Guess, found: Mapping[str, Any] | Repeated, guesses: dict[str, _Guess]
+def _observe_object(
+    parent: _Guess, event: Mapping[str, Any] | RepeatedKeys, guesses: dict[str, _Guess]
 ) -> None:
     parent.keys = parent.keys or 0
-    for key, value in found if isinstance(found, Repeated) else found.items():
+    for key, value in event if isinstance(event, RepeatedKeys) else event.items():
         if parent.refused:
             return
         name = f"{parent.name}.{key}" if parent.name else key
-        guess = guesses.get(name.lower()) or _new(parent, name, key, guesses)
-        if isinstance(value, dict | Repeated):
-            _look_into(guess, value, guesses)
+        guess = guesses.get(name.lower()) or _add_guess(parent, name, key, guesses)
+        if isinstance(value, dict | RepeatedKeys):
+            _observe_object(guess, value, guesses)
         else:
-            guess.see(value)
+            guess.observe(value)
 
 
-def _new(parent: _Guess, name: str, key: str, guesses: dict[str, _Guess]) -> _Guess:
-    guess = guesses[name.lower()] = _guess(name, lambda _: lambda value: value)
+def _add_guess(parent: _Guess, name: str, key: str, guesses: dict[str, _Guess]) -> _Guess:
+    guess = guesses[name.lower()] = _make_guess(name, lambda _: lambda value: value)
     if not _has_path(key, parent.name):
         guess.refused = NO_PATH
     parent.keys = (parent.keys or 0) + 1
@@ -194,13 +193,15 @@ def _new(parent: _Guess, name: str, key: str, guesses: dict[str, _Guess]) -> _Gu
     return guess
 
 
-def _settle(found: Mapping[str, tuple[str, Type | str]]) -> tuple[dict[str, Type], dict[str, str]]:
-    """Types by name, and problems by name; what is inside a problem goes without saying."""
+def _split_problems(
+    guesses: Mapping[str, tuple[str, Type | str]],
+) -> tuple[dict[str, Type], dict[str, str]]:
+    """Return types by name and problems by name; what is inside a problem is left out."""
     types: dict[str, Type] = {}
     skipped: dict[str, str] = {}
-    for key, (name, type_or_problem) in found.items():
+    for key, (name, type_or_problem) in guesses.items():
         parts = key.split(".")
-        outer = [found.get(".".join(parts[:depth])) for depth in range(1, len(parts))]
+        outer = [guesses.get(".".join(parts[:depth])) for depth in range(1, len(parts))]
         if any(place and isinstance(place[1], str) for place in outer):
             continue
         if isinstance(type_or_problem, str):
@@ -210,17 +211,19 @@ def _settle(found: Mapping[str, tuple[str, Type | str]]) -> tuple[dict[str, Type
     return types, skipped
 
 
-def _from_csv(path: str | PathLike[str], separator: str) -> _Found:
+def _infer_csv(path: str | PathLike[str], separator: str) -> _InferredTypes:
     rows = 0
     with open_lines(path) as lines:
         records = split_csv(lines, separator=separator)
         _, header = read_header(records, str(path))
-        guesses = [_guess(title, field_reader) for title in column_names(header, str(path))]
+        guesses = [
+            _make_guess(title, make_field_reader) for title in read_column_names(header, str(path))
+        ]
         for record in records:
             if len(record.fields) == len(header):
                 rows += 1
                 for guess, text in zip(guesses, record.fields, strict=True):
-                    guess.see(text)
+                    guess.observe(text)
     named = {guess.name: guess.type for guess in guesses if guess.name}
     nameless = {
         f"column {number}": "without a name in the header"
@@ -230,34 +233,34 @@ def _from_csv(path: str | PathLike[str], separator: str) -> _Found:
     return named, nameless, rows
 
 
-def _from_parquet(path: str | PathLike[str]) -> _Found:
-    with reading(path), pq.ParquetFile(Path(path)) as file:
-        return (*types_of(file.schema_arrow), file.metadata.num_rows)
+def _infer_parquet(path: str | PathLike[str]) -> _InferredTypes:
+    with translate_errors(path), pq.ParquetFile(Path(path)) as file:
+        return (*infer_types(file.schema_arrow), file.metadata.num_rows)
 
 
-def types_of(fields: Iterable[pa.Field[Any]]) -> tuple[dict[str, Type], dict[str, str]]:
-    """A type for each column, or for each field of a struct; and those without one, with reasons.
+def infer_types(fields: Iterable[pa.Field[Any]]) -> tuple[dict[str, Type], dict[str, str]]:
+    """Return a type for each column or field of a struct, and those without one, with reasons.
 
-    >>> types_of(pa.schema({"bid": pa.struct({"size": pa.int8()}), "raw": pa.binary()}))
+    >>> infer_types(pa.schema({"bid": pa.struct({"size": pa.int8()}), "raw": pa.binary()}))
     ({'bid.size': Integer(bits=32)}, {'raw': 'binary has no type here'})
     """
-    found: dict[str, tuple[str, Type | str]] = {}
-    for name, type_or_problem in _leaves(fields, ""):
-        twin = found.get(name.lower())
+    columns: dict[str, tuple[str, Type | str]] = {}
+    for name, type_or_problem in _iter_leaves(fields, ""):
+        twin = columns.get(name.lower())
         again = f"two columns, `{twin[0]}` and `{name}`" if twin else type_or_problem
-        found[name.lower()] = (name, again)
-    return _settle(found)
+        columns[name.lower()] = (name, again)
+    return _split_problems(columns)
 
 
-def _leaves(fields: Iterable[pa.Field[Any]], prefix: str) -> Iterator[tuple[str, Type | str]]:
+def _iter_leaves(fields: Iterable[pa.Field[Any]], prefix: str) -> Iterator[tuple[str, Type | str]]:
     for one in fields:
         name = prefix + one.name
         if not _has_path(one.name, prefix):
             yield name, NO_PATH
         elif isinstance(one.type, pa.StructType):
-            yield from _leaves(one.type, f"{name}.")
+            yield from _iter_leaves(one.type, f"{name}.")
         else:
-            yield name, _of_arrow(one.type) or f"{one.type} has no type here"
+            yield name, _infer_arrow_type(one.type) or f"{one.type} has no type here"
 
 
 def _has_path(key: str, prefix: str) -> bool:
@@ -265,15 +268,15 @@ def _has_path(key: str, prefix: str) -> bool:
     return all(key.split(".")) and not (prefix and "." in key)
 
 
-def _of_arrow(given: pa.DataType) -> Type | None:
-    """The type for a column of Parquet.
+def _infer_arrow_type(given: pa.DataType) -> Type | None:
+    """Return the type for a column of Parquet.
 
-    >>> str(_of_arrow(pa.uint32())), _of_arrow(pa.binary())
+    >>> str(_infer_arrow_type(pa.uint32())), _infer_arrow_type(pa.binary())
     ('BIGINT', None)
     """
     of = pa.types
     if isinstance(given, pa.DictionaryType):
-        return _of_arrow(given.value_type)
+        return _infer_arrow_type(given.value_type)
     if of.is_boolean(given):
         return BOOLEAN
     if of.is_uint64(given):

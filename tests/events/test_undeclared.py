@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.events import from_rows, read_events
+from headgate.events import batch_from_rows, read_events
 from headgate.schema import INT, STRING
 from tests.events.helpers import parse, stream
 
@@ -59,13 +59,13 @@ def test_odd_names() -> None:
     assert list(batch.unknown.values()) == [1] * 7
     assert {"", " ", "a.b", "`x`", "𝄞", "\\ud800"} < set(batch.unknown)
     assert max(map(len, batch.unknown)) == 100
-    assert from_rows([{1: 2}], FLAT).unknown == {"1": 1}  # type: ignore[dict-item]
+    assert batch_from_rows([{1: 2}], FLAT).unknown == {"1": 1}  # type: ignore[dict-item]
 
 
 def test_too_many_names() -> None:
     """A hundred names are counted apart, the most frequent ones, and the others together."""
     rows = [{f"k{n}": 1} for n in range(250)] + [{"k240": 1}, {"k249": 1}]
-    unknown = from_rows(rows, FLAT).unknown
+    unknown = batch_from_rows(rows, FLAT).unknown
     assert len(unknown) == 101
     assert (unknown["k240"], unknown["k249"]) == (2, 2)
     assert sum(unknown.values()) == 252
@@ -76,11 +76,11 @@ def test_too_many_names() -> None:
 def test_tables(as_object: bool) -> None:
     """A column counts once a row."""
     table = pa.table({"ID": [1, 2], "x": [1, None], "a": [{"b": 1, "z": 1}] * 2})
-    assert from_rows(table, FLAT).unknown == {"x": 2, "a": 2}
-    assert from_rows(table, NESTED).unknown == {"x": 2, "a.z": 2}
+    assert batch_from_rows(table, FLAT).unknown == {"x": 2, "a": 2}
+    assert batch_from_rows(table, NESTED).unknown == {"x": 2, "a.z": 2}
     frame = pd.DataFrame({"id": pd.Series([1, 2], dtype=object if as_object else "int64"), 7: "x"})
-    assert from_rows(frame, FLAT).unknown == {"7": 2}
-    assert from_rows(table.slice(0, 0), FLAT).unknown == {}
+    assert batch_from_rows(frame, FLAT).unknown == {"7": 2}
+    assert batch_from_rows(table.slice(0, 0), FLAT).unknown == {}
 
 
 def test_files(tmp_path: Path) -> None:
@@ -127,4 +127,4 @@ def test_agrees_with_a_naive_count(rows: list[dict[str, Any]], columns: list[str
                 expected[stray] = expected.get(stray, 0) + 1
         batch = parse(declared, *map(json.dumps, rows), columns=columns)
         assert batch.unknown == expected
-        assert from_rows(rows, declared, columns=columns).unknown == expected
+        assert batch_from_rows(rows, declared, columns=columns).unknown == expected

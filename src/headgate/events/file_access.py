@@ -17,19 +17,19 @@ from headgate.events.batch import MAX_RECORD
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 JSON_LINES = (".jsonl", ".ndjson", ".json")
-KNOWN = (*JSON_LINES, *SEPARATORS, ".parquet")
+KNOWN_ENDINGS = (*JSON_LINES, *SEPARATORS, ".parquet")
 FORMATS = {"jsonl": ".jsonl", "csv": ".csv", "tsv": ".tsv", "parquet": ".parquet"}
 
 _DAMAGE = (OSError, EOFError, zlib.error, pa.ArrowException, UnicodeDecodeError)
 
 
-def file_kind(path: str | PathLike[str], format: str | None = None) -> str:
-    """The ending that says what a file holds, such as `.csv` for `trades.csv.gz`.
+def find_file_kind(path: str | PathLike[str], format: str | None = None) -> str:
+    """Return the ending that says what a file holds, such as `.csv` for `trades.csv.gz`.
 
     A `format`, such as "csv", says it in place of the ending. A file that is not there is refused.
     """
     kind = _kind_by_name(path) if format is None else _kind_by_format(format)
-    with reading(path):
+    with translate_errors(path):
         file = Path(path)
         if file.is_file():
             return kind
@@ -38,11 +38,12 @@ def file_kind(path: str | PathLike[str], format: str | None = None) -> str:
 
 
 def _kind_by_name(path: str | PathLike[str]) -> str:
-    ending = Path(Path(path).stem) if is_packed(path) else Path(path)
+    ending = Path(Path(path).stem) if is_compressed(path) else Path(path)
     kind = ending.suffix.lower()
-    if kind not in KNOWN or (is_packed(path) and kind == ".parquet"):
+    if kind not in KNOWN_ENDINGS or (is_compressed(path) and kind == ".parquet"):
+        endings = ", ".join(KNOWN_ENDINGS)
         raise EventError(
-            f"{path}: cannot tell what it holds; the name should end in {', '.join(KNOWN)}, "
+            f"{path}: cannot tell what it holds; the name should end in {endings}, "
             "and .gz after one of the text formats"
         )
     return kind
@@ -59,7 +60,7 @@ def _kind_by_format(format: str) -> str:
     return FORMATS[format]
 
 
-def is_packed(path: str | PathLike[str]) -> bool:
+def is_compressed(path: str | PathLike[str]) -> bool:
     """Does its name end in .gz?"""
     return Path(path).suffix.lower() == ".gz"
 
@@ -90,9 +91,9 @@ class Lines:
                     part = readline(limit)
                     self.offset += len(part)
             except _DAMAGE as error:
-                if is_passing(error):
+                if is_transient(error):
                     raise
-                self.damage = damaged(self._path, error)
+                self.damage = describe_damage(self._path, error)
                 return
             if not line:
                 if self._end is not None:
@@ -109,8 +110,11 @@ class Lines:
 def open_lines(
     path: str | PathLike[str], start: int = 0, end: int | None = None, first_line: int = 1
 ) -> Iterator[Lines]:
-    """The lines of a text file, or of a stretch of it; at the end, an error if it is damaged."""
-    with reading(path), gzip.open(path) if is_packed(path) else open(path, "rb") as file:
+    """Open the lines of a text file, or of a stretch of it; raise at the end if it is damaged."""
+    with (
+        translate_errors(path),
+        gzip.open(path) if is_compressed(path) else open(path, "rb") as file,
+    ):
         file.seek(start)
         lines = Lines(file, str(path), start, end, first_line)
         try:
@@ -123,24 +127,24 @@ def open_lines(
 
 
 @contextmanager
-def reading(path: str | PathLike[str]) -> Iterator[None]:
-    """Errors of the machine and of the format as ours."""
+def translate_errors(path: str | PathLike[str]) -> Iterator[None]:
+    """Raise errors of the machine and of the format as ours."""
     try:
         yield
     except _DAMAGE as error:
-        raise damaged(path, error) from error
+        raise describe_damage(path, error) from error
 
 
-def is_passing(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Is it an error of the machine, and not of what the file holds? Then it may pass."""
     return isinstance(error, MemoryError) or (
         isinstance(error, OSError) and error.errno is not None
     )
 
 
-def damaged(path: str | PathLike[str], error: BaseException) -> EventError:
-    """What to say of a file after such an error."""
-    if is_passing(error):
+def describe_damage(path: str | PathLike[str], error: BaseException) -> EventError:
+    """Return what to say of a file after such an error."""
+    if is_transient(error):
         hint = "may you read it, and is its disk in order?"
         return EventsUnreachable(f"{path}: cannot be read: {shorten(str(error))}; {hint}")
     what = shorten(str(error)) or type(error).__name__

@@ -18,8 +18,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headgate.errors import EventError, EventsUnreachable, UsageError
-from headgate.events import EventBatch, LineIndex, Piece, read_events, read_piece, split_file
-from headgate.events import line_index as line_index_module
+from headgate.events import (
+    EventBatch,
+    LineIndex,
+    Piece,
+    file_pieces,
+    read_events,
+    read_piece,
+    split_file,
+)
 from headgate.schema import INT, STRING
 from tests.events.helpers import rows, stream
 from tests.scale import case_count
@@ -77,9 +84,9 @@ def texts(parts: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
 @contextmanager
 def written(name: str, content: bytes) -> Iterator[Path]:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        for module in ("opening", "json_lines", "csv_records"):
+        for module in ("file_access", "json_lines", "csv_records"):
             patch.setattr(f"headgate.events.{module}.MAX_RECORD", LIMIT)
-        patch.setattr(line_index_module, "EVERY", 3)
+        patch.setattr(file_pieces, "RECORDS_PER_MARK", 3)
         path = Path(folder) / name
         path.write_bytes(content)
         yield path
@@ -110,7 +117,7 @@ def read_all(pieces: Iterable[Piece], **options: Any) -> dict[str, Any]:
 
 def stretches(index: LineIndex, cuts: list[int]) -> list[Piece]:
     edges = [0, *sorted(min(cut, index.total) for cut in cuts), index.total]
-    return [index.between(first, last) for first, last in pairwise(edges)]
+    return [index.make_piece(first, last) for first, last in pairwise(edges)]
 
 
 @settings(max_examples=case_count(200))
@@ -133,7 +140,7 @@ def test_json_lines_in_pieces(text: bytes, max_bytes: int, batch_rows: int) -> N
             assert pieces == [Piece(str(path))]
         expected = told(read_events(path, DECLARED))
         assert read_all(pieces, batch_rows=batch_rows) == expected
-        assert read_all(pieces, batch_rows=batch_rows, bury=True) == expected
+        assert read_all(pieces, batch_rows=batch_rows, dead_letter_errors=True) == expected
 
 
 @settings(max_examples=case_count(200))
@@ -213,8 +220,8 @@ def test_lines_of_rows(tmp_path: Path) -> None:
     path.write_bytes(b'id,name\n1,"a\nb"\n\nx,y\n2,c\n')
     (batch,) = read_events(path, DECLARED)
     assert batch.lines.tolist() == [2, 6]
-    assert batch.up_to(1).lines.tolist() == [2]
-    (late,) = read_piece(LineIndex(path).between(2, 4), DECLARED)
+    assert batch.take_before(1).lines.tolist() == [2]
+    (late,) = read_piece(LineIndex(path).make_piece(2, 4), DECLARED)
     assert (late.lines.tolist(), late.events.tolist()) == ([6], [1])
     assert (late.dead[0].line, late.dead[0].event) == (5, 0)
 
@@ -224,8 +231,8 @@ def test_stretches_beyond_the_end(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
     path.write_bytes(b"{}\n{}\n")
     index = LineIndex(path)
-    assert index.between(1, 99) == Piece(str(path), 3, 6, 2)
-    assert list(read_piece(index.between(7, 9), DECLARED)) == []
+    assert index.make_piece(1, 99) == Piece(str(path), 3, 6, 2)
+    assert list(read_piece(index.make_piece(7, 9), DECLARED)) == []
 
 
 def test_packed_files(tmp_path: Path) -> None:
@@ -268,7 +275,7 @@ def test_a_cut_file_keeps_what_it_has(tmp_path: Path, name: str, batch_rows: int
     text = head + b"".join(line.format(n, n).encode() for n in range(9_000))
     path = tmp_path / name
     path.write_bytes(gzip.compress(text)[:-2_000])
-    found = read_all([Piece(str(path))], batch_rows=batch_rows, bury=True)
+    found = read_all([Piece(str(path))], batch_rows=batch_rows, dead_letter_errors=True)
     count = len(found["rows"])
     assert 100 < count < 9_000
     assert [row["id"] for row in found["rows"]] == list(range(count))
@@ -285,7 +292,7 @@ def test_a_cut_file_keeps_what_it_has(tmp_path: Path, name: str, batch_rows: int
 
 def bury_one(path: Path) -> tuple[int, str, str]:
     """The only dead letter of a file of which nothing else can be read."""
-    (batch,) = read_piece(split_file(path)[0], DECLARED, bury=True)
+    (batch,) = read_piece(split_file(path)[0], DECLARED, dead_letter_errors=True)
     (letter,) = batch.dead
     assert batch.total == 1
     assert batch.table.schema.names == ["id", "name"]
@@ -325,7 +332,7 @@ def test_a_damaged_row_group(tmp_path: Path) -> None:
     hole = pq.ParquetFile(path).metadata.row_group(6).column(1).data_page_offset
     raw = path.read_bytes()
     path.write_bytes(raw[:hole] + b"\xff" * 200 + raw[hole + 200 :])
-    found = read_all([Piece(str(path))], batch_rows=50, bury=True)
+    found = read_all([Piece(str(path))], batch_rows=50, dead_letter_errors=True)
     assert [row["id"] for row in found["rows"]] == list(range(600))
     ((_, line, reason, _),) = found["dead"]
     assert line == 601
@@ -337,7 +344,7 @@ def test_a_column_of_another_type_buries_its_rows(tmp_path: Path) -> None:
     path = tmp_path / "e.parquet"
     table = pa.table({"id": ["1", None, "x"], "name": ["a", "b", "c"]})
     pq.write_table(table, path)
-    found = read_all(split_file(path), bury=True)
+    found = read_all(split_file(path), dead_letter_errors=True)
     assert found["rows"] == [{"id": None, "name": "b"}]
     reason = "column `id` is string, and the stream declares INT; "
     assert [(line, said.startswith(reason)) for _, line, said, _ in found["dead"]] == [
@@ -353,14 +360,16 @@ def test_columns_that_contradict_the_stream_bury_all_rows(tmp_path: Path) -> Non
     """Two columns for one attribute, or no struct where a path leads, spoil every row."""
     path = tmp_path / "e.parquet"
     pq.write_table(pa.table({"id": [1, None], "ID": [1, 2]}), path)
-    found = read_all(split_file(path), bury=True)
+    found = read_all(split_file(path), dead_letter_errors=True)
     assert [line for _, line, _, _ in found["dead"]] == [1, 2]
     assert {said for _, _, said, _ in found["dead"]} == {
         "attribute `id` has two columns; rename or drop one"
     }
     nested = stream(a__b=INT)
     pq.write_table(pa.table({"a": [1, 2, 3]}), path)
-    letters = [x for b in read_piece(Piece(str(path)), nested, bury=True) for x in b.dead]
+    letters = [
+        x for b in read_piece(Piece(str(path)), nested, dead_letter_errors=True) for x in b.dead
+    ]
     assert len(letters) == 3
     assert "and the stream declares `a.b` in it" in letters[0].reason
 
@@ -371,30 +380,30 @@ def test_files_that_change_are_noticed(tmp_path: Path) -> None:
     path.write_bytes(b'{"id": 1}\n' * 10)
     pieces = split_file(path, max_bytes=35)
     path.write_bytes(b'{"id": 1}\n' * 6)
-    found = read_all(pieces, bury=True)
+    found = read_all(pieces, dead_letter_errors=True)
     assert len(found["rows"]) == 6
     said = [(line, reason) for _, line, reason, _ in found["dead"]]
     assert said[0] == (7, "ends at byte 60, before 80; was it changed while it was read?")
     table = tmp_path / "e.parquet"
     pq.write_table(pa.table({"id": [1, 2, 3]}), table)
-    piece = LineIndex(table).between(0, 3)
+    piece = LineIndex(table).make_piece(0, 3)
     pq.write_table(pa.table({"id": [1]}), table)
     with pytest.raises(EventError, match="has 1 rows, not 3; was it changed"):
         read_all([piece])
 
 
 def test_a_file_out_of_reach_is_an_error_even_so(tmp_path: Path) -> None:
-    """What may pass is never buried: a missing file, and a disk that fails."""
+    """What may pass never becomes a dead letter: a missing file, and a disk that fails."""
     gone = tmp_path / "gone.jsonl"
     with pytest.raises(EventsUnreachable, match="no such file"):
-        read_all([Piece(str(gone))], bury=True)
+        read_all([Piece(str(gone))], dead_letter_errors=True)
     with pytest.raises(EventsUnreachable, match="no such file"):
         split_file(gone)
     (tmp_path / "folder.jsonl").mkdir()
     with pytest.raises(EventsUnreachable, match="is a directory"):
-        read_all([Piece(str(tmp_path / "folder.jsonl"))], bury=True)
+        read_all([Piece(str(tmp_path / "folder.jsonl"))], dead_letter_errors=True)
     failing = Path("/proc/self/mem")  # reading its start is an EIO
     if failing.exists():
         (tmp_path / "e.jsonl").symlink_to(failing)
         with pytest.raises(EventsUnreachable, match="Errno 5"):
-            read_all([Piece(str(tmp_path / "e.jsonl"))], bury=True)
+            read_all([Piece(str(tmp_path / "e.jsonl"))], dead_letter_errors=True)

@@ -1,0 +1,256 @@
+"""Query sets from files and tables: `.sql` statements, or rows with a query each.
+
+A bad row is reported with its line and id, and the rest is loaded; a strict load refuses all.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from headgate.errors import (
+    Position,
+    QueriesRejected,
+    SqlError,
+    SqlSyntaxError,
+    UnknownName,
+    did_you_mean,
+)
+from headgate.queries.queryset import QuerySet
+from headgate.queries.report import LoadReport, RowError
+from headgate.queries.rows import Row, open_text, read_file_rows, read_table_rows
+from headgate.schema import Schema, Stream
+from headgate.sql import Rejected, Script, WhereReader
+from headgate.sql.query import Query
+
+Progress = Callable[[int], None]
+ROWS_PER_PROGRESS = 2_000
+
+
+def read_queries(
+    *files: str | Path,
+    schema: Schema | None = None,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> QuerySet:
+    """Read the queries and streams of all files, in order.
+
+    Files of rows know the streams of all `.sql` files, whichever comes first; a statement knows
+    those that were declared before it.
+
+    Parameters
+    ----------
+    files
+        Files of statements (`.sql`), or of rows with `id`, `stream`, `where` and optional
+        `metadata` (`.jsonl`, `.csv`, `.parquet`).
+    schema
+        Streams that the files do not declare themselves.
+    strict
+        Whether one bad row refuses all. Otherwise the report of the set says what was refused.
+    progress
+        A function that is told how many more rows have been read, now and then.
+
+    Returns
+    -------
+    QuerySet
+        The queries; its `report` has every error with its place.
+
+    Raises
+    ------
+    QuerySetError
+        Where a file cannot be read at all.
+    QueriesRejected
+        Where a strict load meets a bad row.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "rules.sql")
+    ...     _ = file.write_text('''
+    ...         CREATE STREAM trades (qty INT);
+    ...         CREATE QUERY big AS SELECT * FROM trades WHERE qty > 100;
+    ...         CREATE QUERY odd AS SELECT * FROM trades WHERE amount > 100;
+    ...     ''')
+    ...     queries = read_queries(file)
+    >>> queries.ids, queries.report.summary()
+    (('big',), '1 of 2 accepted; 1: no attribute `amount` in stream trades')
+    """
+    paths = [Path(file) for file in files]
+    loader = Loader(schema or Schema(), progress)
+    with pause_garbage_collection():
+        # statements first: they declare the streams that the rows of other files name
+        for path in paths:
+            if path.suffix == ".sql":
+                loader.load_script(path)
+        for path in paths:
+            if path.suffix != ".sql":
+                loader.load_rows(read_file_rows(path), str(path))
+    return loader.finish(strict)
+
+
+def queries_from_dataframe(
+    frame: Any, schema: Schema | Stream | QuerySet | str | Path, *, strict: bool = False
+) -> QuerySet:
+    """Read the queries of a DataFrame, one a row.
+
+    Parameters
+    ----------
+    frame
+        A Spark or pandas DataFrame or a pyarrow Table with the columns `id`, `where` and optional
+        `stream` and `metadata`. Errors count its rows from 1, in the order in which Spark gives
+        them out.
+    schema
+        The streams: a Schema, a Stream, a query set that has them, or a file that declares them.
+    strict
+        Whether one bad row refuses all. Otherwise the report of the set says what was refused.
+
+    Returns
+    -------
+    QuerySet
+        The queries; its `report` has every error with its row.
+
+    Raises
+    ------
+    QuerySetError
+        Where a column is missing.
+    QueriesRejected
+        Where a strict load meets a bad row.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from headgate.schema import INT, Attribute
+    >>> trades = Stream("trades", (Attribute("qty", INT),))
+    >>> table = pa.table({"id": ["big", "odd"], "where": ["qty > 100", "qty = 'many'"]})
+    >>> queries = queries_from_dataframe(table, trades)
+    >>> queries.ids, str(queries.report.errors[0].error)
+    (('big',), "<table>:2:7: a string cannot be compared with an INT at `'many'`")
+    """
+    # a table has no name: errors are in `<table>`, and the row is their line
+    loader = Loader(_to_schema(schema))
+    with pause_garbage_collection():
+        loader.load_rows(read_table_rows(frame), "<table>")
+    return loader.finish(strict)
+
+
+def _to_schema(given: Schema | Stream | QuerySet | str | Path) -> Schema:
+    if isinstance(given, Stream):
+        return Schema((given,))
+    if isinstance(given, Schema):
+        return given
+    return (given if isinstance(given, QuerySet) else read_queries(given)).schema
+
+
+@contextmanager
+def pause_garbage_collection() -> Iterator[None]:
+    """Collect no garbage meanwhile: a load creates millions of objects, and no cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class Loader:
+    """Collects the queries of many files into one set."""
+
+    def __init__(self, schema: Schema, progress: Progress | None = None) -> None:
+        self.script = Script(schema)
+        self.report = LoadReport()
+        self._queries: dict[str, Query] = {}
+        self._readers: dict[str, WhereReader] = {}
+        self._progress = progress
+
+    def finish(self, strict: bool) -> QuerySet:
+        """Return the queries; with `strict`, raise if there was an error."""
+        if strict and self.report.errors:
+            errors = tuple(row.error for row in self.report.errors)
+            raise QueriesRejected(f"{self.report.summary()}; first: {errors[0]}", errors)
+        return QuerySet(self.script.schema, self._queries.values(), report=self.report)
+
+    def load_script(self, path: Path) -> None:
+        """Load a file of statements."""
+        with open_text(path) as file:
+            text: str = file.read()
+        for declared in self.script.read(text, str(path)):
+            if isinstance(declared, Rejected):
+                self._refuse(declared.error, declared.id)
+            elif isinstance(declared, Query):
+                self._accept(declared, self.script.place)
+
+    def load_rows(self, rows: Iterator[Row], file: str) -> None:
+        """Load rows with a query each; what is wrong with one goes into the report."""
+        for row in rows:
+            place = Position(file, row.line)
+            try:
+                query = self._bind(row)
+            except SqlError as error:
+                self._refuse(error.shift_to(place), row.id if isinstance(row.id, str) else None)
+            else:
+                self._accept(query, place)
+
+    def _bind(self, row: Row) -> Query:
+        """Return the query that a row means."""
+        if row.problem is not None:
+            raise row.problem
+        if not isinstance(row.id, str) or not row.id:
+            raise SqlSyntaxError("a query needs an `id`, a string", text=_show(row.id))
+        if not isinstance(row.where, str):
+            raise SqlSyntaxError("a query needs a `where`, a string", text=_show(row.where))
+        reader = self._readers.get(row.stream)
+        if reader is None:
+            reader = self._readers[row.stream] = WhereReader(self._find_stream(row.stream))
+        metadata = None if row.metadata is None else _to_json(row.metadata)
+        return Query(row.id, reader.sources, reader.read(row.where), metadata=metadata)
+
+    def _find_stream(self, name: Any) -> Stream:
+        schema = self.script.schema
+        if name is None and len(schema.streams) == 1:
+            return schema.streams[0]
+        if not isinstance(name, str):
+            hint = did_you_mean("", schema.names)
+            raise UnknownName("a query needs a `stream`", text=_show(name), hint=hint)
+        stream = schema.get(name)
+        if stream is None:
+            raise UnknownName(f"no stream `{name}`", hint=did_you_mean(name, schema.names))
+        return stream
+
+    def _accept(self, query: Query, place: Position) -> None:
+        if query.id in self._queries:
+            error = SqlSyntaxError(
+                f"there is already a query `{query.id}`",
+                text=query.id,
+                hint="ids are unique in a set",
+                position=place,
+                topic="id used twice",
+            )
+            self._refuse(error, query.id)
+            return
+        self._queries[query.id] = query
+        self.report.accepted += 1
+        self._show_progress()
+
+    def _refuse(self, error: SqlError, query_id: str | None) -> None:
+        self.report.errors.append(RowError(error, query_id))
+        self._show_progress()
+
+    def _show_progress(self) -> None:
+        if self._progress is not None and self.report.total % ROWS_PER_PROGRESS == 0:
+            self._progress(ROWS_PER_PROGRESS)
+
+
+def _to_json(metadata: Any) -> str:
+    if isinstance(metadata, str):
+        return metadata
+    return json.dumps(metadata, ensure_ascii=False, default=str)
+
+
+def _show(value: Any) -> str:
+    return "" if value is None else str(value)
