@@ -73,9 +73,9 @@ def _contestant(
 
 
 def _run() -> Push:
-    from headgate.stateful.runtime.running_query import Run
+    from headgate.stateful.runtime.running_query import RunningQuery
 
-    run = Run(CASES[0].query())
+    run = RunningQuery(CASES[0].query())
 
     def push(stream: str, table: pa.Table) -> dict[int, int]:
         results = run.push(stream, table)
@@ -99,9 +99,9 @@ def _by_hand() -> Push:
 
 
 def _row_by_row() -> Push:
-    from headgate.stateful.analysis.synopses.reference import PlainRun
+    from headgate.stateful.analysis.synopses.reference import ReferenceQuery
 
-    run = PlainRun(CASES[0].query())
+    run = ReferenceQuery(CASES[0].query())
     given: dict[int, int] = {}
 
     def push(stream: str, table: pa.Table) -> dict[int, int]:

@@ -62,13 +62,13 @@ def trace(spark: Any, case: Case, side: str, at: tuple[int, ...], seed: int) -> 
 
 def _ours(spark: Any, case: Case, live: Paced) -> State:
     """Return the parts of the state as the store has them, and what a run makes of these."""
-    from headgate.stateful.runtime.running_query import Run
+    from headgate.stateful.runtime.running_query import RunningQuery
 
     reader = spark.read.format("statestore").option("stateVarName", "parts")
     stored = reader.option("batchId", live.batches - 1).load(str(live.checkpoint))
     parts = {row.user_map_key.number: row.user_map_value.content for row in stored.collect()}
     state = b"".join(bytes(parts[number]) for number in sorted(parts))
-    run = Run(case.query())
+    run = RunningQuery(case.query())
     run.restore(state)
     return State(len(state), run.stored.values)
 

@@ -73,7 +73,7 @@ def test_the_table_for_people() -> None:
     printed = run("check", "-q", "table.sql").stdout
     assert "by `B < D` rows of `S` must be counted for infinitely many values" in printed
     assert "Theorem 5.6, C3, at table.sql:6:" in printed
-    assert "cure: SELECT DISTINCT" in printed
+    assert "suggestion: SELECT DISTINCT" in printed
     assert "S keeps 9 buckets (A: 9 values): a count" in printed
     assert printed.rstrip().endswith("7 of unbounded memory")
 

@@ -82,7 +82,7 @@ def test_queries_beside_the_tree_are_counted() -> None:
     Path("wide.sql").write_text(STREAMS + f"CREATE QUERY w AS SELECT * FROM s WHERE {clauses};")
     result = run("explain", "-q", "wide.sql", "w", *TREE)
     assert "found      by be_tree: scanned" in result.stdout
-    assert "beside it  1 query scanned" in result.stdout
+    assert "and also   1 query scanned" in result.stdout
 
 
 def test_the_tree_as_json() -> None:

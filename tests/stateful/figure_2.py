@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from headgate.stateful.analysis.theory import definition
-from headgate.stateful.analysis.theory.closure import Closure, close
+from headgate.stateful.analysis.theory.closure import Closure, compute_closure
 from headgate.stateful.analysis.theory.conjunctive import Bound, Comparison, Conjunctive, Variable
 
 
@@ -17,7 +17,7 @@ def figure_2(query: Conjunctive) -> bool:
     """Is a query on whole numbers, without self-joins, computable in bounded memory?"""
     constants = query.constants(0) or [0]
     ends = constants[0], constants[-1]
-    known = close(_with_ends(query, ends))
+    known = compute_closure(_with_ends(query, ends))
     alone = len(query.streams) == 1
     if not known.satisfiable or (alone and not query.distinct):
         return True

@@ -16,7 +16,7 @@ from headgate.stateful.analysis.theory.conjunctive import (
     Line,
     Variable,
 )
-from headgate.stateful.analysis.theory.orders import maximum_orders
+from headgate.stateful.analysis.theory.orders import estimate_orders
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def queries(family: Family, seed: int, count: int) -> Iterator[Conjunctive]:
     found = 0
     while found < count:
         query = random_query(numbers, family)
-        if maximum_orders(query) <= family.orders:
+        if estimate_orders(query) <= family.orders:
             yield query
             found += 1
 

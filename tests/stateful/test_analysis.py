@@ -8,7 +8,7 @@ import pytest
 
 from headgate.schema import Schema
 from headgate.stateful.analysis.boundedness import analyse
-from headgate.stateful.analysis.witness.witness import holds, witness
+from headgate.stateful.analysis.witness.witness import build_witness, is_verified
 from headgate.stateful.runtime.launch import read_query
 from tests.stateful.sql import PAPER, TABLE_1, TYPED, bound, distinct
 
@@ -17,7 +17,7 @@ def verdict(select: str, streams: str = PAPER) -> str:
     """The answer; a no is believed only with streams that show it."""
     query = bound(select, streams)
     found = analyse(query)
-    assert found.bounded != "no" or found.is_shown, found
+    assert found.bounded != "no" or found.has_witness, found
     return found.bounded
 
 
@@ -296,7 +296,7 @@ def test_many_inequalities_are_capped() -> None:
     found = analyse(query)
     assert time.process_time() - begun < 1
     assert found.bounded == "unknown"
-    assert "alternatives" in found.open or "conjunctions" in found.open
+    assert "alternatives" in found.unknown_because or "conjunctions" in found.unknown_because
 
 
 @pytest.mark.parametrize("is_distinct", [False, True])
@@ -326,12 +326,12 @@ def test_a_witness_of_many_rows() -> None:
     """Its size is free; each pair of prefixes that was drawn is told apart."""
     query = bound(distinct(TABLE_1["q5"][0]))
     found = analyse(query)
-    assert found.shown is not None
-    large = witness(query, *found.shown, 1000)
+    assert found.witness_of is not None
+    large = build_witness(query, *found.witness_of, 1000)
     assert large is not None
     assert len(large.rows) == len(large.others) == 1000
     assert large.tells_apart(range(0, 1000, 2), range(0, 998, 2))
-    assert holds(query, *found.shown)
+    assert is_verified(query, *found.witness_of)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Literal
 import pytest
 
 from headgate.stateful.analysis.theory import checker, definition
-from headgate.stateful.analysis.theory.closure import close
+from headgate.stateful.analysis.theory.closure import compute_closure
 from headgate.stateful.analysis.theory.conjunctive import (
     Bound,
     BoundComparator,
@@ -21,9 +21,9 @@ from headgate.stateful.analysis.theory.conjunctive import (
     Line,
     Variable,
 )
-from headgate.stateful.analysis.theory.orders import ordered
-from headgate.stateful.analysis.theory.redundant import all_kept
-from headgate.stateful.analysis.theory.relations import closed
+from headgate.stateful.analysis.theory.orders import iter_total_orders
+from headgate.stateful.analysis.theory.redundant import keep_all
+from headgate.stateful.analysis.theory.relations import compute_order
 from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES, Family, queries
 
@@ -69,10 +69,10 @@ def test_agree_on_extrema(family: str) -> None:
         query = replace(written, distinct=True, outputs=())
         if not definition.is_bounded(query):
             continue
-        closure = close(query)
+        closure = compute_closure(query)
         for variable in sorted({c.left for c in query.comparisons}):
             for pattern in EXTREMA:
-                found = checker.extremum_violations(query, variable, pattern, closure)
+                found = checker.find_extremum_violations(query, variable, pattern, closure)
                 verdict = definition.extremum_is_bounded(query, variable, pattern)
                 assert verdict == (next(found, None) is None), (query, variable, pattern)
                 count += 1
@@ -85,11 +85,11 @@ def test_agree_on_what_is_at_fault(family: str) -> None:
     for query in queries(FAMILIES[family], seed(7), case_count(400)):
         if len(query.streams) == 1:
             continue
-        ours = {(v.condition, v.source) for v in checker.violations(query)}
+        ours = {(v.condition, v.source) for v in checker.find_violations(query)}
         theirs = {
             (violation.condition, violation.source)
-            for order in ordered(query)
-            for violation in definition.violations_of(order, all_kept(query))
+            for order in iter_total_orders(query)
+            for violation in definition.find_order_violations(order, keep_all(query))
         }
         if any(condition == "C2" for condition, _ in theirs):
             assert {s for c, s in ours if c == "C1"} == {s for c, s in theirs if c == "C1"}, query
@@ -131,7 +131,7 @@ def shifted(query: Conjunctive, numbers: random.Random) -> Conjunctive:
 
 def with_implied(query: Conjunctive, numbers: random.Random) -> Conjunctive:
     """One more comparison that follows, or a weaker bound with a constant of its own."""
-    order = closed(query)
+    order = compute_order(query)
     pairs = [
         (x, y)
         for x in range(len(query.variables))
@@ -217,7 +217,7 @@ def test_wide_queries_take_less_than_a_second(whole: bool, distinct: bool) -> No
         taken = []
         for _ in range(3):
             start = time.perf_counter()
-            found = list(checker.violations(query))
+            found = list(checker.find_violations(query))
             taken.append(time.perf_counter() - start)
         assert found
         assert min(taken) < 1

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import z3
 
-from headgate.stateful.analysis.theory.closure import close
+from headgate.stateful.analysis.theory.closure import compute_closure
 from headgate.stateful.analysis.theory.conjunctive import (
     Bound,
     Comparison,
@@ -19,9 +19,9 @@ from headgate.stateful.analysis.theory.conjunctive import (
     Line,
     Variable,
 )
-from headgate.stateful.analysis.theory.definition import gap, references_of
-from headgate.stateful.analysis.theory.orders import ordered
-from headgate.stateful.analysis.theory.redundant import all_kept
+from headgate.stateful.analysis.theory.definition import find_references, gap
+from headgate.stateful.analysis.theory.orders import iter_total_orders
+from headgate.stateful.analysis.theory.redundant import keep_all
 from tests.scale import case_count, seed
 from tests.stateful.random_queries import FAMILIES, queries
 from tests.stateful.written import written
@@ -55,7 +55,7 @@ def test_oracle_closure_by_solver(family: str) -> None:
     """Satisfiability, and every `<=` and `<` that follows, whatever the size of the constants."""
     for number, small in enumerate(queries(FAMILIES[family], seed(1), case_count(60))):
         query = shifted(small, BIG[number % len(BIG)])
-        closure = close(query)
+        closure = compute_closure(query)
         known, values = solver(query)
         assert closure.satisfiable == (known.check() == z3.sat), query
         if not closure.satisfiable:
@@ -80,12 +80,12 @@ def chain(length: int, low: int, high: int, *, whole: bool = True) -> Conjunctiv
 @pytest.mark.parametrize("length", [1, 2, 5, 30])
 def test_a_chain_just_fits(low: int, length: int) -> None:
     """`low < a < b < … < high` needs one whole number for each variable, and no more."""
-    assert close(chain(length, low, low + length + 1)).satisfiable
-    assert not close(chain(length, low, low + length)).satisfiable
-    assert close(chain(length, low, low + 1, whole=False)).satisfiable
+    assert compute_closure(chain(length, low, low + length + 1)).satisfiable
+    assert not compute_closure(chain(length, low, low + length)).satisfiable
+    assert compute_closure(chain(length, low, low + 1, whole=False)).satisfiable
     if length <= 5:
-        assert not list(ordered(chain(length, low, low + length)))
-        assert len(list(ordered(chain(length, low, low + length + 1)))) == 1
+        assert not list(iter_total_orders(chain(length, low, low + length)))
+        assert len(list(iter_total_orders(chain(length, low, low + length + 1)))) == 1
 
 
 @pytest.mark.parametrize("low", BIG)
@@ -94,14 +94,14 @@ def test_a_tight_chain_fixes_its_values(low: int) -> None:
     query = chain(3, low, low + 4)
     extra = (*query.variables, Variable(2, "x"))
     bounds = (*query.bounds, Bound(3, ">", low + 1), Bound(3, "<", low + 3))
-    closure = close(replace(query, variables=extra, bounds=bounds))
+    closure = compute_closure(replace(query, variables=extra, bounds=bounds))
     assert closure.equal[3].tolist() == [False, True, False, True]
 
 
 def test_many_constants_far_apart() -> None:
     """Distances between huge constants are cut short without changing what follows."""
     text = f"A > {-(1 << 90)}, A < B, B < {1 << 90}, C > {1 << 91}, D < {-(1 << 91)}, B <= E"
-    closure = close(written({"S": "A B", "T": "C D E"}, text))
+    closure = compute_closure(written({"S": "A B", "T": "C D E"}, text))
     assert closure.satisfiable
     assert closure.below[1, 2]
     assert closure.below[3, 0]
@@ -113,12 +113,12 @@ def test_many_constants_far_apart() -> None:
 def test_agree_where_variables_roam(family: str) -> None:
     """A variable roams a gap just when some ordered query has it there, unbounded."""
     for query in queries(FAMILIES[family], seed(2), case_count(400)):
-        closure = close(query)
+        closure = compute_closure(query)
         roams = np.zeros_like(closure.roams)
         orders = 0
-        for order in ordered(query):
+        for order in iter_total_orders(query):
             orders += 1
-            unbounded = references_of(order, all_kept(query)).unbounded
+            unbounded = find_references(order, keep_all(query)).unbounded
             for variable in range(len(query.variables)):
                 if unbounded >> variable & 1:
                     roams[variable, gap(order, variable)] = True

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from headgate.stateful.analysis.boundedness import analyse
-from headgate.stateful.analysis.diagnosis import Blame, blame
+from headgate.stateful.analysis.diagnosis import Diagnosis, diagnose
 from tests.stateful.sql import PAPER, bound
 
 
-def blamed(select: str, file: str | None = None) -> Blame:
+def blamed(select: str, file: str | None = None) -> Diagnosis:
     query = bound(select, PAPER, file)
     found = analyse(query)
     assert found.case is not None
     assert found.fault is not None
-    return blame(query, found.case, found.fault)
+    return diagnose(query, found.case, found.fault)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ from itertools import islice, product
 import pytest
 
 from headgate.stateful.analysis.theory.conjunctive import Conjunctive
-from headgate.stateful.analysis.theory.definition import references_of
-from headgate.stateful.analysis.theory.orders import ordered
-from headgate.stateful.analysis.theory.redundant import Kept, all_kept, without_redundant
-from headgate.stateful.analysis.theory.relations import Order, closed
+from headgate.stateful.analysis.theory.definition import find_references
+from headgate.stateful.analysis.theory.orders import iter_total_orders
+from headgate.stateful.analysis.theory.redundant import Occurrences, keep_all, remove_covered
+from headgate.stateful.analysis.theory.relations import Order, compute_order
 from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES, Family, queries
 
@@ -69,10 +69,10 @@ def test_oracle_orders_by_brute_force(family: str) -> None:
         worlds: dict[tuple[int, ...], list[dict[int, int]]] = {}
         for world, signature in _assignments(query):
             worlds.setdefault(signature, []).append(world)
-        orders = {_signature(order): order for order in ordered(query)}
+        orders = {_signature(order): order for order in iter_total_orders(query)}
         assert orders.keys() == worlds.keys(), query
         for signature, order in orders.items():
-            unbounded = references_of(order, all_kept(query)).unbounded
+            unbounded = find_references(order, keep_all(query)).unbounded
             for x, y in product(range(len(query.variables)), repeat=2):
                 if unbounded >> x & 1 and unbounded >> y & 1:
                     at_most = all(world[x] <= world[y] for world in worlds[signature])
@@ -85,7 +85,7 @@ Rows = list[dict[str, int]]
 
 
 def _answer(
-    query: Conjunctive, order: Order, kept: Kept, streams: dict[str, Rows]
+    query: Conjunctive, order: Order, kept: Occurrences, streams: dict[str, Rows]
 ) -> set[tuple[int, ...]]:
     """The distinct answers of the occurrences that are kept, under all that is known of them."""
     sources = sorted(kept.sources)
@@ -110,9 +110,9 @@ def test_oracle_covered_occurrences_are_superfluous() -> None:
     numbers = random.Random(seed())
     answered = 0
     for query in queries(Family(self_joins=True), seed(12), case_count(1_500)):
-        every = all_kept(query)
-        for order in (closed(query), *islice(ordered(query), 8)):
-            kept = without_redundant(order, every)
+        every = keep_all(query)
+        for order in (compute_order(query), *islice(iter_total_orders(query), 8)):
+            kept = remove_covered(order, every)
             if kept == every:
                 continue
             streams = {

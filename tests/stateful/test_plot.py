@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from headgate.errors import UsageError
-from headgate.plots.memory.geometry import Columns, edge_line, limit_line
-from headgate.plots.memory.graph import PredicateGraph, predicate_graph
-from headgate.plots.memory.layout import Slot, Slots, cost, ordered, places
-from headgate.plots.memory.plot import drawn, plot_comparisons
+from headgate.plots.memory.geometry import ColumnLayout, edge_line, limit_line
+from headgate.plots.memory.graph import PredicateGraph, build_predicate_graph
+from headgate.plots.memory.layout import Slot, Slots, compute_places, cost, order_slots
+from headgate.plots.memory.plot import draw_comparisons, plot_comparisons
 from headgate.schema import Schema
 from headgate.sql import Script
-from headgate.stateful.analysis.verdict import Verdict, verdict
+from headgate.stateful.analysis.verdict import Verdict, check_memory
 
 STREAMS = """
 CREATE STREAM S (A INT, B INT, C INT);
@@ -80,11 +80,11 @@ MANY_ALTERNATIVES = "SELECT S.A FROM S, T WHERE " + " AND ".join(
 def verdict_on(select: str, streams: str = STREAMS) -> Verdict:
     script = Script(Schema())
     *_, query = script.read(f"{streams} CREATE QUERY q AS {select}")
-    return verdict(query)  # type: ignore[arg-type]
+    return check_memory(query)  # type: ignore[arg-type]
 
 
 def graph_of(name: str) -> PredicateGraph:
-    return predicate_graph(verdict_on(QUERIES[name]))
+    return build_predicate_graph(verdict_on(QUERIES[name]))
 
 
 def large(streams: int, attributes: int, comparisons: int) -> Verdict:
@@ -216,7 +216,7 @@ class TestGraph:
 
     def test_a_contradiction_of_filters_is_drawn_too(self) -> None:
         where = "(A < B OR C = 1) AND A >= B AND C = 2"
-        graph = predicate_graph(verdict_on(f"SELECT DISTINCT A FROM S WHERE {where}"))
+        graph = build_predicate_graph(verdict_on(f"SELECT DISTINCT A FROM S WHERE {where}"))
         assert graph.headline == "q is never TRUE"
         assert comparisons(graph) == {"S.A < S.B", "S.B <= S.A"}
 
@@ -248,7 +248,7 @@ class TestLayout:
     def test_no_crossings_where_none_are_needed_and_arrows_in_a_box_point_up(self) -> None:
         graph = graph_of("figure 3")
         slots = Slots(graph)
-        order = ordered(slots)
+        order = order_slots(slots)
         place = {slot.node: at for column in order for at, slot in enumerate(column)}
         inside = [
             e for e in graph.edges if graph.nodes[e.smaller].source == graph.nodes[e.greater].source
@@ -257,31 +257,33 @@ class TestLayout:
         assert cost(slots, order) <= 1
 
     def test_much_better_than_by_chance(self) -> None:
-        slots = Slots(predicate_graph(large(6, 8, 60)))
+        slots = Slots(build_predicate_graph(large(6, 8, 60)))
         chance = min(cost(slots, shuffled(slots, seed)) for seed in range(10))
-        assert cost(slots, ordered(slots)) < chance / 5
+        assert cost(slots, order_slots(slots)) < chance / 5
 
     def test_a_single_edge_is_level(self) -> None:
-        graph = predicate_graph(verdict_on("SELECT A FROM S, T WHERE A = D AND A < 5 AND A > 2"))
-        columns = Columns(graph, places(graph))
+        graph = build_predicate_graph(
+            verdict_on("SELECT A FROM S, T WHERE A = D AND A < 5 AND A > 2")
+        )
+        columns = ColumnLayout(graph, compute_places(graph))
         heights = {round(y, 3) for _, y in edge_line(columns, 0).points}
         assert len(heights) == 1
 
     def test_attributes_without_edges_stand_as_in_their_stream(self) -> None:
         graph = graph_of("star")
-        (first, _) = ordered(Slots(graph))
+        (first, _) = order_slots(Slots(graph))
         assert [graph.nodes[slot.node].name for slot in reversed(first)] == ["A", "B", "C"]
 
     def test_nothing_overlaps(self) -> None:
-        found = places(predicate_graph(large(6, 8, 60)))
-        for column in ordered(found.slots):
+        found = compute_places(build_predicate_graph(large(6, 8, 60)))
+        for column in order_slots(found.slots):
             for lower, upper in pairwise(column):
                 gap = found.middle[upper] - found.middle[lower]
                 assert gap > (found.tall[upper] + found.tall[lower]) / 2
 
     def test_ends_of_edges_lie_on_their_node_apart_from_each_other(self) -> None:
-        graph = predicate_graph(large(4, 4, 30))
-        found = places(graph)
+        graph = build_predicate_graph(large(4, 4, 30))
+        found = compute_places(graph)
         for node, attribute in enumerate(graph.nodes):
             slot = Slot(attribute.source, node)
             for side in ("left", "right"):
@@ -291,7 +293,7 @@ class TestLayout:
 
     def test_lines_run_from_the_smaller_to_the_greater_side(self) -> None:
         graph = graph_of("q6")
-        columns = Columns(graph, places(graph))
+        columns = ColumnLayout(graph, compute_places(graph))
         for number, edge in enumerate(graph.edges):
             line = edge_line(columns, number)
             assert line.points[0][0] == columns.all[graph.nodes[edge.smaller].source].nodes[1]
@@ -299,14 +301,17 @@ class TestLayout:
             assert line.sign == "<"
 
     def test_signs_are_read_from_left_to_right(self) -> None:
-        graph = predicate_graph(verdict_on("SELECT A FROM S, T WHERE D <= A AND E > 4 AND E < 9"))
-        columns = Columns(graph, places(graph))
+        graph = build_predicate_graph(
+            verdict_on("SELECT A FROM S, T WHERE D <= A AND E > 4 AND E < 9")
+        )
+        columns = ColumnLayout(graph, compute_places(graph))
         assert edge_line(columns, 0).sign == ">="
         assert [limit_line(columns, limit).sign for limit in graph.limits] == ["<", "<"]
 
     def test_the_layout_is_always_the_same(self) -> None:
         one, other = (
-            Columns(g, places(g)) for g in (predicate_graph(large(4, 4, 30)) for _ in "ab")
+            ColumnLayout(g, compute_places(g))
+            for g in (build_predicate_graph(large(4, 4, 30)) for _ in "ab")
         )
         assert one.places.middle == other.places.middle
         assert one.all == other.all
@@ -324,7 +329,7 @@ class TestPicture:
         path = tmp_path / "it.png"
         plot_comparisons(large(6, 8, 60), path)
         assert path.stat().st_size < 1_000_000
-        width, height = drawn(predicate_graph(large(6, 8, 60))).get_size_inches()
+        width, height = draw_comparisons(build_predicate_graph(large(6, 8, 60))).get_size_inches()
         assert width < 25
         assert height < 20
 

@@ -16,10 +16,10 @@ import pytest
 from headgate.stateful.analysis.theory.checker import (
     Join,
     Violation,
-    extremum_violations,
-    violations,
+    find_extremum_violations,
+    find_violations,
 )
-from headgate.stateful.analysis.theory.closure import close
+from headgate.stateful.analysis.theory.closure import compute_closure
 from headgate.stateful.analysis.theory.conjunctive import (
     Bound,
     BoundComparator,
@@ -29,7 +29,7 @@ from headgate.stateful.analysis.theory.conjunctive import (
     Line,
     Variable,
 )
-from headgate.stateful.analysis.witness.schedule import schedule
+from headgate.stateful.analysis.witness.schedule import build_schedule
 from tests.scale import at_least, case_count, seed
 
 COMPARE = {
@@ -145,13 +145,13 @@ def check_types(query: Conjunctive, rows: Sequence[Sequence[Any]]) -> None:
 
 
 def found(query: Conjunctive, pattern: str | None = None) -> list[Violation]:
-    return [v for v in violations(query) if pattern in (None, v.pattern)]
+    return [v for v in find_violations(query) if pattern in (None, v.pattern)]
 
 
 def rows_of(query: Conjunctive, pattern: str, size: int = 6) -> list[list[Any]]:
     """The rows for the only stream at fault, as columns."""
     (violation, *_) = found(query, pattern)
-    rows = schedule(query, violation, size)
+    rows = build_schedule(query, violation, size)
     check(query, violation, rows)
     return [list(column) for column in zip(*rows, strict=True)]
 
@@ -283,22 +283,24 @@ def test_what_stands_still_between_ordered_joins_leaves_no_room(source: int) -> 
     joins = (above, below) if source == 0 else (below, above)
     assert not found(query)
     with pytest.raises(ValueError, match="no rows show that both"):
-        schedule(query, Violation("C3", "both", source, joins), 3)
+        build_schedule(query, Violation("C3", "both", source, joins), 3)
 
 
 def test_chains_of_strict_comparisons_find_room() -> None:
     text = "a < x, x < y, y < z, z < c, p < a, q < p, q > 1000000000000000000000"
     query = query_of("S(a x z); T(c y); U(p q)", text, distinct=False)
     (violation, *_) = found(query)
-    check(query, violation, schedule(query, violation, 9))
+    check(query, violation, build_schedule(query, violation, 9))
 
 
 def test_a_maximum_is_taken_from_the_last_row_that_joins() -> None:
     """`MAX(a)` with `b < d`: the rows up to k join, and a grows."""
     query = query_of("S(a b); T(d)", "b < d, b > 10, a > 10")
     for pattern, watched in (("maximum", 0), ("minimum", 0), ("minimum", 1)):
-        for violation in extremum_violations(query, watched, cast("Any", pattern), close(query)):
-            check(query, violation, schedule(query, violation, 6))
+        for violation in find_extremum_violations(
+            query, watched, cast("Any", pattern), compute_closure(query)
+        ):
+            check(query, violation, build_schedule(query, violation, 6))
 
 
 def test_ten_thousand_rows_of_ten_variables_take_seconds() -> None:
@@ -306,7 +308,7 @@ def test_ten_thousand_rows_of_ten_variables_take_seconds() -> None:
     query = query_of("S(a b e g i); T(c d f h j)", text, whole=False, dense="*")
     (violation, *_) = found(query)
     began = time.process_time()
-    assert len(schedule(query, violation, 10_000)) == 10_000
+    assert len(build_schedule(query, violation, 10_000)) == 10_000
     assert time.process_time() - began < 10
 
 
@@ -314,19 +316,19 @@ def test_what_cannot_be_scheduled_is_refused() -> None:
     query = query_of("S(a); T(c)", "a < c, a > 10", distinct=False)
     (violation, *_) = found(query, "count")
     with pytest.raises(ValueError, match="at least one row"):
-        schedule(query, violation, 0)
+        build_schedule(query, violation, 0)
     turned = replace(violation, joins=(Join(1, 0, violation.joins[0].gap),))
     with pytest.raises(ValueError, match="count"):
-        schedule(query, turned, 3)
+        build_schedule(query, turned, 3)
     contradiction = replace(query, bounds=(*query.bounds, Bound(1, "<", 5)))
     with pytest.raises(ValueError, match="contradictory"):
-        schedule(contradiction, violation, 3)
+        build_schedule(contradiction, violation, 3)
 
 
 def test_a_finite_variable_never_moves() -> None:
     query = query_of("S(a p)", "a = p, a > 10", "a", finite="p")
     with pytest.raises(ValueError, match="p takes only finitely many values"):
-        schedule(query, Violation("C1", "output", 0, variable=0, gap=1), 3)
+        build_schedule(query, Violation("C1", "output", 0, variable=0, gap=1), 3)
 
 
 @dataclass(frozen=True)
@@ -400,11 +402,11 @@ class Numbers(random.Random):
 
 def at_fault(query: Conjunctive, watched: int) -> Iterator[Violation]:
     """All that the checker finds, also for the extrema of a variable."""
-    closure = close(query)
-    yield from violations(query, closure)
+    closure = compute_closure(query)
+    yield from find_violations(query, closure)
     if closure.roams[watched].any():
-        yield from extremum_violations(query, watched, "maximum", closure)
-        yield from extremum_violations(query, watched, "minimum", closure)
+        yield from find_extremum_violations(query, watched, "maximum", closure)
+        yield from find_extremum_violations(query, watched, "minimum", closure)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -414,7 +416,7 @@ def test_whatever_is_at_fault_has_a_schedule(family: str) -> None:
     for _ in range(case_count(2_000)):
         query = numbers.query(FAMILIES[family])
         for violation in at_fault(query, numbers.randrange(len(query.variables))):
-            check(query, violation, schedule(query, violation, 5))
+            check(query, violation, build_schedule(query, violation, 5))
             seen[violation.pattern] += 1
     assert len(seen) == 8, seen
     assert min(seen.values()) >= at_least(10), seen

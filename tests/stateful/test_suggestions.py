@@ -8,7 +8,7 @@ import pytest
 
 from headgate.sql import render_query
 from headgate.stateful.analysis.boundedness import analyse
-from headgate.stateful.analysis.suggestions import Cure, cures
+from headgate.stateful.analysis.suggestions import Suggestion, find_suggestions
 from tests.stateful.sql import PAPER, TABLE_1, TYPED, bound, distinct
 
 UNBOUNDED = [
@@ -31,38 +31,40 @@ UNBOUNDED = [
 ]
 
 
-def found(streams: str, select: str) -> tuple[Cure, ...]:
+def found(streams: str, select: str) -> tuple[Suggestion, ...]:
     query = bound(select, streams)
     analysis = analyse(query)
     assert analysis.bounded != "yes"
     assert analysis.case is not None
     assert analysis.fault is not None
-    return cures(query, analysis.case, analysis.fault)
+    return find_suggestions(query, analysis.case, analysis.fault)
 
 
 @pytest.mark.parametrize(("streams", "select"), UNBOUNDED)
-def test_every_cure_cures(streams: str, select: str) -> None:
-    """The cured query is read back from its SQL and checked again, as a user would."""
+def test_every_suggestion_helps(streams: str, select: str) -> None:
+    """The changed query is read back from its SQL and checked again, as a user would."""
     every = found(streams, select)
     assert every
-    for cure in every:
-        query = bound(cure.sql, streams)
+    for suggestion in every:
+        query = bound(suggestion.sql, streams)
         analysis = analyse(query)
-        assert analysis.bounded == "yes", cure
+        assert analysis.bounded == "yes", suggestion
         assert not analysis.is_contradiction
-        assert render_query(query) == render_query(cure.query).replace(cure.query.id, "q", 1)
+        assert render_query(query) == render_query(suggestion.query).replace(
+            suggestion.query.id, "q", 1
+        )
 
 
 @pytest.mark.parametrize(("streams", "select"), UNBOUNDED)
-def test_cures_are_minimal(streams: str, select: str) -> None:
-    """No cure of two additions holds one that would do alone."""
-    every = [set(cure.additions) for cure in found(streams, select)]
+def test_suggestions_are_minimal(streams: str, select: str) -> None:
+    """No suggestion of two additions holds one that would do alone."""
+    every = [set(suggestion.additions) for suggestion in found(streams, select)]
     assert all(len(additions) <= 2 for additions in every)
     assert not any(one < two for one in every for two in every)
     assert len(every) == len({frozenset(additions) for additions in every})
 
 
-def test_a_large_query_is_cured_in_seconds() -> None:
+def test_a_large_query_takes_seconds() -> None:
     """Sixty-four streams in a row: not all pairs of additions are tried."""
     streams = "".join(f"CREATE STREAM s{n} (a INT, b INT);" for n in range(64))
     joins = " AND ".join(f"s{n}.a < s{n + 1}.a" for n in range(63))
@@ -72,10 +74,10 @@ def test_a_large_query_is_cured_in_seconds() -> None:
     assert time.process_time() - begun < 10
 
 
-def test_the_words_of_cures() -> None:
+def test_the_words_of_suggestions() -> None:
     """A bound near what is known, DISTINCT, a column less, a window."""
     select = "SELECT A, B FROM S, T WHERE A = 3 AND B > 0 AND C < 9 AND C = D"
-    words = [" + ".join(cure.additions) for cure in found(PAPER, select)]
+    words = [" + ".join(suggestion.additions) for suggestion in found(PAPER, select)]
     assert "bound `S.B`, such as S.B BETWEEN 1 AND 1000 + bound `S.C`" in words[0]
     assert any(
         "drop the column `S.B` + bound" in w or "+ drop the column `S.B`" in w for w in words

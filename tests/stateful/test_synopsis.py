@@ -12,12 +12,12 @@ from headgate.predicate import Row
 from headgate.queries import Query
 from headgate.schema import Schema
 from headgate.sql import Script
-from headgate.stateful.analysis.boundedness import analyse, is_proven
-from headgate.stateful.analysis.relational_answer import answer
-from headgate.stateful.analysis.synopses.memory import Memory, memory
-from headgate.stateful.analysis.synopses.reference import PlainRun
-from headgate.stateful.analysis.synopses.synopsis import Synopsis, synopses
-from headgate.stateful.analysis.verdict import verdict
+from headgate.stateful.analysis.boundedness import analyse, is_proven_bounded
+from headgate.stateful.analysis.relational_answer import compute_answer
+from headgate.stateful.analysis.synopses.memory import Memory, compute_memory_limit
+from headgate.stateful.analysis.synopses.reference import ReferenceQuery
+from headgate.stateful.analysis.synopses.synopsis import Synopsis, describe_synopses
+from headgate.stateful.analysis.verdict import check_memory
 from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES, Family
 from tests.stateful.random_sql import Statement, statements, statements_of_cores
@@ -45,29 +45,29 @@ def synopses_of(select: str, streams: str = STREAMS) -> tuple[Synopsis, ...]:
     query = read(select, streams)
     analysis = analyse(query)
     assert analysis.bounded == "yes"
-    return synopses(query, analysis.cases)
+    return describe_synopses(query, analysis.cases)
 
 
 def memory_of(select: str, streams: str = STREAMS) -> Memory:
     query = read(select, streams)
-    found = memory(query, analyse(query).cases)
+    found = compute_memory_limit(query, analyse(query).cases)
     assert found is not None
     return found
 
 
-def forked(run: PlainRun) -> PlainRun:
+def forked(run: ReferenceQuery) -> ReferenceQuery:
     """A run that goes on from here by itself; what never changes is shared."""
     stores = [store for _, of in run.plan.stores for store in of]
     shared = (run.query, run.plan, *stores)
     return copy.deepcopy(run, {id(each): each for each in shared})
 
 
-def is_right(run: PlainRun, events: Iterable[Event]) -> bool:
+def is_right(run: ReferenceQuery, events: Iterable[Event]) -> bool:
     """Is the answer from the synopses the answer over all rows?"""
     streams: dict[str, list[Row]] = {}
     for stream, row in events:
         streams.setdefault(stream, []).append(row)
-    return dict(run.answer()) == dict(answer(run.query, streams))
+    return dict(run.answer()) == dict(compute_answer(run.query, streams))
 
 
 @pytest.mark.parametrize(
@@ -188,10 +188,10 @@ def test_bytes_are_fixed_by_type(select: str, size: int) -> None:
 def test_texts_without_end_are_assumed_or_observed() -> None:
     query = read("SELECT MAX(name) FROM S", TYPES)
     cases = analyse(query).cases
-    assumed = memory(query, cases)
+    assumed = compute_memory_limit(query, cases)
     assert assumed is not None
     assert str(assumed) == "at most 1 value in 32 bytes, if texts of S.name have up to 32 bytes"
-    observed = memory(query, cases, {"S.name": 7})
+    observed = compute_memory_limit(query, cases, {"S.name": 7})
     assert observed is not None
     assert (observed.bytes, observed.assumed) == (7, ())
 
@@ -212,7 +212,7 @@ def test_whatever_cuts_a_gap_of_another_type_makes_cells() -> None:
     s, _ = synopses_of(select, TYPES)
     assert s.stores[0].attributes[0].values == 3
     query = read(select, TYPES)
-    run = PlainRun(query)
+    run = ReferenceQuery(query)
     events: list[Event] = [("S", {"x": x}) for x in (0.5, 1.0, 1.5, 2.5, 3.0)]
     events += [("T", {"y": y}) for y in (1, 2, 3)]
     for number, (stream, row) in enumerate(events, 1):
@@ -231,7 +231,7 @@ def test_rows_with_the_same_extremum_may_both_be_needed(c: int, f: int) -> None:
         ("S", {"A": 1, "B": 4, "C": 5}),
         ("T", {"E": c, "F": f}),
     ]
-    run = PlainRun(query)
+    run = ReferenceQuery(query)
     for stream, row in events:
         run.push(stream, row)
     assert is_right(run, events)
@@ -250,19 +250,19 @@ def test_redundant_occurrences(select: str) -> None:
     """Example 8.1 and others are bounded, but only without some of their occurrences."""
     query = read(select)
     assert synopses_of(select) == ()
-    found = verdict(query)
+    found = check_memory(query)
     assert found.bounded == "yes"
-    assert len(found.synopses) < len(query.sources)
+    assert len(found.describe_synopses()) < len(query.sources)
     numbers = random.Random(1)
     for _ in range(20):
-        run = PlainRun(query)
+        run = ReferenceQuery(query)
         events: list[Event] = []
         for _ in range(12):
             stream = numbers.choice(query.streams)
             row = {a.name: numbers.randrange(4) for a in stream}
             events.append((stream.name, row))
             run.push(stream.name, row)
-            assert dict(run.answer()) == dict(answer(query, collected(events)))
+            assert dict(run.answer()) == dict(compute_answer(query, collected(events)))
 
 
 def collected(events: Sequence[Event]) -> dict[str, list[Row]]:
@@ -319,22 +319,22 @@ def _tried(found: Iterable[Statement], shard: int) -> int:
     return sum(
         _is_tried(statement, numbers)
         for statement in found
-        if statement.query.kind != "filter" and is_proven(statement.query)
+        if statement.query.kind != "filter" and is_proven_bounded(statement.query)
     )
 
 
 def _is_tried(statement: Statement, numbers: random.Random) -> bool:
     cases = analyse(statement.query).cases
-    bound = memory(statement.query, cases)
+    bound = compute_memory_limit(statement.query, cases)
     if bound is None:
         return False
-    start = PlainRun(statement.query)
+    start = ReferenceQuery(statement.query)
     for _ in range(3):
         _try(statement, forked(start), numbers, bound.values)
     return True
 
 
-def _try(statement: Statement, run: PlainRun, numbers: random.Random, bound: int) -> None:
+def _try(statement: Statement, run: ReferenceQuery, numbers: random.Random, bound: int) -> None:
     """Rows of all streams mixed; or of all but one, and then each of some rows of that one."""
     streams = sorted({source.stream.name for source in statement.query.sources})
     last = numbers.choice(streams) if len(streams) > 1 and numbers.random() < 0.7 else None
@@ -351,6 +351,6 @@ def _try(statement: Statement, run: PlainRun, numbers: random.Random, bound: int
         _check(statement, probe, [*events, event], bound)
 
 
-def _check(statement: Statement, run: PlainRun, events: list[Event], bound: int) -> None:
+def _check(statement: Statement, run: ReferenceQuery, events: list[Event], bound: int) -> None:
     assert is_right(run, events), (statement.text, events)
-    assert run.stored() <= bound, (statement.text, events)
+    assert run.count_stored() <= bound, (statement.text, events)

@@ -16,7 +16,7 @@ from headgate.queries import Aggregate, Source
 from headgate.schema import DecimalType, Stream, Timestamp
 from headgate.sql import render_select
 from headgate.stateful.analysis.boundedness import analyse
-from headgate.stateful.analysis.witness.witness import Event, Witness, witness
+from headgate.stateful.analysis.witness.witness import Event, Witness, build_witness
 from tests.scale import at_least, case_count, seed
 from tests.stateful.random_sql import Statement, statements
 from tests.stateful.sql import PAPER, TABLE_1, TYPED, bound, distinct
@@ -103,9 +103,9 @@ CHOSEN = [
 def test_chosen_witnesses(streams: str, select: str) -> None:
     """One for each construction of Lemmas A.3 to A.7, and for what the paper leaves out."""
     query = bound(select, streams)
-    shown = analyse(query).shown
+    shown = analyse(query).witness_of
     assert shown is not None
-    found = witness(query, *shown, SIZE)
+    found = build_witness(query, *shown, SIZE)
     assert found is not None
     judge(found, random.Random(1))
 
@@ -123,9 +123,9 @@ def test_random_witnesses() -> None:
     numbers = random.Random(seed(3))
     judged = 0
     for statement in statements(seed(11), case_count(200)):
-        shown = analyse(statement.query).shown
+        shown = analyse(statement.query).witness_of
         if shown is not None and not is_beyond_duckdb(statement):
-            found = witness(statement.query, *shown, SIZE)
+            found = build_witness(statement.query, *shown, SIZE)
             assert found is not None, statement.text
             judge(found, numbers)
             judged += 1

@@ -34,7 +34,7 @@ from headgate.predicate.answer import Answer
 from headgate.queries import QuerySet
 
 MAX_SHOWN_QUERIES = 50
-MOST_CURED = 100  # queries for which JSON has cures, since looking for them takes its time
+MAX_QUERIES_WITH_SUGGESTIONS = 100  # in JSON, since looking for them takes its time
 
 
 def check(
@@ -109,11 +109,11 @@ def check(
 
 
 def _findings_to_json(findings: list[Finding]) -> list[dict[str, object]]:
-    cured = 0
+    unbounded = 0
     listed = []
     for finding in findings:
-        cured += finding.bounded is not Answer.YES
-        listed.append(finding.as_json(with_cures=cured <= MOST_CURED))
+        unbounded += finding.bounded is not Answer.YES
+        listed.append(finding.as_json(with_suggestions=unbounded <= MAX_QUERIES_WITH_SUGGESTIONS))
     return listed
 
 

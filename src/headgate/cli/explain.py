@@ -231,7 +231,7 @@ def _print_tree(held: Index, id: str | None, placement: Placement | None) -> Non
     expressions = format_count(shape["expressions"], "expression")
     out.print(f"[bold]BE-Tree[/]    {format_count(shape['queries'], 'query')} as {expressions}")
     if shape["scanned"]:
-        out.print(f"beside it  {format_count(shape['scanned'], 'query')} scanned")
+        out.print(f"and also   {format_count(shape['scanned'], 'query')} scanned")
     out.print(f"height     {shape['height']}, on average {shape['average_height']}")
     out.print(f"nodes      {', '.join(nodes)}")
     out.print()

@@ -29,23 +29,23 @@ def describe_bound(finding: Finding) -> str:
     verdict = finding.memory
     if verdict is None or verdict.bounded is not Answer.YES or finding.satisfiable is Answer.NO:
         return ""
-    return f"bounded memory: {verdict.most or 'how much is not worked out'}"
+    return f"bounded memory: {verdict.compute_memory_limit() or 'how much is not worked out'}"
 
 
 def describe_memory(finding: Finding) -> Iterator[str]:
-    """What each stream keeps, or what would cure a query that needs unbounded memory."""
+    """What each stream keeps, or what to add to a query that needs unbounded memory."""
     verdict = finding.memory
     if verdict is None or finding.satisfiable is Answer.NO:
         return
-    for synopsis in verdict.synopses:
+    for synopsis in verdict.describe_synopses():
         yield f"  {synopsis}"
     if verdict.bounded is Answer.YES:
         return
-    cures = verdict.cures
-    for cure in cures[:MAX_SHOWN_SUGGESTIONS]:
-        yield "  cure: " + ", and ".join(cure.additions)
-    if len(cures) > MAX_SHOWN_SUGGESTIONS:
-        yield f"  and {len(cures) - MAX_SHOWN_SUGGESTIONS:,} more; --format json lists them"
+    suggestions = verdict.find_suggestions()
+    for suggestion in suggestions[:MAX_SHOWN_SUGGESTIONS]:
+        yield "  suggestion: " + ", and ".join(suggestion.additions)
+    if len(suggestions) > MAX_SHOWN_SUGGESTIONS:
+        yield f"  and {len(suggestions) - MAX_SHOWN_SUGGESTIONS:,} more; --format json lists them"
 
 
 def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None:
@@ -56,9 +56,9 @@ def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None
         out.print("[yellow]note:[/] no query is unbounded, so there are no streams to write")
     for finding in unbounded:
         assert finding.memory is not None
-        witness = finding.memory.witness(size)
+        witness = finding.memory.build_witness(size)
         if witness is None:
-            is_shown = finding.memory.analysis.is_shown
+            is_shown = finding.memory.analysis.has_witness
             why = "its types have no room for so many rows" if is_shown else "none could be built"
             out.print(f"[yellow]note:[/] {escape(finding.id)}: no streams are written; {why}")
             continue

@@ -52,7 +52,9 @@ ImproveOption = Annotated[
 ]
 RearrangeOption = Annotated[
     bool,
-    typer.Option("--rearrange", help="Ignore the order in which queries came, and plan them anew."),
+    typer.Option(
+        "--rearrange", help="Ignore the order in which queries came, and plan them again."
+    ),
 ]
 
 
@@ -216,14 +218,14 @@ def _print_decision(decision: Decision) -> None:
 
 
 def _plan_to_json(planner: Planner, before: Before) -> dict[str, Any]:
-    """All that the tables show, and all of it."""
+    """Return all that the tables show, uncut."""
     plan, network = make_plan(planner), planner.network
     unshared = None if isinstance(before, NetworkError) else make_plan(before)
     return {
         "strategy": planner.strategy,
         "method": planner.method,
         "queries": [decision_to_json(decision) for decision in plan.decisions],
-        "streams": [_stream_to_json(course) for course in list_shared_streams(plan)],
+        "streams": [_stream_to_json(stream) for stream in list_shared_streams(plan)],
         "links": [
             {
                 "ends": list(link.ends),
@@ -267,7 +269,7 @@ def _costs_to_json(planner: Planner) -> dict[str, float]:
 
 
 def _print_plan(planner: Planner, before: Before) -> None:
-    """Streams as a tree, decisions, links, and totals."""
+    """Print streams as a tree, decisions, links, and totals."""
     out, plan = open_console(), make_plan(planner)
     for tree in _build_trees(list_shared_streams(plan)):
         out.print(tree)
@@ -281,7 +283,7 @@ def _print_plan(planner: Planner, before: Before) -> None:
 
 
 def _build_trees(streams: tuple[SharedStream, ...]) -> list[Tree]:
-    """One for each source; courses beyond those that are shown are counted."""
+    """Return a tree for each source; streams beyond those that are shown are counted."""
     trees: dict[int, Tree] = {}
     for stream in streams[:MAX_SHOWN]:
         label = _label_stream(stream)
@@ -320,7 +322,7 @@ def _label_stream(stream: SharedStream) -> str:
 
 
 def _format_number(value: float) -> str:
-    """With as many digits as tell something.
+    """Return a number with as many digits as are useful.
 
     >>> _format_number(12345.6), _format_number(5.43), _format_number(0.0567), _format_number(0.0)
     ('12,346', '5.4', '0.057', '0')
@@ -342,7 +344,7 @@ def _print_decisions(plan: Plan) -> None:
 
 
 def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
-    """Bytes a second on each link that carries anything, the fullest first."""
+    """Print the bytes per second on each link that carries anything, the fullest first."""
     links = planner.network.links
     unshared = [0.0] * len(links)
     if isinstance(before, Planner):
@@ -383,7 +385,7 @@ def _summarize(planner: Planner, before: Before) -> str:
 
 
 def _compute_totals(planner: Planner) -> dict[str, float]:
-    """Traffic in bytes a second times what a byte costs; the first and last links never differ."""
+    """Return the totals of a plan; those between super-peers leave out what never differs."""
     network = planner.network
     traffic, read = compute_costs(planner)
     between = sum(

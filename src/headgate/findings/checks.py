@@ -61,7 +61,7 @@ class Finding:
         """Whether it can be TRUE, runs in bounded memory, and is not a duplicate."""
         return self.satisfiable is self.bounded is Answer.YES and self.duplicate_of is None
 
-    def as_json(self, *, with_cures: bool = True) -> dict[str, Any]:
+    def as_json(self, *, with_suggestions: bool = True) -> dict[str, Any]:
         """Return the object that `headgate check --format json` prints for the query."""
         fields: dict[str, Any] = {
             "id": self.id,
@@ -72,7 +72,7 @@ class Finding:
             "reason": self.reason,
         }
         if self.memory is not None:
-            fields["memory"] = self.memory.as_json(with_cures=with_cures)
+            fields["memory"] = self.memory.as_json(with_suggestions=with_suggestions)
         return fields
 
 
@@ -168,9 +168,9 @@ def _check_one(query: Query) -> tuple[Satisfiability, Verdict | None]:
     answer = decide_query_satisfiability(query)
     if query.kind == "filter":
         return answer, None
-    from headgate.stateful.analysis.verdict import verdict
+    from headgate.stateful.analysis.verdict import check_memory
 
-    memory = verdict(query)
+    memory = check_memory(query)
     if memory.analysis.is_contradiction and answer.answer is not Answer.NO:
         answer = Satisfiability(Answer.NO, reason="its comparisons contradict each other")
     return answer, memory

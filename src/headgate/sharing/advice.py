@@ -159,6 +159,7 @@ def advise(
 
 def _make_advice(groups: Sequence[Group], sampled: SampledStream, jobs: Sequence[str]) -> Advice:
     source = sampled.measure_width(sampled.stream.names)
+    # A group pays if its jobs read less together than each would read of the source.
     paying = [group for group in groups if len(group) * source > compute_bytes_read(group, sampled)]
     paying.sort(key=len, reverse=True)
     streams = [_describe_group(group, sampled) for group in paying]

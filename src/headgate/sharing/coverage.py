@@ -42,6 +42,7 @@ class Coverage:
         content = hop.content
         if hop.parent is None:
             return True
+        # A sample row that is missing is a proof; only what passes is worth an implication.
         if (wanted.rows & ~content.rows).any():
             return False
         if content.relaxed_condition is not None:
@@ -59,6 +60,7 @@ class Coverage:
             return True
         if len(near) < 2:
             return False
+        # Their union may hold the query although none of them does.
         condition = disjunction(one.where for one in near)
         try:
             if self.method == "hsr":

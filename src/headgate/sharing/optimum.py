@@ -108,6 +108,7 @@ class _SetCosts:
         """
         best: dict[int, Costs] = {0: np.zeros(len(self.network.super_peers))}
         for part in _subsets(members):
+            # The block with the lowest query is chosen first, so that no division is tried twice.
             first = part & -part
             best[part] = np.full(len(self.network.super_peers), np.inf)
             for block in _subsets(part):
@@ -127,6 +128,7 @@ class _SetCosts:
         numbers = {name: number for number, name in enumerate(network.super_peers)}
         costs = np.full(len(here), np.inf)
         ahead = [(float(here[at]), at) for at in range(len(here))]
+        # Seeds: the set is delivered here, or arrived over a last link and is divided there.
         ends = np.minimum(arrived, here + read)
         for at, name in enumerate(network.super_peers):
             for other, link in network.neighbours[name]:

@@ -225,6 +225,7 @@ def _make_flow(hop: Hop, number: int, parent: Flow | None, tree: StreamTree) -> 
     is_all = content.count == sampled.size and content.widest is None and not content.attributes
     wide = find_members(list(hop.served.values()), sampled)
     where = content.relaxed_condition or disjunction(one.where for one in wide)
+    # Where nothing is filtered out, the rows are passed on as they are.
     goes_on = content.is_same(hop.parent.content) or (parent is not None and where == parent.where)
     return Flow(
         number,
@@ -245,6 +246,7 @@ def _make_flow(hop: Hop, number: int, parent: Flow | None, tree: StreamTree) -> 
 
 def find_members(served: list[Subscription], sampled: SampledStream) -> list[Subscription]:
     """Return the subscriptions that no other one implies; of equal ones the first."""
+    # Comparing all pairs takes quadratic time in implications.
     if len(served) > MAX_COMPARED_CONDITIONS:
         return list({one.where: one for one in reversed(served)}.values())[::-1]
     members: list[Subscription] = []

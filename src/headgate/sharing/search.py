@@ -145,6 +145,7 @@ class AlternativeSearch:
         size = 1 if self.strategy in ("ship", "filter") else len(tree.hops)
         growth = compute_growth(tree, self.wanted, size)
         nodes = tree.arrays.node[:size]
+        # Hops that ended are gaps; nodes without a path to the target cannot serve it.
         can_be = tree.arrays.alive[:size] & np.isfinite(paths.costs[nodes])
         if self.strategy != "widen":
             can_be &= (growth.missing_rows == 0) & (growth.missing_bytes == 0)
@@ -206,6 +207,8 @@ class AlternativeSearch:
 
     def _widen_upward(self, hop: Hop) -> Iterator[tuple[Hop, Content]]:
         """Yield what this hop and those before it would carry if the query branched off here."""
+        # The position among the consumers must be the one that it would have once registered, so
+        # that the union, which depends on the order by HCR, is the same.
         new = make_content(self.wanted)
         parts = hop.consumers
         parts.insert(len(hop.children) if self.paths.hops[hop.node] else len(parts), new)
@@ -224,6 +227,7 @@ class AlternativeSearch:
     def _explain_refusal(self, one: Candidate) -> str:
         """Return why a candidate is impossible: a link with too little bandwidth; else ""."""
         sampled = self.tree.sampled
+        # A link may be used both by widened hops and by the new route, so amounts are added first.
         more: defaultdict[int, float] = defaultdict(float)
         for hop, content in one.contents:
             assert hop.link is not None

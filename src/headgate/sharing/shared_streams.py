@@ -122,6 +122,7 @@ class _StreamBuilder:
         else:
             before = self.stream_of[parent]
             flow = self.plan.flows[parent]
+            # A stream goes on only from its end; a second consumer of the same rows begins another.
             if self.parts[before][-1] is flow and self._is_same(part, flow):
                 self.parts[before].append(part)
                 return before

@@ -92,6 +92,7 @@ class StreamTree:
         link, cost = link_and_cost
         hop = Hop(len(self.hops), parent, link, *end, content)
         self.hops.append(hop)
+        # Arrays double when they are full, so that adding a hop takes constant time on average.
         if hop.number == self.arrays.size:
             self.arrays = self.arrays.double()
         parent.children.append(hop)
@@ -113,6 +114,7 @@ class StreamTree:
         self.hops[hop.number] = None
         self.arrays.alive[hop.number] = False
         self._gaps += 1
+        # Renumber when half of the numbers are gaps: kernels read arrays from end to end.
         if self._gaps > max(INITIAL_HOPS, len(self.hops) // 2):
             self._close_gaps()
 

@@ -118,6 +118,7 @@ class Workshop:
         """Super-peers in a random connected graph, each with a thin peer; queries at random."""
         supers, thins = [f"S{i}" for i in range(5)], [f"P{i}" for i in range(5)]
         ends = [*zip(supers, thins, strict=True)]
+        # a random tree makes the graph connected; three more links make it cyclic
         ends += [(supers[self.random.randrange(i)], supers[i]) for i in range(1, 5)]
         others = [(a, b) for a in supers for b in supers if a < b]
         more = {frozenset(pair) for pair in self.random.sample(others, 3)}

@@ -66,6 +66,7 @@ def test_a_job_takes_up_a_publication_and_ends_by_ctrl_c(tmp_path: Path) -> None
     (tmp_path / "events").mkdir()
     (tmp_path / "pipeline.toml").write_text(PIPELINE)
     assert published(tmp_path, WHERES)["version"] == 1
+    # version 2 is published while the job runs
     changed = {**WHERES, "large": "qty > 10", "new": "side = 'sell'"}
     one = put(tmp_path, "one.jsonl", seed=1)
     command = [*HEADGATE, "run", "pipeline.toml"]

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from headgate.schema import Schema
 from headgate.spark.stateful.pushdown import filter_needed_rows
 from headgate.stateful.runtime.launch import read_query
-from headgate.stateful.runtime.reduction import Reduction
+from headgate.stateful.runtime.reduction import StreamReducer
 
 STREAMS = """
 CREATE STREAM s (i INT, b BIGINT, d DECIMAL(10, 2), t STRING, day DATE, x DOUBLE,
@@ -53,7 +53,7 @@ def test_rows_that_are_kept(spark: SparkSession, where: str, kept: Any, with_inv
     stream = query.schema.stream("s")
     table = pa.table({a.name: pa.array([r[a.name] for r in ROWS], a.type.arrow) for a in stream})
     frame = spark.createDataFrame(table)
-    occurrences = Reduction(query).needed("s")
+    occurrences = StreamReducer(query).required_values("s")
     actual = filter_needed_rows(frame, stream, stream.names, occurrences, with_invalid=with_invalid)
 
     def wanted(row: dict[str, Any]) -> bool:

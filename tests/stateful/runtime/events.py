@@ -19,7 +19,7 @@ from headgate.predicate import Column, Row
 from headgate.queries import Query
 from headgate.schema import BIGINT, DOUBLE, STRING, Attribute, DecimalType, Schema, Stream
 from headgate.stateful.analysis.synopses.branches import Branch
-from headgate.stateful.analysis.synopses.plan import plan_to_run
+from headgate.stateful.analysis.synopses.plan import build_runnable_plan
 from tests.stateful.random_sql import Statement, rows
 
 Event = tuple[str, Row]
@@ -44,7 +44,7 @@ def events_of(
     near = tuple(numbers.choices(statement.near, k=numbers.choice((2, 3, 5))))
     wanted = replace(statement, near=near)
     streams = streams_of(statement.query) if streams is None else streams
-    branches = plan_to_run(statement.query).branches
+    branches = build_runnable_plan(statement.query).branches
     return [next(_events(wanted, numbers, numbers.choice(streams), branches)) for _ in range(count)]
 
 

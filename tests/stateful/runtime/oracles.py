@@ -22,7 +22,7 @@ from headgate.predicate import Compare, Row, iter_atoms
 from headgate.queries import Aggregate, Query, Source
 from headgate.schema import DecimalType, Double, Integer, Schema, Stream, Timestamp, Type
 from headgate.sql import render_select
-from headgate.stateful.analysis.relational_answer import answer
+from headgate.stateful.analysis.relational_answer import compute_answer
 
 Key = tuple[Any, ...]
 Found = Mapping[Key, Any]
@@ -73,7 +73,7 @@ class Duck:
 
 def defined(query: Query, rows: Rows) -> Found:
     """The answer from the definition, with aggregates as their types have them."""
-    exact: Any = answer(query, rows.of)
+    exact: Any = compute_answer(query, rows.of)
     if query.kind != "aggregate":
         return Counter(exact)
     aggregates = [o.expression for o in query.outputs if isinstance(o.expression, Aggregate)]

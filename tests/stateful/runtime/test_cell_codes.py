@@ -33,10 +33,10 @@ from headgate.stateful.analysis.synopses.cells import (
     Cell,
     Cells,
     Piece,
-    anything,
-    overlaid,
+    make_single_cell,
+    overlay_cells,
 )
-from headgate.stateful.analysis.synopses.plan import plan_of
+from headgate.stateful.analysis.synopses.plan import build_plan
 from headgate.stateful.runtime import cell_codes
 from headgate.stateful.runtime.cell_codes import ColumnCoder
 from tests.scale import at_least, case_count, seed
@@ -103,7 +103,7 @@ def test_the_cells_of_random_queries() -> None:
     numbers = random.Random(seed(13))
     kinds: set[tuple[str, bool]] = set()
     for statement in statements(seed(17), case_count(250)):
-        plan = plan_of(statement.query, analyse(statement.query).cases)
+        plan = build_plan(statement.query, analyse(statement.query).cases)
         for _, stores in plan.stores:
             for store in stores:
                 for column in store.columns:
@@ -151,7 +151,7 @@ def test_random_cells(type_: Type) -> None:
     for _ in range(case_count(120)):
         count = numbers.choice((1, 2, 3))
         layers = [random_layer(numbers, type_, ENDS[type_]) for _ in range(count)]
-        cells = layers[0] if count == 1 else overlaid(type_, layers)
+        cells = layers[0] if count == 1 else overlay_cells(type_, layers)
         check(cells, numbers, null=numbers.random() < 0.5)
 
 
@@ -165,11 +165,11 @@ def test_days_of_another_zone_cut_timestamps() -> None:
 
 def test_what_is_not_asked_is_one_cell() -> None:
     for type_ in (INT, DOUBLE, STRING, WIDE):
-        codes, has = ColumnCoder(anything(type_), null=False).codes(
+        codes, has = ColumnCoder(make_single_cell(type_), null=False).codes(
             encode_column(pa.array([None, None], type_.arrow), type_)
         )
         assert (codes.tolist(), has.tolist()) == ([0, 0], [False, False])
-        check(anything(type_), random.Random(2), null=True)
+        check(make_single_cell(type_), random.Random(2), null=True)
 
 
 def test_more_cells_than_64_bits_number() -> None:
@@ -181,7 +181,7 @@ def test_more_cells_than_64_bits_number() -> None:
 
 def test_few_values_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """For ever new texts, memory does not grow; the codes of cells stay."""
-    monkeypatch.setattr(cell_codes, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(cell_codes, "MAX_REMEMBERED_VALUES", 3)
     pieces = (Piece(Interval(None, "b"), "gap"), Piece(Interval("b", None), "gap"))
     coder = ColumnCoder(Cells(STRING, EVERYTHING, pieces), null=True)
     for number in range(20):

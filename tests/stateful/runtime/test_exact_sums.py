@@ -19,7 +19,7 @@ from headgate.errors import Overflow
 from headgate.schema import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, DecimalType, Type
 from headgate.stateful.analysis.synopses.totals import Total
 from headgate.stateful.runtime import exact_sums
-from headgate.stateful.runtime.exact_sums import Sums, regrouped, sums, total_value
+from headgate.stateful.runtime.exact_sums import Sums, regroup, sum_by_bucket, total_value
 from tests.boundaries import VALUES
 from tests.scale import case_count, seed
 
@@ -55,7 +55,7 @@ def totals_of(values: Sequence[Any], buckets: Sequence[int], size: int) -> list[
 
 
 def summed(values: Sequence[Any], type_: Type, buckets: Sequence[int], size: int) -> Sums:
-    return sums(column_of(values, type_), type_, np.array(buckets, dtype=np.int64), size)
+    return sum_by_bucket(column_of(values, type_), type_, np.array(buckets, dtype=np.int64), size)
 
 
 def agree(found: Sums, type_: Type, totals: Sequence[Total]) -> None:
@@ -92,7 +92,7 @@ def test_sums_are_those_of_the_rows_one_by_one(
 ) -> None:
     type_, values, buckets, size = case
     column = column_of(values, type_, offset)
-    found = sums(column, type_, np.array(buckets, dtype=np.int64), size)
+    found = sum_by_bucket(column, type_, np.array(buckets, dtype=np.int64), size)
     agree(found, type_, totals_of(values, buckets, size))
 
 
@@ -120,7 +120,7 @@ def test_random_columns(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also over several chunks."""
     numbers = random.Random(seed(5))
     for _ in range(case_count(200)):
-        monkeypatch.setattr(exact_sums, "CHUNK", numbers.choice((1, 3, 1 << 18)))
+        monkeypatch.setattr(exact_sums, "CHUNK_ROWS", numbers.choice((1, 3, 1 << 18)))
         values = random_values(numbers, type_, numbers.choice((0, 1, 2, 7, 60)))
         size = numbers.choice((1, 2, 9, 40))
         buckets = [numbers.randrange(size) for _ in values]
@@ -148,9 +148,9 @@ def test_random_columns(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_the_largest_limbs_of_full_chunks(type_: Type, value: Any) -> None:
     """What NumPy adds up as doubles stays exact."""
-    rows = 2 * exact_sums.CHUNK + 3
+    rows = 2 * exact_sums.CHUNK_ROWS + 3
     column = pa.array([value], type_.arrow).take(np.zeros(rows, dtype=np.int64))
-    found = sums(column, type_, np.zeros(rows, dtype=np.int64), 1)
+    found = sum_by_bucket(column, type_, np.zeros(rows, dtype=np.int64), 1)
     assert total_value(found, 0, type_) == Fraction(value) * rows
 
 
@@ -188,7 +188,7 @@ def test_what_lies_under_a_null_does_not_count(type_: Type, held: npt.NDArray[An
     buffers = [pa.py_buffer(bytes([0b1001])), pa.py_buffer(held.tobytes())]
     column: Any = pa.Array.from_buffers(type_.arrow, 4, [*buffers])
     first, _, _, last = column.to_pylist()
-    found = sums(column, type_, np.zeros(4, dtype=np.int64), 1)
+    found = sum_by_bucket(column, type_, np.zeros(4, dtype=np.int64), 1)
     assert total_value(found, 0, type_) == Fraction(first) + Fraction(last)
     assert found.count.tolist() == [2]
 
@@ -199,7 +199,7 @@ def test_specials_decide() -> None:
     found = summed(values, DOUBLE, [0, 0, 1, 1, 2, 2, 3], 5)
     expected = [math.inf, -math.inf, math.nan, Fraction(2), None]
     assert [repr(total_value(found, at, DOUBLE)) for at in range(5)] == list(map(repr, expected))
-    together = regrouped(found, np.array([0, 0, 1, 2, 2]), 3, np.array([1, 1, 0, 3, 1]))
+    together = regroup(found, np.array([0, 0, 1, 2, 2]), 3, np.array([1, 1, 0, 3, 1]))
     expected = [math.nan, None, Fraction(6)]
     assert [repr(total_value(together, at, DOUBLE)) for at in range(3)] == list(map(repr, expected))
 
@@ -219,11 +219,11 @@ def test_regrouped_sums_are_those_of_repeated_rows(type_: Type) -> None:
             merged[at].merge(total, by)
         of = np.array(to, dtype=np.int64)
         for kind in (np.int64, object):
-            agree(regrouped(found, of, size, np.array(times, dtype=kind)), type_, merged)
+            agree(regroup(found, of, size, np.array(times, dtype=kind)), type_, merged)
         merged = [Total() for _ in range(size)]
         for total, at in zip(totals, to, strict=True):
             merged[at].merge(total, 1)
-        agree(regrouped(found, of, size), type_, merged)
+        agree(regroup(found, of, size), type_, merged)
 
 
 def test_parts_are_the_whole() -> None:
@@ -233,8 +233,8 @@ def test_parts_are_the_whole() -> None:
     buckets = [numbers.randrange(5) for _ in values]
     halves = [summed(values[::2], DOUBLE, buckets[::2], 5)]
     halves.append(summed(values[1::2], DOUBLE, buckets[1::2], 5))
-    both = Sums.concatenated([*halves, Sums.none(5)])
-    whole = regrouped(both, np.tile(np.arange(5), 3), 5)
+    both = Sums.concatenate([*halves, Sums.none(5)])
+    whole = regroup(both, np.tile(np.arange(5), 3), 5)
     agree(whole, DOUBLE, totals_of(values, buckets, 5))
     some = np.array([3, 3, 0])
     agree(whole.at(some), DOUBLE, [totals_of(values, buckets, 5)[at] for at in some])
@@ -243,9 +243,9 @@ def test_parts_are_the_whole() -> None:
 def test_counts_beyond_64_bits_are_refused() -> None:
     found = summed([1, 1], INT, [0, 1], 2)
     most = np.array([2**63 - 2, 1])
-    assert regrouped(found, np.array([0, 0]), 1, most).count.tolist() == [2**63 - 1]
-    assert regrouped(found, np.array([0, 1]), 2, most + 1).count.tolist() == [2**63 - 1, 2]
+    assert regroup(found, np.array([0, 0]), 1, most).count.tolist() == [2**63 - 1]
+    assert regroup(found, np.array([0, 1]), 2, most + 1).count.tolist() == [2**63 - 1, 2]
     with pytest.raises(Overflow, match="BIGINT"):
-        regrouped(found, np.array([0, 0]), 1, most + 1)
+        regroup(found, np.array([0, 0]), 1, most + 1)
     with pytest.raises(Overflow, match="BIGINT"):
-        regrouped(found, np.array([0, 1]), 2, np.array([2**70, 1], dtype=object))
+        regroup(found, np.array([0, 1]), 2, np.array([2**70, 1], dtype=object))

@@ -11,8 +11,8 @@ import pyarrow as pa
 from headgate.predicate import Column
 from headgate.schema import BIGINT, DOUBLE, INT, Timestamp
 from headgate.stateful.analysis.synopses.extremes import Ends, Frontier, References
-from headgate.stateful.runtime.buckets import frontier
-from headgate.stateful.runtime.grouping import grouped
+from headgate.stateful.runtime.buckets import find_frontier
+from headgate.stateful.runtime.grouping import group_rows
 from tests.scale import case_count, seed
 
 ZONE = Timestamp()
@@ -28,9 +28,9 @@ def test_the_same_rows_as_one_by_one() -> None:
         values = {c: [_value(numbers, type_) for _ in range(rows)] for c in columns}
         highs, lows = _references(numbers, columns), _references(numbers, columns)
         buckets = np.array([numbers.randrange(4) for _ in range(rows)])
-        groups = grouped([buckets], [4], rows)
+        groups = group_rows([buckets], [4], rows)
         arrays = {c: pa.array(v, type_.arrow) for c, v in values.items()}
-        found = frontier(arrays, np.arange(rows), groups, Ends(highs, lows), ZONE)
+        found = find_frontier(arrays, np.arange(rows), groups, Ends(highs, lows), ZONE)
         for bucket in range(groups.size):
             mine = [row for row in found.tolist() if groups.of[row] == bucket]
             expected = _one_by_one(values, groups.of == bucket, highs, lows)
@@ -81,8 +81,8 @@ def _ends_of(
 
 def test_without_ends_the_first_row_stands_for_all() -> None:
     column = Column("a", INT)
-    groups = grouped([np.array([1, 0, 1, 0])], [2], 4)
+    groups = group_rows([np.array([1, 0, 1, 0])], [2], 4)
     nothing = References({})
     arrays = {column: pa.array([1, 2, 3, 4], pa.int32())}
-    found = frontier(arrays, np.arange(4), groups, Ends(nothing, nothing), ZONE)
+    found = find_frontier(arrays, np.arange(4), groups, Ends(nothing, nothing), ZONE)
     assert sorted(found.tolist()) == [0, 1]

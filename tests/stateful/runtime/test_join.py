@@ -14,7 +14,7 @@ from headgate.predicate import Column, Compare
 from headgate.predicate.comparison import OPERATOR_TESTS, compare_values
 from headgate.schema import BIGINT, DOUBLE, INT, STRING, DecimalType, Timestamp, Type
 from headgate.stateful.runtime import join
-from headgate.stateful.runtime.join import Lines, Tie, fulfilled, joined
+from headgate.stateful.runtime.join import ComparedColumns, Tie, join_rows, match_ties
 from tests.scale import case_count, seed
 
 VALUES: dict[Type, list[Any]] = {
@@ -58,7 +58,7 @@ def test_combinations_are_those_of_the_product() -> None:
         first = numbers.randrange(sources)
         found = [
             tuple(int(combined[source][at]) for source in range(sources))
-            for combined in joined(first, rows, ties, lines)
+            for combined in join_rows(first, rows, ties, lines)
             for at in range(len(combined[first]))
         ]
         assert len(found) == len(set(found))
@@ -66,25 +66,25 @@ def test_combinations_are_those_of_the_product() -> None:
         every = list(product(*(range(sizes[s]) for s in range(sources))))
         if every:
             combined = {s: np.array([rows[s] for rows in every]) for s in range(sources)}
-            inside = fulfilled(combined, ties, lines)
+            inside = match_ties(combined, ties, lines)
             assert {row for row, keep in zip(every, inside, strict=True) if keep} == expected
 
 
 def test_too_many_at_once_are_taken_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(join, "AT_ONCE", 10)
+    monkeypatch.setattr(join, "MAX_COMBINATIONS_AT_ONCE", 10)
     left, right = Column("a", INT, "s"), Column("b", INT, "t")
     values = {left: list(range(20)), right: list(range(20))}
     ties = [Tie(0, left, "<=", 1, right)]
     rows = {0: np.arange(20), 1: np.arange(20)}
-    parts = list(joined(0, rows, ties, _lines(ties, values)))
+    parts = list(join_rows(0, rows, ties, _lines(ties, values)))
     assert len(parts) > 1
     assert sum(len(part[0]) for part in parts) == 20 * 21 // 2
 
 
-def _lines(ties: list[Tie], values: dict[Column, list[Any]]) -> Lines:
+def _lines(ties: list[Tie], values: dict[Column, list[Any]]) -> ComparedColumns:
     compares = [Compare(t.column, t.operator, t.other_column) for t in ties]  # type: ignore[arg-type]
     arrays = {column: pa.array(v, column.type.arrow) for column, v in values.items()}
-    return Lines(compares, arrays, Timestamp())
+    return ComparedColumns(compares, arrays, Timestamp())
 
 
 def _holds(tie: Tie, values: dict[Column, list[Any]], rows: tuple[int, ...]) -> bool:
@@ -104,6 +104,6 @@ def test_a_decimal_meets_a_double_exactly() -> None:
         double: pa.array(values[double]),
     }
     ties = [Tie(0, price, "=", 1, double)]
-    lines = Lines([Compare(price, "=", double)], arrays, Timestamp())
-    (found,) = joined(0, {0: np.arange(2), 1: np.arange(2)}, ties, lines)
+    lines = ComparedColumns([Compare(price, "=", double)], arrays, Timestamp())
+    (found,) = join_rows(0, {0: np.arange(2), 1: np.arange(2)}, ties, lines)
     assert (found[0].tolist(), found[1].tolist()) == ([1], [1])  # 0.1 is no decimal

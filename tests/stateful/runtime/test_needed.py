@@ -11,8 +11,8 @@ from headgate.queries import Query
 from headgate.schema import Stream
 from headgate.stateful.analysis.boundedness import analyse
 from headgate.stateful.runtime.admission import has_windows
-from headgate.stateful.runtime.program import Program, program_of
-from headgate.stateful.runtime.reduction import needed
+from headgate.stateful.runtime.program import Program, compile_program
+from headgate.stateful.runtime.reduction import find_required_values
 from tests.scale import at_least, case_count, seed
 from tests.stateful.random_sql import rows, statements
 from tests.stateful.runtime.events import events_of
@@ -32,7 +32,7 @@ def test_rows_that_are_not_needed_reduce_to_nothing() -> None:
                 taken += 1
                 continue
             skipped += 1
-            reduced = program.reduced(name, batch_from_rows([row], stream))
+            reduced = program.reduce(name, batch_from_rows([row], stream))
             assert not any(len(each) for each in reduced.values()), (statement.text, row)
     assert skipped > at_least(100)
     assert taken > at_least(100)
@@ -42,7 +42,7 @@ def runnable(query: Query) -> Program | None:
     if query.kind == "filter" or has_windows(query) or analyse(query).bounded != "yes":
         return None
     try:
-        return program_of(query)
+        return compile_program(query)
     except UsageError:
         return None
 
@@ -50,7 +50,7 @@ def runnable(query: Query) -> Program | None:
 def is_needed(program: Program, stream: Stream, row: Row) -> bool:
     """By some occurrence of the stream."""
     for source in program.occurrences(stream.name):
-        needs = needed(program.plan, source)
+        needs = find_required_values(program.plan, source)
         if all(
             need.null if row[name] is None else stream[name].type.ordinal(row[name]) in need.values
             for name, need in needs.items()

@@ -15,8 +15,8 @@ import pytest
 from headgate.errors import Overflow, Unbounded, UsageError
 from headgate.events import batch_from_rows
 from headgate.predicate import Row
-from headgate.stateful.runtime.reduction import Reduction
-from headgate.stateful.runtime.running_query import Run
+from headgate.stateful.runtime.reduction import StreamReducer
+from headgate.stateful.runtime.running_query import RunningQuery
 from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES, Family
 from tests.stateful.random_sql import Statement, statements, statements_of_cores
@@ -81,15 +81,15 @@ class Trial:
             "mode": numbers.choice(("update", "update", "complete")),
             "expand": numbers.random() < 0.3,
         }
-        self.reduction = Reduction(self.query)
+        self.reduction = StreamReducer(self.query)
         self.rows = Rows(self.schema)
         self.run, self.fed = self.new_run(), self.new_run()
         is_split = self.reduction.can_shard and self.options["mode"] == "update"
         self.shards = [self.new_run() for _ in range(SHARDS)] if is_split else []
         self.clients = [Client(self.query, **self.options) for _ in range(3 if is_split else 2)]
 
-    def new_run(self) -> Run:
-        return Run(self.query, **self.options)
+    def new_run(self) -> RunningQuery:
+        return RunningQuery(self.query, **self.options)
 
     def begin(self, expected: Found) -> None:
         for client in self.clients:
@@ -132,15 +132,15 @@ class Trial:
         halves = [
             batch_from_rows(half, declared, columns=columns) for half in (rows[:at], rows[at:])
         ]
-        parts = [self.reduction.reduced(stream, half) for half in halves]
-        return [self.reduction.merged(stream, parts)] if self.numbers.random() < 0.5 else parts
+        parts = [self.reduction.reduce(stream, half) for half in halves]
+        return [self.reduction.merge(stream, parts)] if self.numbers.random() < 0.5 else parts
 
     def check(self, expected: Found, *, rounded: bool) -> None:
         """What was given by pushes, and the whole answer; and that all is within the bound."""
-        whole, has = self.clients[0].read(self.run.answer()), self.clients[0].has
+        whole, has = self.clients[0].read(self.run.result()), self.clients[0].has
         assert agree(self.query, whole, expected, rounded=rounded), (whole, expected)
         assert agree(self.query, has, expected, rounded=rounded), (has, expected)
-        most, stored = self.run.most, self.run.stored
+        most, stored = self.run.memory_limit, self.run.stored
         if most is not None:
             assert stored.values <= most.values
             assert stored.bytes <= most.bytes

@@ -15,9 +15,9 @@ from headgate.errors import EventError, Overflow, SqlError, StateError, Unbounde
 from headgate.events import batch_from_rows
 from headgate.predicate import Row
 from headgate.schema import Schema
-from headgate.stateful.analysis.relational_answer import answer
+from headgate.stateful.analysis.relational_answer import compute_answer
 from headgate.stateful.runtime.launch import read_query
-from headgate.stateful.runtime.reduction import Reduction
+from headgate.stateful.runtime.reduction import StreamReducer
 
 ROOT = Path(__file__).parents[3]
 STREAMS = """
@@ -47,13 +47,13 @@ def test_update_and_complete() -> None:
         run.push("s", rows("a", 1, 2))
     assert update.push("s", rows("a", 2)).to_pylist() == [{"a": 2, "n": 2}]
     assert complete.push("s", rows("a", 2)).num_rows == 2
-    assert update.answer().num_rows == 2
+    assert update.result().num_rows == 2
 
 
 def test_an_aggregate_of_nothing_has_a_row() -> None:
     """As in SQL; nothing is told before something has changed."""
     run = hg.continuous(STREAMS + "SELECT COUNT(*) AS n, SUM(b) AS total FROM s, t WHERE a = d")
-    assert run.answer().to_pylist() == [{"n": 0, "total": None}]
+    assert run.result().to_pylist() == [{"n": 0, "total": None}]
     assert run.push("s", []).num_rows == 0
 
 
@@ -116,18 +116,18 @@ def test_a_state_goes_on_elsewhere_and_belongs_to_its_query() -> None:
 def test_reductions_travel() -> None:
     """What tasks reduce apart, in processes of their own, is what one push gives."""
     query = read_query(JOIN, Schema())
-    reduction = pickle.loads(pickle.dumps(Reduction(query)))
+    reduction = pickle.loads(pickle.dumps(StreamReducer(query)))
     assert reduction.streams == ("s", "t")
     assert (reduction.attributes("s"), reduction.can_shard) == (("a",), True)
     parts = [
-        reduction.reduced("s", batch_from_rows(rows("a", n, 3), query.schema.stream("s")))
+        reduction.reduce("s", batch_from_rows(rows("a", n, 3), query.schema.stream("s")))
         for n in range(5)
     ]
     run = hg.continuous(query)
-    merged = reduction.merged("s", parts[:3])
+    merged = reduction.merge("s", parts[:3])
     assert run.take({"s": [merged, *parts[3:]]}).num_rows == 0
     given = run.take(
-        {"t": [reduction.reduced("t", batch_from_rows(rows("d", 3, 4), query.schema.stream("t")))]}
+        {"t": [reduction.reduce("t", batch_from_rows(rows("d", 3, 4), query.schema.stream("t")))]}
     )
     assert given.sort_by("a").to_pylist() == [
         {"a": 3, "multiplicity": 6},
@@ -137,11 +137,11 @@ def test_reductions_travel() -> None:
 
 def test_shards_never_meet() -> None:
     query = read_query(JOIN, Schema())
-    reduction = Reduction(query)
+    reduction = StreamReducer(query)
     runs = {shard: hg.continuous(query) for shard in range(3)}
     found: list[Any] = []
     for stream, name in (("s", "a"), ("t", "d")):
-        reduced = reduction.reduced(
+        reduced = reduction.reduce(
             stream, batch_from_rows(rows(name, *range(10)), query.schema.stream(stream))
         )
         for shard, part in reduction.shard(stream, reduced, 3).items():
@@ -154,12 +154,12 @@ def test_null_is_in_one_shard() -> None:
     """Whatever else is in a batch: a row of DISTINCT would be given by every shard that has it."""
     text = "CREATE STREAM s (k STRING CHECK (k IN ('a', 'b', 'c'))); SELECT DISTINCT k FROM s"
     query = read_query(text, Schema())
-    reduction = Reduction(query)
+    reduction = StreamReducer(query)
     numbers = random.Random(1)
     seen: dict[str | None, set[int]] = {}
     for _ in range(100):
         batch = [{"k": numbers.choice(["a", "b", "c", None])} for _ in range(numbers.randint(1, 5))]
-        reduced = reduction.reduced("s", batch_from_rows(batch, query.schema.stream("s")))
+        reduced = reduction.reduce("s", batch_from_rows(batch, query.schema.stream("s")))
         for shard, part in reduction.shard("s", reduced, 3).items():
             for row in hg.continuous(query).take({"s": [part]}).to_pylist():
                 seen.setdefault(row["k"], set()).add(shard)
@@ -180,7 +180,7 @@ def test_null_is_in_one_shard() -> None:
     ],
 )
 def test_what_can_be_sharded(select: str, can: bool) -> None:
-    assert Reduction(read_query(STREAMS + select, Schema())).can_shard is can
+    assert StreamReducer(read_query(STREAMS + select, Schema())).can_shard is can
 
 
 def test_an_unbounded_query_is_refused_with_everything() -> None:
@@ -189,7 +189,7 @@ def test_an_unbounded_query_is_refused_with_everything() -> None:
     said = str(refused.value).splitlines()
     assert said[0].startswith("`query` needs unbounded memory: `s.a` is put out")
     assert said[1].startswith("  every row like these of s must be remembered: {")
-    assert said[2].startswith("  cure: ")
+    assert said[2].startswith("  suggestion: ")
     assert refused.value.verdict.bounded == "no"  # type: ignore[attr-defined]
 
 
@@ -232,7 +232,7 @@ def test_an_unknown_option_is_refused(options: dict[str, Any]) -> None:
 
 def test_a_reduction_of_another_stream_or_query_is_refused() -> None:
     query = read_query(JOIN, Schema())
-    reduced = Reduction(query).reduced("s", batch_from_rows([], query.schema.stream("s")))
+    reduced = StreamReducer(query).reduce("s", batch_from_rows([], query.schema.stream("s")))
     with pytest.raises(StateError, match="not a reduction of t for `query`"):
         hg.continuous(query).take({"t": [reduced]})
     with pytest.raises(StateError, match="not a reduction of s for `query`"):
@@ -267,8 +267,8 @@ def test_occurrences_that_are_left_out(select: str) -> None:
         row = {name: numbers.choice((1, 2, None)) for name in names}
         streams[stream].append(row)
         run.push(stream, [row])
-        found = {tuple(row.values()) for row in run.answer().to_pylist()}
-        expected = answer(query, streams)
+        found = {tuple(row.values()) for row in run.result().to_pylist()}
+        expected = compute_answer(query, streams)
         if query.kind == "aggregate":
             assert found == {(*key, *values) for key, values in expected.items()}  # type: ignore[misc]
         else:
@@ -277,7 +277,10 @@ def test_occurrences_that_are_left_out(select: str) -> None:
 
 def test_a_query_of_a_set_and_a_set_by_mistake() -> None:
     queries = hg.read_queries(ROOT / "examples" / "trades" / "table-1.sql")
-    assert repr(hg.continuous(queries["q3"])) == "<Run of `q3`: 0 stored of at most 36 values>"
+    assert (
+        repr(hg.continuous(queries["q3"]))
+        == "<RunningQuery of `q3`: 0 stored of at most 36 values>"
+    )
     with pytest.raises(UsageError, match="a set is not run"):
         hg.continuous(queries)  # type: ignore[arg-type]
 

@@ -13,8 +13,8 @@ import pytest
 from headgate.errors import Overflow, Unbounded, UsageError
 from headgate.predicate import Row, evaluate
 from headgate.queries import Query
-from headgate.stateful.analysis.cases.case import output_columns
-from headgate.stateful.analysis.relational_answer import together
+from headgate.stateful.analysis.cases.case import list_output_columns
+from headgate.stateful.analysis.relational_answer import combine_rows
 from headgate.stateful.runtime.launch import continuous
 from tests.scale import at_least, case_count, seed
 from tests.stateful.random_queries import FAMILIES
@@ -42,10 +42,10 @@ CHOSEN = (
 
 def came_with(query: Query, rows: Rows, new: Row) -> Counter[Key]:
     """The combinations of rows that count now, and of which one is new."""
-    columns = output_columns(query)
+    columns = list_output_columns(query)
     found: Counter[Key] = Counter()
     for choice in product(*(rows.seen_by(source) for source in query.sources)):
-        row = together(query, choice)
+        row = combine_rows(query, choice)
         if any(each is new for each in choice) and evaluate(query.where, row) is True:
             values = [(column, row.get(column.key)) for column in columns]
             found[tuple(None if v is None else c.type.ordinal(v) for c, v in values)] += 1
@@ -83,10 +83,10 @@ def windows_are_right(
             after = defined(query, rows)
             expected = told(query, came, before, after)
             assert agree(query, client.read(given), expected, rounded=False), (given, expected)
-            assert agree(query, client.read(going.answer()), after, rounded=False)
-            assert going.most is not None
-            assert going.stored.values <= going.most.values
-            assert going.stored.bytes <= going.most.bytes
+            assert agree(query, client.read(going.result()), after, rounded=False)
+            assert going.memory_limit is not None
+            assert going.stored.values <= going.memory_limit.values
+            assert going.stored.bytes <= going.memory_limit.bytes
             before = after
 
 
@@ -125,4 +125,4 @@ def test_complete_gives_all_groups() -> None:
     numbers = random.Random(seed(5))
     going = continuous(statement.query, mode="complete")
     for stream, row in events_of(statement, numbers, 20):
-        assert going.push(stream, [row]) == going.answer()
+        assert going.push(stream, [row]) == going.result()

@@ -17,7 +17,7 @@ WITHOUT_TEXT = ("cm", "STIX", "Last Resort")  # fonts of symbols, and of boxes w
 
 
 def printable(text: str) -> str:
-    """A text on one line, whatever it holds."""
+    """Return a text on one line, whatever it holds."""
     return "".join(c if c.isprintable() or c == HARD_SPACE else f"\\u{ord(c):04x}" for c in text)
 
 
@@ -55,7 +55,7 @@ class Fonts:
         return RendererAgg(1, 1, POINTS)  # type: ignore[no-untyped-call]
 
     def width(self, text: str, size: float, weight: str = "normal") -> float:
-        """The width of a text in inches."""
+        """Return the width of a text in inches."""
         from matplotlib.font_manager import FontProperties
 
         font = FontProperties(family=self.families, size=size, weight=weight)
@@ -84,7 +84,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnLayout:
     """The columns of a graph, wide enough for their texts."""
 
     graph: PredicateGraph
@@ -100,44 +100,44 @@ class Columns:
 
     @cached_property
     def all(self) -> tuple[Column, ...]:
-        found: list[Column] = []
+        columns: list[Column] = []
         at = MARGIN
         for number in range(len(self.graph.boxes)):
             links = sum(slot.column == number for way in self.places.slots.ways for slot in way[1:])
             at += GUTTER + PER_LINK * links if number else 0
-            found.append(self._column(number, at))
-            at = found[-1].right
-        return tuple(found)
+            columns.append(self._column(number, at))
+            at = columns[-1].right
+        return tuple(columns)
 
     def _column(self, number: int, left: float) -> Column:
         names = [node_text(node) for node in self.graph.nodes if node.source == number]
         widest = self._widest(names, NAME_SIZE) + 2 * PAD
         header = max(self._widest([text], size) for text, size in self.header(number))
         arcs = len(self.arcs(number))
-        beside = ARC * (arcs + 1) if arcs else 0
-        inner = max(widest, header - beside)
+        arc_width = ARC * (arcs + 1) if arcs else 0
+        inner = max(widest, header - arc_width)
         start = left + self._outside(number, "left")
-        end = start + PAD + inner + PAD + beside
+        end = start + PAD + inner + PAD + arc_width
         nodes = start + PAD, start + PAD + inner
         return Column(left, (start, end), nodes, end + self._outside(number, "right"))
 
     def _outside(self, number: int, side: Side) -> float:
-        """The room for operators and constants at a side of a box."""
+        """Return the room for operators and constants at a side of a box."""
         nodes, last = self.graph.nodes, len(self.graph.boxes) - 1
-        beside = [
+        widths = [
             constant_text(limit)
             for limit in self.graph.limits
             if nodes[limit.node].source == number and side_of(limit) == side
         ]
-        if not beside and number == (0 if side == "left" else last):
+        if not widths and number == (0 if side == "left" else last):
             return 0.0
-        return 2 * STUB + (self._widest(beside, CONSTANT_SIZE) + GAP if beside else 0.0)
+        return 2 * STUB + (self._widest(widths, CONSTANT_SIZE) + GAP if widths else 0.0)
 
     def _widest(self, texts: Sequence[str], size: float) -> float:
         return max((self.fonts.width(text, size) for text in texts), default=0.0)
 
     def arcs(self, number: int) -> list[Edge]:
-        """The edges inside a box, the shortest first."""
+        """Return the edges inside a box, the shortest first."""
 
         def length(edge: Edge) -> float:
             smaller, greater = Slot(number, edge.smaller), Slot(number, edge.greater)
@@ -149,28 +149,28 @@ class Columns:
         return sorted(here, key=length)
 
     def header(self, number: int) -> list[tuple[str, float]]:
-        """The lines over the nodes of a box, each with its size."""
+        """Return the lines over the nodes of a box, each with its size."""
         box = self.graph.boxes[number]
-        lines = [(_shortened(box.alias, LONGEST_NAME), TITLE_SIZE)]
+        lines = [(_shorten(box.alias, LONGEST_NAME), TITLE_SIZE)]
         if box.stream != box.alias:
-            lines.append((_shortened(box.stream, LONGEST_NAME), SMALL_SIZE))
+            lines.append((_shorten(box.stream, LONGEST_NAME), SMALL_SIZE))
         if box.rows is not None:
             lines.append((f"last {box.rows:,} row{'s' * (box.rows != 1)}", SMALL_SIZE))
         return lines
 
 
 def node_text(node: Node) -> str:
-    """An attribute, and the aggregates that see it."""
-    name = _shortened(node.name, LONGEST_NAME)
+    """Return an attribute, and the aggregates that see it."""
+    name = _shorten(node.name, LONGEST_NAME)
     return f"{name} · {', '.join(node.roles)}" if node.roles else name
 
 
 def constant_text(limit: Limit) -> str:
-    return _shortened(limit.constant.text, LONGEST_CONSTANT)
+    return _shorten(limit.constant.text, LONGEST_CONSTANT)
 
 
-def _shortened(text: str, longest: int) -> str:
-    """The beginning and the end of a long name, on one line."""
+def _shorten(text: str, longest: int) -> str:
+    """Return the beginning and the end of a long name, on one line."""
     line = printable(text)
     half = longest // 2
     return line if len(line) <= longest else f"{line[:half]}…{line[1 - half :]}"
@@ -190,14 +190,14 @@ class Line:
     sign_at: Point
 
 
-def edge_line(columns: Columns, number: int) -> Line:
-    """The line of an edge."""
+def edge_line(columns: ColumnLayout, number: int) -> Line:
+    """Return the line of an edge."""
     edge, way = columns.graph.edges[number], columns.places.slots.ways[number]
     return _across(columns, edge, way) if way else _arc(columns, edge)
 
 
-def limit_line(columns: Columns, limit: Limit) -> Line:
-    """The line between a node and its constant, which stands at one end of it."""
+def limit_line(columns: ColumnLayout, limit: Limit) -> Line:
+    """Return the line between a node and its constant, which stands at one end of it."""
     column = columns.all[columns.graph.nodes[limit.node].source]
     side, operator = side_of(limit), limit.constant.operator
     y = columns.places.ports[limit.node, side, limit]
@@ -209,7 +209,7 @@ def limit_line(columns: Columns, limit: Limit) -> Line:
     return Line((start, *_straight(start, (outer, y))), operator, (column.box[1] + STUB, y))
 
 
-def _across(columns: Columns, edge: Edge, way: tuple[Slot, ...]) -> Line:
+def _across(columns: ColumnLayout, edge: Edge, way: tuple[Slot, ...]) -> Line:
     """Level beside and across boxes, curved between them."""
     places = columns.places
     heights = [places.middle[slot] for slot in way]
@@ -229,7 +229,7 @@ def _across(columns: Columns, edge: Edge, way: tuple[Slot, ...]) -> Line:
     return Line(tuple(reversed(points)), MIRRORED[edge.operator], sign_at)
 
 
-def _arc(columns: Columns, edge: Edge) -> Line:
+def _arc(columns: ColumnLayout, edge: Edge) -> Line:
     """At the right of the nodes of one box, the longer the farther out."""
     number = columns.graph.nodes[edge.smaller].source
     right = columns.all[number].nodes[1]
@@ -245,7 +245,7 @@ def _arc(columns: Columns, edge: Edge) -> Line:
 
 
 def _straight(start: Point, end: Point) -> list[Point]:
-    """The rest of a curve that is a straight line."""
+    """Return the rest of a curve that is a straight line."""
     (x, y), (far_x, far_y) = start, end
     across, up = (far_x - x) / 3, (far_y - y) / 3
     return [(x + across, y + up), (far_x - across, far_y - up), end]

@@ -16,11 +16,11 @@ from headgate.predicate import Column, IsNull, Within
 from headgate.predicate.answer import Answer
 from headgate.schema import Boolean, Interval, Ordinal, Type, ValueSet, successor
 from headgate.sql import Places, find_places, render_literal, render_predicate
-from headgate.stateful.analysis.cases.alternatives import coarse, fine
-from headgate.stateful.analysis.cases.case import Case, aggregates, case_of
-from headgate.stateful.analysis.diagnosis import written_path
+from headgate.stateful.analysis.cases.alternatives import split_coarsely, split_finely
+from headgate.stateful.analysis.cases.case import Case, build_case, list_aggregates
+from headgate.stateful.analysis.diagnosis import find_comparison_path
 from headgate.stateful.analysis.theory.checker import Join, Violation
-from headgate.stateful.analysis.theory.closure import close
+from headgate.stateful.analysis.theory.closure import compute_closure
 from headgate.stateful.analysis.theory.conjunctive import Comparator, Comparison
 
 if TYPE_CHECKING:
@@ -93,16 +93,16 @@ class PredicateGraph:
         return sum(max(1, abs(one - other)) for one, other in sources)
 
 
-def predicate_graph(verdict: Verdict) -> PredicateGraph:
-    """The graph of a query; raises UsageError where there is no single case to show."""
+def build_predicate_graph(verdict: Verdict) -> PredicateGraph:
+    """Return the graph of a query; raises UsageError where there is no single case to show."""
     shown, number, count = _shown(verdict)
     query, core = verdict.query, shown.query
-    order = sorted(range(len(shown.columns)), key=lambda v: _standing(verdict, shown, v))
+    order = sorted(range(len(shown.columns)), key=lambda v: _find_slot(verdict, shown, v))
     place = {variable: at for at, variable in enumerate(order)}
-    known = close(core)
+    known = compute_closure(core)
     bounded = known.bounded if known.satisfiable else [True] * len(order)
-    guilty_edges, guilty_nodes = _guilt(verdict, shown)
-    seen = [a for a in aggregates(query) if a.argument is not None]
+    guilty_edges, guilty_nodes = _find_faulty(verdict, shown)
+    seen = [a for a in list_aggregates(query) if a.argument is not None]
     nodes = tuple(
         Node(
             core.variables[v].source,
@@ -115,8 +115,8 @@ def predicate_graph(verdict: Verdict) -> PredicateGraph:
         for v in order
     )
     edges = {_edge(c, place, is_guilty=c in guilty_edges) for c in core.comparisons}
-    headline, sentence = _told(verdict)
-    found = find_places(query)
+    headline, sentence = _write_headline(verdict)
+    places = find_places(query)
     alternative = f"Alternative {number} of {count} of its condition." if count > 1 else ""
     nulls = (render_predicate(IsNull(column)) for column in shown.nulls)
     return PredicateGraph(
@@ -125,34 +125,37 @@ def predicate_graph(verdict: Verdict) -> PredicateGraph:
         tuple(Box(source.alias, source.stream.name, source.rows) for source in query.sources),
         nodes,
         tuple(sorted(edges, key=lambda e: (e.smaller, e.greater, e.operator))),
-        tuple(Limit(place[v], limit) for v in order for limit in _limits_of(shown, v, found)),
+        tuple(Limit(place[v], limit) for v in order for limit in _limits_of(shown, v, places)),
         tuple(sorted({*map(render_predicate, shown.unseen), *nulls})),
     )
 
 
 def _edge(comparison: Comparison, place: Mapping[int, int], *, is_guilty: bool) -> Edge:
-    """A comparison of variables as an edge; an equality leads to the later node."""
+    """Return a comparison of variables as an edge; an equality leads to the later node."""
     ends = [place[comparison.left], place[comparison.right]]
     smaller, greater = sorted(ends) if comparison.operator == "=" else ends
     return Edge(smaller, comparison.operator, greater, is_guilty)
 
 
-def _told(verdict: Verdict) -> tuple[str, str]:
-    """The verdict in a few words, and why."""
-    id_, analysis, blamed = verdict.query.id, verdict.analysis, verdict.blame
+def _write_headline(verdict: Verdict) -> tuple[str, str]:
+    """Return the verdict in a few words, and why."""
+    id_, analysis, diagnosis = verdict.query.id, verdict.analysis, verdict.diagnosis
     if analysis.is_contradiction:
         return f"{id_} is never TRUE", "It needs no memory."
-    if blamed is None:
+    if diagnosis is None:
         return f"{id_} needs only bounded memory", ""
-    said = blamed.sentence[0].upper() + blamed.sentence[1:]
-    why = f"{said} (Theorem {blamed.theorem}, {blamed.condition})."
+    said = diagnosis.sentence[0].upper() + diagnosis.sentence[1:]
+    why = f"{said} (Theorem {diagnosis.theorem}, {diagnosis.condition})."
     if verdict.bounded is Answer.NO:
         return f"{id_} needs unbounded memory", why
-    return f"{id_}: cannot tell whether its memory is bounded", f"{why} But {analysis.open}."
+    return (
+        f"{id_}: cannot tell whether its memory is bounded",
+        f"{why} But {analysis.unknown_because}.",
+    )
 
 
 def _shown(verdict: Verdict) -> tuple[Case, int, int]:
-    """The case to show, its number from 1, and how many there are."""
+    """Return the case to show, its number from 1, and how many there are."""
     analysis = verdict.analysis
     if analysis.case is not None:
         number = analysis.cases.index(analysis.case) + 1
@@ -163,38 +166,40 @@ def _shown(verdict: Verdict) -> tuple[Case, int, int]:
     if verdict.query.kind == "filter":
         raise UsageError(f"{id_} is a filter: it remembers nothing, and nothing is drawn")
     if analysis.bounded is Answer.UNKNOWN:
-        raise UsageError(f"{id_} cannot be drawn: {analysis.open}")
+        raise UsageError(f"{id_} cannot be drawn: {analysis.unknown_because}")
     for cases in _levels(verdict):
         for case in cases:
-            if not close(case.query).satisfiable:
+            if not compute_closure(case.query).satisfiable:
                 return case, 1, 1
     raise UsageError(f"{id_} is never TRUE, by conditions on single attributes; nothing is drawn")
 
 
 def _levels(verdict: Verdict) -> Iterator[list[Case]]:
-    """The cases as the analysis looks at them, coarsely first."""
-    for level in (coarse, fine):
+    """Yield the cases as the analysis looks at them, coarsely first."""
+    for level in (split_coarsely, split_finely):
         try:
             each = level(verdict.query.where).each
         except ExpansionTooLarge:
             return
-        made = (case_of(verdict.query, atoms) for atoms in each)
+        made = (build_case(verdict.query, atoms) for atoms in each)
         yield [case for case in made if case is not None]
 
 
-def _standing(verdict: Verdict, case: Case, variable: int) -> tuple[int, int]:
-    """Where a variable stands: its stream in FROM, and its attribute in the stream."""
+def _find_slot(verdict: Verdict, case: Case, variable: int) -> tuple[int, int]:
+    """Return where a variable stands: its stream in FROM, and its attribute in the stream."""
     source, name = case.query.variables[variable].source, case.query.variables[variable].name
     stream = verdict.query.sources[source].stream
     return source, [attribute.name for attribute in stream].index(name)
 
 
-def _guilt(verdict: Verdict, case: Case) -> tuple[set[Comparison], set[int]]:
-    """What is at fault: the comparisons by which the joins follow, and an attribute."""
+def _find_faulty(verdict: Verdict, case: Case) -> tuple[set[Comparison], set[int]]:
+    """Return what is at fault: the comparisons by which the joins follow, and an attribute."""
     fault = verdict.analysis.fault
     if fault is None:
         return set(), set()
-    joins = [path for join in _both_ways(fault.violation) for path in written_path(case, join)]
+    joins = [
+        path for join in _both_ways(fault.violation) for path in find_comparison_path(case, join)
+    ]
     numbers = {column: number for number, column in enumerate(case.columns)}
     edges = {
         Comparison(numbers[c.left], c.operator, numbers[c.right])  # type: ignore[arg-type]
@@ -205,17 +210,17 @@ def _guilt(verdict: Verdict, case: Case) -> tuple[set[Comparison], set[int]]:
 
 
 def _both_ways(violation: Violation) -> Iterator[Join]:
-    """The joins; an equality follows from a way there and a way back."""
+    """Yield the joins; an equality follows from a way there and a way back."""
     for join in violation.joins:
         yield join
         if violation.pattern == "equality":
             yield Join(join.right, join.left, join.gap)
 
 
-def _limits_of(case: Case, variable: int, found: Places) -> Iterator[Constant]:
+def _limits_of(case: Case, variable: int, places: Places) -> Iterator[Constant]:
     column = case.columns[variable]
-    about = (p.text for a, p in found.conditions if isinstance(a, Within) and a.column == column)
-    return limits(case.sets[variable], column.type, " ".join(about))
+    about = (p.text for a, p in places.conditions if isinstance(a, Within) and a.column == column)
+    return list_limits(case.sets[variable], column.type, " ".join(about))
 
 
 LISTED = 4  # values of an IN list
@@ -229,13 +234,13 @@ class Constant(NamedTuple):
     text: str
 
 
-def limits(values: ValueSet, type_: Type, written: str = "") -> Iterator[Constant]:
-    """The ends of a set, if it has any; as they are written, where a text is given.
+def list_limits(values: ValueSet, type_: Type, written: str = "") -> Iterator[Constant]:
+    """Yield the ends of a set, if it has any; as they are written, where a text is given.
 
     >>> from headgate.schema import INT
-    >>> [*map(tuple, limits(ValueSet.of(Interval(13, 20)), INT))]
+    >>> [*map(tuple, list_limits(ValueSet.of(Interval(13, 20)), INT))]
     [('>=', '13'), ('<', '20')]
-    >>> [*map(tuple, limits(ValueSet.of(Interval(13, 20)), INT, "12 < a AND a <= 19"))]
+    >>> [*map(tuple, list_limits(ValueSet.of(Interval(13, 20)), INT, "12 < a AND a <= 19"))]
     [('>', '12'), ('<=', '19')]
     """
     intervals = values.intervals
@@ -244,7 +249,7 @@ def limits(values: ValueSet, type_: Type, written: str = "") -> Iterator[Constan
         listed = [_constant(type_, interval.low) for interval in intervals[:LISTED]]
         yield Constant("IN", ", ".join(listed + ["…"] * (len(intervals) > LISTED)))
     elif low is not None or high is not None:
-        only = _rendered(Interval(low, high), type_)
+        only = _render_ends(Interval(low, high), type_)
         if only.operator == "=":
             yield only
         elif not isinstance(type_, Boolean):
@@ -271,11 +276,11 @@ def _as_written(
         text = _constant(type_, ordinal)
         if re.search(rf"(?<![\w.]){re.escape(text)}(?![\w.])", written):
             return Constant(cast("LimitOperator", operator), text)
-    return _rendered(side, type_)
+    return _render_ends(side, type_)
 
 
-def _rendered(interval: Interval, type_: Type) -> Constant:
-    """A set as SQL says it, without the type of a constant."""
+def _render_ends(interval: Interval, type_: Type) -> Constant:
+    """Return a set as SQL says it, without the type of a constant."""
     text = render_predicate(Within(Column("x", type_), ValueSet.of(interval)))
     _, operator, constant = text.split(" ", 2)
     return Constant(cast("LimitOperator", operator), _bare(constant))

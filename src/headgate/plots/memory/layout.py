@@ -59,16 +59,16 @@ class Slots:
         return (Slot(first, node=left), *lanes, Slot(last, node=right))
 
     @cached_property
-    def beside(self) -> Mapping[Slot, tuple[list[Slot], list[Slot]]]:
+    def neighbours(self) -> Mapping[Slot, tuple[list[Slot], list[Slot]]]:
         """The neighbours of each slot, at its left and at its right."""
-        found: dict[Slot, tuple[list[Slot], list[Slot]]] = {
+        neighbours: dict[Slot, tuple[list[Slot], list[Slot]]] = {
             slot: ([], []) for column in self.first_order() for slot in column
         }
         for way in self.ways:
             for left, right in pairwise(way):
-                found[left][1].append(right)
-                found[right][0].append(left)
-        return found
+                neighbours[left][1].append(right)
+                neighbours[right][0].append(left)
+        return neighbours
 
     def first_order(self) -> Order:
         """From the bottom up: by how much lies below each node, a lane halfway between its ends.
@@ -94,7 +94,7 @@ class Slots:
 
 
 def _heights(graph: PredicateGraph) -> list[int]:
-    """The longest way of edges up to each node; cycles are cut off after one turn."""
+    """Return the longest way of edges up to each node; cycles are cut off after one turn."""
     heights = [0] * len(graph.nodes)
     for _ in graph.nodes:
         before = list(heights)
@@ -109,13 +109,13 @@ def _heights(graph: PredicateGraph) -> list[int]:
     return heights
 
 
-def ordered(slots: Slots) -> Order:
-    """The columns from the bottom up, with few crossings and few arrows that point down."""
+def order_slots(slots: Slots) -> Order:
+    """Return the columns from the bottom up, with few crossings and few arrows that point down."""
     numbers = random.Random(0)
     first = slots.first_order()
     starts = [first] + [[numbers.sample(c, len(c)) for c in first] for _ in range(STARTS)]
-    found = [first, *(_swept_often(slots, start) for start in starts)]
-    return min((_improved(slots, order) for order in found), key=lambda each: cost(slots, each))
+    orders = [first, *(_swept_often(slots, start) for start in starts)]
+    return min((_improve(slots, order) for order in orders), key=lambda each: cost(slots, each))
 
 
 def _swept_often(slots: Slots, order: Order) -> Order:
@@ -127,7 +127,7 @@ def _swept_often(slots: Slots, order: Order) -> Order:
 
 
 def cost(slots: Slots, order: Order) -> int:
-    """Crossings, and arrows in the wrong direction."""
+    """Return the cost of an order: crossings, and arrows in the wrong direction."""
     place = _places(order)
     total = sum(_wrong(slots.graph, edge, place) for edge in slots.graph.edges)
     links: dict[int, list[tuple[float, float]]] = {}
@@ -143,12 +143,12 @@ def _crossings(links: list[tuple[float, float]]) -> int:
 
 
 def _places(order: Order) -> dict[Slot, float]:
-    """The places of slots, counted from the middle of their column."""
+    """Return the places of slots, counted from the middle of their column."""
     return {slot: at - (len(column) - 1) / 2 for column in order for at, slot in enumerate(column)}
 
 
 def _wrong(graph: PredicateGraph, edge: Edge, place: Mapping[Slot, float]) -> int:
-    """What it costs that an arrow points down though it does not point to the right."""
+    """Return what it costs that an arrow points down though it does not point to the right."""
     if edge.operator == "=":
         return 0
     start, end = graph.nodes[edge.smaller].source, graph.nodes[edge.greater].source
@@ -159,12 +159,12 @@ def _wrong(graph: PredicateGraph, edge: Edge, place: Mapping[Slot, float]) -> in
 
 
 def _swept(slots: Slots, order: Order, *, to_right: bool) -> Order:
-    """Each column by the mean places of its neighbours in the column before."""
+    """Order each column by the mean places of its neighbours in the column before."""
     columns = list(order)
     place = _places(order)
 
     def mean(slot: Slot) -> float:
-        near = slots.beside[slot][0 if to_right else 1]
+        near = slots.neighbours[slot][0 if to_right else 1]
         return sum(place[other] for other in near) / len(near) if near else place[slot]
 
     for number in range(len(columns)) if to_right else reversed(range(len(columns))):
@@ -173,11 +173,11 @@ def _swept(slots: Slots, order: Order, *, to_right: bool) -> Order:
     return columns
 
 
-def _improved(slots: Slots, order: Order) -> Order:
+def _improve(slots: Slots, order: Order) -> Order:
     """Swap neighbours in a column as long as that makes it better."""
     columns = [list(column) for column in order]
     place = _places(columns)
-    touching = _touching(slots)
+    touching = _list_touching(slots)
     for _ in range(ROUNDS):
         swapped = False
         for column in columns:
@@ -192,12 +192,12 @@ def _improved(slots: Slots, order: Order) -> Order:
     return columns
 
 
-def _touching(slots: Slots) -> Mapping[int, Sequence[Edge]]:
-    found: dict[int, list[Edge]] = {node: [] for node in range(len(slots.graph.nodes))}
+def _list_touching(slots: Slots) -> Mapping[int, Sequence[Edge]]:
+    touching: dict[int, list[Edge]] = {node: [] for node in range(len(slots.graph.nodes))}
     for edge in slots.graph.edges:
         for node in {edge.smaller, edge.greater}:
-            found[node].append(edge)
-    return found
+            touching[node].append(edge)
+    return touching
 
 
 def _gain(
@@ -207,9 +207,9 @@ def _gain(
     lower: Slot,
     upper: Slot,
 ) -> int:
-    """By how much the cost falls when two neighbours change places."""
+    """Return by how much the cost falls when two neighbours change places."""
     gain = 0
-    for below, above in zip(slots.beside[lower], slots.beside[upper], strict=True):
+    for below, above in zip(slots.neighbours[lower], slots.neighbours[upper], strict=True):
         for one in below:
             for other in above:
                 gain += (place[one] > place[other]) - (place[one] < place[other])
@@ -240,21 +240,21 @@ class Places:
     ports: Mapping[tuple[int, Side, End], float]
 
     def span(self, column: int) -> tuple[float, float]:
-        """From where to where the slots of a column reach."""
+        """Return from where to where the slots of a column reach."""
         inside = [slot for slot in self.middle if slot.column == column]
         low = min((self.middle[slot] - self.tall[slot] / 2 for slot in inside), default=0.0)
         return low, max((self.middle[slot] + self.tall[slot] / 2 for slot in inside), default=low)
 
 
 def side_of(limit: Limit) -> Side:
-    """What is below a node stands at its left, so that all is read from left to right."""
+    """Return the side at which a constant stands: what is below a node is at its left."""
     return "left" if limit.constant.operator in (">", ">=") else "right"
 
 
-def places(graph: PredicateGraph) -> Places:
+def compute_places(graph: PredicateGraph) -> Places:
     """Put everything in its place."""
     slots = Slots(graph)
-    order = ordered(slots)
+    order = order_slots(slots)
     ends = _ends(slots, order)
     tall = {slot: _tall(slot, ends) for column in order for slot in column}
     shifts = {
@@ -262,7 +262,7 @@ def places(graph: PredicateGraph) -> Places:
         for (node, side), here in ends.items()
         for at, end in enumerate(here)
     }
-    middle = _straightened(order, tall, _pulls(slots, shifts))
+    middle = _straighten(order, tall, _pulls(slots, shifts))
     ports = {
         (node, side, end): middle[Slot(graph.nodes[node].source, node)] + shift
         for (node, side, end), shift in shifts.items()
@@ -274,21 +274,23 @@ def _ends(slots: Slots, order: Order) -> dict[tuple[int, Side], list[End]]:
     """The ends of edges at both sides of every node, from the bottom up, so that none cross."""
     graph = slots.graph
     rank = {slot: at for column in order for at, slot in enumerate(column)}
-    found: dict[tuple[int, Side], list[tuple[tuple[int, int], End]]] = {}
+    ends_by_node: dict[tuple[int, Side], list[tuple[tuple[int, int], End]]] = {}
     for edge, way in zip(graph.edges, slots.ways, strict=True):
         if way:
-            found.setdefault((way[0].node, "right"), []).append(((1, rank[way[1]]), edge))
-            found.setdefault((way[-1].node, "left"), []).append(((1, rank[way[-2]]), edge))
+            ends_by_node.setdefault((way[0].node, "right"), []).append(((1, rank[way[1]]), edge))
+            ends_by_node.setdefault((way[-1].node, "left"), []).append(((1, rank[way[-2]]), edge))
             continue
         column = graph.nodes[edge.smaller].source
         for node, other in ((edge.smaller, edge.greater), (edge.greater, edge.smaller)):
             away = rank[Slot(column, other)] - rank[Slot(column, node)]
-            found.setdefault((node, "right"), []).append(((2 if away > 0 else -1, -away), edge))
+            ends_by_node.setdefault((node, "right"), []).append(
+                ((2 if away > 0 else -1, -away), edge)
+            )
     for limit in graph.limits:
-        found.setdefault((limit.node, side_of(limit)), []).append(((0, 0), limit))
+        ends_by_node.setdefault((limit.node, side_of(limit)), []).append(((0, 0), limit))
     return {
         key: [end for _, end in sorted(ends, key=lambda keyed: keyed[0])]
-        for key, ends in found.items()
+        for key, ends in ends_by_node.items()
     }
 
 
@@ -305,18 +307,18 @@ Pulls = Mapping[Slot, Sequence[tuple[Slot, float]]]
 
 def _pulls(slots: Slots, shifts: Mapping[tuple[int, Side, End], float]) -> Pulls:
     """For each slot those that it is linked with, and how far above them makes the link level."""
-    found: dict[Slot, list[tuple[Slot, float]]] = {slot: [] for slot in slots.beside}
+    pulls: dict[Slot, list[tuple[Slot, float]]] = {slot: [] for slot in slots.neighbours}
     for edge, way in zip(slots.graph.edges, slots.ways, strict=True):
         for left, right in pairwise(way):
             start = shifts.get((left.node, "right", edge), 0.0)
             end = shifts.get((right.node, "left", edge), 0.0)
-            found[left].append((right, end - start))
-            found[right].append((left, start - end))
-    return found
+            pulls[left].append((right, end - start))
+            pulls[right].append((left, start - end))
+    return pulls
 
 
-def _straightened(order: Order, tall: Mapping[Slot, float], pulls: Pulls) -> dict[Slot, float]:
-    """Slots in their order, apart from each other, with links as level as that allows."""
+def _straighten(order: Order, tall: Mapping[Slot, float], pulls: Pulls) -> dict[Slot, float]:
+    """Place slots in their order, apart from each other, with links as level as that allows."""
     middle: dict[Slot, float] = {}
     for column in order:
         offsets = _offsets(column, tall)
@@ -325,15 +327,15 @@ def _straightened(order: Order, tall: Mapping[Slot, float], pulls: Pulls) -> dic
     for sweep in range(HEIGHT_SWEEPS):
         for column in order if sweep % 2 == 0 else order[::-1]:
             offsets = _offsets(column, tall)
-            wanted = [_wanted(slot, middle, pulls) for slot in column]
+            wanted = [_wanted_heights(slot, middle, pulls) for slot in column]
             free = [want - offset for want, offset in zip(wanted, offsets, strict=True)]
-            for slot, start, offset in zip(column, _rising(free), offsets, strict=True):
+            for slot, start, offset in zip(column, _raise_in_order(free), offsets, strict=True):
                 middle[slot] = start + offset
     return middle
 
 
 def _offsets(column: Sequence[Slot], tall: Mapping[Slot, float]) -> list[float]:
-    """How far above the first slot of a column each of them is at least."""
+    """Return how far above the first slot of a column each of them is at least."""
     offsets = [0.0] * min(1, len(column))
     for lower, upper in pairwise(column):
         lane = lower.node < 0 and upper.node < 0
@@ -342,15 +344,15 @@ def _offsets(column: Sequence[Slot], tall: Mapping[Slot, float]) -> list[float]:
     return offsets
 
 
-def _wanted(slot: Slot, middle: Mapping[Slot, float], pulls: Pulls) -> float:
+def _wanted_heights(slot: Slot, middle: Mapping[Slot, float], pulls: Pulls) -> float:
     near = [middle[other] + above for other, above in pulls[slot]]
     return sum(near) / len(near) if near else middle[slot]
 
 
-def _rising(values: Sequence[float]) -> list[float]:
-    """The sequence without a descent that is nearest to the values: neighbours are pooled.
+def _raise_in_order(values: Sequence[float]) -> list[float]:
+    """Return the sequence without a descent that is nearest to the values: neighbours are pooled.
 
-    >>> _rising([1, 4, 2, 5])
+    >>> _raise_in_order([1, 4, 2, 5])
     [1.0, 3.0, 3.0, 5.0]
     """
     pools: list[tuple[float, int]] = []

@@ -24,7 +24,7 @@ from headgate.plots.memory.geometry import (
     PAD,
     SMALL_SIZE,
     TITLE_SIZE,
-    Columns,
+    ColumnLayout,
     Line,
     Point,
     constant_text,
@@ -33,8 +33,8 @@ from headgate.plots.memory.geometry import (
     node_text,
     printable,
 )
-from headgate.plots.memory.graph import PredicateGraph, predicate_graph
-from headgate.plots.memory.layout import Slot, places, side_of
+from headgate.plots.memory.graph import PredicateGraph, build_predicate_graph
+from headgate.plots.memory.layout import Slot, compute_places, side_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from headgate.stateful.analysis.verdict import Verdict
 
-MOST_DRAWN = 1_000  # nodes and links between neighbouring columns
+MAX_DRAWN_LINES = 1_000  # nodes and links between neighbouring columns
 MOST_PIXELS, DPI = 16_000, 130
 LEAST_WIDTH, LEGEND, LINE_HEIGHT = 6.0, 0.3, 0.2  # inches
 
@@ -55,19 +55,19 @@ Style = dict[str, Any]
 def plot_comparisons(verdict: Verdict, path: Path) -> None:
     """Write a picture of the comparisons of a query, and of what is at fault."""
     check_plot_path(path)
-    graph = predicate_graph(verdict)
-    if len(graph.nodes) + graph.length > MOST_DRAWN:
+    graph = build_predicate_graph(verdict)
+    if len(graph.nodes) + graph.length > MAX_DRAWN_LINES:
         raise UsageError(f"{verdict.query.id} has too many comparisons to be drawn")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # in every font there is
-        save_figure(drawn(graph), path)
+        save_figure(draw_comparisons(graph), path)
 
 
-def drawn(graph: PredicateGraph) -> Figure:
-    """The picture of a graph, as large as it needs to be."""
+def draw_comparisons(graph: PredicateGraph) -> Figure:
+    """Return the picture of a graph, as large as it needs to be."""
     from matplotlib.figure import Figure
 
-    drawing = _Drawing(Columns(graph, places(graph)))
+    drawing = _Drawing(ColumnLayout(graph, compute_places(graph)))
     figure = Figure(figsize=drawing.size, dpi=min(DPI, MOST_PIXELS / max(drawing.size)))
     drawing.draw(figure.add_axes((0, 0, 1, 1)))
     return figure
@@ -77,7 +77,7 @@ def drawn(graph: PredicateGraph) -> Figure:
 class _Drawing:
     """Coordinates are inches; upward they count from the middle of the boxes."""
 
-    columns: Columns
+    columns: ColumnLayout
 
     @property
     def graph(self) -> PredicateGraph:
@@ -95,16 +95,16 @@ class _Drawing:
     def title(self) -> list[tuple[str, float, str]]:
         """The lines of the title, each with its size and weight."""
         headline, sentence = self.graph.headline, self.graph.sentence
-        bold = [(line, TITLE_SIZE, "bold") for line in self._wrapped(headline, TITLE_SIZE, "bold")]
+        bold = [(line, TITLE_SIZE, "bold") for line in self._wrap(headline, TITLE_SIZE, "bold")]
         sentence = re.sub(r"\(Theorem (\S+) ", rf"(Theorem{HARD_SPACE}\1{HARD_SPACE}", sentence)
-        return bold + [(line, NAME_SIZE, "normal") for line in self._wrapped(sentence, NAME_SIZE)]
+        return bold + [(line, NAME_SIZE, "normal") for line in self._wrap(sentence, NAME_SIZE)]
 
     @cached_property
     def notes(self) -> list[str]:
         left_out = ", ".join(self.graph.left_out)
-        return self._wrapped(f"Not drawn: {left_out}", SMALL_SIZE) if left_out else []
+        return self._wrap(f"Not drawn: {left_out}", SMALL_SIZE) if left_out else []
 
-    def _wrapped(self, text: str, size: float, weight: str = "normal") -> list[str]:
+    def _wrap(self, text: str, size: float, weight: str = "normal") -> list[str]:
         line = printable(text)
         letter = self.columns.fonts.width(line, size, weight) / max(1, len(line))
         return textwrap.wrap(line, int((self.width - 2 * MARGIN) / (1.05 * letter or 1)))
@@ -150,7 +150,7 @@ class _Drawing:
         for number, column in enumerate(self.columns.all):
             dashes = "-" if self.graph.boxes[number].rows is None else "--"
             style: Style = {"fc": BACKGROUND, "ec": GREY, "lw": 1, "ls": dashes, "zorder": 1}
-            _rounded(axes, column.box, (bottom, top), style)
+            _rounded_box(axes, column.box, (bottom, top), style)
             for line, (text, size) in enumerate(self.columns.header(number)):
                 at = sum(column.box) / 2, top - PAD / 2 - LINE_HEIGHT * (line + 0.5)
                 weight = "normal" if line else "bold"
@@ -162,10 +162,10 @@ class _Drawing:
             middle, half = self.columns.places.middle[slot], self.columns.places.tall[slot] / 2
             up = middle - half, middle + half
             if node.is_guilty:
-                _rounded(axes, across, up, {"fc": "none", "ec": ORANGE, "lw": 9, "zorder": 4})
+                _rounded_box(axes, across, up, {"fc": "none", "ec": ORANGE, "lw": 9, "zorder": 4})
             ring, width = ("black", 2.4) if node.is_output else (GREY, 0.8)
             fill = FINITE if node.bounded else ENDLESS
-            _rounded(axes, across, up, {"fc": fill, "ec": ring, "lw": width, "zorder": 5})
+            _rounded_box(axes, across, up, {"fc": fill, "ec": ring, "lw": width, "zorder": 5})
             at = sum(across) / 2, middle
             self._text(axes, at, node_text(node), NAME_SIZE, ha="center")
 
@@ -182,7 +182,7 @@ class _Drawing:
             self._text(axes, at, constant_text(limit), CONSTANT_SIZE, ha=side, color=GREY)
 
     def _line(self, axes: Axes, line: Line, color: str, width: float) -> None:
-        """An arrow, or two lines for an equality; what is at fault lies over the others."""
+        """Return an arrow, or two lines for an equality; what is at fault lies over the others."""
         from matplotlib.patches import FancyArrowPatch, PathPatch
         from matplotlib.path import Path as Curve
 
@@ -222,7 +222,7 @@ class _Drawing:
         axes.legend(handles.values(), names, loc="lower left", ncols=4, **style, **placed)
 
 
-def _rounded(
+def _rounded_box(
     axes: Axes, across: tuple[float, float], up: tuple[float, float], style: Style
 ) -> None:
     from matplotlib.patches import FancyBboxPatch

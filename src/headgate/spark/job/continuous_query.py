@@ -17,7 +17,7 @@ from headgate.queries import Query, compute_query_version
 from headgate.schema import Schema
 from headgate.spark.job.commit.output import ANSWERS, encode_folder
 from headgate.sql import render_schema, render_select
-from headgate.stateful.runtime.reduction import Reduction
+from headgate.stateful.runtime.reduction import StreamReducer
 
 ANSWER_COLUMNS = ("batch_id", "query_id", "query_version")  # before those of the query
 MAX_CACHED_REDUCTIONS = 10_000
@@ -55,10 +55,10 @@ class ContinuousQuery:
 
 
 @lru_cache(maxsize=MAX_CACHED_REDUCTIONS)
-def build_reduction(query: ContinuousQuery) -> Reduction:
+def build_reduction(query: ContinuousQuery) -> StreamReducer:
     """Return what a query takes of its streams, or raise a HeadgateError if it cannot run."""
     check_answer_columns(query.id, [output.name for output in query.query.outputs])
-    return Reduction(query.query)
+    return StreamReducer(query.query)
 
 
 def check_answer_columns(query_id: str, names: Iterable[str]) -> None:
@@ -95,7 +95,7 @@ class EventReducer:
         if not len(batch.events):
             return
         for query_id, reduced in self._reduced.items():
-            reduced.append(self._reductions[query_id].reduced(self._stream, batch))
+            reduced.append(self._reductions[query_id].reduce(self._stream, batch))
             if len(reduced) == MAX_UNMERGED:
                 reduced[:] = [self._merge(query_id)]
 
@@ -111,4 +111,4 @@ class EventReducer:
         reduced = self._reduced[query_id]
         if len(reduced) == 1:
             return reduced[0]
-        return self._reductions[query_id].merged(self._stream, reduced)
+        return self._reductions[query_id].merge(self._stream, reduced)

@@ -31,7 +31,7 @@ from headgate.spark.job.commit.output import make_directory
 from headgate.spark.job.continuous_query import ContinuousQuery
 from headgate.spark.job.progress import BoundedProgress
 from headgate.spark.stateful.shard import Mode
-from headgate.stateful.runtime.running_query import Run
+from headgate.stateful.runtime.running_query import RunningQuery
 
 ReducedEvents = Mapping[str, Mapping[str, Sequence[bytes]]]
 """What tasks reduced the events of a batch to, by the id of a query and then by stream."""
@@ -61,7 +61,7 @@ class RunningQueries:
         self._mode = mode
         self._expand = expand
         self._note = note
-        self._runs: dict[ContinuousQuery, Run] = {}
+        self._runs: dict[ContinuousQuery, RunningQuery] = {}
         self._changed = True
         self._previous: dict[StateKey, bytes] = {}  # states that the last run of the job left
         if log.last_batch is not None and log.state_checksum is not None:
@@ -126,7 +126,7 @@ class RunningQueries:
         """Return what each query gave, from `rows`, and what it stores."""
         progress = {}
         for query, run in self._runs.items():
-            stored, most = run.stored, run.most
+            stored, most = run.stored, run.memory_limit
             progress[query.id] = BoundedProgress(
                 rows.get(query.id, 0),
                 stored.values,
@@ -136,8 +136,8 @@ class RunningQueries:
             )
         return progress
 
-    def _start_run(self, query: ContinuousQuery) -> Run:
-        run = Run(query.query, mode=self._mode, expand=self._expand)
+    def _start_run(self, query: ContinuousQuery) -> RunningQuery:
+        run = RunningQuery(query.query, mode=self._mode, expand=self._expand)
         state = self._previous.get((query.id, query.definition))
         if state is not None:
             try:

@@ -51,7 +51,7 @@ from headgate.spark.session.failure import explain_failure
 from headgate.spark.stateful.continuous_query import SHUFFLE_PARTITIONS, continuous
 from headgate.spark.stateful.shard import Mode
 from headgate.spark.stateful.unbounded import why_stopped
-from headgate.stateful.analysis.cases.case import argument_columns, output_columns
+from headgate.stateful.analysis.cases.case import list_argument_columns, list_output_columns
 
 QUERY_FILE = "query.json"
 STAGED_SCHEMA = "name string, rows long"
@@ -201,7 +201,11 @@ def _list_used(continuous_query: ContinuousQuery, stream: Stream) -> tuple[str, 
     query = continuous_query.query
     aliases = {source.alias for source in query.sources if source.stream.name == stream.name}
     # a column without a source is one of a query with a single stream
-    every = (*collect_columns(query.where), *output_columns(query), *argument_columns(query))
+    every = (
+        *collect_columns(query.where),
+        *list_output_columns(query),
+        *list_argument_columns(query),
+    )
     mine = {column.name for column in every if column.source in ("", *aliases)}
     return tuple(name for name in stream.names if name in mine) or stream.names[:1]
 

@@ -107,7 +107,7 @@ def continuous(
         )
         totals.show()
     """
-    from headgate.stateful.runtime.admission import check_runs
+    from headgate.stateful.runtime.admission import check_runnable
 
     _check_options(mode, invalid, shards)
     bound = _bind_query(query, streams, schema) if isinstance(query, str) else query
@@ -116,7 +116,7 @@ def continuous(
     declarations = render_schema(bound.schema)
     spec = QuerySpec(declarations, render_query(bound), mode, expand, invalid, shards or 1)
     try:
-        check_runs(bound)
+        check_runnable(bound)
     except Unbounded as refusal:
         if most_state_rows is None:
             raise
@@ -187,7 +187,7 @@ def _reduce_stream(spec: QuerySpec, name: str, frame: DataFrame) -> DataFrame:
     stream = spec.bind().schema.stream(name)
     columns, names = select_numbered(frame, stream, used)
     if spec.mode == "update":  # all groups are given whenever a row comes, needed or not
-        occurrences = spec.build_reduction().needed(name)
+        occurrences = spec.build_reduction().required_values(name)
         columns = filter_needed_rows(
             columns, stream, names, occurrences, with_invalid=spec.invalid == "fail"
         )

@@ -24,7 +24,7 @@ from headgate.schema import (
     ValueSet,
 )
 from headgate.spark.frames import arrow_type
-from headgate.stateful.runtime.reduction import Needed
+from headgate.stateful.runtime.reduction import RequiredValues
 
 MAX_LISTED_VALUES = 50  # or intervals, in one condition
 
@@ -33,7 +33,7 @@ def filter_needed_rows(
     frame: DataFrame,
     stream: Stream,
     names: Sequence[str],
-    occurrences: Sequence[Mapping[str, Needed]],
+    occurrences: Sequence[Mapping[str, RequiredValues]],
     *,
     with_invalid: bool,
 ) -> DataFrame:
@@ -68,7 +68,10 @@ def _join_conditions(conditions: Iterator[Column]) -> Column | None:
 
 
 def _build_conditions(
-    columns: Mapping[str, Column], typed: set[str], stream: Stream, needs: Mapping[str, Needed]
+    columns: Mapping[str, Column],
+    typed: set[str],
+    stream: Stream,
+    needs: Mapping[str, RequiredValues],
 ) -> Iterator[Column]:
     for name, need in needs.items():
         inside = (

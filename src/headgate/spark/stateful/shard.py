@@ -28,8 +28,8 @@ from headgate.schema import Schema, Stream
 from headgate.sql import Script
 
 if TYPE_CHECKING:
-    from headgate.stateful.runtime.reduction import Reduction
-    from headgate.stateful.runtime.running_query import Run
+    from headgate.stateful.runtime.reduction import StreamReducer
+    from headgate.stateful.runtime.running_query import RunningQuery
 
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
@@ -75,15 +75,15 @@ class QuerySpec:
         """Return the query with its streams."""
         return _bind(self.schema, self.query)
 
-    def build_reduction(self) -> Reduction:
+    def build_reduction(self) -> StreamReducer:
         """Return what the query takes of its streams."""
         return _build_reduction(self.schema, self.query)
 
-    def start_run(self) -> Run:
+    def start_run(self) -> RunningQuery:
         """Return a run of the query without state."""
-        from headgate.stateful.runtime.running_query import Run
+        from headgate.stateful.runtime.running_query import RunningQuery
 
-        return Run(self.bind(), mode=self.mode, expand=self.expand)
+        return RunningQuery(self.bind(), mode=self.mode, expand=self.expand)
 
 
 @lru_cache(maxsize=MAX_CACHED_SHARDS)
@@ -95,10 +95,10 @@ def _bind(declarations: str, query: str) -> Query:
 
 
 @lru_cache(maxsize=MAX_CACHED_SHARDS)
-def _build_reduction(declarations: str, query: str) -> Reduction:
-    from headgate.stateful.runtime.reduction import Reduction
+def _build_reduction(declarations: str, query: str) -> StreamReducer:
+    from headgate.stateful.runtime.reduction import StreamReducer
 
-    return Reduction(_bind(declarations, query))
+    return StreamReducer(_bind(declarations, query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +114,15 @@ class Reducer:
         reduction = self.spec.build_reduction()
         parts: list[bytes] = []
         for rows in combine_batches(batches):
-            parts.append(reduction.reduced(self.stream, self._events(rows, reduction)))
+            parts.append(reduction.reduce(self.stream, self._events(rows, reduction)))
             # merging bounds the memory of a task: a merged reduction is no larger than its parts
             if len(parts) == MAX_UNMERGED:
-                parts = [reduction.merged(self.stream, parts)]
+                parts = [reduction.merge(self.stream, parts)]
         if parts:
-            whole = reduction.merged(self.stream, parts)
+            whole = reduction.merge(self.stream, parts)
             yield self._build_rows(reduction.shard(self.stream, whole, self.spec.shards))
 
-    def _events(self, rows: pa.Table, reduction: Reduction) -> EventBatch:
+    def _events(self, rows: pa.Table, reduction: StreamReducer) -> EventBatch:
         stream = self.spec.bind().schema.stream(self.stream)
         used = reduction.attributes(self.stream)
         return validate_rows(rows, self.columns, stream, used, self.spec.invalid)
@@ -178,10 +178,10 @@ def validate_rows(
 class Shard(StatefulProcessor):
     """A shard of a query: takes reductions, gives new output as Arrow, and stores its state.
 
-    The state is in the state store as `parts`, and `known` has the digest of each. A Run in memory
-    is used only if it has these very digests, so a batch that Spark runs again, here or elsewhere,
-    starts with the state of the batch before it. `known` also has the number of shards: with
-    another one, rows would not meet those that were stored.
+    The state is in the state store as `parts`, and `known` has the digest of each. A query in
+    memory is used only if it has these very digests, so a batch that Spark runs again, here or
+    elsewhere, starts with the state of the batch before it. `known` also has the number of shards:
+    with another one, rows would not meet those that were stored.
     """
 
     def __init__(self, spec: QuerySpec) -> None:
@@ -220,7 +220,7 @@ class Shard(StatefulProcessor):
             )
         return bytes(digests)
 
-    def _restore_run(self, digests: bytes) -> Run:
+    def _restore_run(self, digests: bytes) -> RunningQuery:
         run = self.spec.start_run()
         if digests:
             parts = []
@@ -262,14 +262,14 @@ class ShardCache:
     """
 
     def __init__(self) -> None:
-        self._shards: OrderedDict[tuple[QuerySpec, int], tuple[bytes, Run]] = OrderedDict()
+        self._shards: OrderedDict[tuple[QuerySpec, int], tuple[bytes, RunningQuery]] = OrderedDict()
 
-    def take(self, spec: QuerySpec, shard: int, digests: bytes) -> Run | None:
+    def take(self, spec: QuerySpec, shard: int, digests: bytes) -> RunningQuery | None:
         """Remove and return a shard, if it has this state."""
         cached = self._shards.pop((spec, shard), None)
         return cached[1] if cached is not None and cached[0] == digests else None
 
-    def put(self, spec: QuerySpec, shard: int, digests: bytes, run: Run) -> None:
+    def put(self, spec: QuerySpec, shard: int, digests: bytes, run: RunningQuery) -> None:
         """Keep a shard with the digests of its state; the oldest is dropped."""
         self._shards[spec, shard] = (digests, run)
         if len(self._shards) > MAX_CACHED_SHARDS:

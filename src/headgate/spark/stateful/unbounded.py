@@ -38,7 +38,11 @@ from headgate.spark.frames import select_numbered, warn
 from headgate.spark.stateful.shard import QuerySpec, use_rocks_db, validate_rows
 from headgate.sql import render_name, render_predicate
 from headgate.sql.render import render_path
-from headgate.stateful.analysis.cases.case import aggregates, argument_columns, output_columns
+from headgate.stateful.analysis.cases.case import (
+    list_aggregates,
+    list_argument_columns,
+    list_output_columns,
+)
 from headgate.stateful.runtime.output_rows import MULTIPLICITY, output_names
 
 
@@ -72,7 +76,9 @@ def _explain_refusal(query: Query, *, streaming: bool) -> str:
     """Return why Spark cannot run a query; an empty text where it may."""
     if any(source.rows is not None for source in query.sources):
         return "it has no row windows"
-    own = [aggregate.function for aggregate in aggregates(query) if aggregate.declared is not None]
+    own = [
+        aggregate.function for aggregate in list_aggregates(query) if aggregate.declared is not None
+    ]
     if own:
         return f"it does not know {own[0]}"
     # what follows concerns joins of streams only
@@ -110,7 +116,7 @@ def _build_select(spec: QuerySpec, query: Query, streams: Mapping[str, DataFrame
     frames = [_build_source(spec, query, streams, source) for source in query.sources]
     # a cross join with a condition: Spark's optimizer turns the equalities into keys
     joined = reduce(DataFrame.join, frames).where(render_predicate(query.where))
-    by = output_columns(query)
+    by = list_output_columns(query)
     expressions: list[Attribute | Aggregate] = [o.expression for o in query.outputs] or list(by)
     selected = dict(zip(output_names(query, by), expressions, strict=True))
     if query.kind == "aggregate":
@@ -134,7 +140,7 @@ def _build_groups(
         e: f"c{n}" for n, e in enumerate(dict.fromkeys((*query.group_by, *selected.values())))
     }
     grouped = joined.groupBy(*[_build_expression(e).alias(numbers[e]) for e in query.group_by])
-    totals = [_build_expression(e).alias(numbers[e]) for e in aggregates(query)]
+    totals = [_build_expression(e).alias(numbers[e]) for e in list_aggregates(query)]
     counted = F.count(F.lit(1)).alias("rows")  # Spark wants an aggregate, and there may be none
     table = grouped.agg(counted, *totals)
     return table.select(*[_cast_output(F.col(numbers[e]), e, name) for name, e in selected.items()])
@@ -152,7 +158,11 @@ def _build_source(
 ) -> DataFrame:
     """Return the valid rows of a stream, with the used attributes where SQL looks for them."""
     stream = source.stream
-    every = (*collect_columns(query.where), *output_columns(query), *argument_columns(query))
+    every = (
+        *collect_columns(query.where),
+        *list_output_columns(query),
+        *list_argument_columns(query),
+    )
     mine = {column.name for column in every if column.source in ("", source.alias)}
     used = tuple(a.name for a in stream if a.name in mine) or stream.names[:1]
     frame, names = select_numbered(streams[stream.name], stream, used)

@@ -2,6 +2,6 @@
 
 After "Characterizing Memory Requirements for Queries over Continuous Data Streams". A query is cut
 into conjunctive `cases`, on which a `theory` decides by what follows from their comparisons. All of
-them together are the `analysis`. A no has a `witness`, rows of which every one must be remembered,
-somebody to `blame`, and `cures`; a yes has `synopses`, what to keep. The `verdict` has it all.
+them together decide on its `boundedness`. A no has a `witness`, rows of which every one must be
+kept, a `diagnosis` and `suggestions`; a yes has `synopses`, what to keep. The `verdict` has it all.
 """

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from headgate.errors import ExpansionTooLarge
 from headgate.predicate.answer import Answer
 from headgate.queries import Query, decide_query_satisfiability
-from headgate.stateful.analysis.cases.alternatives import Alternatives, coarse, fine
-from headgate.stateful.analysis.cases.case import Case, case_of
-from headgate.stateful.analysis.faults import Fault, faults
-from headgate.stateful.analysis.theory.closure import close
-from headgate.stateful.analysis.witness.witness import attempts, holds
+from headgate.stateful.analysis.cases.alternatives import Alternatives, split_coarsely, split_finely
+from headgate.stateful.analysis.cases.case import Case, build_case
+from headgate.stateful.analysis.faults import Fault, find_faults
+from headgate.stateful.analysis.theory.closure import compute_closure
+from headgate.stateful.analysis.witness.witness import is_verified, list_attempts
 
-TRIED = 40  # faults for which streams are looked for
+MAX_TRIED_FAULTS = 40  # faults for which streams are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,52 +35,55 @@ class Analysis:
     cases: tuple[Case, ...] = ()
     fault: Fault | None = None
     case: Case | None = None
-    shown: tuple[Case, Fault] | None = None
+    witness_of: tuple[Case, Fault] | None = None
     is_contradiction: bool = False
-    open: str = ""
+    unknown_because: str = ""
 
     @property
-    def is_shown(self) -> bool:
-        return self.shown is not None
+    def has_witness(self) -> bool:
+        return self.witness_of is not None
 
 
 def analyse(query: Query) -> Analysis:
-    """The answer for a query, whatever its kind."""
+    """Decide whether a query can run in bounded memory, whatever its kind."""
     if query.kind == "filter":
         return Analysis(Answer.YES)
-    look: _Look | None = None
+    look: _Inspection | None = None
     too_many = ""
-    for alternatives_of in (coarse, fine):
+    # The coarse alternatives decide most queries; the fine ones cost more, and decide more.
+    for alternatives_of in (split_coarsely, split_finely):
         try:
-            look = _look(query, alternatives_of(query.where))
+            look = _inspect(query, alternatives_of(query.where))
         except ExpansionTooLarge as error:
             too_many = str(error)
             break
         if not look.faults:
-            cases = _cases(query, look.alternatives)
+            cases = _list_cases(query, look.alternatives)
             return Analysis(Answer.YES, cases, is_contradiction=not cases)
         if look.alternatives.exact:
             break
     if look is None:
-        return Analysis(Answer.UNKNOWN, open=too_many)
-    return _with_faults(query, look, too_many)
+        return Analysis(Answer.UNKNOWN, unknown_because=too_many)
+    return _decide_with_faults(query, look, too_many)
 
 
-def _with_faults(query: Query, look: _Look, too_many: str) -> Analysis:
-    """No, where streams show it or a theorem says it; else unknown; or yes, as nothing ever is."""
-    for case, fault in look.faults[:TRIED]:
-        for attempt in attempts(case, fault):
-            if holds(query, *attempt):
+def _decide_with_faults(query: Query, look: _Inspection, too_many: str) -> Analysis:
+    """Decide on a query with faults: no if streams or a theorem show it, else unknown."""
+    for case, fault in look.faults[:MAX_TRIED_FAULTS]:
+        for attempt in list_attempts(case, fault):
+            if is_verified(query, *attempt):
                 return Analysis(Answer.NO, look.cases, fault, case, attempt)
     if decide_query_satisfiability(query).answer is Answer.NO:
         return Analysis(Answer.YES, is_contradiction=True)
     case, fault = look.faults[0]
-    why = too_many or _why_open(look.alternatives, case, fault)
-    return Analysis(Answer.UNKNOWN if why else Answer.NO, look.cases, fault, case, open=why)
+    why = too_many or _explain_unknown(look.alternatives, case, fault)
+    return Analysis(
+        Answer.UNKNOWN if why else Answer.NO, look.cases, fault, case, unknown_because=why
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Inspection:
     """Alternatives, their cases, and all faults of these."""
 
     alternatives: Alternatives
@@ -88,26 +91,30 @@ class _Look:
     faults: list[tuple[Case, Fault]]
 
 
-def _look(query: Query, alternatives: Alternatives) -> _Look:
-    cases = _cases(query, alternatives, marked=True)
-    found = [(case, fault) for case in cases for fault in faults(query, case)]
-    return _Look(alternatives, cases, found)
+def _inspect(query: Query, alternatives: Alternatives) -> _Inspection:
+    cases = _list_cases(query, alternatives, marked=True)
+    pairs = [(case, fault) for case in cases for fault in find_faults(query, case)]
+    return _Inspection(alternatives, cases, pairs)
 
 
-def _cases(query: Query, alternatives: Alternatives, *, marked: bool = False) -> tuple[Case, ...]:
-    """The cases of alternatives that are no contradictions."""
+def _list_cases(
+    query: Query, alternatives: Alternatives, *, marked: bool = False
+) -> tuple[Case, ...]:
+    """Return the cases of alternatives that are no contradictions."""
     filtered = alternatives.filtered
-    cases = (case_of(query, atoms, filtered, marked=marked) for atoms in alternatives.each)
-    return tuple(case for case in cases if case is not None and close(case.query).satisfiable)
+    cases = (build_case(query, atoms, filtered, marked=marked) for atoms in alternatives.each)
+    return tuple(
+        case for case in cases if case is not None and compute_closure(case.query).satisfiable
+    )
 
 
-def is_proven(query: Query) -> bool:
-    """Does the analysis say yes, and is the query not a contradiction? Looks for no streams."""
-    for alternatives_of in (coarse, fine):
+def is_proven_bounded(query: Query) -> bool:
+    """Tell whether the analysis says yes and the query is no contradiction; tries no streams."""
+    for alternatives_of in (split_coarsely, split_finely):
         try:
             alternatives = alternatives_of(query.where)
-            cases = _cases(query, alternatives)
-            if not any(True for case in cases for _ in faults(query, case)):
+            cases = _list_cases(query, alternatives)
+            if not any(True for case in cases for _ in find_faults(query, case)):
                 return bool(cases)
         except ExpansionTooLarge:
             return False
@@ -116,13 +123,13 @@ def is_proven(query: Query) -> bool:
     return False
 
 
-def _why_open(alternatives: Alternatives, case: Case, fault: Fault) -> str:
-    """Why a fault without verified streams is no proof; nothing where the theorem says no."""
+def _explain_unknown(alternatives: Alternatives, case: Case, fault: Fault) -> str:
+    """Say why a fault without verified streams is no proof; nothing if the theorem says no."""
     if len(alternatives.each) > 1:
         return "one alternative of its condition needs unbounded memory, which all of them may not"
     if not alternatives.exact or case.unseen:
         return "a filter on one stream may leave only finitely many values"
-    if fault.open:
+    if fault.is_unproven:
         return "no theorem decides it for a self-join or a declared aggregate"
     if fault.aggregate is not None:
         return "the aggregate may not depend on what would have to be remembered"

@@ -16,7 +16,7 @@ from headgate.stateful.analysis.theory.checker import Join
 
 
 @dataclass(frozen=True, slots=True)
-class Blame:
+class Diagnosis:
     """The condition that fails, and the stream, attributes and predicates at fault.
 
     `predicates` are the comparisons as the query has them; where what is at fault only follows from
@@ -45,28 +45,30 @@ class Blame:
         }
 
 
-def blame(query: Query, case: Case, fault: Fault) -> Blame:
+def diagnose(query: Query, case: Case, fault: Fault) -> Diagnosis:
     """Put a fault into words."""
     violation = fault.violation
     columns = [case.columns[v] for v in (violation.variable,) if v >= 0]
-    joins = [written_path(case, join) for join in violation.joins]
+    joins = [find_comparison_path(case, join) for join in violation.joins]
     for join in violation.joins:
         columns += [case.columns[join.left], case.columns[join.right]]
     compares = list(dict.fromkeys(c for path in joins for c in path))
-    found = find_places(query)
+    places = find_places(query)
     stream = query.sources[violation.source].alias
-    return Blame(
+    return Diagnosis(
         fault.theorem,
         fault.condition,
         stream,
         tuple(dict.fromkeys(column.key for column in columns)),
-        tuple(_text(compare, found) for compare in compares),
-        _sentence(query, case, fault, [[_text(c, found) for c in path] for path in joins]),
-        _place(query, fault, columns, compares, found) or found.sources.get(stream),
+        tuple(_find_text(compare, places) for compare in compares),
+        _write_sentence(
+            query, case, fault, [[_find_text(c, places) for c in path] for path in joins]
+        ),
+        _find_place(query, fault, columns, compares, places) or places.sources.get(stream),
     )
 
 
-def _sentence(query: Query, case: Case, fault: Fault, paths: list[list[str]]) -> str:
+def _write_sentence(query: Query, case: Case, fault: Fault, paths: list[list[str]]) -> str:
     violation = fault.violation
     stream = f"`{query.sources[violation.source].alias}`"
     joins = [" and ".join(f"`{text}`" for text in path) for path in paths]
@@ -89,16 +91,16 @@ def _sentence(query: Query, case: Case, fault: Fault, paths: list[list[str]]) ->
 def _role(fault: Fault, column: Column) -> str:
     aggregate = fault.aggregate
     if aggregate is not None and aggregate.argument == column and "2" in fault.condition:
-        return f"is seen by {_written_aggregate(aggregate)}, which needs every value,"
+        return f"is seen by {_write_aggregate(aggregate)}, which needs every value,"
     return "is put out" if fault.theorem in ("5.6", "5.10") else "makes a group of every value"
 
 
-def _written_aggregate(aggregate: Aggregate) -> str:
+def _write_aggregate(aggregate: Aggregate) -> str:
     return f"{aggregate.function}{' DISTINCT' if aggregate.distinct else ''}"
 
 
-def written_path(case: Case, join: Join) -> list[Compare]:
-    """The comparisons by which a join follows: the shortest way from its left to its right."""
+def find_comparison_path(case: Case, join: Join) -> list[Compare]:
+    """Return the comparisons by which a join follows: the shortest path between its sides."""
     ways: dict[int, list[tuple[int, Compare]]] = {}
     for comparison in case.query.comparisons:
         left, right = case.columns[comparison.left], case.columns[comparison.right]
@@ -117,31 +119,31 @@ def written_path(case: Case, join: Join) -> list[Compare]:
     return reached.get(join.right, [])
 
 
-def _text(compare: Compare, found: Places) -> str:
-    place = _place_of(compare, found)
+def _find_text(compare: Compare, places: Places) -> str:
+    place = _find_comparison_place(compare, places)
     return place.text if place else render_predicate(compare)
 
 
-def _place_of(compare: Compare, found: Places) -> Place | None:
-    """Where a comparison of these two columns stands, whichever way round it is written."""
+def _find_comparison_place(compare: Compare, places: Places) -> Place | None:
+    """Return where a comparison of these two columns stands, whichever way round it is written."""
     sides = {compare.left, compare.right}
-    for atom, place in found.conditions:
+    for atom, place in places.conditions:
         if isinstance(atom, Compare) and {atom.left, atom.right} == sides:
             return place
     return None
 
 
-def _place(
-    query: Query, fault: Fault, columns: list[Column], compares: list[Compare], found: Places
+def _find_place(
+    query: Query, fault: Fault, columns: list[Column], compares: list[Compare], places: Places
 ) -> Place | None:
-    """Where the first comparison at fault stands, or else the group or output."""
+    """Return where the first comparison at fault stands, or else the group or output."""
     if compares:
-        return _place_of(compares[0], found)
+        return _find_comparison_place(compares[0], places)
     column = columns[0]
-    if column in found.groups and fault.condition != "(2)":
-        return found.groups[column]
+    if column in places.groups and fault.condition != "(2)":
+        return places.groups[column]
     for output in query.outputs:
         seen = output.expression
         if column in (seen, seen.argument if isinstance(seen, Aggregate) else None):
-            return found.outputs.get(output.name)
+            return places.outputs.get(output.name)
     return None

@@ -17,13 +17,17 @@ from typing import Literal
 import numpy as np
 
 from headgate.queries import Aggregate, Query
-from headgate.stateful.analysis.cases.case import Case, aggregates
+from headgate.stateful.analysis.cases.case import Case, list_aggregates
 from headgate.stateful.analysis.theory import definition
-from headgate.stateful.analysis.theory.checker import Violation, extremum_violations, violations
-from headgate.stateful.analysis.theory.closure import Closure, close
+from headgate.stateful.analysis.theory.checker import (
+    Violation,
+    find_extremum_violations,
+    find_violations,
+)
+from headgate.stateful.analysis.theory.closure import Closure, compute_closure
 from headgate.stateful.analysis.theory.conjunctive import Conjunctive
 
-MOST_ORDERED = 1_000  # ordered queries that are looked at for what else is at fault
+MAX_ORDERED_QUERIES = 1_000  # ordered queries that are looked at for what else is at fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,81 +38,83 @@ class Fault:
     condition: str
     violation: Violation
     aggregate: Aggregate | None = None
-    open: bool = False
+    is_unproven: bool = False
 
 
-def faults(query: Query, case: Case) -> Iterator[Fault]:
-    """Every fault of a case, an example of each kind; none where it needs only bounded memory."""
+def find_faults(query: Query, case: Case) -> Iterator[Fault]:
+    """Yield an example of each kind of fault of a case; none where its memory is bounded."""
     if query.kind == "aggregate":
-        yield from _of_aggregates(query, case)
+        yield from _find_aggregate_faults(query, case)
         return
     theorem = "5.10" if query.distinct else "5.6"
-    for violation, is_open in _violations(case.query):
-        yield Fault(theorem, violation.condition, violation, open=is_open)
+    for violation, is_open in _find_violations(case.query):
+        yield Fault(theorem, violation.condition, violation, is_unproven=is_open)
 
 
-def _violations(query: Conjunctive) -> Iterator[tuple[Violation, bool]]:
-    """What the checker finds, and whether no theorem says that it is a fault.
+def _find_violations(query: Conjunctive) -> Iterator[tuple[Violation, bool]]:
+    """Yield what the checker finds, and whether no theorem says that it is a fault.
 
     With DISTINCT and a self-join, an occurrence may be redundant (section 8.1). Then what the
     checker finds counts only if the definition, which leaves such occurrences out, finds some, too.
     """
-    found = violations(query)
+    candidates = find_violations(query)
     if not (query.distinct and query.has_self_joins):
-        yield from ((violation, False) for violation in found)
-    elif next(found, None) is not None:
+        yield from ((violation, False) for violation in candidates)
+    elif next(candidates, None) is not None:
         known: set[Violation] = set()
-        for violation in islice(definition.violations(query), MOST_ORDERED):
+        for violation in islice(definition.find_violations(query), MAX_ORDERED_QUERIES):
             if violation not in known:
                 known.add(violation)
                 yield violation, True
 
 
-def _of_aggregates(query: Query, case: Case) -> Iterator[Fault]:
-    known = close(case.query)
+def _find_aggregate_faults(query: Query, case: Case) -> Iterator[Fault]:
+    known = compute_closure(case.query)
     if not known.satisfiable:
         return
-    for aggregate in aggregates(query) or (None,):
+    for aggregate in list_aggregates(query) or (None,):
         sensitive = aggregate is not None and aggregate.duplicate_sensitive
         reduced = replace(case.query, distinct=not sensitive)
         if len(query.sources) == 1:
-            yield from _of_one_stream(case, known, aggregate)
+            yield from _find_single_stream_faults(case, known, aggregate)
             continue
-        for violation, is_open in _violations(reduced):
+        for violation, is_open in _find_violations(reduced):
             yield Fault("8.6", "C1", violation, aggregate, is_open or _is_declared(aggregate))
         if aggregate is not None:
-            yield from _of_argument(case, known, aggregate)
+            yield from _find_argument_faults(case, known, aggregate)
 
 
-def _of_one_stream(case: Case, known: Closure, aggregate: Aggregate | None) -> Iterator[Fault]:
-    """Theorem 8.5: groups must be finitely many, and so must what a holistic aggregate sees."""
+def _find_single_stream_faults(
+    case: Case, known: Closure, aggregate: Aggregate | None
+) -> Iterator[Fault]:
+    """Yield faults by Theorem 8.5: finitely many groups, and values of a holistic aggregate."""
     if case.query.windowed:
         return
     for variable in case.query.outputs:
-        violation = _endless(case, known, variable)
+        violation = _find_endless_values(case, known, variable)
         if violation is not None:
             yield Fault("8.5", "(1)", violation, aggregate, _is_declared(aggregate))
     if aggregate is not None and aggregate.category == "holistic":
         argument = _argument(case, aggregate)
-        violation = None if argument is None else _endless(case, known, argument)
+        violation = None if argument is None else _find_endless_values(case, known, argument)
         if violation is not None:
             yield Fault("8.5", "(2)", violation, aggregate, _is_declared(aggregate))
 
 
-def _of_argument(case: Case, known: Closure, aggregate: Aggregate) -> Iterator[Fault]:
-    """Theorem 8.6, conditions C2 and C3, of what an aggregate over several streams sees."""
+def _find_argument_faults(case: Case, known: Closure, aggregate: Aggregate) -> Iterator[Fault]:
+    """Yield faults by Theorem 8.6, C2 and C3, of what an aggregate over several streams sees."""
     argument = _argument(case, aggregate)
     if argument is None:
         return
     if aggregate.category == "holistic" or aggregate.declared is not None:
-        violation = _endless(case, known, argument)
+        violation = _find_endless_values(case, known, argument)
         if violation is not None:
             yield Fault("8.6", "C2", violation, aggregate, _is_declared(aggregate))
     elif aggregate.function in ("MIN", "MAX"):
         pattern: Literal["maximum", "minimum"]
         pattern = "maximum" if aggregate.function == "MAX" else "minimum"
         reduced = replace(case.query, distinct=True)
-        for violation in extremum_violations(reduced, argument, pattern, known):
+        for violation in find_extremum_violations(reduced, argument, pattern, known):
             yield Fault("8.6", "C3", violation, aggregate, reduced.has_self_joins)
 
 
@@ -120,8 +126,8 @@ def _argument(case: Case, aggregate: Aggregate) -> int | None:
     return None if aggregate.argument is None else case.number(aggregate.argument)
 
 
-def _endless(case: Case, known: Closure, variable: int) -> Violation | None:
-    """The violation that a variable takes infinitely many values, unless a window keeps them."""
+def _find_endless_values(case: Case, known: Closure, variable: int) -> Violation | None:
+    """Return the violation that a variable has infinitely many values, outside of windows."""
     gaps = np.flatnonzero(known.roams[variable])
     source = case.query.variables[variable].source
     if not len(gaps) or source in case.query.windowed:

@@ -21,68 +21,83 @@ from headgate.predicate import (
     conjunction,
 )
 from headgate.queries import Aggregate, Output, Query
-from headgate.stateful.analysis.cases.case import Case, filters
-from headgate.stateful.analysis.theory.redundant import Kept, all_kept, twins, without_redundant
-from headgate.stateful.analysis.theory.relations import closed
+from headgate.stateful.analysis.cases.case import Case, list_filters
+from headgate.stateful.analysis.theory.redundant import (
+    Occurrences,
+    find_twins,
+    keep_all,
+    remove_covered,
+)
+from headgate.stateful.analysis.theory.relations import compute_order
 
 
-def lean(query: Query, case: Case) -> Query | None:
-    """The query, whose only case this is, with covered occurrences replaced; None where none is.
+def remove_redundant(query: Query, case: Case) -> Query | None:
+    """Return the query, whose only case this is, without covered occurrences; None if none is.
 
     SELECT DISTINCT x.a FROM s AS x, s AS y WHERE x.a = 1 AND x.b = y.b
     ->  SELECT DISTINCT a FROM s WHERE a = 1 AND b = b
     """
-    kept = without_redundant(closed(case.query), all_kept(case.query))
+    kept = remove_covered(compute_order(case.query), keep_all(case.query))
     if len(kept.sources) == len(query.sources) or not query.outputs:
         return None
-    stands_for = _standing(case, kept)
-    alone = len(kept.sources) == 1
+    stands_for = _find_replacements(case, kept)
+    is_single = len(kept.sources) == 1
 
-    def renamed(column: Column) -> Column:
+    def rename(column: Column) -> Column:
         other = column
         if column in case.columns:
             number = case.columns.index(column)
             other = case.columns[stands_for.get(number, number)]
-        return Column(other.name, other.type, "" if alone else other.source)
+        return Column(other.name, other.type, "" if is_single else other.source)
 
     # an occurrence with filters that the case leaves out is never covered
-    beside = (part for source in sorted(kept.sources) for part in filters(query, source))
-    outputs = [replace(o, expression=_expression(o, renamed)) for o in query.outputs]
+    remaining_filters = (
+        part for source in sorted(kept.sources) for part in list_filters(query, source)
+    )
+    outputs = [replace(o, expression=_rename_expression(o, rename)) for o in query.outputs]
     return replace(
         query,
         sources=tuple(s for number, s in enumerate(query.sources) if number in kept.sources),
-        where=conjunction(_renamed(part, renamed) for part in (*case.atoms, *beside)),
+        where=conjunction(
+            _rename_columns(part, rename) for part in (*case.atoms, *remaining_filters)
+        ),
         outputs=tuple(outputs),
-        group_by=tuple(renamed(column) for column in query.group_by),
+        group_by=tuple(rename(column) for column in query.group_by),
         origin=None,
     )
 
 
-def _standing(case: Case, kept: Kept) -> dict[int, int]:
-    """For every variable of an occurrence that is left out, the one that stands for it."""
-    found: dict[int, int] = {}
+def _find_replacements(case: Case, kept: Occurrences) -> dict[int, int]:
+    """Map every variable of an occurrence that is left out to the one that stands for it."""
+    replacements: dict[int, int] = {}
     for covered, other in kept.covered_by:
-        pairs = twins(case.query, covered, other) or {}
-        found = {variable: pairs.get(stand_in, stand_in) for variable, stand_in in found.items()}
-        found |= pairs
-    return found
+        pairs = find_twins(case.query, covered, other) or {}
+        replacements = {
+            variable: pairs.get(stand_in, stand_in) for variable, stand_in in replacements.items()
+        }
+        replacements |= pairs
+    return replacements
 
 
-def _expression(output: Output, renamed: Callable[[Column], Column]) -> Column | Aggregate:
-    found = output.expression
-    if isinstance(found, Column):
-        return renamed(found)
-    return found if found.argument is None else replace(found, argument=renamed(found.argument))
+def _rename_expression(output: Output, rename: Callable[[Column], Column]) -> Column | Aggregate:
+    expression = output.expression
+    if isinstance(expression, Column):
+        return rename(expression)
+    return (
+        expression
+        if expression.argument is None
+        else replace(expression, argument=rename(expression.argument))
+    )
 
 
-def _renamed(predicate: Predicate, renamed: Callable[[Column], Column]) -> Predicate:
-    """The predicate about other columns."""
+def _rename_columns(predicate: Predicate, rename: Callable[[Column], Column]) -> Predicate:
+    """Return the predicate about other columns."""
     if isinstance(predicate, And | Or):
-        return replace(predicate, parts=tuple(_renamed(p, renamed) for p in predicate.parts))
+        return replace(predicate, parts=tuple(_rename_columns(p, rename) for p in predicate.parts))
     if isinstance(predicate, Not | Truth):
-        return replace(predicate, part=_renamed(predicate.part, renamed))
+        return replace(predicate, part=_rename_columns(predicate.part, rename))
     if isinstance(predicate, Constant):
         return predicate
     if isinstance(predicate, Compare):
-        return replace(predicate, left=renamed(predicate.left), right=renamed(predicate.right))
-    return replace(predicate, column=renamed(predicate.column))
+        return replace(predicate, left=rename(predicate.left), right=rename(predicate.right))
+    return replace(predicate, column=rename(predicate.column))

@@ -15,43 +15,45 @@ from typing import Any
 
 from headgate.predicate import Column, Row, evaluate
 from headgate.queries import Aggregate, Query
-from headgate.stateful.analysis.cases.case import output_columns
+from headgate.stateful.analysis.cases.case import list_output_columns
 
 Streams = Mapping[str, Sequence[Row]]
-Answer = Mapping[Hashable, Hashable]
+AnswerRows = Mapping[Hashable, Hashable]
 
 
 class NotComputable(ValueError):
     """There is no definition to compute a declared aggregate by."""
 
 
-def answer(query: Query, streams: Streams) -> Answer:
-    """The rows of the answer with their multiplicities, or the groups with their aggregates.
+def compute_answer(query: Query, streams: Streams) -> AnswerRows:
+    """Return the rows of the answer with their multiplicities, or the groups with their aggregates.
 
     Values stand as ordinals of their types, under which equal values are equal: NaN is itself,
     −0.0 is 0.0. An aggregate without GROUP BY has one group, as in SQL.
     """
-    columns = output_columns(query)
+    columns = list_output_columns(query)
     if query.kind == "aggregate":
-        return _groups(query, columns, joined(query, streams))
-    found: Counter[Hashable] = Counter(_values(columns, row) for row in joined(query, streams))
-    return dict.fromkeys(found, 1) if query.distinct else found
+        return _groups(query, columns, iter_joined_rows(query, streams))
+    rows: Counter[Hashable] = Counter(
+        _values(columns, row) for row in iter_joined_rows(query, streams)
+    )
+    return dict.fromkeys(rows, 1) if query.distinct else rows
 
 
-def joined(query: Query, streams: Streams) -> Iterator[Row]:
-    """Every combination of rows for which the condition is TRUE, under the keys of its columns."""
+def iter_joined_rows(query: Query, streams: Streams) -> Iterator[Row]:
+    """Yield every combination of rows for which the condition is TRUE."""
     choices = []
     for source in query.sources:
         rows = streams.get(source.stream.name, ())
         choices.append(rows if source.rows is None else rows[-source.rows :])
     for choice in product(*choices):
-        row = together(query, choice)
+        row = combine_rows(query, choice)
         if evaluate(query.where, row) is True:
             yield row
 
 
-def together(query: Query, choice: Sequence[Row]) -> Row:
-    """A row of each source as one row, under the keys of the query's columns."""
+def combine_rows(query: Query, choice: Sequence[Row]) -> Row:
+    """Return a row of each source as one row, under the keys of the query's columns."""
     if len(choice) == 1:
         return choice[0]
     return {
@@ -70,12 +72,12 @@ def _ordinal(column: Column, row: Row) -> Hashable:
     return None if value is None else column.type.ordinal(value)
 
 
-def _groups(query: Query, columns: tuple[Column, ...], rows: Iterable[Row]) -> Answer:
+def _groups(query: Query, columns: tuple[Column, ...], rows: Iterable[Row]) -> AnswerRows:
     groups: dict[Hashable, list[Row]] = {} if columns else {(): []}
     for row in rows:
         groups.setdefault(_values(columns, row), []).append(row)
-    found = (o.expression for o in query.outputs)
-    aggregates = [a for a in found if isinstance(a, Aggregate)]
+    expressions = (o.expression for o in query.outputs)
+    aggregates = [a for a in expressions if isinstance(a, Aggregate)]
     return {
         group: tuple(_aggregate(aggregate, members) for aggregate in aggregates)
         for group, members in groups.items()
@@ -83,7 +85,7 @@ def _groups(query: Query, columns: tuple[Column, ...], rows: Iterable[Row]) -> A
 
 
 def _aggregate(aggregate: Aggregate, rows: list[Row]) -> Hashable:
-    """An aggregate over rows, NULLs left out: exact, an average as a fraction."""
+    """Return an aggregate over rows, NULLs left out: exact, an average as a fraction."""
     if aggregate.argument is None:
         return len(rows)
     column, function = aggregate.argument, aggregate.function
@@ -101,19 +103,19 @@ def _aggregate(aggregate: Aggregate, rows: list[Row]) -> Hashable:
         raise NotComputable(f"{function} is declared, not defined")
     values = [column.type.value(ordinal) for ordinal in sorted(ordinals)]
     if function == "MEDIAN":
-        return _divided(_sum((values[(len(values) - 1) // 2], values[len(values) // 2])), 2)
-    return _divided(_sum(values), len(values) if function == "AVG" else 1)
+        return _divide(_sum((values[(len(values) - 1) // 2], values[len(values) // 2])), 2)
+    return _divide(_sum(values), len(values) if function == "AVG" else 1)
 
 
 def _sum(values: Iterable[Any]) -> Fraction | float:
-    """The exact sum; a float where infinities or NaN take part."""
+    """Return the exact sum; a float where infinities or NaN take part."""
     numbers = list(values)
     special = [n for n in numbers if isinstance(n, float) and not math.isfinite(n)]
     return sum(special) if special else sum(map(Fraction, numbers), Fraction())
 
 
-def _divided(total: Fraction | float, count: int) -> Hashable:
-    """The quotient, with NaN as a text, since NaN is not equal to itself."""
+def _divide(total: Fraction | float, count: int) -> Hashable:
+    """Return the quotient, with NaN as a text, since NaN is not equal to itself."""
     if isinstance(total, float):
         return "NaN" if math.isnan(total) else total
     return total / count

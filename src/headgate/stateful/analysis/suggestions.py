@@ -1,8 +1,8 @@
-"""What to add to a query so that it can live in bounded memory.
+"""What to add to a query so that it can run in bounded memory.
 
-A cure bounds an attribute, adds DISTINCT, drops a column or puts a row window on a stream. Those of
-one addition come first, then those of two that need both; each was checked again. Of a large query
-not all are tried.
+A suggestion bounds an attribute, adds DISTINCT, drops a column or puts a row window on a stream.
+Those of one addition come first, then those of two that need both; each was checked again. Of a
+large query not all are tried.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from headgate.schema import (
     ValueSet,
 )
 from headgate.sql import render_predicate, render_select, render_source
-from headgate.stateful.analysis.boundedness import is_proven
-from headgate.stateful.analysis.cases.case import Case, output_columns
+from headgate.stateful.analysis.boundedness import is_proven_bounded
+from headgate.stateful.analysis.cases.case import Case, list_output_columns
 from headgate.stateful.analysis.faults import Fault
-from headgate.stateful.analysis.theory.closure import close
+from headgate.stateful.analysis.theory.closure import compute_closure
 
-WINDOW = 100
-RANGE = 1_000
-LEAST_TRIED, MOST_TRIED = 20, 400
-WORK = 5_000  # a try costs as much as there are attributes, in all alternatives
+SUGGESTED_WINDOW_ROWS = 100
+SUGGESTED_RANGE = 1_000
+MIN_TRIES, MAX_TRIES = 20, 400
+MAX_WORK = 5_000  # a try costs as much as there are attributes, in all alternatives
 
 
 @dataclass(frozen=True, slots=True)
-class Cure:
+class Suggestion:
     """One or two additions, in words, and the query that they make of it."""
 
     additions: tuple[str, ...]
@@ -60,8 +60,8 @@ class _Addition:
     dropped: Output | Column | None = None
     windowed: int | None = None
 
-    def bears_on(self, case: Case, fault: Fault) -> bool:
-        """Is it about what is at fault?"""
+    def concerns(self, case: Case, fault: Fault) -> bool:
+        """Tell whether the addition is about what is at fault."""
         violation = fault.violation
         sides = (violation.variable, *(v for j in violation.joins for v in (j.left, j.right)))
         guilty = [case.columns[v] for v in sides if v >= 0]
@@ -69,52 +69,54 @@ class _Addition:
             return self.bound.column in guilty
         return self.dropped in guilty or self.windowed == violation.source or self.distinct
 
-    def on(self, query: Query) -> Query | None:
-        """The query with this addition; None where that is no query."""
+    def apply_to(self, query: Query) -> Query | None:
+        """Return the query with this addition; None where that is no query."""
         if self.bound is not None:
             return replace(query, where=conjunction((query.where, self.bound)), origin=None)
         if self.distinct:
             return replace(query, distinct=True, origin=None)
         if self.windowed is not None:
             sources = list(query.sources)
-            sources[self.windowed] = replace(sources[self.windowed], rows=WINDOW)
+            sources[self.windowed] = replace(sources[self.windowed], rows=SUGGESTED_WINDOW_ROWS)
             return replace(query, sources=tuple(sources), origin=None)
-        return _without(query, self.dropped)
+        return _drop_output(query, self.dropped)
 
 
-def cures(query: Query, case: Case, fault: Fault, alternatives: int = 1) -> tuple[Cure, ...]:
-    """Cures of one addition first; those of two hold no cure of one.
+def find_suggestions(
+    query: Query, case: Case, fault: Fault, alternatives: int = 1
+) -> tuple[Suggestion, ...]:
+    """Return suggestions of one addition first; those of two hold none of one.
 
     What bears on the fault is tried first. Of large queries, or those with many `alternatives`, not
     everything is tried.
     """
-    found: list[Cure] = []
+    suggestions: list[Suggestion] = []
     helpless: list[_Addition] = []
     cost = (len(case.columns) + 1) * alternatives
-    tries = max(min(MOST_TRIED, WORK // cost), LEAST_TRIED)
-    additions = sorted(_additions(query, case), key=lambda a: not a.bears_on(case, fault))
+    tries = max(min(MAX_TRIES, MAX_WORK // cost), MIN_TRIES)
+    additions = sorted(_list_additions(query, case), key=lambda a: not a.concerns(case, fault))
     for addition in additions[:tries]:
-        cured = addition.on(query)
-        if cured is not None and is_proven(cured):
-            found.append(Cure((addition.text,), cured))
+        changed = addition.apply_to(query)
+        if changed is not None and is_proven_bounded(changed):
+            suggestions.append(Suggestion((addition.text,), changed))
         else:
             helpless.append(addition)
     for one, two in islice(combinations(helpless, 2), max(tries - len(additions), 0)):
-        first = one.on(query)
-        cured = None if first is None else two.on(first)
-        if cured is not None and is_proven(cured):
-            found.append(Cure((one.text, two.text), cured))
-    return tuple(found)
+        first = one.apply_to(query)
+        changed = None if first is None else two.apply_to(first)
+        if changed is not None and is_proven_bounded(changed):
+            suggestions.append(Suggestion((one.text, two.text), changed))
+    return tuple(suggestions)
 
 
-def _additions(query: Query, case: Case) -> Iterator[_Addition]:
-    """All additions that bear on what is unbounded, the least intrusive first."""
+def _list_additions(query: Query, case: Case) -> Iterator[_Addition]:
+    """Yield all additions that bear on what is unbounded, the least intrusive first."""
     aggregate = query.kind == "aggregate"
     if not query.distinct and not aggregate:
         yield _Addition("SELECT DISTINCT", distinct=True)
-    unbounded = _unbounded(query, case)
-    yield from (_bounding(column, case) for column in unbounded if _is_counted(column))
-    columns = query.group_by if aggregate else output_columns(query)
+    unbounded = _find_unbounded_columns(query, case)
+    yield from (_bound_addition(column, case) for column in unbounded if _is_counted(column))
+    columns = query.group_by if aggregate else list_output_columns(query)
     for column in columns if len(columns) > 1 or aggregate else ():
         what = "drop the group" if aggregate else "drop the column"
         yield _Addition(f"{what} `{column.key}`", dropped=column)
@@ -124,24 +126,24 @@ def _additions(query: Query, case: Case) -> Iterator[_Addition]:
                 yield _Addition(f"drop the aggregate `{output.name}`", dropped=output)
     for number, source in enumerate(query.sources):
         if source.rows is None:
-            window = render_source(replace(source, rows=WINDOW))
+            window = render_source(replace(source, rows=SUGGESTED_WINDOW_ROWS))
             yield _Addition(f"a row window, {window}", windowed=number)
-    yield from (_bounding(column, case) for column in unbounded if not _is_counted(column))
+    yield from (_bound_addition(column, case) for column in unbounded if not _is_counted(column))
 
 
 def _is_counted(column: Column) -> bool:
-    """Is a range of values something that people have? Of texts, doubles and moments it is not."""
+    """Tell whether people have ranges of such values: not of texts, doubles and moments."""
     return not isinstance(column.type, Double | String | Timestamp)
 
 
-def _bounding(column: Column, case: Case) -> _Addition:
-    bound = _bound(column, case)
+def _bound_addition(column: Column, case: Case) -> _Addition:
+    bound = _make_bound(column, case)
     return _Addition(f"bound `{column.key}`, such as {render_predicate(bound)}", bound=bound)
 
 
-def _unbounded(query: Query, case: Case) -> list[Column]:
-    """Columns with infinitely many values that are put out or compared between streams."""
-    core, bounded = case.query, close(case.query).bounded
+def _find_unbounded_columns(query: Query, case: Case) -> list[Column]:
+    """Return columns with infinitely many values that are put out or compared between streams."""
+    core, bounded = case.query, compute_closure(case.query).bounded
     used = set(core.outputs)
     for comparison in core.comparisons:
         sides = comparison.left, comparison.right
@@ -155,8 +157,8 @@ def _unbounded(query: Query, case: Case) -> list[Column]:
     return [case.columns[number] for number in sorted(used) if not bounded[number]]
 
 
-def _bound(column: Column, case: Case) -> Predicate:
-    """A condition that leaves a column finitely many values, near those that it may have."""
+def _make_bound(column: Column, case: Case) -> Predicate:
+    """Return a condition that leaves a column finitely many values, near those that it may have."""
     type_, values = column.type, case.sets[case.columns.index(column)]
     if isinstance(type_, String):
         return Within(column, ValueSet.points(type_, ("a", "b")))
@@ -169,26 +171,26 @@ def _bound(column: Column, case: Case) -> Predicate:
     low, high = values.intervals[0].low, values.intervals[-1].high
     least, most = int(type_.minimum), int(type_.maximum or 0)
     if not isinstance(low, int) and not isinstance(high, int):
-        low, high = start, start + RANGE * unit + 1
+        low, high = start, start + SUGGESTED_RANGE * unit + 1
     elif not isinstance(low, int):
-        low = int(high or 0) - RANGE * unit
+        low = int(high or 0) - SUGGESTED_RANGE * unit
     if not isinstance(high, int):
-        high = low + RANGE * unit
+        high = low + SUGGESTED_RANGE * unit
     low = min(max(low, least + 1), most - 1)
     return Within(column, ValueSet.of(Interval(low, max(low + 1, min(high, most)))))
 
 
-def _without(query: Query, dropped: Output | Column | None) -> Query | None:
-    """The query without an output, or without a group."""
-    several = query.outputs or tuple(
-        Output(column.name, column) for column in output_columns(query)
+def _drop_output(query: Query, dropped: Output | Column | None) -> Query | None:
+    """Return the query without an output, or without a group."""
+    outputs = query.outputs or tuple(
+        Output(column.name, column) for column in list_output_columns(query)
     )
-    kept = tuple(o for o in several if dropped not in (o, o.expression))
+    kept = tuple(o for o in outputs if dropped not in (o, o.expression))
     groups = tuple(column for column in query.group_by if column != dropped)
-    if not kept or (query.group_by and not groups and not _aggregates_in(kept)):
+    if not kept or (query.group_by and not groups and not _has_aggregates(kept)):
         return None
     return replace(query, outputs=kept, group_by=groups, origin=None)
 
 
-def _aggregates_in(outputs: tuple[Output, ...]) -> bool:
+def _has_aggregates(outputs: tuple[Output, ...]) -> bool:
     return any(isinstance(output.expression, Aggregate) for output in outputs)

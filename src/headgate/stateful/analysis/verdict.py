@@ -1,7 +1,7 @@
 """The verdict on a query's memory, with everything that a user needs to believe it and to act.
 
-Beyond the answer and its reason it is worked out when it is asked for: what is at fault, streams
-that break the query, cures, or what its synopses keep and how much that is at most.
+The answer, its reason and the diagnosis are there at once. What takes longer is a method: streams
+that break the query, suggestions, what its synopses keep, and how much memory that is at most.
 """
 
 from __future__ import annotations
@@ -14,104 +14,131 @@ from typing import Any
 from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.stateful.analysis.boundedness import Analysis, analyse
-from headgate.stateful.analysis.diagnosis import Blame, blame
-from headgate.stateful.analysis.redundancy import lean
-from headgate.stateful.analysis.suggestions import Cure, cures
-from headgate.stateful.analysis.synopses.memory import Memory, memory
-from headgate.stateful.analysis.synopses.plan import plan_of
-from headgate.stateful.analysis.synopses.synopsis import Synopsis, synopses
-from headgate.stateful.analysis.witness.witness import Witness, witness
+from headgate.stateful.analysis.diagnosis import Diagnosis, diagnose
+from headgate.stateful.analysis.redundancy import remove_redundant
+from headgate.stateful.analysis.suggestions import Suggestion, find_suggestions
+from headgate.stateful.analysis.synopses.memory import Memory, compute_memory_limit
+from headgate.stateful.analysis.synopses.plan import build_plan
+from headgate.stateful.analysis.synopses.synopsis import Synopsis, describe_synopses
+from headgate.stateful.analysis.witness.witness import Witness, build_witness
 
-DEFAULT_SIZE = 10
+DEFAULT_WITNESS_ROWS = 10
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Can the query live in bounded memory? `bounded` is yes, no or unknown.
+    """The answer to whether a query can run in bounded memory, with its reason.
 
-    `observed` are the lengths of texts in bytes, by stream and attribute as in `trades.symbol`.
+    Attributes
+    ----------
+    query
+        The query that was analysed.
+    analysis
+        The cases of the query, and what is at fault in which of them.
+    diagnosis
+        What is at fault, in the words of the query; None for a yes.
+    reason
+        Why the answer is not a plain yes; empty for a yes.
+    observed
+        The lengths of texts in bytes, by stream and attribute as in `trades.symbol`.
+
+    Examples
+    --------
+    >>> from headgate.schema import Schema
+    >>> from headgate.sql import Script
+    >>> _, query = Script(Schema()).read('''
+    ...     CREATE STREAM s (a INT, b INT);
+    ...     CREATE QUERY q AS SELECT DISTINCT a FROM s''')
+    >>> verdict = check_memory(query)
+    >>> str(verdict.bounded), verdict.diagnosis.attributes
+    ('no', ('a',))
+    >>> verdict.find_suggestions()[0].additions
+    ('bound `a`, such as a BETWEEN 0 AND 1000',)
     """
 
     query: Query
     analysis: Analysis
+    diagnosis: Diagnosis | None = None
+    reason: str = ""
     observed: Mapping[str, int] | None = None
 
     @property
     def bounded(self) -> Answer:
+        """Yes, no or unknown."""
         return self.analysis.bounded
 
-    @cached_property
-    def reason(self) -> str:
-        """Why it is not simply a yes."""
-        if self.blame is None:
-            unknown = f"cannot tell whether its memory is bounded: {self.analysis.open}"
-            return unknown if self.bounded is Answer.UNKNOWN else ""
-        place = f", at {self.blame.place.position}" if self.blame.place else ""
-        why = f"{self.blame.sentence} (Theorem {self.blame.theorem}, {self.blame.condition}{place})"
-        if self.bounded is Answer.NO:
-            return f"needs unbounded memory: {why}"
-        return f"cannot tell whether its memory is bounded: {self.analysis.open}; {why}"
+    def build_witness(self, size: int = DEFAULT_WITNESS_ROWS) -> Witness | None:
+        """Build streams of which `size` rows must all be kept; None where there are none."""
+        shown = self.analysis.witness_of
+        return None if shown is None else build_witness(self.query, *shown, size)
 
-    @cached_property
-    def blame(self) -> Blame | None:
-        """What is at fault; None for a yes."""
-        case, fault = self.analysis.case, self.analysis.fault
-        if case is None or fault is None:
-            return None
-        return blame(self.query, case, fault)
-
-    def witness(self, size: int = DEFAULT_SIZE) -> Witness | None:
-        """Streams of which `size` rows must all be remembered; None where none can be built."""
-        shown = self.analysis.shown
-        return None if shown is None else witness(self.query, *shown, size)
-
-    @cached_property
-    def cures(self) -> tuple[Cure, ...]:
-        """Additions that make it bounded; none for a yes."""
+    def find_suggestions(self) -> tuple[Suggestion, ...]:
+        """Return additions to the query that make it bounded; none for a yes."""
         case, fault = self.analysis.case, self.analysis.fault
         if case is None or fault is None:
             return ()
-        return cures(self.query, case, fault, len(self.analysis.cases))
+        return find_suggestions(self.query, case, fault, len(self.analysis.cases))
 
-    @cached_property
-    def synopses(self) -> tuple[Synopsis, ...]:
-        """What is kept of each stream; none unless the answer is yes, or for a contradiction."""
+    def describe_synopses(self) -> tuple[Synopsis, ...]:
+        """Describe what is kept of each stream; nothing unless the answer is yes."""
         if self.bounded is not Answer.YES or self.analysis.is_contradiction:
             return ()
-        run = self._as_run
-        return synopses(run.query, run.analysis.cases, self.observed)
+        run = self._without_redundant
+        return describe_synopses(run.query, run.analysis.cases, self.observed)
 
-    @cached_property
-    def most(self) -> Memory | None:
-        """The most that is ever stored; None unless the answer is yes."""
+    def compute_memory_limit(self) -> Memory | None:
+        """Return the most that is ever stored; None unless the answer is yes."""
         if self.bounded is not Answer.YES:
             return None
         if self.analysis.is_contradiction:
             return Memory(0, 0)
-        run = self._as_run
-        return memory(run.query, run.analysis.cases, self.observed)
+        run = self._without_redundant
+        return compute_memory_limit(run.query, run.analysis.cases, self.observed)
 
     @cached_property
-    def _as_run(self) -> Verdict:
+    def _without_redundant(self) -> Verdict:
         """The verdict on the query without occurrences of streams that are redundant."""
         cases = self.analysis.cases
-        if not plan_of(self.query, cases).needs_reduction or len(cases) != 1:
+        if not build_plan(self.query, cases).needs_reduction or len(cases) != 1:
             return self
-        less = lean(self.query, cases[0])
-        return self if less is None else verdict(less, self.observed)
+        reduced = remove_redundant(self.query, cases[0])
+        return self if reduced is None else check_memory(reduced, self.observed)
 
-    def as_json(self, *, with_cures: bool = True) -> dict[str, Any]:
-        found: dict[str, Any] = {"bounded": self.bounded, "reason": self.reason}
-        if self.blame is not None:
-            found |= self.blame.as_json()
-            found["witness"] = self.analysis.is_shown
-            found["cures"] = [cure.as_json() for cure in self.cures] if with_cures else None
+    def as_json(self, *, with_suggestions: bool = True) -> dict[str, Any]:
+        """Return the object that `headgate check --format json` prints as `memory`."""
+        document: dict[str, Any] = {"bounded": self.bounded, "reason": self.reason}
+        if self.diagnosis is not None:
+            document |= self.diagnosis.as_json()
+            document["witness"] = self.analysis.has_witness
+            suggestions = self.find_suggestions() if with_suggestions else None
+            document["cures"] = (
+                None if suggestions is None else [each.as_json() for each in suggestions]
+            )
         if self.bounded is Answer.YES:
-            found["synopses"] = [synopsis.as_json() for synopsis in self.synopses]
-            found["most"] = self.most.as_json() if self.most is not None else None
-        return found
+            limit = self.compute_memory_limit()
+            document["synopses"] = [each.as_json() for each in self.describe_synopses()]
+            document["most"] = limit.as_json() if limit is not None else None
+        return document
 
 
-def verdict(query: Query, observed: Mapping[str, int] | None = None) -> Verdict:
-    """The verdict on a query; how long texts were observed to be counts in its bound."""
-    return Verdict(query, analyse(query), observed)
+def check_memory(query: Query, observed: Mapping[str, int] | None = None) -> Verdict:
+    """Decide whether a query can run in bounded memory.
+
+    How long texts were `observed` to be counts in the limit of its memory.
+    """
+    analysis = analyse(query)
+    case, fault = analysis.case, analysis.fault
+    diagnosis = None if case is None or fault is None else diagnose(query, case, fault)
+    return Verdict(query, analysis, diagnosis, _write_reason(analysis, diagnosis), observed)
+
+
+def _write_reason(analysis: Analysis, diagnosis: Diagnosis | None) -> str:
+    parts = []
+    if analysis.bounded is Answer.UNKNOWN:
+        parts.append(f"cannot tell whether its memory is bounded: {analysis.unknown_because}")
+    if diagnosis is not None:
+        place = f", at {diagnosis.place.position}" if diagnosis.place else ""
+        proof = f"(Theorem {diagnosis.theorem}, {diagnosis.condition}{place})"
+        needs = "needs unbounded memory: " if analysis.bounded is Answer.NO else ""
+        parts.append(f"{needs}{diagnosis.sentence} {proof}")
+    return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""Why a query is not run, with streams that break it and what would cure it."""
+"""Whether a query can be run, and if not, why: streams that break it and suggestions."""
 
 from __future__ import annotations
 
@@ -9,47 +9,59 @@ from headgate.events.json_text import format_json
 from headgate.predicate.answer import Answer
 from headgate.queries import Query
 from headgate.schema import Schema
-from headgate.stateful.analysis.cases.case import aggregates
-from headgate.stateful.analysis.verdict import Verdict, verdict
+from headgate.stateful.analysis.cases.case import list_aggregates
+from headgate.stateful.analysis.synopses.memory import Memory
+from headgate.stateful.analysis.verdict import Verdict, check_memory
 
-SHOWN_ROWS, SHOWN_CURES = 3, 3
+SHOWN_ROWS, SHOWN_SUGGESTIONS = 3, 3
 
 
-def check_runs(query: Query) -> Verdict:
-    """The verdict on a query that can be run in bounded memory, or an error that says why not."""
+def check_runnable(query: Query) -> Verdict:
+    """Return the verdict on a query that can run, or raise the error that says why it cannot."""
     if query.kind == "filter":
         raise UsageError(
             f"`{query.id}` is a filter, which remembers nothing; match it by an index or by route"
         )
-    found = _verdict(query, query.schema)
-    if found.bounded is not Answer.YES:
-        raise Unbounded(refusal(found), found)
-    declared = [a.function for a in aggregates(query) if a.declared is not None]
+    verdict = _check_memory(query, query.schema)
+    if verdict.bounded is not Answer.YES:
+        raise Unbounded(explain_refusal(verdict), verdict)
+    declared = [a.function for a in list_aggregates(query) if a.declared is not None]
     if declared:
         raise UsageError(f"`{query.id}` needs {declared[0]}, which is declared, but not defined")
-    return found
+    return verdict
 
 
 def has_windows(query: Query) -> bool:
+    """Tell whether a query reads only the last rows of some stream."""
     return any(source.rows is not None for source in query.sources)
 
 
 @lru_cache(maxsize=1_000)
-def _verdict(query: Query, _: Schema) -> Verdict:
+def _check_memory(query: Query, _: Schema) -> Verdict:
     # equal queries may read streams that are declared differently, so the schema is part of the key
-    return verdict(query)
+    return check_memory(query)
 
 
-def refusal(found: Verdict) -> str:
-    """The reason, rows of which all would have to be remembered, and cures, a line each."""
-    unknown = ":" * (found.bounded is Answer.UNKNOWN)
-    lines = [f"`{found.query.id}`{unknown} {found.reason}"]
-    witness = found.witness(SHOWN_ROWS)
+def memory_limit_of(query: Query) -> Memory | None:
+    """Return the most that a runnable query ever stores; it is worked out once."""
+    return _compute_memory_limit(query, query.schema)
+
+
+@lru_cache(maxsize=1_000)
+def _compute_memory_limit(query: Query, schema: Schema) -> Memory | None:
+    return _check_memory(query, schema).compute_memory_limit()
+
+
+def explain_refusal(verdict: Verdict) -> str:
+    """Write the reason, rows that would all have to be kept, and suggestions, a line each."""
+    unknown = ":" * (verdict.bounded is Answer.UNKNOWN)
+    lines = [f"`{verdict.query.id}`{unknown} {verdict.reason}"]
+    witness = verdict.build_witness(SHOWN_ROWS)
     if witness is not None:
         rows = ", ".join(format_json(dict(row)) for row in witness.rows)
         lines.append(f"  every row like these of {witness.stream} must be remembered: {rows}, …")
-    for cure in found.cures[:SHOWN_CURES]:
-        lines.append("  cure: " + ", and ".join(cure.additions))
-        if any("last_rows(" in addition for addition in cure.additions):
+    for suggestion in verdict.find_suggestions()[:SHOWN_SUGGESTIONS]:
+        lines.append("  suggestion: " + ", and ".join(suggestion.additions))
+        if any("last_rows(" in addition for addition in suggestion.additions):
             lines[-1] += " (not on Spark: windows run in one process, by hg.continuous)"
     return "\n".join(lines)

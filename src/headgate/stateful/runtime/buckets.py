@@ -19,36 +19,41 @@ from headgate.predicate import Column, Compare
 from headgate.schema import NOTHING, Timestamp
 from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell, Cells
-from headgate.stateful.analysis.synopses.extremes import Ends, References, ends
+from headgate.stateful.analysis.synopses.extremes import Ends, References, find_extreme_columns
 from headgate.stateful.analysis.synopses.plan import Store
 from headgate.stateful.runtime.cell_codes import ColumnCoder
-from headgate.stateful.runtime.exact_sums import regrouped, sums
-from headgate.stateful.runtime.grouping import Grouping, Numbers, grouped
-from headgate.stateful.runtime.join import Line, meeting, on_one_line
+from headgate.stateful.runtime.exact_sums import regroup, sum_by_bucket
+from headgate.stateful.runtime.grouping import Grouping, Numbers, group_rows
+from headgate.stateful.runtime.join import OrderCodes, encode_in_one_order, group_compared_columns
 from headgate.stateful.runtime.stream_rows import StreamRows, some_of
-from headgate.stateful.runtime.weighted_rows import Weighted, added, concatenated, nothing
+from headgate.stateful.runtime.weighted_rows import (
+    WeightedRows,
+    add_counts,
+    concatenate,
+    empty_rows,
+)
 
 
-class Bucketing(Protocol):
-    """How the rows of one stream are reduced for one store."""
+class BucketReducer(Protocol):
+    """Reduces the rows of one stream to what one store keeps of them."""
 
     store: Store
 
-    def reduced(self, rows: StreamRows) -> Weighted:
-        """A batch of rows."""
+    def reduce(self, rows: StreamRows) -> WeightedRows:
+        """Reduce a batch of rows."""
 
-    def merged(self, parts: Sequence[Weighted]) -> Weighted:
-        """Several reductions as one."""
+    def merge(self, parts: Sequence[WeightedRows]) -> WeightedRows:
+        """Merge several reductions into one."""
 
-    def advanced(self, kept: Weighted, new: Weighted) -> tuple[Weighted, Weighted]:
-        """What is kept after a reduction has arrived, and what of it the others must meet."""
+    def advance(self, kept: WeightedRows, new: WeightedRows) -> tuple[WeightedRows, WeightedRows]:
+        """Return what is kept after a reduction, and the rows that other streams must meet."""
 
-    def nothing(self) -> Weighted:
-        """The reduction of no rows."""
+    def empty(self) -> WeightedRows:
+        """Return the reduction of no rows."""
 
 
-class Buckets:
-    """What both kinds share: the cells of the columns, and in which branches a row can be."""
+class BaseBuckets:
+    """What both kinds of buckets share: the cells of the columns, and the branches of a row."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -57,48 +62,49 @@ class Buckets:
             column: ColumnCoder(store.cells(column), null=store.has_null(column))
             for column in store.columns
         }
-        several = len(store.branches) > 1
+        has_branches = len(store.branches) > 1
         self._of_branches = [
-            {column: _coder(branch, column) for column in store.columns} if several else {}
+            {column: _coder(branch, column) for column in store.columns} if has_branches else {}
             for branch in store.branches
         ]
 
-    def nothing(self) -> Weighted:
+    def empty(self) -> WeightedRows:
+        """Return the reduction of no rows."""
         summed = () if self.store.part.distinct else self.store.aggregated
-        return nothing(self.store.kept, len(self.store.branches), summed)
+        return empty_rows(self.store.kept, len(self.store.branches), summed)
 
     def codes(self, coded: Mapping[Column, CodedColumn]) -> dict[Column, tuple[Numbers, Mask]]:
-        """The cell of each row in each column, and whether it has one."""
+        """Return the cell of each row in each column, and whether it has one."""
         return {column: coder.codes(coded[column]) for column, coder in self._coders.items()}
 
     def member(self, rows: StreamRows, codes: Mapping[Column, tuple[Numbers, Mask]]) -> Mask:
-        """In which branches each row can be, as far as it alone decides."""
-        found = np.ones((rows.rows, len(self.store.branches)), np.bool_)
+        """Tell in which branches each row can be, as far as it alone decides."""
+        member = np.ones((rows.rows, len(self.store.branches)), np.bool_)
         for number, own in enumerate(self._own):
             for atom in own:
-                found[:, number] &= rows.true(atom)
+                member[:, number] &= rows.evaluate(atom)
             if not self._of_branches[number]:
                 for _, has in codes.values():
-                    found[:, number] &= has
+                    member[:, number] &= has
             for column, coder in self._of_branches[number].items():
-                inside = np.flatnonzero(found[:, number])  # what has no cell is slow to look up
-                found[inside, number] = coder.codes(some_of(rows.coded(column), inside))[1]
-        return found
+                inside = np.flatnonzero(member[:, number])  # what has no cell is slow to look up
+                member[inside, number] = coder.codes(some_of(rows.encode(column), inside))[1]
+        return member
 
-    def grouping(self, codes: Sequence[Numbers], member: Mask) -> Grouping:
-        """The buckets of rows that are in some branch, by the codes of their columns."""
+    def group(self, codes: Sequence[Numbers], member: Mask) -> Grouping:
+        """Group rows that are in some branch into buckets, by the codes of their columns."""
         parts = list(codes)
         sizes = [coder.size for coder in self._coders.values()]
         if member.shape[1] > 1:
             patterns = np.unique(np.packbits(member, axis=1), axis=0, return_inverse=True)[1]
             parts.append(patterns.reshape(-1).astype(np.int64))
             sizes.append(None)
-        return grouped(parts, sizes, len(member))
+        return group_rows(parts, sizes, len(member))
 
-    def regrouping(self, every: Weighted) -> Grouping:
-        """The buckets of rows that are kept."""
+    def group_kept(self, every: WeightedRows) -> Grouping:
+        """Group rows that are kept into buckets."""
         coded = {c: encode_column(every.values[c], c.type) for c in self.store.columns}
-        return self.grouping([codes for codes, _ in self.codes(coded).values()], every.member)
+        return self.group([codes for codes, _ in self.codes(coded).values()], every.member)
 
 
 def _coder(branch: Branch, column: Column) -> ColumnCoder:
@@ -107,27 +113,28 @@ def _coder(branch: Branch, column: Column) -> ColumnCoder:
     return ColumnCoder(cells, null=branch.accepts_null(column))
 
 
-class Counted(Buckets):
-    """Duplicates count: of each bucket the first row, how many there are, and sums."""
+class CountedBuckets(BaseBuckets):
+    """Buckets in which duplicates count: the first row of each, how many there are, and sums."""
 
-    def reduced(self, rows: StreamRows) -> Weighted:
+    def reduce(self, rows: StreamRows) -> WeightedRows:
+        """Reduce a batch of rows."""
         cut = self.store.columns
-        codes = self.codes({column: rows.coded(column) for column in cut})
+        codes = self.codes({column: rows.encode(column) for column in cut})
         member = self.member(rows, codes)
         taken = np.flatnonzero(member.any(axis=1))
         if not len(taken):
-            return self.nothing()
+            return self.empty()
         everything = len(taken) == rows.rows
         member = member if everything else member[taken]
         parts = [numbers if everything else numbers[taken] for numbers, _ in codes.values()]
-        groups = self.grouping(parts, member)
+        groups = self.group(parts, member)
         first = taken[groups.first]
-        return Weighted(
+        return WeightedRows(
             {c: rows.array(c).take(first) for c in cut},
             member[groups.first],
             np.bincount(groups.of, minlength=groups.size),
             {
-                c: sums(
+                c: sum_by_bucket(
                     rows.array(c) if everything else rows.array(c).take(taken),
                     c.type,
                     groups.of,
@@ -137,89 +144,95 @@ class Counted(Buckets):
             },
         )
 
-    def merged(self, parts: Sequence[Weighted]) -> Weighted:
+    def merge(self, parts: Sequence[WeightedRows]) -> WeightedRows:
+        """Merge several reductions into one."""
         if len(parts) == 1:
             return parts[0]
-        every = concatenated(parts)
-        groups = self.regrouping(every)
+        every = concatenate(parts)
+        groups = self.group_kept(every)
         first = every.at(groups.first)
-        first.count = added(every.count, groups.of, groups.size)
-        first.sums = {c: regrouped(s, groups.of, groups.size) for c, s in every.sums.items()}
+        first.count = add_counts(every.count, groups.of, groups.size)
+        first.sums = {c: regroup(s, groups.of, groups.size) for c, s in every.sums.items()}
         return first
 
-    def advanced(self, kept: Weighted, new: Weighted) -> tuple[Weighted, Weighted]:
-        return self.merged([kept, new]), new
+    def advance(self, kept: WeightedRows, new: WeightedRows) -> tuple[WeightedRows, WeightedRows]:
+        """Return what is kept after a reduction, and the rows that other streams must meet."""
+        return self.merge([kept, new]), new
 
 
-class Chosen(Buckets):
-    """Duplicates do not count: of each bucket the rows at its ends, or the first one."""
+class ExtremeBuckets(BaseBuckets):
+    """Buckets in which duplicates do not count: the rows at the ends of each, or the first one."""
 
     def __init__(self, store: Store, zone: Timestamp) -> None:
         super().__init__(store)
         self._zone = zone
         (self._branch,) = store.branches
-        self._is_known = store.carried is None and not any(
+        self._is_known = store.extremum_column is None and not any(
             store.cells(column).gaps for column in store.columns
         )
-        self._deciding = _deciding(store)
+        self._deciding = _find_deciding_columns(store)
         self._ends: dict[tuple[object, ...], Ends | None] = {}
 
-    def reduced(self, rows: StreamRows) -> Weighted:
-        codes = self.codes({column: rows.coded(column) for column in self.store.columns})
+    def reduce(self, rows: StreamRows) -> WeightedRows:
+        """Reduce a batch of rows."""
+        codes = self.codes({column: rows.encode(column) for column in self.store.columns})
         taken = np.flatnonzero(self.member(rows, codes)[:, 0])
         values = {c: rows.array(c).take(taken) for c in self.store.kept}
         ones = np.ones(len(taken), np.int64)
-        every = Weighted(values, ones.astype(np.bool_)[:, None], ones)
-        return every.at(self._chosen(every))
+        every = WeightedRows(values, ones.astype(np.bool_)[:, None], ones)
+        return every.at(self._choose_rows(every))
 
-    def merged(self, parts: Sequence[Weighted]) -> Weighted:
-        every = concatenated(parts)
-        return every.at(self._chosen(every))
+    def merge(self, parts: Sequence[WeightedRows]) -> WeightedRows:
+        """Merge several reductions into one."""
+        every = concatenate(parts)
+        return every.at(self._choose_rows(every))
 
-    def advanced(self, kept: Weighted, new: Weighted) -> tuple[Weighted, Weighted]:
-        """Rows that are as good as one that is kept already are not new."""
-        every = concatenated([kept, new])
-        rows = self._chosen(every)
+    def advance(self, kept: WeightedRows, new: WeightedRows) -> tuple[WeightedRows, WeightedRows]:
+        """Keep the better rows; those that are as good as one that is kept already are not new."""
+        every = concatenate([kept, new])
+        rows = self._choose_rows(every)
         return every.at(rows), every.at(rows[rows >= len(kept)])
 
-    def _chosen(self, every: Weighted) -> Numbers:
+    def _choose_rows(self, every: WeightedRows) -> Numbers:
         if not len(every):
             return np.empty(0, np.int64)
-        groups = self.regrouping(every)
+        groups = self.group_kept(every)
         if self._is_known:
             return np.sort(groups.first)
-        found = [
-            frontier(
+        frontiers = [
+            find_frontier(
                 every.values, np.flatnonzero(np.isin(groups.of, alike)), groups, side, self._zone
             )
-            for side, alike in self._alike(every, groups)
+            for side, alike in self._group_by_ends(every, groups)
         ]
-        return np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+        return np.unique(np.concatenate([np.empty(0, np.int64), *frontiers]))
 
-    def _alike(self, every: Weighted, groups: Grouping) -> Iterable[tuple[Ends, Numbers]]:
-        """The buckets with the same ends, together."""
+    def _group_by_ends(
+        self, every: WeightedRows, groups: Grouping
+    ) -> Iterable[tuple[Ends, Numbers]]:
+        """Put the buckets with the same ends together."""
         deciding = self._deciding
         values = {c: every.values[c].take(groups.first) for c in deciding}
         codes = [self._coders[c].codes(encode_column(values[c], c.type))[0] for c in deciding]
-        kinds = grouped(codes, [self._coders[c].size for c in deciding], groups.size)
+        kinds = group_rows(codes, [self._coders[c].size for c in deciding], groups.size)
         shown = {c: values[c].take(kinds.first).to_pylist() for c in deciding}
         alike: dict[object, tuple[Ends, list[int]]] = {}
         for kind in range(kinds.size):
             row = {c.key: shown[c][kind] for c in deciding}
-            found = self._ends_of({c: self._branch.cell(c, row) or NULL_CELL for c in deciding})
-            if found is not None:
-                alike.setdefault(found.key, (found, []))[1].append(kind)
+            ends = self._ends_of({c: self._branch.cell(c, row) or NULL_CELL for c in deciding})
+            if ends is not None:
+                alike.setdefault(ends.key, (ends, []))[1].append(kind)
         return [(side, np.flatnonzero(np.isin(kinds.of, of))) for side, of in alike.values()]
 
     def _ends_of(self, cells: dict[Column, Cell]) -> Ends | None:
         key = tuple(cells.values())
         if key not in self._ends:
-            self._ends[key] = ends(self.store, cells)
+            self._ends[key] = find_extreme_columns(self.store, cells)
         return self._ends[key]
 
 
-def _deciding(store: Store) -> tuple[Column, ...]:
-    """The columns whose cells decide on the ends of a bucket.
+def _find_deciding_columns(store: Store) -> tuple[Column, ...]:
+    """Return the columns whose cells decide on the ends of a bucket.
 
     What is compared, be it through others, with no column that has a gap, has one value in a bucket
     and says nothing about the others.
@@ -228,7 +241,11 @@ def _deciding(store: Store) -> tuple[Column, ...]:
     compares = [atom for atom in branch.atoms if isinstance(atom, Compare)]
     open_columns = {c for c in store.columns if store.cells(c).gaps}
     met = open_columns.union(
-        *(set(g) & set(store.columns) for g in meeting(compares) if open_columns & set(g))
+        *(
+            set(g) & set(store.columns)
+            for g in group_compared_columns(compares)
+            if open_columns & set(g)
+        )
     )
     return tuple(column for column in store.columns if column in met)
 
@@ -236,21 +253,21 @@ def _deciding(store: Store) -> tuple[Column, ...]:
 _NULL = np.iinfo(np.int64).min
 
 
-def frontier(
+def find_frontier(
     values: Mapping[Column, pa.Array[Any]],
     rows: Numbers,
     groups: Grouping,
     ends: Ends,
     zone: Timestamp,
 ) -> Numbers:
-    """Of some rows, whose buckets all have these ends, those that are to be kept."""
-    found = []
+    """Return, of rows whose buckets all have these ends, those that are to be kept."""
+    frontiers = []
     for side, highs in ((ends.highs, True), (ends.lows, False)):
         if side.columns:
-            found.append(_best(values, rows, groups.of[rows], side, zone, highs=highs))
-    if not found:
+            frontiers.append(_best(values, rows, groups.of[rows], side, zone, highs=highs))
+    if not frontiers:
         return groups.first[np.unique(groups.of[rows])]
-    return np.concatenate(found)
+    return np.concatenate(frontiers)
 
 
 def _best(
@@ -262,23 +279,24 @@ def _best(
     *,
     highs: bool,
 ) -> Numbers:
-    """The rows in which the least of the columns is greatest, or the greatest is least.
+    """Return the rows in which the least of the columns is greatest, or the greatest is least.
 
     A column that is NULL is below all others, and so is a row where nothing else is left.
     """
-    lines = on_one_line([(c, values[c].take(rows)) for c in side.columns], zone)
+    lines = encode_in_one_order([(c, values[c].take(rows)) for c in side.columns], zone)
     codes = _below_values(lines)
     place = codes.min(axis=0) if highs else codes.max(axis=0)
     score = place if highs else np.where(place == _NULL, _NULL, -place)
+    # `best[b]` is the best score of bucket b; only rows that attain it are kept (section 7.2).
     best = np.full(int(buckets.max()) + 1, _NULL)
     np.maximum.at(best, buckets, score)
     kept = np.flatnonzero(score == best[buckets])
-    ways = _ways(side, codes[:, kept] == place[kept])
-    return rows[kept[_needed(buckets[kept], ways)]]
+    ways = _strict_partners(side, codes[:, kept] == place[kept])
+    return rows[kept[_drop_dominated(buckets[kept], ways)]]
 
 
-def _below_values(lines: Sequence[Line]) -> Numbers:
-    """The codes of each line, with NULL below them all."""
+def _below_values(lines: Sequence[OrderCodes]) -> Numbers:
+    """Return the codes of each column, with NULL below them all."""
     codes = np.stack([line.codes for line in lines])
     if codes.min(initial=0) == _NULL:  # the least BIGINT is the only value with that code
         codes = np.unique(codes, return_inverse=True)[1].reshape(codes.shape)
@@ -288,15 +306,15 @@ def _below_values(lines: Sequence[Line]) -> Numbers:
     return codes
 
 
-def _ways(side: References, attaining: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """With which partners a row joins strictly: one of the columns that attain the end does."""
+def _strict_partners(side: References, attaining: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Tell with which partners a row joins strictly: a column that attains the end does."""
     strict = np.array(list(side.strict.values()), np.bool_)  # columns × partners
-    found: npt.NDArray[np.bool_] = np.any(attaining.T[:, :, None] & strict[None], axis=1)
-    return found
+    strict_partners: npt.NDArray[np.bool_] = np.any(attaining.T[:, :, None] & strict[None], axis=1)
+    return strict_partners
 
 
-def _needed(buckets: Numbers, ways: npt.NDArray[np.bool_]) -> Numbers:
-    """Of rows with the same end one for each way, without ways that are stricter than another."""
+def _drop_dominated(buckets: Numbers, ways: npt.NDArray[np.bool_]) -> Numbers:
+    """Keep of rows with the same end one for each pattern that no other pattern is better than."""
     patterns, codes = np.unique(ways, axis=0, return_inverse=True)
     codes = codes.reshape(-1)
     key = buckets * len(patterns) + codes

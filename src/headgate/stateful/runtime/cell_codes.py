@@ -18,10 +18,10 @@ from headgate.events.columns import MAX_CODED_DIGITS, CodedColumn, Codes, Mask
 from headgate.schema import DecimalType, Ordinal, String
 from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell, Cells
 
-MOST_REMEMBERED = 10_000  # values whose cells are not looked up again
-MOST_TABLED = 1 << 16  # values from the first bound of a cell to the last
-NOWHERE = -1
-LARGEST = (1 << 63) - 1
+MAX_REMEMBERED_VALUES = 10_000  # values whose cells are not looked up again
+MAX_TABLE_SIZE = 1 << 16  # values from the first bound of a cell to the last
+NO_CELL = -1
+MAX_CODE = (1 << 63) - 1
 
 
 class ColumnCoder:
@@ -37,59 +37,59 @@ class ColumnCoder:
         self._stretches: _Stretches | None = None
         self._numbers: dict[Cell, int] = {}
         self._remembered: dict[Ordinal, int] = {}
-        self._pieces = cells.clipped(0)
+        self._pieces = cells.clip_pieces(0)
         if _is_numbered(cells):
             stretches = _Stretches(cells)
-            if stretches.size < LARGEST:
+            if stretches.size < MAX_CODE:
                 self._stretches, self.size = stretches, stretches.size + null
 
     def codes(self, column: CodedColumn) -> tuple[Codes, Mask]:
-        """The code of each row's cell, and whether it has one (`Cells.cell` is not None)."""
+        """Return the code of each row's cell, and whether it has one (`Cells.cell` is not None)."""
         if self._stretches is not None:
-            found = self._stretches.codes(column.codes)
+            codes = self._stretches.codes(column.codes)
         else:
-            found = self._looked_up(column)
+            codes = self._look_up(column)
         if column.valid is not None:
-            found = np.where(column.valid, found, self._null_code if self.null else NOWHERE)
-        has = found != NOWHERE
-        return np.maximum(found, 0), has
+            codes = np.where(column.valid, codes, self._null_code if self.null else NO_CELL)
+        has = codes != NO_CELL
+        return np.maximum(codes, 0), has
 
     @property
     def _null_code(self) -> int:
         return self._number(NULL_CELL) if self.size is None else self.size - 1
 
-    def _looked_up(self, column: CodedColumn) -> Codes:
+    def _look_up(self, column: CodedColumn) -> Codes:
         if column.ranked is not None:
-            return self._of_ranked(column.ranked)[column.codes]
+            return self._look_up_ranked(column.ranked)[column.codes]
         distinct, places = np.unique(column.codes, return_inverse=True)
-        found = np.full(len(distinct), NOWHERE, dtype=np.int64)
+        codes = np.full(len(distinct), NO_CELL, dtype=np.int64)
         near = CodedColumn(column.type, distinct, None).test_membership(self.cells.possible)
-        found[near] = [*map(self._remember, distinct[near].tolist())]
-        return found[places]
+        codes[near] = [*map(self._code_of, distinct[near].tolist())]
+        return codes[places]
 
-    def _of_ranked(self, ranked: list[Any]) -> Codes:
-        """The code of each of the sorted ordinals, with one more for NULL; of a gap all at once."""
+    def _look_up_ranked(self, ranked: list[Any]) -> Codes:
+        """Return the code of each of the sorted ordinals, with one more for NULL."""
         if len(ranked) < len(self._pieces):
-            return np.array([*map(self._remember, ranked), NOWHERE], dtype=np.int64)
-        found = np.full(len(ranked) + 1, NOWHERE, dtype=np.int64)
+            return np.array([*map(self._code_of, ranked), NO_CELL], dtype=np.int64)
+        codes = np.full(len(ranked) + 1, NO_CELL, dtype=np.int64)
         for piece in self._pieces:
             low, high = piece.span.low, piece.span.high
             start = 0 if low is None else bisect_left(ranked, low)
             stop = len(ranked) if high is None else bisect_left(ranked, high)
             some = ranked[start : start + 1] if piece.kind == "gap" else ranked[start:stop]
             if start < stop:
-                found[start:stop] = [self._remember(ordinal) for ordinal in some]
-        return found
+                codes[start:stop] = [self._code_of(ordinal) for ordinal in some]
+        return codes
 
-    def _remember(self, ordinal: Any) -> int:
-        found = self._remembered.get(ordinal)
-        if found is None:
+    def _code_of(self, ordinal: Any) -> int:
+        code = self._remembered.get(ordinal)
+        if code is None:
             cell = self.cells.cell(ordinal)
-            found = NOWHERE if cell is None else self._number(cell)
-            if len(self._remembered) >= MOST_REMEMBERED:
+            code = NO_CELL if cell is None else self._number(cell)
+            if len(self._remembered) >= MAX_REMEMBERED_VALUES:
                 self._remembered.clear()
-            self._remembered[ordinal] = found
-        return found
+            self._remembered[ordinal] = code
+        return code
 
     def _number(self, cell: Cell) -> int:
         return self._numbers.setdefault(cell, len(self._numbers))
@@ -104,11 +104,11 @@ class _Stretches:
 
     def __init__(self, cells: Cells) -> None:
         cuts: list[int] = []
-        lines = [(0, NOWHERE)]  # step and shift of what lies before the first cut
+        lines = [(0, NO_CELL)]  # step and shift of what lies before the first cut
         least, greatest = cells.type.minimum, cells.type.maximum
         gaps: dict[object, int] = {}
         size = 0
-        for first, last, gap in _clipped(cells):
+        for first, last, gap in _clip_pieces(cells):
             code = size if gap is None else gaps.setdefault(gap, size)
             size = max(size, code + (last - first + 1 if gap is None else 1))
             line = (1, code - first) if gap is None and first < last else (0, code)
@@ -119,36 +119,36 @@ class _Stretches:
                 lines[-1] = line
             if last != greatest:
                 cuts.append(last + 1)
-                lines.append((0, NOWHERE))
+                lines.append((0, NO_CELL))
         self.size = size
         self._cuts = np.array(cuts, dtype=np.int64)
-        self._step, self._shift = np.array(_wrapped(lines), dtype=np.int64).T.copy()
+        self._step, self._shift = np.array(_wrap_shifts(lines), dtype=np.int64).T.copy()
         self._table: Codes | None = None
         ends_flat = self._step[0] == self._step[-1] == 0
-        if cuts and ends_flat and cuts[-1] - cuts[0] < MOST_TABLED:
+        if cuts and ends_flat and cuts[-1] - cuts[0] < MAX_TABLE_SIZE:
             self._table = self.codes(np.arange(cuts[0] - 1, cuts[-1] + 1))
 
     def codes(self, ordinals: Codes) -> Codes:
-        """The code of each ordinal's cell; -1 where it has none."""
+        """Return the code of each ordinal's cell; -1 where it has none."""
         if self._table is not None:
             low, high = self._cuts[0] - 1, self._cuts[-1]
             inside: Codes = np.clip(ordinals, low, high) - low
             return self._table[inside]
         at = np.searchsorted(self._cuts, ordinals, side="right")
-        found: Codes = self._shift[at]
+        codes: Codes = self._shift[at]
         if self._step.any():
-            found += ordinals * self._step[at]
-        return found
+            codes += ordinals * self._step[at]
+        return codes
 
 
-def _wrapped(lines: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Shifts as 64 bits hold them."""
-    half = LARGEST + 1
+def _wrap_shifts(lines: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return shifts as 64 bits hold them."""
+    half = MAX_CODE + 1
     return [(step, (shift + half) % (2 * half) - half) for step, shift in lines]
 
 
 def _is_numbered(cells: Cells) -> bool:
-    """Are a column's codes its ordinals, and its cells nothing but values and gaps?"""
+    """Tell whether a column's codes are its ordinals, and its cells only values and gaps."""
     type_ = cells.type
     if isinstance(type_, String):
         return False
@@ -157,13 +157,13 @@ def _is_numbered(cells: Cells) -> bool:
     return all(piece.grid is None for piece in cells.pieces)
 
 
-def _clipped(cells: Cells) -> Iterator[tuple[int, int, object]]:
-    """The first and last ordinal of what is possible of each piece, and its gap or None."""
+def _clip_pieces(cells: Cells) -> Iterator[tuple[int, int, object]]:
+    """Yield the first and last ordinal of what is possible of each piece, and its gap or None."""
     least, greatest = cells.type.minimum, cells.type.maximum
     assert isinstance(least, int)
     assert isinstance(greatest, int)
     pieces = {piece.span: piece for piece in cells.pieces}
-    for clipped in cells.clipped(0):
+    for clipped in cells.clip_pieces(0):
         assert clipped.mark is not None
         piece, (low, high) = pieces[clipped.mark[1]], (clipped.span.low, clipped.span.high)
         first = least if low is None else max(int(low), least)

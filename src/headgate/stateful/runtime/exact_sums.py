@@ -26,13 +26,13 @@ Objects = npt.NDArray[np.object_]
 
 PLUS_INFINITY, MINUS_INFINITY, NOT_A_NUMBER = 1, 2, 4
 
-CHUNK = 1 << 18  # rows: with limbs of at most 34 bits, a sum has at most 52
-LIMB = 32
-FRACTION = 52  # bits of a double behind its leading one
-HALF = 27  # bits of the lower part of its 53
-STEP = 3  # doubles are added up by exponents in eights
+CHUNK_ROWS = 1 << 18  # rows: with limbs of at most 34 bits, a sum has at most 52
+LIMB_BITS = 32
+FRACTION_BITS = 52  # bits of a double behind its leading one
+LOW_HALF_BITS = 27  # bits of the lower part of its 53
+EXPONENT_STEP_BITS = 3  # doubles are added up by exponents in eights
 SUBNORMAL = 1074
-BIGGEST = int(np.iinfo(np.int64).max)
+MAX_INT64 = int(np.iinfo(np.int64).max)
 
 
 @dataclass(slots=True)
@@ -49,12 +49,12 @@ class Sums:
 
     @staticmethod
     def none(size: int) -> Sums:
-        """Empty buckets."""
+        """Return the sums of empty buckets."""
         return Sums(_zeros(size), np.zeros(size, dtype=np.int8), np.zeros(size, dtype=np.int64))
 
     @staticmethod
-    def concatenated(parts: Sequence[Sums]) -> Sums:
-        """The buckets of several, one after the other."""
+    def concatenate(parts: Sequence[Sums]) -> Sums:
+        """Return the buckets of several, one after the other."""
         return Sums(
             np.concatenate([part.finite for part in parts]),
             np.concatenate([part.special for part in parts]),
@@ -62,59 +62,60 @@ class Sums:
         )
 
     def at(self, buckets: Codes) -> Sums:
-        """Some of the buckets."""
+        """Return some of the buckets."""
         return Sums(self.finite[buckets], self.special[buckets], self.count[buckets])
 
 
-def sums(column: pa.Array[Any], type_: Type, buckets: Codes, size: int) -> Sums:
-    """The sums of a column, the row i of which is in bucket `buckets[i]` of `size`.
+def sum_by_bucket(column: pa.Array[Any], type_: Type, buckets: Codes, size: int) -> Sums:
+    """Add up a column whose row i is in bucket `buckets[i]` of `size`.
 
     Of what is not a number there is only a count.
 
     >>> from headgate.schema import BIGINT
-    >>> found = sums(pa.array([2**62, None, 2**62, 2**62]), BIGINT, np.array([0, 0, 1, 1]), 2)
-    >>> found.finite.tolist(), found.count.tolist()
+    >>> column = pa.array([2**62, None, 2**62, 2**62])
+    >>> totals = sum_by_bucket(column, BIGINT, np.array([0, 0, 1, 1]), 2)
+    >>> totals.finite.tolist(), totals.count.tolist()
     ([4611686018427387904, 9223372036854775808], [1, 2])
     """
-    found = Sums.none(size)
+    totals = Sums.none(size)
     if not type_.numeric:
         present = buckets if column.null_count == 0 else buckets[_present(column)]
     elif isinstance(type_, DecimalType) and type_.precision > MAX_CODED_DIGITS:
         valid = _present(column)
         present = buckets[valid]
-        found.finite = _of_words(_words(column)[valid], present, size)
+        totals.finite = _of_words(_words(column)[valid], present, size)
     else:
         rows, coded = encode_present(column, type_)
         present = buckets if len(rows) == len(buckets) else buckets[rows]
         if isinstance(type_, Double):
-            found.finite = _of_doubles(coded.codes, present, found.special)
+            totals.finite = _of_doubles(coded.codes, present, totals.special)
         else:
-            short = isinstance(type_, Integer) and type_.bits == LIMB
-            found.finite = _of_integers(coded.codes, present, size, short=short)
-    found.count = np.bincount(present, minlength=size)
-    return found
+            short = isinstance(type_, Integer) and type_.bits == LIMB_BITS
+            totals.finite = _of_integers(coded.codes, present, size, short=short)
+    totals.count = np.bincount(present, minlength=size)
+    return totals
 
 
-def regrouped(sums: Sums, buckets: Codes, size: int, times: Codes | Objects | None = None) -> Sums:
-    """Sums added up into other buckets: those at i into `buckets[i]`, taken `times[i]` times.
+def regroup(sums: Sums, buckets: Codes, size: int, times: Codes | Objects | None = None) -> Sums:
+    """Add sums up into other buckets: those at i into `buckets[i]`, taken `times[i]` times.
 
-    >>> three = Sums.concatenated([Sums.none(1), Sums.none(2)])
+    >>> three = Sums.concatenate([Sums.none(1), Sums.none(2)])
     >>> three.finite[:], three.count[:] = [5, 7, 1], 1
-    >>> found = regrouped(three, np.array([0, 1, 1]), 2, times=np.array([1, 10, 2]))
-    >>> found.finite.tolist(), found.count.tolist()
+    >>> totals = regroup(three, np.array([0, 1, 1]), 2, times=np.array([1, 10, 2]))
+    >>> totals.finite.tolist(), totals.count.tolist()
     ([5, 72], [1, 12])
     """
-    found = Sums.none(size)
-    found.count = _counts(sums.count, buckets, size, times)
+    totals = Sums.none(size)
+    totals.count = _counts(sums.count, buckets, size, times)
     finite = sums.finite if times is None else sums.finite * times.astype(object)
-    np.add.at(found.finite, buckets, finite)
+    np.add.at(totals.finite, buckets, finite)
     seen = np.flatnonzero(sums.special if times is None else sums.special * (times != 0))
-    np.bitwise_or.at(found.special, buckets[seen], sums.special[seen])
-    return found
+    np.bitwise_or.at(totals.special, buckets[seen], sums.special[seen])
+    return totals
 
 
 def total_value(sums: Sums, at: int, type_: Type) -> Fraction | float | None:
-    """The sum of a bucket; None where no value is in it.
+    """Return the sum of a bucket; None where no value is in it.
 
     Infinities of both signs make a NaN, and NaN stays.
     """
@@ -127,7 +128,7 @@ def total_value(sums: Sums, at: int, type_: Type) -> Fraction | float | None:
 
 
 def _units(type_: Type) -> int:
-    """How many units of a type make one."""
+    """Return how many units of a type make one."""
     if isinstance(type_, Double):
         return 1 << SUBNORMAL
     return int(10**type_.scale) if isinstance(type_, DecimalType) else 1
@@ -136,45 +137,47 @@ def _units(type_: Type) -> int:
 def _of_integers(values: Codes, buckets: Codes, size: int, *, short: bool) -> Objects:
     if short:
         return _limb_sums(values, buckets, size).astype(object)
-    low = _limb_sums(values & ((1 << LIMB) - 1), buckets, size)
-    high = _limb_sums(values >> LIMB, buckets, size)
-    found: Objects = low.astype(object) + (high.astype(object) << LIMB)
-    return found
+    low = _limb_sums(values & ((1 << LIMB_BITS) - 1), buckets, size)
+    high = _limb_sums(values >> LIMB_BITS, buckets, size)
+    totals: Objects = low.astype(object) + (high.astype(object) << LIMB_BITS)
+    return totals
 
 
 def _of_words(words: npt.NDArray[np.uint32], buckets: Codes, size: int) -> Objects:
-    """The sums of integers of 128 bits, given as four words each, the lowest first."""
-    found: Objects = _limb_sums(words[:, 3].view(np.int32), buckets, size).astype(object)
+    """Add up integers of 128 bits, given as four words each, the lowest first."""
+    totals: Objects = _limb_sums(words[:, 3].view(np.int32), buckets, size).astype(object)
     for place in (2, 1, 0):
-        found = (found << LIMB) + _limb_sums(words[:, place], buckets, size)
-    return found
+        totals = (totals << LIMB_BITS) + _limb_sums(words[:, place], buckets, size)
+    return totals
 
 
 def _of_doubles(ranks: Codes, buckets: Codes, special: npt.NDArray[np.int8]) -> Objects:
-    """The sums of the finite doubles with these ordinals; the others are noted in `special`.
+    """Add up the finite doubles with these ordinals; the others are noted in `special`.
 
     The magnitude of an ordinal is the bits of the double without its sign.
     """
-    found = _zeros(len(special))
+    totals = _zeros(len(special))
     magnitudes = np.abs(ranks)
     finite = magnitudes < INFINITY_RANK
     if not finite.all():
         _note(special, ranks[~finite], buckets[~finite])
         ranks, buckets, magnitudes = ranks[finite], buckets[finite], magnitudes[finite]
     if not len(ranks):
-        return found
-    exponents = magnitudes >> FRACTION
-    mantissas = magnitudes & ((1 << FRACTION) - 1) | (exponents > 0).astype(np.int64) << FRACTION
+        return totals
+    exponents = magnitudes >> FRACTION_BITS
+    mantissas = (
+        magnitudes & ((1 << FRACTION_BITS) - 1) | (exponents > 0).astype(np.int64) << FRACTION_BITS
+    )
     mantissas = np.where(ranks < 0, -mantissas, mantissas)
     shifts = np.maximum(exponents, 1) - 1
-    keys, eights, owners = _by_eights(shifts >> STEP, buckets, len(special))
-    within = shifts & ((1 << STEP) - 1)
-    low = _limb_sums((mantissas & ((1 << HALF) - 1)) << within, keys, len(eights))
-    high = _limb_sums((mantissas >> HALF) << within, keys, len(eights))
+    keys, eights, owners = _by_eights(shifts >> EXPONENT_STEP_BITS, buckets, len(special))
+    within = shifts & ((1 << EXPONENT_STEP_BITS) - 1)
+    low = _limb_sums((mantissas & ((1 << LOW_HALF_BITS) - 1)) << within, keys, len(eights))
+    high = _limb_sums((mantissas >> LOW_HALF_BITS) << within, keys, len(eights))
     used = np.flatnonzero(low | high)
-    parts = low[used].astype(object) + (high[used].astype(object) << HALF)
-    np.add.at(found, owners[used], parts << (eights[used] << STEP).astype(object))
-    return found
+    parts = low[used].astype(object) + (high[used].astype(object) << LOW_HALF_BITS)
+    np.add.at(totals, owners[used], parts << (eights[used] << EXPONENT_STEP_BITS).astype(object))
+    return totals
 
 
 def _note(special: npt.NDArray[np.int8], ranks: Codes, buckets: Codes) -> None:
@@ -184,11 +187,11 @@ def _note(special: npt.NDArray[np.int8], ranks: Codes, buckets: Codes) -> None:
 
 
 def _by_eights(eights: Codes, buckets: Codes, size: int) -> tuple[Codes, Codes, Codes]:
-    """A key for each row by its bucket and exponent; the exponent and bucket of each key."""
+    """Return a key for each row by its bucket and exponent; the exponent and bucket of each key."""
     least = int(eights.min())
     span = int(eights.max()) - least + 1
     keys = buckets * span + (eights - least)
-    if size * span <= max(CHUNK, len(keys)):
+    if size * span <= max(CHUNK_ROWS, len(keys)):
         known = np.arange(size * span)
     else:
         known, keys = np.unique(keys, return_inverse=True)
@@ -196,24 +199,24 @@ def _by_eights(eights: Codes, buckets: Codes, size: int) -> tuple[Codes, Codes, 
 
 
 def _limb_sums(limbs: npt.NDArray[Any], buckets: Codes, size: int) -> Codes:
-    """The sums of fewer than 2^31 limbs."""
-    found = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(limbs), CHUNK):
-        rows = slice(start, start + CHUNK)
-        found += np.bincount(buckets[rows], limbs[rows], minlength=size).astype(np.int64)
-    return found
+    """Add up fewer than 2^31 limbs."""
+    totals = np.zeros(size, dtype=np.int64)
+    for start in range(0, len(limbs), CHUNK_ROWS):
+        rows = slice(start, start + CHUNK_ROWS)
+        totals += np.bincount(buckets[rows], limbs[rows], minlength=size).astype(np.int64)
+    return totals
 
 
 def _counts(counts: Codes, buckets: Codes, size: int, times: Codes | Objects | None) -> Codes:
-    """Counts added up, each taken so many times; an Overflow where 64 bits do not hold a sum."""
+    """Add up counts, each taken so many times; an Overflow where 64 bits do not hold a sum."""
     most = int(counts.max(initial=0)) * (1 if times is None else int(times.max(initial=0)))
-    exact: npt.DTypeLike = np.int64 if most * len(counts) <= BIGGEST else object
-    found: npt.NDArray[Any] = np.zeros(size, dtype=exact)
+    exact: npt.DTypeLike = np.int64 if most * len(counts) <= MAX_INT64 else object
+    totals: npt.NDArray[Any] = np.zeros(size, dtype=exact)
     taken: npt.NDArray[Any] = counts.astype(exact)
-    np.add.at(found, buckets, taken if times is None else taken * times.astype(exact))
-    if found.max(initial=0) > BIGGEST:
+    np.add.at(totals, buckets, taken if times is None else taken * times.astype(exact))
+    if totals.max(initial=0) > MAX_INT64:
         raise Overflow("more than 2^63 values, which no BIGINT counts")
-    return found.astype(np.int64)
+    return totals.astype(np.int64)
 
 
 def _zeros(size: int) -> Objects:
@@ -221,12 +224,12 @@ def _zeros(size: int) -> Objects:
 
 
 def _present(column: pa.Array[Any]) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = np.asarray(column.is_valid())
-    return found
+    present: npt.NDArray[np.bool_] = np.asarray(column.is_valid())
+    return present
 
 
 def _words(column: pa.Array[Any]) -> npt.NDArray[np.uint32]:
-    """The four words of each of a column's decimals of 128 bits, as Arrow's buffer has them."""
+    """Return the four words of each decimal of 128 bits, as Arrow's buffer has them."""
     buffer = column.buffers()[1]
     words = np.frombuffer(memoryview(buffer) if buffer else b"", dtype=np.uint32).reshape(-1, 4)
     return words[column.offset : column.offset + len(column)]

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 Numbers = npt.NDArray[np.int64]
 
-LARGEST_KEY = 1 << 62
-DENSE = 1 << 16  # keys up to which a table of all of them is looked into
+MAX_KEY = 1 << 62
+MAX_DENSE_KEYS = 1 << 16  # keys up to which a table of all of them is looked into
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,34 +24,35 @@ class Grouping:
 
     @property
     def size(self) -> int:
+        """How many groups there are."""
         return len(self.first)
 
 
-def grouped(parts: Sequence[Numbers], sizes: Sequence[int | None], rows: int) -> Grouping:
+def group_rows(parts: Sequence[Numbers], sizes: Sequence[int | None], rows: int) -> Grouping:
     """Group rows by several arrays of numbers from 0 on; a size of None is looked up.
 
-    >>> found = grouped([np.array([5, 0, 5, 0]), np.array([0, 1, 0, 0])], [6, 2], 4)
-    >>> found.of.tolist(), found.first.tolist()
+    >>> groups = group_rows([np.array([5, 0, 5, 0]), np.array([0, 1, 0, 0])], [6, 2], 4)
+    >>> groups.of.tolist(), groups.first.tolist()
     ([2, 1, 2, 0], [3, 1, 0])
     """
     key, limit = np.zeros(rows, np.int64), 1
     for part, known in zip(parts, sizes, strict=True):
         size = int(part.max(initial=-1)) + 1 if known is None else known
-        if limit * size >= LARGEST_KEY:
-            key, limit = _numbered(key, limit)
-        if limit * size >= LARGEST_KEY:
-            part, size = _numbered(part, size)  # noqa: PLW2901
+        if limit * size >= MAX_KEY:
+            key, limit = _number_densely(key, limit)
+        if limit * size >= MAX_KEY:
+            part, size = _number_densely(part, size)  # noqa: PLW2901
         key = part if limit == 1 else key * size + part
         limit *= max(size, 1)
-    of, groups = _numbered(key, limit)
+    of, groups = _number_densely(key, limit)
     first = np.empty(groups, np.int64)
     first[of[::-1]] = np.arange(rows - 1, -1, -1)  # the last one written is the first row
     return Grouping(of, first)
 
 
-def _numbered(key: Numbers, limit: int) -> tuple[Numbers, int]:
-    """The keys without gaps between them."""
-    if limit <= max(DENSE, 2 * len(key)):
+def _number_densely(key: Numbers, limit: int) -> tuple[Numbers, int]:
+    """Renumber the keys so that there are no gaps between them."""
+    if limit <= max(MAX_DENSE_KEYS, 2 * len(key)):
         there = np.zeros(limit, np.bool_)
         there[key] = True
         if there.all():

@@ -23,45 +23,47 @@ from headgate.stateful.runtime.grouping import Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
-    """The codes of a column's values; those of NULLs mean nothing."""
+class OrderCodes:
+    """The codes of a column's values, in the order of the values; those of NULLs mean nothing."""
 
     codes: Numbers
     valid: Mask | None
 
 
-def on_one_line(columns: Sequence[tuple[Column, pa.Array[Any]]], zone: Timestamp) -> list[Line]:
-    """The columns as codes of one order: that of their values, compared exactly.
+def encode_in_one_order(
+    columns: Sequence[tuple[Column, pa.Array[Any]]], zone: Timestamp
+) -> list[OrderCodes]:
+    """Encode columns by the one order of all their values, compared exactly.
 
     Values of different types are ranked one by one, so these should be few; INT beside DOUBLE, and
     columns of one type, are coded as arrays.
     """
     types = {column.type for column, _ in columns}
     if len(types) == 1:
-        return _of_one_type([array for _, array in columns], columns[0][0].type)
+        return _encode_one_type([array for _, array in columns], columns[0][0].type)
     if all(isinstance(each, Double) or each == Integer(32) for each in types):
-        return [_as_double(array, column.type) for column, array in columns]
-    return _ranked([encode_column(array, column.type) for column, array in columns], zone)
+        return [_encode_as_double(array, column.type) for column, array in columns]
+    return _rank_values([encode_column(array, column.type) for column, array in columns], zone)
 
 
-def _of_one_type(arrays: list[pa.Array[Any]], type_: Type) -> list[Line]:
+def _encode_one_type(arrays: list[pa.Array[Any]], type_: Type) -> list[OrderCodes]:
     coded = encode_column(pa.concat_arrays(arrays) if len(arrays) > 1 else arrays[0], type_)
     ends = np.cumsum([len(array) for array in arrays]).tolist()
     starts = [0, *ends[:-1]]
     return [
-        Line(coded.codes[start:end], None if coded.valid is None else coded.valid[start:end])
+        OrderCodes(coded.codes[start:end], None if coded.valid is None else coded.valid[start:end])
         for start, end in zip(starts, ends, strict=True)
     ]
 
 
-def _as_double(array: pa.Array[Any], type_: Type) -> Line:
+def _encode_as_double(array: pa.Array[Any], type_: Type) -> OrderCodes:
     coded = encode_column(array, type_)
     if isinstance(type_, Double):
-        return Line(coded.codes, coded.valid)
-    return Line(rank_doubles(coded.codes.astype(np.float64)), coded.valid)
+        return OrderCodes(coded.codes, coded.valid)
+    return OrderCodes(rank_doubles(coded.codes.astype(np.float64)), coded.valid)
 
 
-def _ranked(columns: list[CodedColumn], zone: Timestamp) -> list[Line]:
+def _rank_values(columns: list[CodedColumn], zone: Timestamp) -> list[OrderCodes]:
     distinct = [np.unique(column.codes, return_inverse=True) for column in columns]
     keys = []
     for column, (codes, _) in zip(columns, distinct, strict=True):
@@ -69,20 +71,20 @@ def _ranked(columns: list[CodedColumn], zone: Timestamp) -> list[Line]:
         keys.append([position(column.type.value(ordinal), zone) for ordinal in ordinals])
     order = sorted({key for each in keys for key in each})
     rank = {key: number for number, key in enumerate(order)}
-    found = []
+    encoded = []
     for column, (codes, places), each in zip(columns, distinct, keys, strict=True):
         ranks = np.zeros(max(len(codes), 1), np.int64)
         ranks[: len(each)] = [rank[key] for key in each]
-        found.append(Line(ranks[places], column.valid))
-    return found
+        encoded.append(OrderCodes(ranks[places], column.valid))
+    return encoded
 
 
 Combined = dict[int, Numbers]
 """For each source the row that it gives to each combination."""
 
-AT_ONCE = 1 << 22  # combinations
+MAX_COMBINATIONS_AT_ONCE = 1 << 22  # combinations
 
-_TURNED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<", "<>": "<>"}
+_MIRRORED = {"<": ">", "<=": ">=", "=": "=", ">=": "<=", ">": "<", "<>": "<>"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +97,14 @@ class Tie:
     other: int
     other_column: Column
 
-    def turned(self) -> Tie:
-        turned = _TURNED[self.operator]
+    def mirror(self) -> Tie:
+        """Return the same comparison seen from the other stream."""
+        turned = _MIRRORED[self.operator]
         return Tie(self.other, self.other_column, turned, self.source, self.column)
 
 
-class Lines:
-    """The values of all compared columns as codes; columns that meet are on one line."""
+class ComparedColumns:
+    """The values of all compared columns as codes; columns that are compared share one order."""
 
     def __init__(
         self,
@@ -109,39 +112,43 @@ class Lines:
         arrays: Mapping[Column, pa.Array[Any]],
         zone: Timestamp,
     ) -> None:
-        self._of: dict[Column, Line] = {}
-        for together in meeting(ties):
+        self._of: dict[Column, OrderCodes] = {}
+        for together in group_compared_columns(ties):
             columns = [(column, arrays[column]) for column in together]
-            self._of |= dict(zip(together, on_one_line(columns, zone), strict=True))
+            self._of |= dict(zip(together, encode_in_one_order(columns, zone), strict=True))
 
     def codes(self, column: Column) -> Numbers:
+        """Return the codes of a column."""
         return self._of[column].codes
 
     def has_values(self, column: Column) -> Mask | None:
+        """Return where a column is not NULL; None where it never is."""
         return self._of[column].valid
 
 
-def meeting(ties: Sequence[Compare]) -> list[list[Column]]:
-    """The columns that are compared with one another, be it through others."""
-    found: list[list[Column]] = []
+def group_compared_columns(ties: Sequence[Compare]) -> list[list[Column]]:
+    """Group the columns that are compared with one another, be it through others."""
+    groups: list[list[Column]] = []
     for tie in ties:
-        met = [group for group in found if tie.left in group or tie.right in group]
+        met = [group for group in groups if tie.left in group or tie.right in group]
         merged = list(dict.fromkeys([*(c for group in met for c in group), tie.left, tie.right]))
-        found = [group for group in found if group not in met] + [merged]
-    return found
+        groups = [group for group in groups if group not in met] + [merged]
+    return groups
 
 
-def joined(
-    first: int, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: Lines
+def join_rows(
+    first: int, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: ComparedColumns
 ) -> Iterator[Combined]:
-    """All combinations of a row of each source that fulfil the ties, from those of `first` on."""
+    """Yield all combinations of a row of each source that fulfil the ties, from `first` on."""
     usable = {source: _with_values(source, mine, ties, lines) for source, mine in rows.items()}
-    yield from _extended({first: usable[first]}, usable, ties, lines)
+    yield from _extend({first: usable[first]}, usable, ties, lines)
 
 
-def _with_values(source: int, rows: Numbers, ties: Sequence[Tie], lines: Lines) -> Numbers:
-    """The rows that have a value wherever one is compared."""
-    sides = (side for tie in ties for side in (tie, tie.turned()) if side.source == source)
+def _with_values(
+    source: int, rows: Numbers, ties: Sequence[Tie], lines: ComparedColumns
+) -> Numbers:
+    """Keep the rows that have a value wherever one is compared."""
+    sides = (side for tie in ties for side in (tie, tie.mirror()) if side.source == source)
     for side in sides:
         valid = lines.has_values(side.column)
         if valid is not None:
@@ -149,8 +156,8 @@ def _with_values(source: int, rows: Numbers, ties: Sequence[Tie], lines: Lines) 
     return rows
 
 
-def _extended(
-    combined: Combined, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: Lines
+def _extend(
+    combined: Combined, rows: Mapping[int, Numbers], ties: Sequence[Tie], lines: ComparedColumns
 ) -> Iterator[Combined]:
     size = len(next(iter(combined.values())))
     left = [source for source in rows if source not in combined]
@@ -160,19 +167,19 @@ def _extended(
         return
     source = min(left, key=lambda each: _nearness(each, combined, ties))
     leading = [t for t in _seen_from(combined, ties) if t.other == source]
-    best = _fewest(combined, rows[source], leading, lines)
-    if best.total > AT_ONCE and size > 1:
+    best = _choose_fewest(combined, rows[source], leading, lines)
+    if best.total > MAX_COMBINATIONS_AT_ONCE and size > 1:
         for half in (slice(0, size // 2), slice(size // 2, size)):
             part = {each: numbers[half] for each, numbers in combined.items()}
-            yield from _extended(part, rows, ties, lines)
+            yield from _extend(part, rows, ties, lines)
         return
-    at, found = best.pairs()
-    longer = {each: numbers[at] for each, numbers in combined.items()} | {source: found}
-    keep = np.ones(len(found), np.bool_)
+    at, partners = best.pairs()
+    longer = {each: numbers[at] for each, numbers in combined.items()} | {source: partners}
+    keep = np.ones(len(partners), np.bool_)
     for tie in leading:
         if tie is not best.tie:
             keep &= _holds(tie, longer, lines)
-    yield from _extended({s: n[keep] for s, n in longer.items()}, rows, ties, lines)
+    yield from _extend({s: n[keep] for s, n in longer.items()}, rows, ties, lines)
 
 
 def _nearness(source: int, combined: Combined, ties: Sequence[Tie]) -> int:
@@ -181,14 +188,14 @@ def _nearness(source: int, combined: Combined, ties: Sequence[Tie]) -> int:
 
 
 def _seen_from(combined: Combined, ties: Sequence[Tie]) -> list[Tie]:
-    """The ties that lead from what is combined to what is not."""
-    both = (side for tie in ties for side in (tie, tie.turned()))
+    """Return the ties that lead from what is combined to what is not."""
+    both = (side for tie in ties for side in (tie, tie.mirror()))
     return [side for side in both if side.source in combined and side.other not in combined]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ranges:
-    """For each combination a range of the other side's rows in their order."""
+    """A range of the other side's rows, in their order, for each combination."""
 
     tie: Tie | None
     order: Numbers
@@ -197,24 +204,28 @@ class _Ranges:
 
     @property
     def total(self) -> int:
+        """How many pairs there are."""
         return int((self.stop - self.start).sum())
 
     def pairs(self) -> tuple[Numbers, Numbers]:
+        """Return the pairs, as many at once as memory allows."""
         lengths = self.stop - self.start
         at = np.repeat(np.arange(len(lengths)), lengths)
         before = np.repeat(np.cumsum(lengths) - lengths, lengths)
         return at, self.order[np.arange(len(at)) - before + np.repeat(self.start, lengths)]
 
 
-def _fewest(combined: Combined, rows: Numbers, leading: Sequence[Tie], lines: Lines) -> _Ranges:
+def _choose_fewest(
+    combined: Combined, rows: Numbers, leading: Sequence[Tie], lines: ComparedColumns
+) -> _Ranges:
     size = len(next(iter(combined.values())))
     ranges = [_ranges(tie, combined, rows, lines) for tie in leading if tie.operator != "<>"]
     everything = _Ranges(None, rows, np.zeros(size, np.int64), np.full(size, len(rows)))
     return min(ranges, key=lambda each: each.total, default=everything)
 
 
-def _ranges(tie: Tie, combined: Combined, rows: Numbers, lines: Lines) -> _Ranges:
-    """The rows of the other side that a tie lets each combination have."""
+def _ranges(tie: Tie, combined: Combined, rows: Numbers, lines: ComparedColumns) -> _Ranges:
+    """Return the rows of the other side that a tie lets each combination have."""
     mine = lines.codes(tie.column)[combined[tie.source]]
     theirs = lines.codes(tie.other_column)[rows]
     order = np.argsort(theirs, kind="stable")
@@ -227,21 +238,21 @@ def _ranges(tie: Tie, combined: Combined, rows: Numbers, lines: Lines) -> _Range
     return _Ranges(tie, rows[order], start, stop)
 
 
-def _holds(tie: Tie, combined: Combined, lines: Lines) -> Mask:
+def _holds(tie: Tie, combined: Combined, lines: ComparedColumns) -> Mask:
     left = lines.codes(tie.column)[combined[tie.source]]
     right = lines.codes(tie.other_column)[combined[tie.other]]
     compare = OPERATOR_TESTS[tie.operator]  # type: ignore[index]
-    found: Mask = compare(left, right)  # type: ignore[arg-type,assignment]
-    return found
+    fulfilled: Mask = compare(left, right)  # type: ignore[arg-type,assignment]
+    return fulfilled
 
 
-def fulfilled(combined: Combined, ties: Sequence[Tie], lines: Lines) -> Mask:
-    """Which combinations fulfil all ties?"""
+def match_ties(combined: Combined, ties: Sequence[Tie], lines: ComparedColumns) -> Mask:
+    """Tell which combinations fulfil all ties."""
     size = len(next(iter(combined.values())))
     keep = np.ones(size, np.bool_)
     for tie in ties:
         keep &= _holds(tie, combined, lines)
-        for side in (tie, tie.turned()):
+        for side in (tie, tie.mirror()):
             valid = lines.has_values(side.column)
             if valid is not None:
                 keep &= valid[combined[side.source]]

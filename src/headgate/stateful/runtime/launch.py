@@ -1,4 +1,4 @@
-"""A bounded query is run: from a query or its text."""
+"""Start a bounded query, given as such or as text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from headgate.schema import Schema
 from headgate.sql import Rejected, Script
 from headgate.sql.lexer import statements, tokens
 from headgate.stateful.runtime.admission import has_windows
-from headgate.stateful.runtime.running_query import Invalid, Mode, Run
-from headgate.stateful.runtime.windowed_query import WindowedRun
+from headgate.stateful.runtime.running_query import Invalid, Mode, RunningQuery
+from headgate.stateful.runtime.windowed_query import WindowedQuery
 
 _NAME = "query"
 
@@ -23,14 +23,39 @@ def continuous(
     mode: Mode = "update",
     expand: bool = False,
     invalid: Invalid = "fail",
-) -> Run:
+) -> RunningQuery:
     """Run a join, a DISTINCT or an aggregate in bounded memory, in this process.
 
-    `query` is one of a set, or SQL. A text declares its streams itself, or `schema` does. A query
-    for which no bounded memory suffices is refused (`Unbounded`) with streams that break it and
-    what would cure it.
+    Parameters
+    ----------
+    query
+        A query of a set, or SQL: a CREATE QUERY or a bare SELECT. A text may declare its streams
+        by CREATE STREAM statements before it.
+    schema
+        The streams of a text that does not declare them.
+    mode
+        Whether a change of an aggregate gives the changed groups ("update") or all ("complete").
+    expand
+        Whether a row that joins n times is given n times, or once with its `multiplicity`.
+    invalid
+        Whether a row that does not fit its stream is an error ("fail") or left out ("skip").
 
-    >>> two = run('''
+    Returns
+    -------
+    RunningQuery
+        The query, to which you push rows.
+
+    Raises
+    ------
+    Unbounded
+        No bounded memory is enough. The message names what is at fault, rows that would all have
+        to be kept, and suggestions what to add to the query.
+    UsageError
+        The query is a filter, or uses an aggregate that is declared but not defined.
+
+    Examples
+    --------
+    >>> two = continuous('''
     ...     CREATE STREAM s (a INT); CREATE STREAM t (d INT);
     ...     SELECT a FROM s, t WHERE a = d AND a > 10 AND d < 20
     ... ''')
@@ -38,14 +63,15 @@ def continuous(
     0
     >>> two.push("t", [{"d": 12}]).to_pylist()
     [{'a': 12, 'multiplicity': 2}]
-    >>> two.stored.values, two.most.values
+    >>> two.stored.values, two.memory_limit.values
     (4, 36)
     """
     if isinstance(query, QuerySet):
         raise UsageError("a set is not run, but one of its queries: hg.continuous(queries[id])")
     if isinstance(query, str):
         query = read_query(query, schema or Schema())
-    kind = WindowedRun if has_windows(query) else Run
+    # Row windows need the order in which rows arrive, which other queries do not keep.
+    kind = WindowedQuery if has_windows(query) else RunningQuery
     return kind(query, mode=mode, expand=expand, invalid=invalid)
 
 
@@ -62,11 +88,11 @@ def read_query(text: str, schema: Schema) -> Query:
         before = f"CREATE QUERY {_NAME} AS\n" if is_select else ""
         place = Position.of(text, start)
         place = replace(place, line=place.line - is_select)
-        for found in script.read(before + statement):
-            if isinstance(found, Rejected):
-                raise found.error.shift_to(place)
-            if isinstance(found, Query):
-                queries.append(replace(found, origin=Origin(before + statement, place)))
+        for declared in script.read(before + statement):
+            if isinstance(declared, Rejected):
+                raise declared.error.shift_to(place)
+            if isinstance(declared, Query):
+                queries.append(replace(declared, origin=Origin(before + statement, place)))
     if len(queries) != 1:
         raise UsageError(f"the text has {len(queries)} queries; give one")
     return queries[0]

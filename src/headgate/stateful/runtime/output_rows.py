@@ -17,27 +17,29 @@ from headgate.predicate import Column
 from headgate.queries import Aggregate, Query
 from headgate.schema import DecimalType, Double, Integer
 from headgate.stateful.analysis.synopses.plan import needs_values
-from headgate.stateful.analysis.synopses.totals import of_values
-from headgate.stateful.runtime.answer_state import Remembered, grouping
-from headgate.stateful.runtime.exact_sums import Sums, regrouped, total_value
+from headgate.stateful.analysis.synopses.totals import aggregate_values
+from headgate.stateful.runtime.answer_state import AnswerState, group_by_values
+from headgate.stateful.runtime.exact_sums import Sums, regroup, total_value
 from headgate.stateful.runtime.grouping import Numbers
-from headgate.stateful.runtime.weighted_rows import Weighted, added
+from headgate.stateful.runtime.weighted_rows import WeightedRows, add_counts
 
 MULTIPLICITY = "multiplicity"
-MOST_EXPANDED = 100_000_000
+MAX_EXPANDED_ROWS = 100_000_000
 
 
-def rows_of(query: Query, columns: Sequence[Column], rows: Weighted, *, expand: bool) -> pa.Table:
-    """The rows; those of a join with how often each is there, or each as often as it is there."""
+def make_output_rows(
+    query: Query, columns: Sequence[Column], rows: WeightedRows, *, expand: bool
+) -> pa.Table:
+    """Make the table of a join, with multiplicities or expanded, or of DISTINCT."""
     expressions = [o.expression for o in query.outputs] or list(columns)
     arrays: list[pa.Array[Any]] = [rows.values[c] for c in expressions if isinstance(c, Column)]
     names = output_names(query, columns)
     if query.distinct:
         return pa.Table.from_arrays(arrays, names)
     if expand:
-        if int(rows.count.sum(dtype=object)) > MOST_EXPANDED:
+        if int(rows.count.sum(dtype=object)) > MAX_EXPANDED_ROWS:
             raise Overflow(
-                f"`{query.id}` gives more than {MOST_EXPANDED:,} rows at once; "
+                f"`{query.id}` gives more than {MAX_EXPANDED_ROWS:,} rows at once; "
                 "take them with their multiplicity, or push less at once"
             )
         times = np.repeat(np.arange(len(rows)), rows.count)
@@ -51,32 +53,34 @@ def rows_of(query: Query, columns: Sequence[Column], rows: Weighted, *, expand: 
 
 
 def output_names(query: Query, columns: Sequence[Column]) -> list[str]:
-    """A name for each column; of `*`, with its stream where two have the same."""
+    """Name each column; of `*`, with its stream where two have the same name."""
     if query.outputs:
         return [output.name for output in query.outputs]
     times = Counter(column.name.lower() for column in columns)
     return [c.key if times[c.name.lower()] > 1 else c.name for c in columns]
 
 
-Parts = Sequence[tuple[Remembered, Weighted]]
+Parts = Sequence[tuple[AnswerState, WeightedRows]]
 
 
-def group_rows(query: Query, parts: Parts, changed: Sequence[Weighted] | None) -> pa.Table:
-    """The groups with their aggregates: all of them, or those that some rows belong to."""
+def make_group_rows(query: Query, parts: Parts, changed: Sequence[WeightedRows] | None) -> pa.Table:
+    """Make the table of groups with their aggregates: all groups, or those that changed."""
     by = parts[0][0].by
     tables = [state for _, state in parts]
     every = [*tables, *(changed or ())]
     values = {c: pa.concat_arrays([table.values[c] for table in every]) for c in by}
     ends = np.cumsum([len(table) for table in every]).tolist()
-    groups = grouping(values, by, ends[-1] if ends else 0)
+    groups = group_by_values(values, by, ends[-1] if ends else 0)
     size = groups.size if by else 1
     own = [groups.of[end - len(t) : end] for end, t in zip(ends, every, strict=True)]
+    # `own[t]` has the group of each row of table t; `shown` are the groups to give, in order.
     shown = np.arange(size)
     if changed is not None:
         shown = np.unique(np.concatenate([np.empty(0, np.int64), *own[len(tables) :]]))
-    found: dict[Column | Aggregate, pa.Array[Any]] = {
+    arrays: dict[Column | Aggregate, pa.Array[Any]] = {
         c: values[c].take(groups.first[shown]) for c in by
     }
+    # `place[g]` is the row of group g in the output, -1 for a group that is not given.
     place = np.full(size, -1)
     place[shown] = np.arange(len(shown))
     for (remembered, state), of in zip(parts, own, strict=False):
@@ -84,30 +88,34 @@ def group_rows(query: Query, parts: Parts, changed: Sequence[Weighted] | None) -
         mine, at = state.at(rows), place[of[rows]]
         for aggregate in remembered.part.aggregates:
             results = _results(query, remembered, aggregate, mine, at, len(shown))
-            found[aggregate] = pa.array(results, aggregate.type.arrow)
-    outputs = [(o.name, found[o.expression]) for o in query.outputs]
+            arrays[aggregate] = pa.array(results, aggregate.type.arrow)
+    outputs = [(o.name, arrays[o.expression]) for o in query.outputs]
     return pa.Table.from_arrays([a for _, a in outputs], [name for name, _ in outputs])
 
 
 def _results(
     query: Query,
-    remembered: Remembered,
+    remembered: AnswerState,
     aggregate: Aggregate,
-    rows: Weighted,
+    rows: WeightedRows,
     groups: Numbers,
     size: int,
 ) -> list[Any]:
     column = aggregate.argument
     if column is None:
-        return list(added(rows.count, groups, size).tolist())
+        return list(add_counts(rows.count, groups, size).tolist())
     if aggregate == remembered.part.extremum or needs_values(query, aggregate):
-        return [_shown(aggregate, each) for each in _by_values(aggregate, rows, groups, size)]
-    sums = regrouped(rows.sums[column], groups, size)
-    return [_shown(aggregate, _total(aggregate, sums, at)) for at in range(size)]
+        return [
+            _to_type(aggregate, each) for each in _aggregate_values(aggregate, rows, groups, size)
+        ]
+    sums = regroup(rows.sums[column], groups, size)
+    return [_to_type(aggregate, _total(aggregate, sums, at)) for at in range(size)]
 
 
-def _by_values(aggregate: Aggregate, rows: Weighted, groups: Numbers, size: int) -> list[Hashable]:
-    """From the values of a group and how often each occurs."""
+def _aggregate_values(
+    aggregate: Aggregate, rows: WeightedRows, groups: Numbers, size: int
+) -> list[Hashable]:
+    """Aggregate the values of each group by how often each occurs."""
     column = aggregate.argument
     assert column is not None
     coded = encode_column(rows.values[column], column.type)
@@ -116,7 +124,7 @@ def _by_values(aggregate: Aggregate, rows: Weighted, groups: Numbers, size: int)
     values: list[Counter[Any]] = [Counter() for _ in range(size)]
     for at in np.flatnonzero(valid).tolist():
         values[groups[at]][ordinals[at]] += int(rows.count[at])
-    return [of_values(aggregate, column, each) for each in values]
+    return [aggregate_values(aggregate, column, each) for each in values]
 
 
 def _total(aggregate: Aggregate, sums: Sums, at: int) -> Hashable:
@@ -129,8 +137,8 @@ def _total(aggregate: Aggregate, sums: Sums, at: int) -> Hashable:
     return total / int(sums.count[at])
 
 
-def _shown(aggregate: Aggregate, result: Any) -> Any:
-    """A result as its type has it; an Overflow where the type cannot."""
+def _to_type(aggregate: Aggregate, result: Any) -> Any:
+    """Convert a result to its type; an Overflow where the type cannot hold it."""
     if result is None:
         return None
     type_ = aggregate.type
@@ -143,19 +151,19 @@ def _shown(aggregate: Aggregate, result: Any) -> Any:
     if isinstance(type_, Double):
         return _nearest(result)
     assert isinstance(type_, DecimalType)
-    return _rounded(aggregate, type_, Fraction(result))
+    return _round_half_up(aggregate, type_, Fraction(result))
 
 
 def _nearest(result: Fraction | float | str) -> float:
-    """The nearest double; beyond them all, an infinity."""
+    """Return the nearest double; beyond them all, an infinity."""
     try:
         return float(result)
     except OverflowError:
         return float("inf") if result > 0 else float("-inf")  # type: ignore[operator]
 
 
-def _rounded(aggregate: Aggregate, type_: DecimalType, result: Fraction) -> Decimal:
-    """As Spark rounds: half away from zero."""
+def _round_half_up(aggregate: Aggregate, type_: DecimalType, result: Fraction) -> Decimal:
+    """Round as Spark does: half away from zero."""
     unscaled = abs(result) * 10**type_.scale
     whole, rest = divmod(unscaled.numerator, unscaled.denominator)
     whole += 2 * rest >= unscaled.denominator

@@ -15,23 +15,27 @@ from headgate.predicate import collect_columns
 from headgate.queries import Query
 from headgate.schema import Schema, Stream
 from headgate.sql import render_schema, render_select
-from headgate.stateful.analysis.cases.case import argument_columns, output_columns, source_of
-from headgate.stateful.analysis.synopses.answer_parts import remembered_parts
+from headgate.stateful.analysis.cases.case import (
+    find_source,
+    list_argument_columns,
+    list_output_columns,
+)
+from headgate.stateful.analysis.synopses.answer_parts import list_answer_parts
 from headgate.stateful.analysis.synopses.branches import Branch
-from headgate.stateful.analysis.synopses.plan import Plan, plan_to_run
-from headgate.stateful.runtime.answer_state import Remembered
-from headgate.stateful.runtime.buckets import Bucketing, Chosen, Counted
-from headgate.stateful.runtime.join import Combined, Lines, Tie, fulfilled, joined
+from headgate.stateful.analysis.synopses.plan import SynopsisPlan, build_runnable_plan
+from headgate.stateful.runtime.answer_state import AnswerState
+from headgate.stateful.runtime.buckets import BucketReducer, CountedBuckets, ExtremeBuckets
+from headgate.stateful.runtime.join import Combined, ComparedColumns, Tie, join_rows, match_ties
 from headgate.stateful.runtime.stream_rows import StreamRows
-from headgate.stateful.runtime.weighted_rows import Weighted
+from headgate.stateful.runtime.weighted_rows import WeightedRows
 from headgate.stateful.runtime.windows import Window
 
 FORMAT = 2  # of states and reductions
 
 
 @dataclass(frozen=True, slots=True)
-class Joining:
-    """Stores, by source, that are joined with one another, in these branches."""
+class StoreJoin:
+    """The stores, by source, that are joined with one another in some branches."""
 
     part: int
     branches: tuple[int, ...]
@@ -39,16 +43,16 @@ class Joining:
 
 
 class Program:
-    """A bounded query, ready to run; equal rows get equal buckets in every process."""
+    """A bounded query in executable form; equal rows get equal buckets in every process."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SynopsisPlan) -> None:
         self.plan = plan
         self.query, self.schema = plan.query, plan.query.schema
         self.sources = self.query.sources
         self.streams = tuple(dict.fromkeys(source.stream.name for source in self.sources))
-        self.remembered = [Remembered(plan, part) for part in remembered_parts(plan)]
-        self.bucketings: list[Bucketing] = [
-            Chosen(store, plan.zone) if part.distinct else Counted(store)
+        self.answer_states = [AnswerState(plan, part) for part in list_answer_parts(plan)]
+        self.reducers: list[BucketReducer] = [
+            ExtremeBuckets(store, plan.zone) if part.distinct else CountedBuckets(store)
             for part, stores in plan.stores
             for store in stores
         ]
@@ -57,12 +61,12 @@ class Program:
             for number, source in enumerate(self.sources)
             if source.rows is not None
         }
-        self.joinings = list(self._joinings())
+        self.joins = list(self._list_joins())
         self.ties = [_ties(self.query, branch) for branch in plan.branches]
 
     @property
     def remembers_answer(self) -> bool:
-        """DISTINCT remembers the rows that it gave, an aggregate its groups."""
+        """Is the answer kept? DISTINCT keeps the rows that it gave, an aggregate its groups."""
         return self.query.distinct or self.query.kind == "aggregate"
 
     @property
@@ -72,7 +76,7 @@ class Program:
 
     @cached_property
     def identity(self) -> str:
-        """What the query means, by the attributes that it uses, and in which form it is stored."""
+        """The query, the attributes that it uses and the format of its state, as one text."""
         streams = []
         for name in self.streams:
             used = select_attributes(self.schema.stream(name), self.attributes(name))
@@ -80,96 +84,99 @@ class Program:
         return f"{FORMAT} {render_schema(Schema(tuple(streams)))}{render_select(self.query)}"
 
     def stores_of(self, stream: str) -> list[int]:
-        """The stores that rows of a stream go to."""
+        """Return the numbers of the stores that rows of a stream go to."""
         sources = self.occurrences(stream)
-        return [n for n, each in enumerate(self.bucketings) if each.store.source in sources]
+        return [n for n, each in enumerate(self.reducers) if each.store.source in sources]
 
     def occurrences(self, stream: str) -> list[int]:
+        """Return the numbers of the sources that read a stream."""
         named = stream.lower()
         return [n for n, source in enumerate(self.sources) if source.stream.name.lower() == named]
 
     def check_reads(self, stream: str) -> None:
+        """Raise a UsageError unless the query reads a stream."""
         if not self.occurrences(stream):
             hint = did_you_mean(stream, self.streams)
             raise UsageError(f"`{self.query.id}` reads no stream `{stream}`; {hint}")
 
     def attributes(self, stream: str) -> tuple[str, ...]:
-        """The attributes of a stream that are used, in declared order."""
+        """Return the attributes of a stream that are used, in declared order."""
         every = (
             *collect_columns(self.query.where),
-            *output_columns(self.query),
-            *argument_columns(self.query),
+            *list_output_columns(self.query),
+            *list_argument_columns(self.query),
         )
         sources = self.occurrences(stream)
-        used = {c.name for c in every if source_of(self.query, c) in sources}
+        used = {c.name for c in every if find_source(self.query, c) in sources}
         declared = self.schema.stream(stream)
         return tuple(attribute.name for attribute in declared if attribute.name in used)
 
-    def reduced(self, stream: str, batch: EventBatch) -> dict[int, Weighted]:
-        """What each store takes of a batch."""
-        found: dict[int, Weighted] = {}
+    def reduce(self, stream: str, batch: EventBatch) -> dict[int, WeightedRows]:
+        """Reduce a batch to what each store takes of it."""
+        reduced: dict[int, WeightedRows] = {}
         for source in self.occurrences(stream):
             rows = StreamRows(self.query, source, batch.table, len(batch.events))
-            for number, bucketing in enumerate(self.bucketings):
+            for number, bucketing in enumerate(self.reducers):
                 if bucketing.store.source == source:
-                    found[number] = bucketing.reduced(rows)
-        return found
+                    reduced[number] = bucketing.reduce(rows)
+        return reduced
 
     def combinations(
-        self, joining: Joining, sides: Mapping[int, Weighted], first: int
+        self, joining: StoreJoin, sides: Mapping[int, WeightedRows], first: int
     ) -> Iterator[Combined]:
-        """The combinations of rows that join, each once, from those of the source `first` on."""
+        """Yield the combinations of rows that join, each once, starting from the source `first`."""
         compares = [tie for n in joining.branches for tie in self.plan.branches[n].ties]
         arrays = {
-            column: sides[source_of(self.query, column)].values[column]
+            column: sides[find_source(self.query, column)].values[column]
             for tie in compares
             for column in (tie.left, tie.right)
         }
-        lines = Lines(compares, arrays, self.plan.zone)
+        lines = ComparedColumns(compares, arrays, self.plan.zone)
         for place, branch in enumerate(joining.branches):
             rows = {s: np.flatnonzero(side.member[:, place]) for s, side in sides.items()}
-            for combined in joined(first, rows, self.ties[branch], lines):
+            for combined in join_rows(first, rows, self.ties[branch], lines):
+                # A combination that an earlier branch has given already is not given again.
                 seen = np.zeros(len(combined[first]), np.bool_)
                 for earlier, other in enumerate(joining.branches[:place]):
-                    inside = fulfilled(combined, self.ties[other], lines)
+                    inside = match_ties(combined, self.ties[other], lines)
                     for source, side in sides.items():
                         inside &= side.member[combined[source], earlier]
                     seen |= inside
                 if not seen.all():
                     yield {source: numbers[~seen] for source, numbers in combined.items()}
 
-    def _joinings(self) -> Iterator[Joining]:
+    def _list_joins(self) -> Iterator[StoreJoin]:
         every = tuple(range(len(self.plan.branches)))
-        for part, described in enumerate(each.part for each in self.remembered):
-            mine = [n for n, each in enumerate(self.bucketings) if each.store.part is described]
+        for part, described in enumerate(each.part for each in self.answer_states):
+            mine = [n for n, each in enumerate(self.reducers) if each.store.part is described]
             for only in [(n,) for n in every] if described.distinct else [every]:
                 wanted = tuple(self.plan.branches[n] for n in only)
-                stores = [n for n in mine if self.bucketings[n].store.branches == wanted]
-                yield Joining(part, only, {self.bucketings[n].store.source: n for n in stores})
+                stores = [n for n in mine if self.reducers[n].store.branches == wanted]
+                yield StoreJoin(part, only, {self.reducers[n].store.source: n for n in stores})
 
 
 def _ties(query: Query, branch: Branch) -> Sequence[Tie]:
     return [
         Tie(
-            source_of(query, tie.left),
+            find_source(query, tie.left),
             tie.left,
             tie.operator,
-            source_of(query, tie.right),
+            find_source(query, tie.right),
             tie.right,
         )
         for tie in branch.ties
     ]
 
 
-def program_of(query: Query) -> Program:
-    """The program of a bounded query; a UsageError where it has none.
+def compile_program(query: Query) -> Program:
+    """Return the program of a bounded query; a UsageError where it has none.
 
     Everybody gets one of their own, since it remembers the cells of values that it has seen.
     """
-    return Program(_plan(query, query.schema))
+    return Program(_build_plan(query, query.schema))
 
 
 @lru_cache(maxsize=1_000)
-def _plan(query: Query, _: Schema) -> Plan:
+def _build_plan(query: Query, _: Schema) -> SynopsisPlan:
     # equal queries may read streams that are declared differently, so the schema is part of the key
-    return plan_to_run(query)
+    return build_runnable_plan(query)

@@ -16,84 +16,91 @@ from headgate.events.columns import encode_column
 from headgate.predicate import Column
 from headgate.queries import Query
 from headgate.schema import EVERYTHING, NOTHING, ValueSet, union
-from headgate.stateful.analysis.cases.case import output_columns, source_of
+from headgate.stateful.analysis.cases.case import find_source, list_output_columns
 from headgate.stateful.analysis.synopses.branches import Branch
-from headgate.stateful.analysis.synopses.plan import Plan
-from headgate.stateful.runtime.admission import check_runs, has_windows
+from headgate.stateful.analysis.synopses.plan import SynopsisPlan
+from headgate.stateful.runtime.admission import check_runnable, has_windows
 from headgate.stateful.runtime.grouping import Numbers
-from headgate.stateful.runtime.join import meeting
-from headgate.stateful.runtime.program import Program, program_of
-from headgate.stateful.runtime.weighted_rows import Weighted, framed, from_table, unframed
+from headgate.stateful.runtime.join import group_compared_columns
+from headgate.stateful.runtime.program import Program, compile_program
+from headgate.stateful.runtime.weighted_rows import (
+    WeightedRows,
+    from_table,
+    read_frames,
+    write_frames,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class RequiredValues:
     """The values of an attribute in rows that can take part, and whether it may be NULL there."""
 
     values: ValueSet
     null: bool
 
 
-def needed(plan: Plan, source: int) -> dict[str, Needed]:
-    """What each attribute of an occurrence must be; nothing is said of the others.
+def find_required_values(plan: SynopsisPlan, source: int) -> dict[str, RequiredValues]:
+    """Return what attributes of an occurrence must be for a row to take part.
 
     No row can take part in a query without branches; that is not said either.
     """
     compared = [c for branch in plan.branches for c in branch.reach]
-    found = {}
+    required = {}
     for column in dict.fromkeys(compared):
-        if source_of(plan.query, column) == source:
+        if find_source(plan.query, column) == source:
             values = union(
                 branch.reach.get(column, EVERYTHING) if branch.accepts_values(column) else NOTHING
                 for branch in plan.branches
             )
             null = any(branch.accepts_null(column) for branch in plan.branches)
-            found[column.name] = Needed(values, null)
-    return found
+            required[column.name] = RequiredValues(values, null)
+    return required
 
 
-def shard_columns(program: Program) -> dict[int, Column] | None:
-    """For each source the attribute to split it by; None where it cannot be split."""
+def find_shard_columns(program: Program) -> dict[int, Column] | None:
+    """Return for each source the attribute to split it by; None where it cannot be split."""
     branches = program.plan.branches
     if not branches:
         return None
-    first, *others = ([frozenset(c) for c in _equal(program, branch)] for branch in branches)
+    first, *others = (
+        [frozenset(c) for c in _equal_columns(program, branch)] for branch in branches
+    )
     classes = [c for c in first if all(any(c <= d for d in other) for other in others)]
-    outputs = set(output_columns(program.query))
+    outputs = set(list_output_columns(program.query))
     for together in classes:
         if program.remembers_answer and not together & outputs:
             continue
-        of = {source_of(program.query, column): column for column in together}
+        of = {find_source(program.query, column): column for column in together}
         if len(of) == len(program.sources) and len({c.type for c in together}) == 1:
             return of
     return None
 
 
-def _equal(program: Program, branch: Branch) -> Iterator[set[Column]]:
-    """The classes of columns that are equal in a branch; of a single stream, what is put out."""
+def _equal_columns(program: Program, branch: Branch) -> Iterator[set[Column]]:
+    """Yield the classes of columns that are equal in a branch; of a single stream, the outputs."""
     if len(program.sources) == 1:
-        yield from ({column} for column in output_columns(program.query))
-    yield from map(set, meeting([tie for tie in branch.ties if tie.operator == "="]))
+        yield from ({column} for column in list_output_columns(program.query))
+    yield from map(set, group_compared_columns([tie for tie in branch.ties if tie.operator == "="]))
 
 
 _MARK = struct.Struct("<I")
 
 
-class Reduction:
-    """How a query's streams are reduced where their rows are; `Run.take` takes what comes of it.
+class StreamReducer:
+    """Reduces a query's streams where their rows are; `RunningQuery.take` takes the reductions.
 
     A reduction is bytes that travel. It knows its query and stream, and two of them merge into one.
     """
 
     def __init__(self, query: Query) -> None:
-        check_runs(query)
+        check_runnable(query)
         if has_windows(query):
             raise UsageError(
                 f"`{query.id}` has row windows (last_rows), which need the order in which rows "
                 "arrive; they run in one process only, by hg.continuous"
             )
-        self._program = program_of(query)
-        self._shard_columns = shard_columns(self._program)
+        self._program = compile_program(query)
+        self._shard_columns = find_shard_columns(self._program)
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -106,82 +113,88 @@ class Reduction:
         return self._shard_columns is not None
 
     def attributes(self, stream: str) -> tuple[str, ...]:
-        """The attributes of a stream that are needed."""
+        """Return the attributes of a stream that are needed."""
         return self._program.attributes(stream)
 
-    def needed(self, stream: str) -> list[dict[str, Needed]]:
-        """What rows of a stream must be to take part, for each of its occurrences in the query."""
+    def required_values(self, stream: str) -> list[dict[str, RequiredValues]]:
+        """Return what rows of a stream must be to take part, for each occurrence in the query."""
         program = self._program
-        return [needed(program.plan, source) for source in program.occurrences(stream)]
+        return [
+            find_required_values(program.plan, source) for source in program.occurrences(stream)
+        ]
 
-    def reduced(self, stream: str, batch: EventBatch) -> bytes:
-        """The valid rows of a batch; what becomes of its dead letters is for the caller to say."""
+    def reduce(self, stream: str, batch: EventBatch) -> bytes:
+        """Reduce the valid rows of a batch; its dead letters are left to the caller."""
         self._program.check_reads(stream)
-        return packed(self._program, stream, self._program.reduced(stream, batch))
+        return pack_reduction(self._program, stream, self._program.reduce(stream, batch))
 
-    def merged(self, stream: str, parts: Iterable[bytes]) -> bytes:
-        """Several reductions of a stream as one."""
+    def merge(self, stream: str, parts: Iterable[bytes]) -> bytes:
+        """Merge several reductions of a stream into one."""
         self._program.check_reads(stream)
-        return packed(self._program, stream, merged(self._program, stream, parts))
+        return pack_reduction(self._program, stream, merge_reductions(self._program, stream, parts))
 
     def shard(self, stream: str, reduced: bytes, shards: int) -> dict[int, bytes]:
-        """A reduction in parts by shard, those without rows left out."""
+        """Split a reduction by shard; shards without rows are left out."""
         if self._shard_columns is None or shards < 2:
             return {0: reduced}
-        every = unpacked(self._program, stream, reduced)
+        every = unpack_reduction(self._program, stream, reduced)
         of: dict[int, Numbers] = {}
         for store, rows in every.items():
-            column = self._shard_columns[self._program.bucketings[store].store.source]
-            of[store] = _hashed(rows, column) % shards
-        found = {}
+            column = self._shard_columns[self._program.reducers[store].store.source]
+            of[store] = _hash_values(rows, column) % shards
+        shard_parts = {}
         for shard in sorted({int(each) for numbers in of.values() for each in numbers}):
             rows_of = {s: every[s].at(np.flatnonzero(of[s] == shard)) for s in every}
-            found[shard] = packed(self._program, stream, rows_of)
-        return found
+            shard_parts[shard] = pack_reduction(self._program, stream, rows_of)
+        return shard_parts
 
 
-def merged(program: Program, stream: str, parts: Iterable[bytes]) -> dict[int, Weighted]:
-    """What each store takes of several reductions of a stream."""
-    opened = [unpacked(program, stream, part) for part in parts]
-    found = {}
+def merge_reductions(
+    program: Program, stream: str, parts: Iterable[bytes]
+) -> dict[int, WeightedRows]:
+    """Merge reductions of a stream into what each store takes."""
+    opened = [unpack_reduction(program, stream, part) for part in parts]
+    merged = {}
     for store in program.stores_of(stream):
-        bucketing = program.bucketings[store]
+        bucketing = program.reducers[store]
         every = [part[store] for part in opened]
-        found[store] = bucketing.merged(every) if every else bucketing.nothing()
-    return found
+        merged[store] = bucketing.merge(every) if every else bucketing.empty()
+    return merged
 
 
-def packed(program: Program, stream: str, reduced: Mapping[int, Weighted]) -> bytes:
+def pack_reduction(program: Program, stream: str, reduced: Mapping[int, WeightedRows]) -> bytes:
+    """Write a reduction as bytes, marked by its query and stream."""
     tables = (reduced[store].table() for store in program.stores_of(stream))
-    return _mark(program, stream) + framed(tables)
+    return _mark(program, stream) + write_frames(tables)
 
 
-def unpacked(program: Program, stream: str, data: bytes) -> dict[int, Weighted]:
-    """What `packed` has packed; StateError if that was for another query or stream."""
+def unpack_reduction(program: Program, stream: str, data: bytes) -> dict[int, WeightedRows]:
+    """Read what `pack_reduction` wrote; StateError if it is of another query or stream."""
     mark = _mark(program, stream)
     if data[: len(mark)] != mark:
         raise StateError(f"this is not a reduction of {stream} for `{program.query.id}`")
-    stores, tables = program.stores_of(stream), unframed(data[len(mark) :])
-    return {s: of_store(program, s, table) for s, table in zip(stores, tables, strict=True)}
+    stores, tables = program.stores_of(stream), read_frames(data[len(mark) :])
+    return {s: read_store(program, s, table) for s, table in zip(stores, tables, strict=True)}
 
 
 def _mark(program: Program, stream: str) -> bytes:
     return _MARK.pack(crc32(f"{program.identity} {stream.lower()}".encode()))
 
 
-def of_store(program: Program, number: int, table: pa.Table) -> Weighted:
-    store = program.bucketings[number].store
+def read_store(program: Program, number: int, table: pa.Table) -> WeightedRows:
+    """Read the rows of one store from a table."""
+    store = program.reducers[number].store
     summed = () if store.part.distinct else store.aggregated
     return from_table(table, store.kept, len(store.branches), summed)
 
 
-def _hashed(rows: Weighted, column: Column) -> Numbers:
-    """A number for each value, the same in every process and batch; 0 for NULL."""
+def _hash_values(rows: WeightedRows, column: Column) -> Numbers:
+    """Return a number for each value, the same in every process and batch; 0 for NULL."""
     coded = encode_column(rows.values[column], column.type)
     if coded.ranked is None:
         mixed = coded.codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        found = (mixed >> np.uint64(33)).astype(np.int64)
+        hashes = (mixed >> np.uint64(33)).astype(np.int64)
     else:
         known = np.array([crc32(str(each).encode()) for each in coded.ranked] or [0], np.int64)
-        found = known[coded.codes]
-    return found if coded.valid is None else np.where(coded.valid, found, 0)
+        hashes = known[coded.codes]
+    return hashes if coded.valid is None else np.where(coded.valid, hashes, 0)

@@ -1,4 +1,4 @@
-"""A bounded query that runs for ever.
+"""A bounded query that runs continuously.
 
 "Characterizing Memory Requirements …", sections 7 and 8.2, for batches. New rows are reduced to
 what their buckets would keep; only these few are joined with what is kept of the other streams
@@ -18,28 +18,66 @@ import pyarrow as pa
 from headgate.errors import EventError, StateError, UsageError, did_you_mean
 from headgate.events import EventBatch, batch_from_rows
 from headgate.queries import Query
-from headgate.stateful.analysis.cases.case import output_columns
+from headgate.stateful.analysis.cases.case import list_output_columns
 from headgate.stateful.analysis.synopses.memory import Memory
 from headgate.stateful.analysis.synopses.sizes import readable
-from headgate.stateful.runtime.admission import check_runs
-from headgate.stateful.runtime.memory_use import Stored, stored
-from headgate.stateful.runtime.output_rows import group_rows, rows_of
-from headgate.stateful.runtime.program import Joining, program_of
-from headgate.stateful.runtime.reduction import merged, of_store
-from headgate.stateful.runtime.weighted_rows import Weighted, framed, from_table, unframed
+from headgate.stateful.runtime.admission import check_runnable, memory_limit_of
+from headgate.stateful.runtime.memory_use import MemoryUse, measure_query
+from headgate.stateful.runtime.output_rows import make_group_rows, make_output_rows
+from headgate.stateful.runtime.program import StoreJoin, compile_program
+from headgate.stateful.runtime.reduction import merge_reductions, read_store
+from headgate.stateful.runtime.weighted_rows import (
+    WeightedRows,
+    from_table,
+    read_frames,
+    write_frames,
+)
 
 Mode = Literal["update", "complete"]
 Invalid = Literal["fail", "skip"]
 
 
-class Run:
-    """A query, what is kept of its streams, and what was answered so far.
+class RunningQuery:
+    """A join, a DISTINCT or an aggregate that runs continuously, in memory that never grows.
 
-    `mode` says whether a change of an aggregate gives the changed groups or all of them, `expand`
-    whether a row that joins n times is given n times or once with its `multiplicity`, and `invalid`
-    what becomes of rows that are not of their stream: an error, or nothing but `skipped` + 1.
+    `headgate.continuous` starts one. At every moment its result is the relational one over all
+    rows so far, in whatever order they came. Threads take turns.
 
-    Memory: never more than `most`; a batch is reduced before it meets the state.
+    Parameters
+    ----------
+    query
+        The query; its memory must be bounded, or `Unbounded` is raised.
+    mode
+        Whether a change of an aggregate gives the changed groups ("update") or all ("complete").
+    expand
+        Whether a row that joins n times is given n times, or once with its `multiplicity`.
+    invalid
+        Whether a row that is not of its stream is an error ("fail") or counted in `skipped`.
+
+    Attributes
+    ----------
+    query
+        The query that runs.
+    output
+        The Arrow schema of what is given.
+    skipped
+        How many invalid rows were left out.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> running = hg.continuous('''
+    ...     CREATE STREAM s (side STRING CHECK (side IN ('buy', 'sell')), qty INT);
+    ...     SELECT side, SUM(qty) AS total FROM s GROUP BY side
+    ... ''')
+    >>> running.push("s", [{"side": "buy", "qty": 3}, {"side": "buy", "qty": 4}]).to_pylist()
+    [{'side': 'buy', 'total': 7}]
+    >>> state = running.state()
+    >>> running.push("s", [{"side": "sell", "qty": 1}]).num_rows, running.result().num_rows
+    (1, 2)
+    >>> running.restore(state)
+    >>> running.result().num_rows
+    1
     """
 
     def __init__(
@@ -50,26 +88,25 @@ class Run:
         expand: bool = False,
         invalid: Invalid = "fail",
     ) -> None:
-        self._verdict = check_runs(query)
-        self._program = program_of(query)
+        check_runnable(query)
+        self._program = compile_program(query)
         self.query = query
         _check_choice("mode", mode, get_args(Mode))
         _check_choice("invalid", invalid, get_args(Invalid))
         self._mode, self._expand, self._invalid = mode, expand, invalid
         self.skipped = 0
-        self._alone = Lock()  # threads take turns
+        self._lock = Lock()
         self._begin()
-        self.output = self._given(self._nothing_new(), changed=True).schema
-        """The columns of what is given."""
+        self.output = self._to_table(self._empty_changes(), changed=True).schema
 
     def _begin(self) -> None:
         program = self._program
-        self._kept = [each.nothing() for each in program.bucketings]
-        self._answered = [each.nothing() for each in program.remembered]
+        self._kept = [each.empty() for each in program.reducers]
+        self._answered = [each.empty() for each in program.answer_states]
 
     def __repr__(self) -> str:
-        stored, most = self.stored, self.most
-        bound = "" if most is None else f" of at most {readable(most.values, 'value')}"
+        stored, limit = self.stored, self.memory_limit
+        bound = "" if limit is None else f" of at most {readable(limit.values, 'value')}"
         return f"<{type(self).__name__} of `{self.query.id}`: {stored.values:,} stored{bound}>"
 
     @property
@@ -78,22 +115,40 @@ class Run:
         return self._program.streams
 
     @property
-    def _tells_rows(self) -> bool:
+    def _reports_each_row(self) -> bool:
         """Does the new output follow from what each new row brings?"""
         return True
 
     @property
-    def most(self) -> Memory | None:
-        """The most that is ever stored."""
-        return self._verdict.most
+    def memory_limit(self) -> Memory | None:
+        """The most that is ever stored; None where it is not known."""
+        return memory_limit_of(self.query)
 
     @property
-    def stored(self) -> Stored:
-        """What is stored now."""
-        return stored(self._program, self._kept, self._answered)
+    def stored(self) -> MemoryUse:
+        """The memory in use now."""
+        return measure_query(self._program, self._kept, self._answered)
 
     def push(self, stream: str, rows: Any) -> pa.Table:
-        """Rows arrive on a stream: an Arrow table, a DataFrame or dicts; gives the new output."""
+        """Add rows to a stream and return what they change in the result.
+
+        Parameters
+        ----------
+        stream
+            The name of a stream that the query reads.
+        rows
+            An Arrow table or batch, a pandas DataFrame or a list of dicts.
+
+        Returns
+        -------
+        pyarrow.Table
+            The new rows of a join or DISTINCT, or the groups that changed.
+
+        Raises
+        ------
+        EventError
+            A row does not fit its stream, and `invalid` is "fail". Nothing has changed then.
+        """
         program = self._program
         program.check_reads(stream)
         declared = program.schema.stream(stream)
@@ -102,25 +157,36 @@ class Run:
             letter = batch.dead[0]
             raise EventError(f"row {letter.event} of {stream}: {letter.reason}")
         with self._all_or_nothing():
-            new = self._pushed(stream, batch)
+            new = self._push_batch(stream, batch)
         self.skipped += len(batch.dead)
         return new
 
-    def _pushed(self, stream: str, batch: EventBatch) -> pa.Table:
-        return self._advanced({stream: self._program.reduced(stream, batch)})
+    def _push_batch(self, stream: str, batch: EventBatch) -> pa.Table:
+        return self._advance({stream: self._program.reduce(stream, batch)})
 
     def take(self, reduced: Mapping[str, Iterable[bytes]]) -> pa.Table:
-        """Reductions of streams arrive, all of one batch; gives its new output."""
+        """Add what a `StreamReducer` made of a batch of rows elsewhere.
+
+        Parameters
+        ----------
+        reduced
+            Reductions by stream, all of one batch.
+
+        Returns
+        -------
+        pyarrow.Table
+            The new output, as of `push`.
+        """
         for stream in reduced:
             self._program.check_reads(stream)
-        opened = {s: merged(self._program, s, parts) for s, parts in reduced.items()}
+        opened = {s: merge_reductions(self._program, s, parts) for s, parts in reduced.items()}
         with self._all_or_nothing():
-            return self._advanced({stream: parts for stream, parts in opened.items() if parts})
+            return self._advance({stream: parts for stream, parts in opened.items() if parts})
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """What fails, by an Overflow or for lack of memory, leaves no trace."""
-        with self._alone:
+        """Undo what fails, by an Overflow or for lack of memory."""
+        with self._lock:
             kept, answered = list(self._kept), list(self._answered)
             try:
                 yield
@@ -128,87 +194,102 @@ class Run:
                 self._kept, self._answered = kept, answered
                 raise
 
-    def answer(self) -> pa.Table:
-        """The whole answer over all rows so far."""
+    def result(self) -> pa.Table:
+        """Return the whole result over all rows so far."""
         program = self._program
         if program.remembers_answer:
-            return self._given(self._answered, changed=False)
-        return self._given(self._whole(), changed=True)
+            return self._to_table(self._answered, changed=False)
+        return self._to_table(self._join_all(), changed=True)
 
-    def _whole(self) -> list[Weighted]:
-        """The answer from what is kept, without what is remembered of it."""
-        found = self._nothing_new()
-        for joining in self._program.joinings:
-            self._combine(joining, self._sides(joining), 0, found)
-        return found
+    def _join_all(self) -> list[WeightedRows]:
+        """Return the answer from what is kept of the streams."""
+        changes = self._empty_changes()
+        for joining in self._program.joins:
+            self._combine(joining, self._sides(joining), 0, changes)
+        return changes
 
-    def _advanced(self, arrived: Mapping[str, Mapping[int, Weighted]]) -> pa.Table:
-        changes = self._nothing_new()
+    def _advance(self, arrived: Mapping[str, Mapping[int, WeightedRows]]) -> pa.Table:
+        # Semi-naive evaluation: each occurrence of a stream meets what the others have kept, those
+        # of its own stream that came before it included, so that no pair is met twice.
+        changes = self._empty_changes()
         for stream, rows in arrived.items():
             for source in self._program.occurrences(stream):
                 self._join(source, rows, changes)
         if not self._program.remembers_answer:
-            return self._given(changes, changed=True)
+            return self._to_table(changes, changed=True)
         new = []
-        for number, part in enumerate(self._program.remembered):
-            self._answered[number], changed = part.advanced(self._answered[number], changes[number])
+        for number, part in enumerate(self._program.answer_states):
+            self._answered[number], changed = part.advance(self._answered[number], changes[number])
             new.append(changed)
-        return self._given(new, changed=True)
+        return self._to_table(new, changed=True)
 
-    def _join(self, source: int, rows: Mapping[int, Weighted], changes: list[Weighted]) -> None:
+    def _join(
+        self, source: int, rows: Mapping[int, WeightedRows], changes: list[WeightedRows]
+    ) -> None:
         """Join new rows of a source with what is kept of the others, then keep them too."""
         program = self._program
-        for joining in program.joinings:
+        for joining in program.joins:
             store = joining.stores.get(source)
             if store is None or not len(rows[store]):
                 continue
             new = rows[store]
             if program.keeps_rows:
-                bucketing = program.bucketings[store]
-                after, new = bucketing.advanced(self._kept[store], rows[store])
-            if self._tells_rows:
+                bucketing = program.reducers[store]
+                after, new = bucketing.advance(self._kept[store], rows[store])
+            if self._reports_each_row:
                 self._combine(joining, self._sides(joining) | {source: new}, source, changes)
             if program.keeps_rows:
                 self._kept[store] = after
 
-    def _sides(self, joining: Joining) -> dict[int, Weighted]:
-        """What is kept of each source."""
+    def _sides(self, joining: StoreJoin) -> dict[int, WeightedRows]:
+        """Return what is kept of each source."""
         return {source: self._kept[store] for source, store in joining.stores.items()}
 
     def _combine(
         self,
-        joining: Joining,
-        sides: Mapping[int, Weighted],
+        joining: StoreJoin,
+        sides: Mapping[int, WeightedRows],
         first: int,
-        changes: list[Weighted],
+        changes: list[WeightedRows],
     ) -> None:
         """Add what the combinations of rows give to the changes of their part."""
-        part = self._program.remembered[joining.part]
+        part = self._program.answer_states[joining.part]
         combinations = self._program.combinations(joining, sides, first)
-        found = [part.of(combined, sides) for combined in combinations]
-        if found:
-            changes[joining.part] = part.merged([changes[joining.part], *found])
+        parts = [part.from_combinations(combined, sides) for combined in combinations]
+        if parts:
+            changes[joining.part] = part.merge([changes[joining.part], *parts])
 
-    def _nothing_new(self) -> list[Weighted]:
-        return [part.nothing() for part in self._program.remembered]
+    def _empty_changes(self) -> list[WeightedRows]:
+        return [part.empty() for part in self._program.answer_states]
 
-    def _given(self, found: list[Weighted], *, changed: bool) -> pa.Table:
-        """Changes of the answer, or the answer itself, as a table."""
+    def _to_table(self, rows: list[WeightedRows], *, changed: bool) -> pa.Table:
+        """Return changes of the answer, or the answer itself, as a table."""
         program = self._program
         if self.query.kind == "aggregate":
-            parts = list(zip(program.remembered, self._answered, strict=True))
-            some = found if changed and self._mode == "update" else None
-            return group_rows(program.query, parts, some)
-        columns = output_columns(program.query)
-        return rows_of(program.query, columns, found[0], expand=self._expand)
+            parts = list(zip(program.answer_states, self._answered, strict=True))
+            some = rows if changed and self._mode == "update" else None
+            return make_group_rows(program.query, parts, some)
+        columns = list_output_columns(program.query)
+        return make_output_rows(program.query, columns, rows[0], expand=self._expand)
 
     def state(self) -> bytes:
-        """Everything that is stored, for a file or a state store."""
-        return framed([self._header(), *self._tables()])
+        """Return everything that is stored, as bytes for a file or a state store."""
+        return write_frames([self._header(), *self._tables()])
 
     def restore(self, state: bytes) -> None:
-        """Go on from a state; StateError if it is damaged, or that of another query."""
-        header, *tables = unframed(state) or [pa.table({})]
+        """Continue from a state.
+
+        Parameters
+        ----------
+        state
+            What `state` returned, for the same query on the same declared attributes.
+
+        Raises
+        ------
+        StateError
+            The state is damaged, or that of another query.
+        """
+        header, *tables = read_frames(state) or [pa.table({})]
         if header.column_names != self._header().column_names:
             raise StateError("this is not the state of a query")
         if header.column(0)[0].as_py() != self._program.identity:
@@ -225,11 +306,11 @@ class Run:
 
     def _open(self, header: Mapping[str, Any], tables: Sequence[pa.Table]) -> None:
         program = self._program
-        stores = len(program.bucketings)
-        kept = [of_store(program, n, table) for n, table in enumerate(tables[:stores])]
+        stores = len(program.reducers)
+        kept = [read_store(program, n, table) for n, table in enumerate(tables[:stores])]
         answered = [
             from_table(table, part.kept, 0, part.summed)
-            for part, table in zip(program.remembered, tables[stores:], strict=True)
+            for part, table in zip(program.answer_states, tables[stores:], strict=True)
         ]
         self._kept, self._answered = kept, answered
         self.skipped = header["skipped"]

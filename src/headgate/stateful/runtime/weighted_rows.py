@@ -22,13 +22,13 @@ from headgate.predicate import Column
 from headgate.stateful.runtime.exact_sums import Sums
 from headgate.stateful.runtime.grouping import Numbers
 
-LARGEST = (1 << 63) - 1
+MAX_COUNT = (1 << 63) - 1
 _HEAD = struct.Struct("<QI")  # the length and the checksum of a table
 _MEMBER, _COUNT, _SUM = "member", "count", "sum"
 
 
 @dataclass(slots=True, eq=False)
-class Weighted:
+class WeightedRows:
     """Rows with what is kept of them, the branches they can be in, their number, and sums.
 
     `member` has a row for each row and a column for each branch.
@@ -42,9 +42,9 @@ class Weighted:
     def __len__(self) -> int:
         return len(self.count)
 
-    def at(self, rows: Numbers) -> Weighted:
-        """Some of the rows."""
-        return Weighted(
+    def at(self, rows: Numbers) -> WeightedRows:
+        """Return some of the rows."""
+        return WeightedRows(
             {column: array.take(rows) for column, array in self.values.items()},
             self.member[rows],
             self.count[rows],
@@ -52,7 +52,7 @@ class Weighted:
         )
 
     def table(self) -> pa.Table:
-        """As a table, whose columns are numbered by their place."""
+        """Return the rows as a table, whose columns are numbered by their place."""
         columns: dict[str, pa.Array[Any]] = {}
         for number, array in enumerate(self.values.values()):
             columns[f"value{number}"] = array
@@ -68,8 +68,8 @@ class Weighted:
 
 def from_table(
     table: pa.Table, columns: Sequence[Column], branches: int, summed: Sequence[Column]
-) -> Weighted:
-    """What `Weighted.table` gave; StateError where it was given by something else."""
+) -> WeightedRows:
+    """Read what `WeightedRows.table` wrote; StateError where something else wrote it."""
     table = table.combine_chunks()
 
     def array(name: str, type_: pa.DataType) -> pa.Array[Any]:
@@ -92,12 +92,12 @@ def from_table(
         for number, column in enumerate(summed)
     }
     values = {c: array(f"value{n}", c.type.arrow) for n, c in enumerate(columns)}
-    return Weighted(values, member, _numpy(array(_COUNT, pa.int64())), sums)
+    return WeightedRows(values, member, _numpy(array(_COUNT, pa.int64())), sums)
 
 
-def nothing(columns: Sequence[Column], branches: int, summed: Sequence[Column]) -> Weighted:
-    """No rows."""
-    return Weighted(
+def empty_rows(columns: Sequence[Column], branches: int, summed: Sequence[Column]) -> WeightedRows:
+    """Return no rows."""
+    return WeightedRows(
         {column: empty(column.type.arrow) for column in columns},
         np.empty((0, branches), np.bool_),
         np.empty(0, np.int64),
@@ -105,41 +105,41 @@ def nothing(columns: Sequence[Column], branches: int, summed: Sequence[Column]) 
     )
 
 
-def concatenated(parts: Sequence[Weighted]) -> Weighted:
-    """The rows of several, which keep the same."""
+def concatenate(parts: Sequence[WeightedRows]) -> WeightedRows:
+    """Return the rows of several, which keep the same columns."""
     first = parts[0]
     if len(parts) == 1:
         return first
-    return Weighted(
+    return WeightedRows(
         {c: pa.concat_arrays([part.values[c] for part in parts]) for c in first.values},
         np.concatenate([part.member for part in parts]),
         np.concatenate([part.count for part in parts]),
-        {c: Sums.concatenated([part.sums[c] for part in parts]) for c in first.sums},
+        {c: Sums.concatenate([part.sums[c] for part in parts]) for c in first.sums},
     )
 
 
-def multiplied(counts: Sequence[Numbers]) -> Numbers:
-    """The products of counts; an Overflow where one does not fit into 64 bits.
+def multiply_counts(counts: Sequence[Numbers]) -> Numbers:
+    """Multiply counts; an Overflow where a product does not fit into 64 bits.
 
-    >>> multiplied([np.array([2, 3]), np.array([5, 7])]).tolist()
+    >>> multiply_counts([np.array([2, 3]), np.array([5, 7])]).tolist()
     [10, 21]
     """
     product = counts[0]
     for other in counts[1:]:
-        if np.any(product.astype(np.float64) * other > LARGEST / 2):
+        if np.any(product.astype(np.float64) * other > MAX_COUNT / 2):
             exact = product.astype(object) * other.astype(object)
-            if any(number > LARGEST for number in exact.tolist()):
+            if any(number > MAX_COUNT for number in exact.tolist()):
                 raise Overflow("a row is there more than 2^63 times, which no BIGINT counts")
         product = product * other
     return product
 
 
-def added(counts: Numbers, groups: Numbers, size: int) -> Numbers:
-    """The sums of counts by group; an Overflow where one does not fit into 64 bits."""
-    if float(counts.sum(dtype=np.float64)) > LARGEST / 2:
+def add_counts(counts: Numbers, groups: Numbers, size: int) -> Numbers:
+    """Add counts up by group; an Overflow where a sum does not fit into 64 bits."""
+    if float(counts.sum(dtype=np.float64)) > MAX_COUNT / 2:
         exact = np.zeros(size, object)
         np.add.at(exact, groups, counts.astype(object))
-        if any(number > LARGEST for number in exact.tolist()):
+        if any(number > MAX_COUNT for number in exact.tolist()):
             raise Overflow("more than 2^63 rows, which no BIGINT counts")
         return exact.astype(np.int64)
     total = np.zeros(size, np.int64)
@@ -152,58 +152,59 @@ def _bytes(number: int) -> bytes:
 
 
 def _integers(array: pa.Array[Any]) -> npt.NDArray[np.object_]:
-    found = np.empty(len(array), object)
+    integers = np.empty(len(array), object)
     every: list[Any] = array.to_pylist()
-    found[:] = [int.from_bytes(each, "little", signed=True) for each in every]
-    return found
+    integers[:] = [int.from_bytes(each, "little", signed=True) for each in every]
+    return integers
 
 
 def _whole(column: pa.ChunkedArray[Any], type_: pa.DataType) -> pa.Array[Any]:
     chunk: Any = column.chunk(0) if column.num_chunks else empty(type_)
-    found: pa.Array[Any] = chunk
-    return found
+    whole: pa.Array[Any] = chunk
+    return whole
 
 
 def empty(type_: Any) -> pa.Array[Any]:
-    found: pa.Array[Any] = pa.nulls(0, type_)
-    return found
+    """Return an empty array of a type."""
+    array: pa.Array[Any] = pa.nulls(0, type_)
+    return array
 
 
 def _numpy(array: pa.Array[Any]) -> npt.NDArray[Any]:
-    found: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    return found
+    values: npt.NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values
 
 
-def framed(tables: Iterable[pa.Table]) -> bytes:
-    """Tables one after the other, each behind its length and a checksum.
+def write_frames(tables: Iterable[pa.Table]) -> bytes:
+    """Write tables one after the other, each behind its length and a checksum.
 
     Arrow trusts what it reads: a flipped bit would end the process.
     """
-    found = []
+    frames = []
     for table in tables:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         data = sink.getvalue().to_pybytes()
-        found += [_HEAD.pack(len(data), crc32(data)), data]
-    return b"".join(found)
+        frames += [_HEAD.pack(len(data), crc32(data)), data]
+    return b"".join(frames)
 
 
-def unframed(data: bytes) -> list[pa.Table]:
-    """What `framed` has framed, or a StateError."""
-    found, at = [], 0
+def read_frames(data: bytes) -> list[pa.Table]:
+    """Read what `write_frames` wrote; StateError where it is damaged."""
+    tables, at = [], 0
     while at < len(data):
         if at + _HEAD.size > len(data):
-            raise _damaged()
+            raise _damage_error()
         length, checksum = _HEAD.unpack_from(data, at)
         at += _HEAD.size
         part = data[at : at + length]
         if not part or len(part) != length or crc32(part) != checksum:
-            raise _damaged()
-        found.append(pa.ipc.open_stream(part).read_all())
+            raise _damage_error()
+        tables.append(pa.ipc.open_stream(part).read_all())
         at += length
-    return found
+    return tables
 
 
-def _damaged() -> StateError:
+def _damage_error() -> StateError:
     return StateError("stored rows are damaged: their checksum does not fit")

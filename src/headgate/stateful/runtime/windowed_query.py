@@ -25,106 +25,108 @@ import pyarrow as pa
 from headgate.errors import UsageError
 from headgate.events import EventBatch
 from headgate.queries import Output
-from headgate.stateful.runtime.memory_use import Stored, of_window
-from headgate.stateful.runtime.output_rows import group_rows
-from headgate.stateful.runtime.program import Joining
-from headgate.stateful.runtime.running_query import Run
+from headgate.stateful.runtime.memory_use import MemoryUse, measure_window
+from headgate.stateful.runtime.output_rows import make_group_rows
+from headgate.stateful.runtime.program import StoreJoin
+from headgate.stateful.runtime.running_query import RunningQuery
 from headgate.stateful.runtime.stream_rows import StreamRows
-from headgate.stateful.runtime.weighted_rows import Weighted, from_table
+from headgate.stateful.runtime.weighted_rows import WeightedRows, from_table
 from headgate.stateful.runtime.windows import LastRows
 
 
-class WindowedRun(Run):
-    """A run in which the rows of some streams count only as long as few have come after them."""
+class WindowedQuery(RunningQuery):
+    """A running query in which rows of some streams count only while few have come after them."""
 
     def _begin(self) -> None:
         super()._begin()
-        self._last = {n: window.nothing() for n, window in self._program.windows.items()}
+        self._last = {n: window.empty() for n, window in self._program.windows.items()}
 
-    def _pushed(self, stream: str, batch: EventBatch) -> pa.Table:
+    def _push_batch(self, stream: str, batch: EventBatch) -> pa.Table:
         rows = len(batch.events)
-        changes = self._nothing_new()
+        changes = self._empty_changes()
         occurrences = self._program.occurrences(stream)
         windowed = any(source in self._last for source in occurrences)
         # a row of a window meets others of its own batch, as long as these have not left theirs
-        step = 1 if self._tells_rows and windowed and len(occurrences) > 1 else max(rows, 1)
+        step = 1 if self._reports_each_row and windowed and len(occurrences) > 1 else max(rows, 1)
         for start in range(0, rows, step):
             coming = min(step, rows - start)
             for source in occurrences:
                 if source in self._last:
                     window = self._program.windows[source]
-                    self._last[source] = window.making_room(self._last[source], coming)
+                    self._last[source] = window.evict(self._last[source], coming)
             for source in occurrences:
                 self._arrive(source, batch.table.slice(start, step), coming, changes)
-        return self._told(changes)
+        return self._report(changes)
 
     def _arrive(
-        self, source: int, table: pa.RecordBatch, rows: int, changes: list[Weighted]
+        self, source: int, table: pa.RecordBatch, rows: int, changes: list[WeightedRows]
     ) -> None:
         program = self._program
         passed = StreamRows(program.query, source, table, rows)
         window = program.windows.get(source)
         if window is None:
             reduced = {
-                number: each.reduced(passed)
-                for number, each in enumerate(program.bucketings)
+                number: each.reduce(passed)
+                for number, each in enumerate(program.reducers)
                 if each.store.source == source
             }
             self._join(source, reduced, changes)
             return
-        arrived = window.arriving(passed)
-        for joining in program.joinings if self._tells_rows else ():
+        arrived = window.take_rows(passed)
+        for joining in program.joins if self._reports_each_row else ():
             sides = self._sides(joining)
-            sides[source] = window.side(arrived, joining.branches, ())
+            sides[source] = window.as_join_side(arrived, joining.branches, ())
             self._combine(joining, sides, source, changes)
-        self._last[source] = window.advanced(self._last[source], arrived, passed.passed, rows)
+        self._last[source] = window.advance(self._last[source], arrived, passed.passed, rows)
 
     @property
-    def _tells_rows(self) -> bool:
-        """Of an aggregate, what all rows give together is told."""
+    def _reports_each_row(self) -> bool:
+        """Of an aggregate, what all rows give together is reported."""
         return self.query.kind != "aggregate"
 
-    def _sides(self, joining: Joining) -> dict[int, Weighted]:
-        found = super()._sides(joining)
-        summed = self._program.remembered[joining.part].summed
+    def _sides(self, joining: StoreJoin) -> dict[int, WeightedRows]:
+        sides = super()._sides(joining)
+        summed = self._program.answer_states[joining.part].summed
         for source, window in self._program.windows.items():
             own = [c for c in summed if c in window.columns]
-            found[source] = window.side(self._last[source].rows, joining.branches, own)
-        return found
+            sides[source] = window.as_join_side(self._last[source].rows, joining.branches, own)
+        return sides
 
-    def _told(self, changes: list[Weighted]) -> pa.Table:
+    def _report(self, changes: list[WeightedRows]) -> pa.Table:
         program = self._program
         if not program.remembers_answer:
-            return self._given(changes, changed=True)
-        before, self._answered = self._answered, self._whole()
+            return self._to_table(changes, changed=True)
+        before, self._answered = self._answered, self._join_all()
         if self.query.distinct:
-            (part,) = program.remembered
-            return self._given([part.advanced(before[0], changes[0])[1]], changed=True)
+            (part,) = program.answer_states
+            return self._to_table([part.advance(before[0], changes[0])[1]], changed=True)
         if self._mode == "complete":
-            return self._given(self._answered, changed=False)
+            return self._to_table(self._answered, changed=False)
         every = self._groups(self._answered)
-        known = set(map(_row, self._groups(before).to_pylist()))
-        new = [n for n, row in enumerate(every.to_pylist()) if _row(row) not in known]
+        known = set(map(_row_key, self._groups(before).to_pylist()))
+        new = [n for n, row in enumerate(every.to_pylist()) if _row_key(row) not in known]
         return every.take(np.array(new, np.int64)).select(range(len(self.query.outputs)))
 
-    def _groups(self, parts: list[Weighted]) -> pa.Table:
-        """All groups, with what they are grouped by behind what is put out."""
-        by = self._program.remembered[0].by
+    def _groups(self, parts: list[WeightedRows]) -> pa.Table:
+        """Return all groups, with what they are grouped by behind the outputs."""
+        by = self._program.answer_states[0].by
         outputs = [Output(f"by {number}", column) for number, column in enumerate(by)]
         query = self._program.query
         query = replace(query, outputs=(*query.outputs, *outputs))
-        return group_rows(query, list(zip(self._program.remembered, parts, strict=True)), None)
+        return make_group_rows(
+            query, list(zip(self._program.answer_states, parts, strict=True)), None
+        )
 
     @property
-    def stored(self) -> Stored:
-        """What is stored now, the last rows included."""
-        return super().stored + sum(self._of_windows(), Stored(0, 0))
+    def stored(self) -> MemoryUse:
+        """The memory in use now, that of the last rows included."""
+        return super().stored + sum(self._measure_windows(), MemoryUse(0, 0))
 
-    def _of_windows(self) -> Iterator[Stored]:
+    def _measure_windows(self) -> Iterator[MemoryUse]:
         masked = len(self._program.plan.branches) > 1
         for source, window in self._program.windows.items():
             if self._program.plan.branches:
-                yield of_window(window, self._last[source], masked=masked)
+                yield measure_window(window, self._last[source], masked=masked)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -159,12 +161,12 @@ class WindowedRun(Run):
         self._last = last
 
     def take(self, reduced: Mapping[str, Iterable[bytes]]) -> pa.Table:
-        """There are no reductions of windowed streams, since the order of their rows counts."""
+        """Refuse: windowed streams have no reductions, since the order of their rows counts."""
         raise UsageError(f"{', '.join(reduced)}: rows of windowed streams are pushed, not reduced")
 
 
-def _row(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """A row that can be looked up; NaN is equal to itself."""
+def _row_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return a row as a key that can be looked up; NaN is equal to itself."""
     return tuple(
         "NaN" if isinstance(value, float) and isnan(value) else value for value in row.values()
     )

@@ -34,10 +34,10 @@ from headgate.predicate.normal_form import to_conjunctions
 from headgate.schema import EVERYTHING, ValueSet, union
 from headgate.stateful.analysis.cases.bounds import is_finite
 
-COARSE_CAP = 64
-FINE_CAP = 128
-FILTER_CAP = 64
-LISTED = 16
+MAX_COARSE_ALTERNATIVES = 64
+MAX_FINE_ALTERNATIVES = 128
+MAX_FILTER_ALTERNATIVES = 64
+MAX_SPLIT_INTERVALS = 16
 
 Alternative = tuple[Atom, ...]
 
@@ -54,8 +54,8 @@ class Alternatives:
     filtered: frozenset[str] = frozenset()
 
 
-def coarse(where: Predicate) -> Alternatives:
-    """Alternatives by what ties streams together; raises ExpansionTooLarge past the cap."""
+def split_coarsely(where: Predicate) -> Alternatives:
+    """Return alternatives by what ties streams together; raises ExpansionTooLarge past the cap."""
     filters: list[Alternative] = []
     ties: list[Predicate] = []
     exact = True
@@ -63,31 +63,37 @@ def coarse(where: Predicate) -> Alternatives:
     held = to_monotone(where)
     for part in held.parts if isinstance(held, And) else (held,):
         if len({column.source for column in collect_columns(part)}) > 1:
-            ties.append(_split(part))
+            ties.append(_split_inequalities(part))
         elif isinstance(part, Atom):
             filters.append((part,))
             exact &= not _is_split(part)
         else:
-            filters.append(_common(part))
+            filters.append(_common_atoms(part))
             exact = False
             filtered |= {column.source for column in collect_columns(part)}
-    tied = _merged(to_conjunctions(And(tuple(ties)), COARSE_CAP)) if ties else [()]
+    tied = (
+        _merge_alternatives(to_conjunctions(And(tuple(ties)), MAX_COARSE_ALTERNATIVES))
+        if ties
+        else [()]
+    )
     fixed = tuple(atom for alternative in filters for atom in alternative)
     return Alternatives(tuple((*fixed, *atoms) for atoms in tied), exact, frozenset(filtered))
 
 
-def fine(where: Predicate) -> Alternatives:
-    """All alternatives; raises ExpansionTooLarge past the cap."""
-    held = _split(to_monotone(where))
-    found: list[Alternative] = []
+def split_finely(where: Predicate) -> Alternatives:
+    """Return all alternatives; raises ExpansionTooLarge past the cap."""
+    held = _split_inequalities(to_monotone(where))
+    alternatives: list[Alternative] = []
     exact = True
-    for atoms in to_conjunctions(held, FINE_CAP):
-        choices = [tuple(_intervals(atom)) for atom in atoms]
-        if len(found) + prod(map(len, choices)) > FINE_CAP:
-            raise ExpansionTooLarge(f"its condition has over {FINE_CAP:,} alternatives")
+    for atoms in to_conjunctions(held, MAX_FINE_ALTERNATIVES):
+        choices = [tuple(_split_intervals(atom)) for atom in atoms]
+        if len(alternatives) + prod(map(len, choices)) > MAX_FINE_ALTERNATIVES:
+            raise ExpansionTooLarge(
+                f"its condition has over {MAX_FINE_ALTERNATIVES:,} alternatives"
+            )
         exact &= not any(_is_split(atom) for choice in choices for atom in choice)
-        found.extend(product(*choices))
-    return Alternatives(tuple(found), exact)
+        alternatives.extend(product(*choices))
+    return Alternatives(tuple(alternatives), exact)
 
 
 _ORDERS: dict[Operator, str] = {
@@ -95,8 +101,8 @@ _ORDERS: dict[Operator, str] = {
 }  # fmt: skip
 
 
-def _merged(alternatives: Iterable[Alternative]) -> list[Alternative]:
-    """Alternatives that differ in one comparison of the same columns become one.
+def _merge_alternatives(alternatives: Iterable[Alternative]) -> list[Alternative]:
+    """Merge alternatives that differ in one comparison of the same columns.
 
     a < b OR a >= b  ->  a IS NOT NULL AND b IS NOT NULL
     a < b OR a = b   ->  a <= b
@@ -104,7 +110,9 @@ def _merged(alternatives: Iterable[Alternative]) -> list[Alternative]:
     left = list(alternatives)
     while True:
         for one, two in combinations(left, 2):
-            merged = _merge([a for a in one if a not in two], [a for a in two if a not in one])
+            merged = _merge_atoms(
+                [a for a in one if a not in two], [a for a in two if a not in one]
+            )
             if merged is not None:
                 common = [atom for atom in one if atom in two]
                 left = [other for other in left if other not in (one, two)]
@@ -114,7 +122,7 @@ def _merged(alternatives: Iterable[Alternative]) -> list[Alternative]:
             return left
 
 
-def _merge(one: list[Atom], two: list[Atom]) -> Alternative | None:
+def _merge_atoms(one: list[Atom], two: list[Atom]) -> Alternative | None:
     if len(one) != 1 or len(two) != 1:
         return None
     first, second = one[0], two[0]
@@ -134,40 +142,40 @@ def _merge(one: list[Atom], two: list[Atom]) -> Alternative | None:
 
 
 def _is_split(atom: Atom) -> bool:
-    """Is this atom more than one alternative?"""
+    """Tell whether an atom is more than one alternative."""
     if isinstance(atom, Within):
         return atom.values.only_interval is None
     return isinstance(atom, Compare) and atom.operator == "<>"
 
 
-def _split(predicate: Predicate) -> Predicate:
-    """The same with `a <> b` as `a < b OR a > b`."""
+def _split_inequalities(predicate: Predicate) -> Predicate:
+    """Return the same with `a <> b` as `a < b OR a > b`."""
     if isinstance(predicate, And):
-        return And(tuple(_split(part) for part in predicate.parts))
+        return And(tuple(_split_inequalities(part) for part in predicate.parts))
     if isinstance(predicate, Or):
-        return disjunction(_split(part) for part in predicate.parts)
+        return disjunction(_split_inequalities(part) for part in predicate.parts)
     if isinstance(predicate, Compare) and predicate.operator == "<>":
         left, right = predicate.left, predicate.right
         return Or((Compare(left, "<", right), Compare(left, ">", right)))
     return predicate
 
 
-def _intervals(atom: Atom) -> Iterator[Atom]:
-    """The intervals of a set; a long list of values is left as it is."""
+def _split_intervals(atom: Atom) -> Iterator[Atom]:
+    """Yield the intervals of a set; a long list of values is left as it is."""
     if not isinstance(atom, Within) or not _is_split(atom):
         yield atom
         return
     intervals = atom.values.intervals
-    if len(intervals) > LISTED and is_finite(atom.values, atom.column.type):
+    if len(intervals) > MAX_SPLIT_INTERVALS and is_finite(atom.values, atom.column.type):
         yield atom
         return
     yield from (Within(atom.column, ValueSet.of(interval)) for interval in intervals)
 
 
-def _common(part: Predicate) -> Alternative:
-    """Atoms that hold in every alternative of a filter; none where it has too many."""
+def _common_atoms(part: Predicate) -> Alternative:
+    """Return atoms that hold in every alternative of a filter; none where it has too many."""
     try:
-        alternatives = to_conjunctions(part, FILTER_CAP)
+        alternatives = to_conjunctions(part, MAX_FILTER_ALTERNATIVES)
     except ExpansionTooLarge:
         return ()
     if not alternatives:

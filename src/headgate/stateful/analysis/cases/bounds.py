@@ -17,26 +17,26 @@ from headgate.schema import Boolean, Double, Interval, Ordinal, String, Type, Va
 from headgate.stateful.analysis.theory.conjunctive import BoundComparator
 
 
-def spelt_out(values: ValueSet, type_: Type) -> list[Interval]:
+def list_intervals(values: ValueSet, type_: Type) -> list[Interval]:
     """The intervals of a set. The limit of a type is no end, unless it is the only value left.
 
     `a = 2147483647` is written as an interval without an upper end, yet pins an INT.
     """
     first, last = type_.minimum, type_.maximum
-    found = []
+    intervals = []
     for interval in values.intervals:
         low, high = interval.low, interval.high
         if high is None and last is not None and (low == last or isinstance(type_, Boolean)):
             high = successor(last)
         if low is None and (high == successor(first) or isinstance(type_, Boolean)):
             low = first
-        found.append(Interval(low, high))
-    return found
+        intervals.append(Interval(low, high))
+    return intervals
 
 
 def is_finite(values: ValueSet, type_: Type) -> bool:
-    """Is a column pinned to finitely many values by its set alone?"""
-    intervals = spelt_out(values, type_)
+    """Tell whether a column is pinned to finitely many values by its set alone."""
+    intervals = list_intervals(values, type_)
     if isinstance(type_, String):
         return all(_is_finite_text(str(i.low or ""), i.high) for i in intervals)
     if isinstance(type_, Double):
@@ -45,18 +45,18 @@ def is_finite(values: ValueSet, type_: Type) -> bool:
 
 
 def _is_finite_text(low: str, high: Ordinal | None) -> bool:
-    """Is the second text the first with NULs behind it, so that only such texts lie between?"""
+    """Tell whether the second text is the first with NULs behind it."""
     return high is not None and not str(high).removeprefix(low).strip("\0")
 
 
-MOST_MARKS = 100  # intervals of one set that mark a line
+MAX_MARKING_INTERVALS = 100  # intervals of one set that mark a line
 
 End = tuple[BoundComparator, Any]
 
 
-def ends_of(values: ValueSet, type_: Type) -> list[End]:
-    """The least and the greatest value of a set as comparisons with ordinals."""
-    intervals = spelt_out(values, type_)
+def find_ends(values: ValueSet, type_: Type) -> list[End]:
+    """Return the least and the greatest value of a set as comparisons with ordinals."""
+    intervals = list_intervals(values, type_)
     low, high = intervals[0].low, intervals[-1].high
     if low is not None and Interval(low, high).is_point:
         return [("=", low)]
@@ -70,20 +70,20 @@ def ends_of(values: ValueSet, type_: Type) -> list[End]:
     return ends
 
 
-def all_ends(query: Query, columns: Iterable[Column]) -> dict[Column, list[End]]:
-    """The ends of all intervals that the query, or a CHECK, has for a column."""
-    found: dict[Column, list[End]] = {column: [] for column in columns}
+def find_all_ends(query: Query, columns: Iterable[Column]) -> dict[Column, list[End]]:
+    """Return the ends of all intervals that the query, or a CHECK, has for a column."""
+    ends: dict[Column, list[End]] = {column: [] for column in columns}
     written = [(a.column, a.values) for a in every_atom(query.where) if isinstance(a, Within)]
-    declared = [(column, find_attribute(query, column).domain) for column in found]
+    declared = [(column, find_attribute(query, column).domain) for column in ends]
     for column, values in (*written, *declared):
-        for interval in values.intervals[:MOST_MARKS]:
-            if column in found:
-                found[column] += ends_of(ValueSet.of(interval), column.type)
-    return found
+        for interval in values.intervals[:MAX_MARKING_INTERVALS]:
+            if column in ends:
+                ends[column] += find_ends(ValueSet.of(interval), column.type)
+    return ends
 
 
 def _before(cut: Any, type_: Type) -> Any:
-    """The ordinal just below a cut, where the condition was rather written with that one."""
+    """Return the ordinal just below a cut, where the condition was rather written with that one."""
     if isinstance(type_, String):
         return cut[:-1] if cut.endswith("\0") else None
     if isinstance(type_, Double):

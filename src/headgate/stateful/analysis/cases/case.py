@@ -34,8 +34,15 @@ from headgate.schema import (
     ValueSet,
 )
 from headgate.stateful.analysis.cases.alternatives import Alternative
-from headgate.stateful.analysis.cases.bounds import End, all_ends, ends_of, is_finite
-from headgate.stateful.analysis.cases.lines import Axis, axis_of, grid, is_whole, lines_of, outside
+from headgate.stateful.analysis.cases.bounds import End, find_all_ends, find_ends, is_finite
+from headgate.stateful.analysis.cases.lines import (
+    Axis,
+    find_outside_constants,
+    group_into_lines,
+    is_whole,
+    make_axis,
+    ordinal_grid,
+)
 from headgate.stateful.analysis.theory.conjunctive import (
     Bound,
     BoundComparator,
@@ -46,7 +53,7 @@ from headgate.stateful.analysis.theory.conjunctive import (
     Variable,
 )
 
-MOST_MARKS = 60
+MAX_LINE_MARKS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,35 +73,35 @@ class Case:
     unseen: tuple[Atom, ...]
 
     def number(self, column: Column) -> int | None:
-        """The variable of a column; None where the column is NULL in this case."""
+        """Return the variable of a column; None where the column is NULL in this case."""
         return None if column in self.nulls else self.columns.index(column)
 
 
-def case_of(
+def build_case(
     query: Query,
     atoms: Alternative,
     filtered: frozenset[str] = frozenset(),
     *,
     marked: bool = False,
 ) -> Case | None:
-    """The case of an alternative; None where it contradicts itself outright.
+    """Return the case of an alternative; None where it contradicts itself outright.
 
     `filtered` are the aliases of which it leaves filters out. If it is `marked`, all constants of
     the query cut its lines, also those of other alternatives.
     """
-    known = _collected(query, atoms)
+    known = _collect_atoms(query, atoms)
     if known is None:
         return None
-    hidden = filtered | _filtered(known, atoms)
+    hidden = filtered | _find_filtered_sources(known, atoms)
     columns = tuple(known.sets)
     numbers = {column: number for number, column in enumerate(columns)}
-    placed = _placed(known, all_ends(query, columns) if marked else {})
+    placed = _place_on_lines(known, find_all_ends(query, columns) if marked else {})
     conjunctive = Conjunctive(
         streams=tuple(source.stream.name for source in query.sources),
-        variables=tuple(_variable(query, known, column, placed) for column in columns),
-        comparisons=tuple(_comparison(c, numbers) for c in known.comparisons),
+        variables=tuple(_make_variable(query, known, column, placed) for column in columns),
+        comparisons=tuple(_make_comparison(c, numbers) for c in known.comparisons),
         bounds=tuple(Bound(numbers[column], op, at) for column, op, at in placed.bounds),
-        outputs=tuple(numbers[c] for c in output_columns(query) if c in numbers),
+        outputs=tuple(numbers[c] for c in list_output_columns(query) if c in numbers),
         distinct=query.distinct,
         windowed=frozenset(n for n, s in enumerate(query.sources) if s.rows is not None),
         lines=tuple(Line(is_whole(group)) for group in placed.groups),
@@ -106,7 +113,7 @@ def case_of(
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _LinePlaces:
     """Columns in groups, one for each line, with the line's axis, bounds and marks."""
 
     groups: tuple[list[Column], ...]
@@ -115,14 +122,14 @@ class _Placed:
     marks: list[tuple[int, int]]
 
 
-def _placed(known: _Collected, marks: Mapping[Column, list[End]]) -> _Placed:
-    """The constants of every column on its line; other ends only mark it."""
-    placed = _Placed(tuple(lines_of(tuple(known.sets), known.comparisons)), (), [], [])
+def _place_on_lines(known: _AtomSummary, marks: Mapping[Column, list[End]]) -> _LinePlaces:
+    """Return the constants of every column on its line; other ends only mark it."""
+    placed = _LinePlaces(tuple(group_into_lines(tuple(known.sets), known.comparisons)), (), [], [])
     axes: list[Axis] = []
     for line, group in enumerate(placed.groups):
-        ends = {column: ends_of(known.sets[column], column.type) for column in group}
+        ends = {column: find_ends(known.sets[column], column.type) for column in group}
         used = [(c.type, o) for c in group for _, o in (*ends[c], *marks.get(c, ()))]
-        axis, place = axis_of(group, used)
+        axis, place = make_axis(group, used)
         axes.append(axis)
         placed.marks.extend((line, mark) for mark in _marks(group, used, place) if marks)
         placed.bounds.extend(
@@ -134,9 +141,9 @@ def _placed(known: _Collected, marks: Mapping[Column, list[End]]) -> _Placed:
 
 
 def _limits(type_: Type, used: list[tuple[Type, Any]]) -> list[End]:
-    """The least and the greatest value of a dense type, where a line has them as constants."""
+    """Return the least and greatest value of a dense type that a line has as constants."""
     least, most = type_.minimum, type_.maximum
-    if grid(type_) is not None:
+    if ordinal_grid(type_) is not None:
         return []
     limits: list[End] = [(">=", least)] if (type_, least) in used else []
     return [*limits, ("<=", most)] if (type_, most) in used else limits
@@ -145,43 +152,45 @@ def _limits(type_: Type, used: list[tuple[Type, Any]]) -> list[End]:
 def _marks(
     group: list[Column], used: list[tuple[Type, Any]], place: Callable[[Type, Any], int]
 ) -> list[int]:
-    """The constants that cut a line: of whole numbers, or of very many, just the outermost."""
+    """Return the constants that cut a line; of very many just the outermost."""
     every = sorted({place(*constant) for constant in used})
-    return every[:1] + every[-1:] if is_whole(group) or len(every) > MOST_MARKS else every
+    return every[:1] + every[-1:] if is_whole(group) or len(every) > MAX_LINE_MARKS else every
 
 
-def _variable(query: Query, known: _Collected, column: Column, placed: _Placed) -> Variable:
+def _make_variable(
+    query: Query, known: _AtomSummary, column: Column, placed: _LinePlaces
+) -> Variable:
     line = next(number for number, group in enumerate(placed.groups) if column in group)
-    is_dense = grid(column.type) is None
+    is_dense = ordinal_grid(column.type) is None
     finite = is_finite(known.sets[column], column.type)
-    before, beyond = outside(placed.axes[line], column.type)
-    source = source_of(query, column)
+    before, beyond = find_outside_constants(placed.axes[line], column.type)
+    source = find_source(query, column)
     return Variable(source, column.name, line, is_dense, finite, before, beyond)
 
 
-def output_columns(query: Query) -> tuple[Column, ...]:
-    """The columns that a query puts out or groups by, `*` spelt out."""
+def list_output_columns(query: Query) -> tuple[Column, ...]:
+    """Return the columns that a query puts out or groups by, `*` spelt out."""
     if query.kind == "aggregate":
         return query.group_by
     if query.outputs:
-        found = (o.expression for o in query.outputs)
-        return tuple(dict.fromkeys(c for c in found if isinstance(c, Column)))
-    several = len(query.sources) > 1
+        expressions = (o.expression for o in query.outputs)
+        return tuple(dict.fromkeys(c for c in expressions if isinstance(c, Column)))
+    is_join = len(query.sources) > 1
     return tuple(
-        Column(attribute.name, attribute.type, source.alias if several else "")
+        Column(attribute.name, attribute.type, source.alias if is_join else "")
         for source in query.sources
         for attribute in source.stream
     )
 
 
-def aggregates(query: Query) -> tuple[Aggregate, ...]:
-    """The aggregates that a query puts out, each once."""
-    found = (o.expression for o in query.outputs)
-    return tuple(dict.fromkeys(a for a in found if isinstance(a, Aggregate)))
+def list_aggregates(query: Query) -> tuple[Aggregate, ...]:
+    """Return the aggregates that a query puts out, each once."""
+    expressions = (o.expression for o in query.outputs)
+    return tuple(dict.fromkeys(a for a in expressions if isinstance(a, Aggregate)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Collected:
+class _AtomSummary:
     """What the atoms of an alternative say: sets by column, comparisons, NULLs, and the rest."""
 
     sets: dict[Column, ValueSet]
@@ -190,7 +199,7 @@ class _Collected:
     unseen: tuple[Atom, ...]
 
 
-def _filtered(known: _Collected, atoms: Alternative) -> frozenset[str]:
+def _find_filtered_sources(known: _AtomSummary, atoms: Alternative) -> frozenset[str]:
     """The sources with conditions beyond bounds and comparisons: NULL or not, patterns, holes."""
     holed = [column for column, values in known.sets.items() if values.only_interval is None]
     seen = [column for atom in known.unseen for column in columns_of(atom)]
@@ -198,7 +207,7 @@ def _filtered(known: _Collected, atoms: Alternative) -> frozenset[str]:
     return frozenset(c.source for c in (*known.nulls, *holed, *seen, *present))
 
 
-def _collected(query: Query, atoms: Alternative) -> _Collected | None:
+def _collect_atoms(query: Query, atoms: Alternative) -> _AtomSummary | None:
     sets: dict[Column, ValueSet] = {}
     nulls = {a.column for a in atoms if isinstance(a, IsNull)}
     comparisons: list[Compare] = []
@@ -210,6 +219,7 @@ def _collected(query: Query, atoms: Alternative) -> _Collected | None:
             known = find_attribute(query, column).domain
         sets[column] = known.intersection(values)
 
+    # Every atom narrows the set of a column, compares two columns, or is left as `unseen`.
     for atom in atoms:
         if isinstance(atom, Constant):
             if atom.value is not True:
@@ -230,7 +240,8 @@ def _collected(query: Query, atoms: Alternative) -> _Collected | None:
             texts, exact = (EVERYTHING, False) if atom.negated else prefix_range(atom.pattern)
             narrow(atom.column, texts)
             unseen += [] if exact else [atom]
-    for column in (*output_columns(query), *argument_columns(query)):
+    # What is put out or aggregated takes part too; where no value is possible, only NULL is left.
+    for column in (*list_output_columns(query), *list_argument_columns(query)):
         if column not in sets and find_attribute(query, column).domain.is_empty:
             nulls.add(column)
         if column not in nulls:
@@ -239,15 +250,15 @@ def _collected(query: Query, atoms: Alternative) -> _Collected | None:
         return None
     if not all(find_attribute(query, column).nullable for column in nulls):
         return None
-    return _Collected(sets, tuple(comparisons), frozenset(nulls), tuple(unseen))
+    return _AtomSummary(sets, tuple(comparisons), frozenset(nulls), tuple(unseen))
 
 
-def argument_columns(query: Query) -> tuple[Column, ...]:
-    """The columns that aggregates see."""
-    return tuple(a.argument for a in aggregates(query) if a.argument is not None)
+def list_argument_columns(query: Query) -> tuple[Column, ...]:
+    """Return the columns that aggregates see."""
+    return tuple(a.argument for a in list_aggregates(query) if a.argument is not None)
 
 
-def _comparison(compare: Compare, numbers: Mapping[Column, int]) -> Comparison:
+def _make_comparison(compare: Compare, numbers: Mapping[Column, int]) -> Comparison:
     left, right, operator = numbers[compare.left], numbers[compare.right], compare.operator
     if operator in (">", ">="):
         left, right, operator = right, left, MIRROR[operator]
@@ -255,16 +266,16 @@ def _comparison(compare: Compare, numbers: Mapping[Column, int]) -> Comparison:
     return Comparison(left, comparator, right)
 
 
-def filters(query: Query, source: int) -> tuple[Predicate, ...]:
-    """The parts of the condition that are about one occurrence alone."""
+def list_filters(query: Query, source: int) -> tuple[Predicate, ...]:
+    """Return the parts of the condition that are about one occurrence alone."""
     held = to_monotone(query.where)
     return tuple(
         part
         for part in (held.parts if isinstance(held, And) else (held,))
-        if {source_of(query, column) for column in collect_columns(part)} == {source}
+        if {find_source(query, column) for column in collect_columns(part)} == {source}
     )
 
 
-def source_of(query: Query, column: Column) -> int:
-    """The occurrence that a column belongs to."""
+def find_source(query: Query, column: Column) -> int:
+    """Return the occurrence that a column belongs to."""
     return next(n for n, s in enumerate(query.sources) if column.source in ("", s.alias))

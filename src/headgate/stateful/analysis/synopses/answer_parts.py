@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from headgate.predicate import Column
-from headgate.stateful.analysis.cases.case import output_columns
-from headgate.stateful.analysis.synopses.plan import Part, Plan, Store, needs_values
-from headgate.stateful.analysis.synopses.sizes import COUNT, Lengths, width_of_sum
+from headgate.stateful.analysis.cases.case import list_output_columns
+from headgate.stateful.analysis.synopses.plan import QueryPart, Store, SynopsisPlan, needs_values
+from headgate.stateful.analysis.synopses.sizes import COUNT_BYTES, TextLengths, width_of_sum
 
 
 @dataclass(frozen=True)
-class RememberedPart:
+class AnswerPart:
     """Of one part of a query, rows by the values of `columns`: what is put out, or grouped `by`,
     and arguments that are `listed` value by value.
 
     Where duplicates count, a row has a count and sums; of a MIN or MAX, the `best` value.
     """
 
-    part: Part
+    part: QueryPart
     by: tuple[Column, ...]
     listed: tuple[Column, ...]
     summed: tuple[Column, ...]
@@ -43,7 +43,7 @@ class RememberedPart:
             return max(len(self.kept), 1)
         return len(self.kept) + 1 + len(self.totalled) + len(self.counted)
 
-    def bytes(self, lengths: Lengths) -> int:
+    def bytes(self, lengths: TextLengths) -> int:
         return max(lengths.bytes(self.kept) + self.weight, 1)
 
     @property
@@ -52,7 +52,7 @@ class RememberedPart:
         if self.part.distinct:
             return 0
         sums = sum(width_of_sum(column.type) for column in self.totalled)
-        return COUNT * (1 + len(self.counted)) + sums
+        return COUNT_BYTES * (1 + len(self.counted)) + sums
 
     @cached_property
     def totalled(self) -> tuple[Column, ...]:
@@ -65,16 +65,16 @@ class RememberedPart:
         return tuple(column for store in self.stores for column in store.counted)
 
 
-def remembered_parts(plan: Plan) -> tuple[RememberedPart, ...]:
-    """What is remembered for each part of a plan."""
-    by = output_columns(plan.query)
-    found = []
-    for part, stores in plan.stores or ((Part((), distinct=False), ()),):
+def list_answer_parts(plan: SynopsisPlan) -> tuple[AnswerPart, ...]:
+    """Return what is remembered for each part of a plan."""
+    by = list_output_columns(plan.query)
+    parts = []
+    for part, stores in plan.stores or ((QueryPart((), distinct=False), ()),):
         given = [(a, a.argument) for a in part.aggregates if a.argument is not None]
         listed = [c for a, c in given if needs_values(plan.query, a) and c not in by]
         totals = [] if part.distinct else [c for a, c in given if not needs_values(plan.query, a)]
-        found.append(
-            RememberedPart(
+        parts.append(
+            AnswerPart(
                 part,
                 by,
                 tuple(dict.fromkeys(listed)),
@@ -83,4 +83,4 @@ def remembered_parts(plan: Plan) -> tuple[RememberedPart, ...]:
                 stores,
             )
         )
-    return tuple(found)
+    return tuple(parts)

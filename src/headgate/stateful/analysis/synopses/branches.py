@@ -25,20 +25,20 @@ from headgate.schema import (
     ValueSet,
 )
 from headgate.stateful.analysis.cases.alternatives import Alternative
-from headgate.stateful.analysis.cases.bounds import spelt_out
-from headgate.stateful.analysis.cases.case import Case, source_of
+from headgate.stateful.analysis.cases.bounds import list_intervals
+from headgate.stateful.analysis.cases.case import Case, find_source
 from headgate.stateful.analysis.cases.lines import NumberAxis, TextAxis, TimeAxis
 from headgate.stateful.analysis.synopses.cells import (
     NULL_CELL,
     Cell,
     Cells,
     Piece,
-    anything,
     digits,
+    make_single_cell,
     overlay,
     place,
 )
-from headgate.stateful.analysis.theory.closure import Closure, close
+from headgate.stateful.analysis.theory.closure import Closure, compute_closure
 
 FEW = 1_000  # values that are listed one by one where they cut a gap
 
@@ -61,19 +61,19 @@ class Branch:
         return tuple(c for c in compares if c.left.source != c.right.source)
 
     def own(self, source: int) -> tuple[Atom, ...]:
-        """The conditions on one occurrence alone."""
+        """Return the conditions on one occurrence alone."""
         return tuple(
             atom
             for atom in self.atoms
-            if {source_of(self.query, column) for column in collect_columns(atom)} == {source}
+            if {find_source(self.query, column) for column in collect_columns(atom)} == {source}
         )
 
     def is_asked(self, column: Column) -> bool:
-        """Does a condition mention the column? Then it is not NULL, unless it must be."""
+        """Tell whether a condition mentions the column: then it is not NULL, unless it must be."""
         return any(column in collect_columns(atom) for atom in self.atoms)
 
     def accepts_null(self, column: Column) -> bool:
-        """May a row in which the column is NULL take part?"""
+        """Tell whether a row in which the column is NULL may take part."""
         nullable = find_attribute(self.query, column).nullable
         return nullable and (column in self.case.nulls or not self.is_asked(column))
 
@@ -81,17 +81,17 @@ class Branch:
         return column not in self.case.nulls
 
     def cells(self, column: Column) -> Cells:
-        """The cells of a column in this case."""
+        """Return the cells of a column in this case."""
         if column not in self._cells:
             self._cells[column] = (
-                cells_of(self.case, self.known, self.reach, column)
+                build_cells(self.case, self.known, self.reach, column)
                 if column in self.case.columns
-                else anything(column.type)
+                else make_single_cell(column.type)
             )
         return self._cells[column]
 
     def cell(self, column: Column, row: Row) -> Cell | None:
-        """The cell of a row's value; None where the row cannot take part."""
+        """Return the cell of a row's value; None where the row cannot take part."""
         value = row.get(column.key)
         if value is None:
             return NULL_CELL if self.accepts_null(column) else None
@@ -100,18 +100,18 @@ class Branch:
         return self.cells(column).cell(column.type.ordinal(value))
 
 
-def branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
-    """The cases of an analysis, with what follows from them; without those that are never TRUE."""
+def build_branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
+    """Build the cases of an analysis with what follows from them, without those never TRUE."""
     reached = [(case, _reach(query, case.atoms)) for case in cases]
     return tuple(
-        Branch(query, case.atoms, case, close(case.query), reach)
+        Branch(query, case.atoms, case, compute_closure(case.query), reach)
         for case, reach in reached
         if reach is not None
     )
 
 
 def _reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
-    """The values that each column can have, given all conditions; None where there are none."""
+    """Return the values that each column can have under all conditions; None if there are none."""
     every = {column for atom in atoms for column in collect_columns(atom)}
     domains = {column: find_attribute(query, column).domain for column in every}
     narrowing = Narrowing(domains, frozenset())
@@ -120,8 +120,10 @@ def _reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None
     return narrowing.sets
 
 
-def cells_of(case: Case, known: Closure, reach: Mapping[Column, ValueSet], column: Column) -> Cells:
-    """The cells of a column, by what follows for it in each gap of its line."""
+def build_cells(
+    case: Case, known: Closure, reach: Mapping[Column, ValueSet], column: Column
+) -> Cells:
+    """Return the cells of a column, by what follows for it in each gap of its line."""
     number = case.columns.index(column)
     possible = _spelt(reach.get(column, case.sets[number]), column.type)
     cuts = [_cut(case, number, constant) for constant in case.query.constants(_line(case, number))]
@@ -142,8 +144,8 @@ def cells_of(case: Case, known: Closure, reach: Mapping[Column, ValueSet], colum
 
 
 def _spelt(values: ValueSet, type_: Type) -> ValueSet:
-    """The set with ends at the limits of its type where they bound it."""
-    return ValueSet.of(*spelt_out(values, type_)) if values.intervals else values
+    """Return the set with ends at the limits of its type where they bound it."""
+    return ValueSet.of(*list_intervals(values, type_)) if values.intervals else values
 
 
 def _line(case: Case, number: int) -> int:
@@ -151,7 +153,7 @@ def _line(case: Case, number: int) -> int:
 
 
 def _cut(case: Case, number: int, constant: int) -> tuple[Ordinal, Ordinal]:
-    """Where a constant of a line cuts the ordinals of a column on it."""
+    """Return where a constant of a line cuts the ordinals of a column on it."""
     type_ = case.columns[number].type
     axis = case.axes[_line(case, number)]
     if isinstance(axis, NumberAxis):
@@ -164,14 +166,14 @@ def _cut(case: Case, number: int, constant: int) -> tuple[Ordinal, Ordinal]:
 
 
 def _coarsest(case: Case, known: Closure, number: int) -> Type | None:
-    """The coarsest type that a column is equal to, if it is coarser than its own."""
+    """Return the coarsest type that a column is equal to, if it is coarser than its own."""
     own = digits(case.columns[number].type)
-    found: Type | None = None
+    coarsest: Type | None = None
     for other in known.equal[number].nonzero()[0].tolist():
         fineness = digits(case.columns[other].type)
         if fineness is not None and (own is None or fineness < own):
-            own, found = fineness, case.columns[other].type
-    return found
+            own, coarsest = fineness, case.columns[other].type
+    return coarsest
 
 
 def _gap(
@@ -185,16 +187,20 @@ def _gap(
     """A gap in which a column roams, cut by what others take finitely many values of in it."""
     layers = [[Piece(span, "gap")]]
     for other in known.pinned[:, gap].nonzero()[0].tolist():
-        beside = known.at_most[number, other] or known.at_most[other, number]
-        if beside and _line(case, other) == _line(case, number):
+        is_comparable = known.at_most[number, other] or known.at_most[other, number]
+        if is_comparable and _line(case, other) == _line(case, number):
             column = case.columns[other]
             values = _spelt(reach.get(column, case.sets[other]), column.type)
-            layers.append(_cutting(case.columns[number].type, column.type, values, span))
+            layers.append(
+                _find_cutting_columns(case.columns[number].type, column.type, values, span)
+            )
     return overlay(layers)
 
 
-def _cutting(type_: Type, other: Type, values: ValueSet, span: Interval) -> list[Piece]:
-    """The values of another column as pieces among those of this one."""
+def _find_cutting_columns(
+    type_: Type, other: Type, values: ValueSet, span: Interval
+) -> list[Piece]:
+    """Return the values of another column as pieces among those of this one."""
     listed = values.finite_ordinals(FEW)
     if listed is not None:
         points = (Interval(*place(type_, other, ordinal)) for ordinal in listed)
@@ -208,10 +214,10 @@ def _cutting(type_: Type, other: Type, values: ValueSet, span: Interval) -> list
 
 def _around(points: list[Interval], span: Interval) -> list[Piece]:
     """Ascending points, and what lies between them; a point that the type lacks only cuts."""
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     low = span.low
     for point in points:
-        found += [Piece(Interval(low, point.low), "gap"), Piece(point, "values")]
+        pieces += [Piece(Interval(low, point.low), "gap"), Piece(point, "values")]
         low = point.high
-    found.append(Piece(Interval(low, span.high), "gap"))
-    return [piece for piece in found if not piece.span.is_empty]
+    pieces.append(Piece(Interval(low, span.high), "gap"))
+    return [piece for piece in pieces if not piece.span.is_empty]

@@ -20,12 +20,12 @@ import numpy as np
 
 from headgate.predicate import Column, Row, Within
 from headgate.schema import Timestamp
-from headgate.stateful.analysis.cases.case import case_of
+from headgate.stateful.analysis.cases.case import build_case
 from headgate.stateful.analysis.synopses.branches import Branch
 from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell
 from headgate.stateful.analysis.synopses.plan import Store
-from headgate.stateful.analysis.theory.checker import live_joins
-from headgate.stateful.analysis.theory.closure import Booleans, close
+from headgate.stateful.analysis.theory.checker import find_live_joins
+from headgate.stateful.analysis.theory.closure import Booleans, compute_closure
 
 Strictness = tuple[bool, ...]
 
@@ -41,7 +41,7 @@ class References:
         return tuple(self.strict)
 
     @property
-    def most(self) -> int:
+    def max_rows(self) -> int:
         """How many rows with the same extremum may be needed: none is better than another."""
         mixed = sum(len(set(ways)) > 1 for ways in zip(*self.strict.values(), strict=True))
         return comb(mixed, mixed // 2) if self.strict else 0
@@ -60,13 +60,13 @@ class Ends:
         return tuple(self.highs.strict.items()), tuple(self.lows.strict.items())
 
     @property
-    def most(self) -> int:
+    def max_rows(self) -> int:
         """How many rows of a bucket are kept."""
-        return max(self.highs.most + self.lows.most, 1)
+        return max(self.highs.max_rows + self.lows.max_rows, 1)
 
 
-def ends(store: Store, cells: Mapping[Column, Cell] | None = None) -> Ends | None:
-    """MaxRef and MinRef of the bucket with these cells; None where no row of it can take part.
+def find_extreme_columns(store: Store, cells: Mapping[Column, Cell] | None = None) -> Ends | None:
+    """Return MaxRef and MinRef of a bucket; None where no row of it can take part.
 
     Without cells, they hold all that is in those of any bucket.
     """
@@ -86,38 +86,38 @@ def ends(store: Store, cells: Mapping[Column, Cell] | None = None) -> Ends | Non
 
 
 def _is_open(store: Store, argument: Column | None, cells: Mapping[Column, Cell]) -> bool:
-    """Does a bucket not know the value that MIN or MAX is taken of?"""
+    """Tell whether a bucket does not know the value that MIN or MAX is taken of."""
     if argument is None or argument not in store.kept:
         return False
     if argument in cells:
         return cells[argument][0] == "gap"
-    return argument == store.carried or store.cells(argument).gaps > 0
+    return argument == store.extremum_column or store.cells(argument).gaps > 0
 
 
 def _with(references: References, column: Column) -> References:
-    """With a column that must be greatest, or least, for its own sake."""
+    """Add a column that must be greatest, or least, for its own sake."""
     partners = len(next(iter(references.strict.values()), ()))
     return References({column: (False,) * partners, **references.strict})
 
 
 def _bucket(branch: Branch, cells: Mapping[Column, Cell]) -> Branch | None:
-    """The branch, restricted to a bucket: P and P_b."""
+    """Return the branch, restricted to a bucket: P and P_b."""
     inside = tuple(
         Within(column, branch.cells(column).span(cell))
         for column, cell in cells.items()
         if cell != NULL_CELL and column in branch.case.columns
     )
     atoms = (*branch.atoms, *inside)
-    case = case_of(branch.query, atoms)
-    known = None if case is None else close(case.query)
+    case = build_case(branch.query, atoms)
+    known = None if case is None else compute_closure(case.query)
     if case is None or known is None or not known.satisfiable:
         return None
     return replace(branch, case=case, known=known)
 
 
 def _references(branch: Branch, store: Store, *, highs: bool) -> References:
-    """The kept attributes of the stream at one end of live joins."""
-    live: Booleans = np.any(live_joins(branch.case.query, branch.known), axis=2)
+    """Return the kept attributes of the stream at one end of live joins."""
+    live: Booleans = np.any(find_live_joins(branch.case.query, branch.known), axis=2)
     below = branch.known.below
     joined, strict = (live.T, below.T) if highs else (live, below)
     numbers = {c: branch.case.columns.index(c) for c in store.columns if c in branch.case.columns}
@@ -169,7 +169,7 @@ NULL = -1
 
 
 def position(value: Any, zone: Timestamp) -> tuple[int, Any]:
-    """A key under which the values of one line are ordered, whatever their types."""
+    """Return a key under which the values of one line are ordered, whatever their types."""
     if value is None:
         return NULL, 0
     if isinstance(value, datetime):

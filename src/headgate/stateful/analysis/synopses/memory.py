@@ -14,11 +14,11 @@ from typing import Any
 
 from headgate.predicate import Column
 from headgate.queries import Query
-from headgate.stateful.analysis.cases.case import Case, source_of
-from headgate.stateful.analysis.synopses.answer_parts import remembered_parts
-from headgate.stateful.analysis.synopses.plan import Plan, merged_cells, plan_of
-from headgate.stateful.analysis.synopses.sizes import ASSUMED_TEXT, Lengths, readable
-from headgate.stateful.analysis.synopses.synopsis import Synopsis, synopses
+from headgate.stateful.analysis.cases.case import Case, find_source
+from headgate.stateful.analysis.synopses.answer_parts import list_answer_parts
+from headgate.stateful.analysis.synopses.plan import SynopsisPlan, build_plan, merge_cells
+from headgate.stateful.analysis.synopses.sizes import ASSUMED_TEXT_BYTES, TextLengths, readable
+from headgate.stateful.analysis.synopses.synopsis import Synopsis, describe_synopses
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,9 @@ class Memory:
         """
         said = f"at most {readable(self.values, 'value')} in {readable(self.bytes, 'byte')}"
         named = ", ".join(self.assumed)
-        return f"{said}, if texts of {named} have up to {ASSUMED_TEXT} bytes" if named else said
+        return (
+            f"{said}, if texts of {named} have up to {ASSUMED_TEXT_BYTES} bytes" if named else said
+        )
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -54,17 +56,17 @@ class Memory:
         }
 
 
-def memory(
+def compute_memory_limit(
     query: Query,
     cases: Sequence[Case],
     observed: Mapping[str, int] | None = None,
 ) -> Memory | None:
-    """The bound of a query with these cases; None where its synopses are not worked out."""
-    kept = synopses(query, cases, observed)
+    """Return the bound of a query with these cases; None where its synopses are not worked out."""
+    kept = describe_synopses(query, cases, observed)
     if not kept:
         return None
-    plan = plan_of(query, cases)
-    values, size = _answer(plan, Lengths(plan, observed or {}), kept)
+    plan = build_plan(query, cases)
+    values, size = _answer(plan, TextLengths(plan, observed or {}), kept)
     assumed = dict.fromkeys(name for synopsis in kept for name in synopsis.assumed)
     return Memory(
         sum(synopsis.values for synopsis in kept) + values,
@@ -75,7 +77,7 @@ def memory(
     )
 
 
-def _answer(plan: Plan, lengths: Lengths, kept: Sequence[Synopsis]) -> tuple[int, int]:
+def _answer(plan: SynopsisPlan, lengths: TextLengths, kept: Sequence[Synopsis]) -> tuple[int, int]:
     """The values and bytes of the answer; none where it is given away, or is the synopsis."""
     query = plan.query
     is_streamed = query.kind != "aggregate" and not query.distinct
@@ -87,18 +89,18 @@ def _answer(plan: Plan, lengths: Lengths, kept: Sequence[Synopsis]) -> tuple[int
     if not plan.branches:
         groups = min(groups, 1)
     values = size = 0
-    for part in remembered_parts(plan):
+    for part in list_answer_parts(plan):
         rows = groups * prod(_choices(plan, column) for column in part.listed)
         values += rows * part.values
         size += rows * part.bytes(lengths)
     return values, size
 
 
-def _choices(plan: Plan, column: Column) -> int:
-    """How many values a column can have in what is kept."""
-    rows = plan.query.sources[source_of(plan.query, column)].rows
+def _choices(plan: SynopsisPlan, column: Column) -> int:
+    """Return how many values a column can have in what is kept."""
+    rows = plan.query.sources[find_source(plan.query, column)].rows
     if rows is not None:
         return rows
-    cells = merged_cells(plan.branches, column)
+    cells = merge_cells(plan.branches, column)
     null = any(branch.accepts_null(column) for branch in plan.branches)
     return cells.values + cells.gaps + null

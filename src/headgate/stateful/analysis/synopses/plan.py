@@ -21,19 +21,19 @@ from headgate.schema import NOTHING, Timestamp
 from headgate.stateful.analysis.boundedness import analyse
 from headgate.stateful.analysis.cases.case import (
     Case,
-    aggregates,
-    filters,
-    output_columns,
-    source_of,
+    find_source,
+    list_aggregates,
+    list_filters,
+    list_output_columns,
 )
-from headgate.stateful.analysis.redundancy import lean
-from headgate.stateful.analysis.synopses.branches import Branch, branches
-from headgate.stateful.analysis.synopses.cells import Cells, overlaid
-from headgate.stateful.analysis.theory.checker import is_bounded, live_joins
+from headgate.stateful.analysis.redundancy import remove_redundant
+from headgate.stateful.analysis.synopses.branches import Branch, build_branches
+from headgate.stateful.analysis.synopses.cells import Cells, overlay_cells
+from headgate.stateful.analysis.theory.checker import find_live_joins, is_bounded
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class QueryPart:
     """Aggregates that are computed from the same stores; `distinct` where duplicates do not count.
 
     A query that does not aggregate is one part, without aggregates.
@@ -56,17 +56,19 @@ class Store:
     keeps its extremum. Of `aggregated`, a bucket keeps a sum, or how many are not NULL, or both.
     """
 
-    part: Part
+    part: QueryPart
     source: int
     branches: tuple[Branch, ...]
     columns: tuple[Column, ...]
     aggregated: tuple[Column, ...] = ()
-    carried: Column | None = None
+    extremum_column: Column | None = None
 
     @property
     def kept(self) -> tuple[Column, ...]:
         """The attributes whose values are stored."""
-        return self.columns if self.carried is None else (*self.columns, self.carried)
+        return (
+            self.columns if self.extremum_column is None else (*self.columns, self.extremum_column)
+        )
 
     @property
     def summed(self) -> tuple[Column, ...]:
@@ -80,8 +82,8 @@ class Store:
         return tuple(column for column in self.aggregated if self.has_null(column))
 
     def cells(self, column: Column) -> Cells:
-        """The cells of a column in all branches at once."""
-        return merged_cells(self.branches, column)
+        """Return the cells of a column in all branches at once."""
+        return merge_cells(self.branches, column)
 
     def has_null(self, column: Column) -> bool:
         return any(branch.accepts_null(column) for branch in self.branches)
@@ -108,19 +110,19 @@ class Store:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SynopsisPlan:
     """The parts of a query, and the stores of each."""
 
     query: Query
     branches: tuple[Branch, ...]
-    stores: tuple[tuple[Part, tuple[Store, ...]], ...]
+    stores: tuple[tuple[QueryPart, tuple[Store, ...]], ...]
 
     @cached_property
     def zone(self) -> Timestamp:
         """The type of a moment, whose zone decides when a date begins."""
-        every = (*collect_columns(self.query.where), *output_columns(self.query))
-        found = (c.type for c in every if isinstance(c.type, Timestamp))
-        return next(found, Timestamp())
+        every = (*collect_columns(self.query.where), *list_output_columns(self.query))
+        zones = (c.type for c in every if isinstance(c.type, Timestamp))
+        return next(zones, Timestamp())
 
     @property
     def needs_reduction(self) -> bool:
@@ -133,51 +135,51 @@ class Plan:
         return is_distinct and any(c.has_self_joins and not is_bounded(c) for c in cores)
 
     def is_flagged(self, source: int) -> bool:
-        """Must it be kept of each of the last rows whether it passed the stream's filters?"""
-        return bool(filters(self.query, source)) or not self.windowed(source)
+        """Tell whether each of the last rows needs a flag for having passed the filters."""
+        return bool(list_filters(self.query, source)) or not self.list_window_columns(source)
 
-    def windowed(self, source: int) -> tuple[Column, ...]:
-        """What is kept of each of the last rows of a windowed stream."""
-        arguments = (a.argument for a in aggregates(self.query) if a.argument is not None)
-        every = (*_tied(self.branches), *output_columns(self.query), *arguments)
-        return _of_source(self.query, source, every)
+    def list_window_columns(self, source: int) -> tuple[Column, ...]:
+        """Return what is kept of each of the last rows of a windowed stream."""
+        arguments = (a.argument for a in list_aggregates(self.query) if a.argument is not None)
+        every = (*_list_tied_columns(self.branches), *list_output_columns(self.query), *arguments)
+        return _select_source(self.query, source, every)
 
 
-def merged_cells(found: Sequence[Branch], column: Column) -> Cells:
-    """The cells of a column in several branches at once."""
-    layers = [branch.cells(column) for branch in found if branch.accepts_values(column)]
+def merge_cells(branches: Sequence[Branch], column: Column) -> Cells:
+    """Return the cells of a column in several branches at once."""
+    layers = [branch.cells(column) for branch in branches if branch.accepts_values(column)]
     if len(layers) == 1:
         return layers[0]
-    return overlaid(column.type, layers) if layers else Cells(column.type, NOTHING, ())
+    return overlay_cells(column.type, layers) if layers else Cells(column.type, NOTHING, ())
 
 
-def plan_of(query: Query, cases: Sequence[Case]) -> Plan:
-    """The plan of a query that an analysis found bounded, with the cases that it gave."""
-    found = branches(query, cases) if query.kind != "filter" else ()
-    parts = parts_of(query) if query.kind not in ("filter", "window") else ()
-    stores = tuple((part, tuple(_stores(query, found, part))) for part in parts)
-    return Plan(query, found, stores)
+def build_plan(query: Query, cases: Sequence[Case]) -> SynopsisPlan:
+    """Return the plan of a query that an analysis found bounded, with the cases that it gave."""
+    branches = build_branches(query, cases) if query.kind != "filter" else ()
+    parts = split_into_parts(query) if query.kind not in ("filter", "window") else ()
+    stores = tuple((part, tuple(_build_stores(query, branches, part))) for part in parts)
+    return SynopsisPlan(query, branches, stores)
 
 
-def parts_of(query: Query) -> tuple[Part, ...]:
-    """The parts of a query: all aggregates that count duplicates, and each other alone."""
+def split_into_parts(query: Query) -> tuple[QueryPart, ...]:
+    """Return the parts of a query: all aggregates that count duplicates, and each other alone."""
     if query.kind != "aggregate":
-        return (Part((), query.distinct),)
-    every = aggregates(query)
+        return (QueryPart((), query.distinct),)
+    every = list_aggregates(query)
     counted = tuple(a for a in every if a.duplicate_sensitive or is_running(query, a))
-    parts = [Part(counted, distinct=False)] if counted else []
-    parts += [Part((a,), distinct=True) for a in every if a not in counted]
-    return tuple(parts) or (Part((), distinct=True),)
+    parts = [QueryPart(counted, distinct=False)] if counted else []
+    parts += [QueryPart((a,), distinct=True) for a in every if a not in counted]
+    return tuple(parts) or (QueryPart((), distinct=True),)
 
 
 def is_running(query: Query, aggregate: Aggregate) -> bool:
-    """Is this a declared aggregate of one stream that keeps a state of its own?"""
+    """Tell whether a declared aggregate of one stream keeps a state of its own."""
     declared = aggregate.declared is not None and aggregate.category != "holistic"
     return declared and len(query.sources) == 1
 
 
 def needs_values(query: Query, aggregate: Aggregate) -> bool:
-    """Is an aggregate computed from the values of its argument, and not from a sum or extremum?"""
+    """Tell whether an aggregate needs the values of its argument, not a sum or extremum."""
     if aggregate.argument is None or aggregate.function in ("MIN", "MAX"):
         return False
     if aggregate.declared is not None:
@@ -185,66 +187,68 @@ def needs_values(query: Query, aggregate: Aggregate) -> bool:
     return aggregate.category == "holistic"
 
 
-def _stores(query: Query, found: tuple[Branch, ...], part: Part) -> Iterator[Store]:
+def _build_stores(query: Query, branches: tuple[Branch, ...], part: QueryPart) -> Iterator[Store]:
     arguments = [a.argument for a in part.aggregates if needs_values(query, a) and a.argument]
-    outputs = (*output_columns(query), *arguments)
+    outputs = (*list_output_columns(query), *arguments)
     for source, at in enumerate(query.sources):
         if at.rows is not None:
             continue
         if not part.distinct:
-            columns = _of_source(query, source, (*_tied(found), *outputs))
+            columns = _select_source(query, source, (*_list_tied_columns(branches), *outputs))
             others = (a.argument for a in part.aggregates if not needs_values(query, a))
-            aggregated = _of_source(query, source, (c for c in others if c is not None))
-            yield Store(part, source, found, columns, aggregated)
+            aggregated = _select_source(query, source, (c for c in others if c is not None))
+            yield Store(part, source, branches, columns, aggregated)
             continue
-        for branch in found:
-            yield _of_branch(part, source, branch, outputs)
+        for branch in branches:
+            yield _build_branch_store(part, source, branch, outputs)
 
 
-def _of_branch(part: Part, source: int, branch: Branch, outputs: tuple[Column, ...]) -> Store:
+def _build_branch_store(
+    part: QueryPart, source: int, branch: Branch, outputs: tuple[Column, ...]
+) -> Store:
     query = branch.query
-    columns = _of_source(query, source, (*_tied((branch,)), *outputs))
+    columns = _select_source(query, source, (*_list_tied_columns((branch,)), *outputs))
     extremum = part.extremum
     argument = None if extremum is None else extremum.argument
-    if argument is None or argument in columns or source_of(query, argument) != source:
+    if argument is None or argument in columns or find_source(query, argument) != source:
         return Store(part, source, (branch,), columns)
     if _is_live(branch, source):
         return Store(part, source, (branch,), (*columns, argument))
-    return Store(part, source, (branch,), columns, carried=argument)
+    return Store(part, source, (branch,), columns, extremum_column=argument)
 
 
 def _is_live(branch: Branch, source: int) -> bool:
-    """Does an occurrence have a join that can be nonredundant between infinitely many values?"""
-    live = live_joins(branch.case.query, branch.known)
+    """Tell whether an occurrence has a join that can be nonredundant between infinite sides."""
+    live = find_live_joins(branch.case.query, branch.known)
     own = [v for v, known in enumerate(branch.case.query.variables) if known.source == source]
     return bool(live[own].any() or live[:, own].any())
 
 
-def _tied(found: Iterable[Branch]) -> tuple[Column, ...]:
-    compared = (tie for branch in found for tie in branch.ties)
+def _list_tied_columns(branches: Iterable[Branch]) -> tuple[Column, ...]:
+    compared = (tie for branch in branches for tie in branch.ties)
     return tuple(column for tie in compared for column in (tie.left, tie.right))
 
 
-def _of_source(query: Query, source: int, columns: Iterable[Column]) -> tuple[Column, ...]:
-    return tuple(c for c in dict.fromkeys(columns) if source_of(query, c) == source)
+def _select_source(query: Query, source: int, columns: Iterable[Column]) -> tuple[Column, ...]:
+    return tuple(c for c in dict.fromkeys(columns) if find_source(query, c) == source)
 
 
-def plan_to_run(query: Query) -> Plan:
-    """What a query keeps of each stream; of a self-join, without occurrences that are redundant."""
+def build_runnable_plan(query: Query) -> SynopsisPlan:
+    """Build the plan by which a query runs, without redundant occurrences of a self-join."""
     analysis = analyse(query)
     if analysis.bounded is not Answer.YES:
         raise UsageError("only a query that needs bounded memory is run from synopses")
     if query.kind == "filter":
         raise UsageError("a filter keeps nothing: it decides on each row alone")
-    plan = plan_of(query, analysis.cases)
+    plan = build_plan(query, analysis.cases)
     if not plan.needs_reduction:
         return plan
-    less = _without_redundant(query, analysis.cases)
-    return plan_of(less, analyse(less).cases)
+    less = _remove_redundant(query, analysis.cases)
+    return build_plan(less, analyse(less).cases)
 
 
-def _without_redundant(query: Query, cases: Sequence[Case]) -> Query:
-    less = lean(query, cases[0]) if len(cases) == 1 else None
+def _remove_redundant(query: Query, cases: Sequence[Case]) -> Query:
+    less = remove_redundant(query, cases[0]) if len(cases) == 1 else None
     if less is None:
         raise UsageError(
             f"`{query.id}` joins a stream with itself, which is bounded because an occurrence is "

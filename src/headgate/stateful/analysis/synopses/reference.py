@@ -18,17 +18,22 @@ from headgate.predicate import Column, Row, evaluate
 from headgate.predicate.evaluation import evaluate_atom
 from headgate.queries import Aggregate, Query
 from headgate.schema import Timestamp
-from headgate.stateful.analysis.cases.case import filters, output_columns, source_of
-from headgate.stateful.analysis.relational_answer import Answer, NotComputable
-from headgate.stateful.analysis.synopses.answer_parts import remembered_parts
+from headgate.stateful.analysis.cases.case import find_source, list_filters, list_output_columns
+from headgate.stateful.analysis.relational_answer import AnswerRows, NotComputable
+from headgate.stateful.analysis.synopses.answer_parts import list_answer_parts
 from headgate.stateful.analysis.synopses.cells import NULL_CELL, Cell
-from headgate.stateful.analysis.synopses.extremes import Ends, Frontier, ends
-from headgate.stateful.analysis.synopses.plan import Part, Store, needs_values, plan_to_run
-from headgate.stateful.analysis.synopses.totals import Total, of_total, of_values
+from headgate.stateful.analysis.synopses.extremes import Ends, Frontier, find_extreme_columns
+from headgate.stateful.analysis.synopses.plan import (
+    QueryPart,
+    Store,
+    build_runnable_plan,
+    needs_values,
+)
+from headgate.stateful.analysis.synopses.totals import Total, aggregate_total, aggregate_values
 
 
 @dataclass(slots=True)
-class Kept:
+class RepresentativeRow:
     """A row that stands for `count` rows: what is kept of it, and the branches it can be in."""
 
     row: Row
@@ -37,13 +42,13 @@ class Kept:
     totals: dict[Column, Total] = field(default_factory=dict)
 
 
-class Counted:
+class CountedRows:
     """Duplicates count: of each bucket the first row, how many there are, and sums."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.cells = {column: store.cells(column) for column in store.columns}
-        self.buckets: dict[Hashable, Kept] = {}
+        self.buckets: dict[Hashable, RepresentativeRow] = {}
 
     def add(self, row: Row) -> None:
         mask = sum(
@@ -58,7 +63,7 @@ class Counted:
         bucket = self.buckets.get(key)
         if bucket is None:
             kept = {column.key: row.get(column.key) for column in self.store.columns}
-            bucket = self.buckets[key] = Kept(kept, mask, 0)
+            bucket = self.buckets[key] = RepresentativeRow(kept, mask, 0)
             bucket.totals = {column: Total() for column in self.store.aggregated}
         bucket.count += 1
         for column, total in bucket.totals.items():
@@ -72,16 +77,16 @@ class Counted:
         assert cell is not None
         return cell
 
-    def kept(self) -> Iterable[Kept]:
+    def kept(self) -> Iterable[RepresentativeRow]:
         return self.buckets.values()
 
-    def stored(self) -> int:
+    def count_stored(self) -> int:
         store = self.store
         totals = len(store.summed) + len(store.counted)
         return len(self.buckets) * (len(store.columns) + 1 + (store.masks > 1) + totals)
 
 
-class Chosen:
+class ExtremeRows:
     """Duplicates do not count: of each bucket the rows at its ends, or the first one."""
 
     def __init__(self, store: Store, zone: Timestamp) -> None:
@@ -99,48 +104,51 @@ class Chosen:
             return
         key = tuple(known.values())
         if key not in self.buckets:
-            self.buckets[key] = self._frontiers(ends(self.store, known))
+            self.buckets[key] = self._frontiers(find_extreme_columns(self.store, known))
         kept = {column.key: row.get(column.key) for column in self.store.kept}
         for frontier in self.buckets[key] or ():
             frontier.offer(kept)
 
-    def _frontiers(self, found: Ends | None) -> list[Frontier] | None:
-        if found is None:
+    def _frontiers(self, ends: Ends | None) -> list[Frontier] | None:
+        if ends is None:
             return None
-        sides = [(found.highs, True), (found.lows, False)]
+        sides = [(ends.highs, True), (ends.lows, False)]
         used = [Frontier(side, highs, self.zone) for side, highs in sides if side.columns]
-        return used or [Frontier(found.highs, True, self.zone)]
+        return used or [Frontier(ends.highs, True, self.zone)]
 
-    def kept(self) -> Iterable[Kept]:
+    def kept(self) -> Iterable[RepresentativeRow]:
         for frontiers in self.buckets.values():
             for frontier in frontiers or ():
                 for _, row in frontier.rows:
-                    yield Kept(row, 1)
+                    yield RepresentativeRow(row, 1)
 
-    def stored(self) -> int:
+    def count_stored(self) -> int:
         return sum(1 for _ in self.kept()) * max(len(self.store.kept), 1)
 
 
-class PlainRun:
+class ReferenceQuery:
     """A query that the analysis finds bounded, run on rows that are pushed one by one."""
 
     def __init__(self, query: Query) -> None:
-        self.plan = plan_to_run(query)
+        self.plan = build_runnable_plan(query)
         self.query = query = self.plan.query
         self._zone = self.plan.zone
         self._windows = {
-            number: deque[Kept | None](maxlen=source.rows)
+            number: deque[RepresentativeRow | None](maxlen=source.rows)
             for number, source in enumerate(query.sources)
             if source.rows is not None
         }
-        self._filters = [filters(query, number) for number in range(len(query.sources))]
+        self._filters = [list_filters(query, number) for number in range(len(query.sources))]
         self._stored = [
-            [Counted(store) if not part.distinct else Chosen(store, self._zone) for store in of]
+            [
+                CountedRows(store) if not part.distinct else ExtremeRows(store, self._zone)
+                for store in of
+            ]
             for part, of in self.plan.stores
         ]
 
     def push(self, stream: str, row: Row) -> None:
-        """A row arrives on a stream."""
+        """Add a row to a stream."""
         for number, source in enumerate(self.query.sources):
             if source.stream.name.lower() != stream.lower():
                 continue
@@ -155,43 +163,44 @@ class PlainRun:
                         if each.store.source == number:
                             each.add(named)
 
-    def answer(self) -> Answer:
-        """The relational answer over all rows so far, as `answer.answer` gives it."""
+    def answer(self) -> AnswerRows:
+        """Return the relational answer over all rows so far, as `compute_answer` does."""
         if self.query.kind != "aggregate":
-            found: Counter[Hashable] = Counter()
-            outputs = output_columns(self.query)
-            for row, times in self._joined(0):
-                found[_ordinals(outputs, _row(row))] += times
-            return dict.fromkeys(found, 1) if self.query.distinct else found
+            rows: Counter[Hashable] = Counter()
+            outputs = list_output_columns(self.query)
+            for row, times in self._iter_joined(0):
+                rows[_ordinals(outputs, _row(row))] += times
+            return dict.fromkeys(rows, 1) if self.query.distinct else rows
         return self._groups()
 
-    def stored(self) -> int:
-        """How many values are stored now, those of the answer included."""
+    def count_stored(self) -> int:
+        """Return how many values are stored now, those of the answer included."""
         windows = 0
         for number, rows in self._windows.items() if self.plan.branches else ():
-            each = len(self.plan.windowed(number)) + self._is_masked
+            each = len(self.plan.list_window_columns(number)) + self._is_masked
             passed = sum(kept is not None for kept in rows)
             windows += passed * each + len(rows) * self.plan.is_flagged(number)
         return (
             windows
-            + sum(each.stored() for stored in self._stored for each in stored)
-            + self._stored_answer()
+            + sum(each.count_stored() for stored in self._stored for each in stored)
+            + self._count_answer()
         )
 
     @property
     def _is_masked(self) -> bool:
         return len(self.plan.branches) > 1
 
-    def _stored_answer(self) -> int:
+    def _count_answer(self) -> int:
         is_streamed = self.query.kind != "aggregate" and not self.query.distinct
         if is_streamed or (len(self.query.sources) == 1 and not self._windows):
             return 0
         return sum(
-            part.values * len({_ordinals(part.columns, _row(row)) for row, _ in self._joined(at)})
-            for at, part in enumerate(remembered_parts(self.plan))
+            part.values
+            * len({_ordinals(part.columns, _row(row)) for row, _ in self._iter_joined(at)})
+            for at, part in enumerate(list_answer_parts(self.plan))
         )
 
-    def _last(self, number: int, named: Row) -> Kept | None:
+    def _last(self, number: int, named: Row) -> RepresentativeRow | None:
         mask = sum(
             1 << at
             for at, branch in enumerate(self.plan.branches)
@@ -199,10 +208,12 @@ class PlainRun:
         )
         if not mask:
             return None
-        return Kept({c.key: named.get(c.key) for c in self.plan.windowed(number)}, mask)
+        return RepresentativeRow(
+            {c.key: named.get(c.key) for c in self.plan.list_window_columns(number)}, mask
+        )
 
-    def _joined(self, part: int) -> Iterator[tuple[tuple[Kept, ...], int]]:
-        """All combinations of kept rows that join, with the number of those that they stand for."""
+    def _iter_joined(self, part: int) -> Iterator[tuple[tuple[RepresentativeRow, ...], int]]:
+        """Yield all combinations of kept rows that join, and how many rows each stands for."""
         stored = self._stored[part] if self._stored else []
         masks = range(len(self.plan.branches))
         is_distinct = bool(self._stored) and self.plan.stores[part][0].distinct
@@ -221,7 +232,9 @@ class PlainRun:
                 if any(self._is_joined(choice, n, is_distinct=is_distinct) for n in only):
                     yield choice, prod(kept.count for kept in choice)
 
-    def _is_joined(self, choice: tuple[Kept, ...], number: int, *, is_distinct: bool) -> bool:
+    def _is_joined(
+        self, choice: tuple[RepresentativeRow, ...], number: int, *, is_distinct: bool
+    ) -> bool:
         for at, kept in enumerate(choice):
             bit = 0 if is_distinct and at not in self._windows else number
             if not kept.mask >> bit & 1:
@@ -229,26 +242,31 @@ class PlainRun:
         row = _row(choice)
         return all(evaluate_atom(tie, row) is True for tie in self.plan.branches[number].ties)
 
-    def _groups(self) -> Answer:
+    def _groups(self) -> AnswerRows:
         groups: dict[Hashable, dict[Aggregate, Hashable]] = {}
-        by = output_columns(self.query)
+        by = list_output_columns(self.query)
         if not by:
             groups[()] = {}
         for number, (part, _) in enumerate(self.plan.stores):
-            members: dict[Hashable, list[tuple[tuple[Kept, ...], int]]] = {} if by else {(): []}
-            for choice, times in self._joined(number):
+            members: dict[Hashable, list[tuple[tuple[RepresentativeRow, ...], int]]] = (
+                {} if by else {(): []}
+            )
+            for choice, times in self._iter_joined(number):
                 members.setdefault(_ordinals(by, _row(choice)), []).append((choice, times))
             for group, joined in members.items():
-                found = groups.setdefault(group, {})
+                results = groups.setdefault(group, {})
                 for aggregate in part.aggregates:
-                    found[aggregate] = self._aggregate(part, aggregate, joined)
+                    results[aggregate] = self._aggregate(part, aggregate, joined)
         listed = [o.expression for o in self.query.outputs if isinstance(o.expression, Aggregate)]
-        return {group: tuple(found[a] for a in listed) for group, found in groups.items()}
+        return {group: tuple(results[a] for a in listed) for group, results in groups.items()}
 
     def _aggregate(
-        self, part: Part, aggregate: Aggregate, joined: list[tuple[tuple[Kept, ...], int]]
+        self,
+        part: QueryPart,
+        aggregate: Aggregate,
+        joined: list[tuple[tuple[RepresentativeRow, ...], int]],
     ) -> Hashable:
-        """An aggregate over joined rows: by a total where it has one, else by its values."""
+        """Return an aggregate over joined rows: by a total where it has one, else by its values."""
         column = aggregate.argument
         if aggregate.declared is not None:
             raise NotComputable(f"{aggregate.function} is declared, not defined")
@@ -260,8 +278,8 @@ class PlainRun:
                 value = _row(choice).get(column.key)
                 if value is not None:
                     values[column.type.ordinal(value)] += times
-            return of_values(aggregate, column, values)
-        source = source_of(self.query, column)
+            return aggregate_values(aggregate, column, values)
+        source = find_source(self.query, column)
         total = Total()
         for choice, times in joined:
             mine = choice[source]
@@ -269,10 +287,10 @@ class PlainRun:
                 total.merge(mine.totals[column], times // mine.count)
             else:
                 total.add(mine.row.get(column.key), times)
-        return of_total(aggregate, total)
+        return aggregate_total(aggregate, total)
 
 
-def _row(choice: tuple[Kept, ...]) -> Mapping[str, Any]:
+def _row(choice: tuple[RepresentativeRow, ...]) -> Mapping[str, Any]:
     return {key: value for kept in choice for key, value in kept.row.items()}
 
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from headgate.predicate import Column
 from headgate.queries import find_attribute
 from headgate.schema import Boolean, Date, DecimalType, Double, Integer, String, Type
-from headgate.stateful.analysis.cases.case import source_of
+from headgate.stateful.analysis.cases.case import find_source
 from headgate.stateful.analysis.synopses.cells import Cells
-from headgate.stateful.analysis.synopses.plan import Plan
+from headgate.stateful.analysis.synopses.plan import SynopsisPlan
 
-ASSUMED_TEXT = 32
-COUNT = 8
+ASSUMED_TEXT_BYTES = 32
+COUNT_BYTES = 8
 EXACT_UP_TO = 10**9
 
 
-def width(type_: Type, longest: int = ASSUMED_TEXT) -> int:
-    """The bytes of a value; of a text, those of the longest.
+def width(type_: Type, longest: int = ASSUMED_TEXT_BYTES) -> int:
+    """Return the bytes of a value; of a text, those of the longest.
 
     >>> from headgate.schema import BIGINT, BOOLEAN, STRING
     >>> width(BOOLEAN), width(BIGINT), width(STRING, 4)
@@ -36,7 +36,7 @@ def width(type_: Type, longest: int = ASSUMED_TEXT) -> int:
 
 
 def width_of_sum(type_: Type) -> int:
-    """The bytes of an exact sum of up to 2^63 values.
+    """Return the bytes of an exact sum of up to 2^63 values.
 
     A sum of doubles has all the bits from 2^-1074 up, so that their order does not matter.
     """
@@ -46,7 +46,7 @@ def width_of_sum(type_: Type) -> int:
 
 
 def readable(count: int, noun: str) -> str:
-    """A number with its noun; a huge one rounded.
+    """Return a number with its noun; a huge one rounded.
 
     >>> readable(9, "value"), readable(1, "byte"), readable(13**3, "bucket")
     ('9 values', '1 byte', '2,197 buckets')
@@ -63,16 +63,16 @@ def readable(count: int, noun: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Lengths:
+class TextLengths:
     """The bytes of values, with texts as long as the longest that is possible or was observed."""
 
-    plan: Plan
+    plan: SynopsisPlan
     observed: Mapping[str, int]
 
     def bytes(self, columns: Iterable[Column]) -> int:
-        return sum(width(c.type, self._known(c) or ASSUMED_TEXT) for c in columns)
+        return sum(width(c.type, self._known(c) or ASSUMED_TEXT_BYTES) for c in columns)
 
-    def assumed(self, number: int, columns: Iterable[Column]) -> tuple[str, ...]:
+    def list_assumed(self, number: int, columns: Iterable[Column]) -> tuple[str, ...]:
         texts = (c for c in dict.fromkeys(columns) if isinstance(c.type, String))
         stream = self.plan.query.sources[number].stream.name
         return tuple(f"{stream}.{c.name}" for c in texts if self._known(c) is None)
@@ -80,12 +80,12 @@ class Lengths:
     def _known(self, column: Column) -> int | None:
         if not isinstance(column.type, String):
             return None
-        stream = self.plan.query.sources[source_of(self.plan.query, column)].stream.name
+        stream = self.plan.query.sources[find_source(self.plan.query, column)].stream.name
         of = [b for b in self.plan.branches if b.accepts_values(column)]
         attribute = find_attribute(self.plan.query, column)
         cells = [b.cells(column) for b in of] or [Cells(column.type, attribute.domain, ())]
         longest = [each.longest() for each in cells]
-        found = [length for length in longest if length is not None]
-        if len(found) == len(longest):
-            return max(found)
+        known = [length for length in longest if length is not None]
+        if len(known) == len(longest):
+            return max(known)
         return self.observed.get(f"{stream}.{column.name}")

@@ -16,56 +16,69 @@ from typing import Any
 
 from headgate.predicate import Column
 from headgate.queries import Query
-from headgate.stateful.analysis.cases.case import Case, aggregates, output_columns, source_of
+from headgate.stateful.analysis.cases.case import (
+    Case,
+    find_source,
+    list_aggregates,
+    list_output_columns,
+)
 from headgate.stateful.analysis.synopses.branches import Branch
-from headgate.stateful.analysis.synopses.extremes import References, ends
-from headgate.stateful.analysis.synopses.plan import Plan, Store, merged_cells, plan_of
-from headgate.stateful.analysis.synopses.sizes import COUNT, Lengths, readable, width_of_sum
+from headgate.stateful.analysis.synopses.extremes import References, find_extreme_columns
+from headgate.stateful.analysis.synopses.plan import Store, SynopsisPlan, build_plan, merge_cells
+from headgate.stateful.analysis.synopses.sizes import (
+    COUNT_BYTES,
+    TextLengths,
+    readable,
+    width_of_sum,
+)
 
 
-def what_is_kept(store: Store, *, is_known: bool) -> str:
+def describe_store(store: Store, *, is_known: bool) -> str:
     """What each bucket of a store keeps; `is_known` where the bucket itself says all its values.
 
     A bucket in which fewer attributes are open keeps the row that is extreme in those.
     """
     if not store.part.distinct:
-        return _counts(store, is_known=is_known)
-    found = ends(store)
-    if found is None:
+        return _describe_counts(store, is_known=is_known)
+    ends = find_extreme_columns(store)
+    if ends is None:
         return "nothing"
-    sides = [_extreme(found.highs, "greatest", "least"), _extreme(found.lows, "least", "greatest")]
-    if store.carried is not None:
-        end = "greatest" if found.highs.columns else "least"
-        return f"the {end} {store.carried.name}"
+    sides = [
+        _describe_extreme(ends.highs, "greatest", "least"),
+        _describe_extreme(ends.lows, "least", "greatest"),
+    ]
+    if store.extremum_column is not None:
+        end = "greatest" if ends.highs.columns else "least"
+        return f"the {end} {store.extremum_column.name}"
     said = " and ".join(side for side in sides if side)
     return said or ("whether there is a row" if is_known else "the first row")
 
 
-def _counts(store: Store, *, is_known: bool) -> str:
+def _describe_counts(store: Store, *, is_known: bool) -> str:
     parts = ["a count"] if is_known else ["a count", "the first row"]
     parts += [f"the sum of {column.name}" for column in store.summed]
     parts += [f"how many {column.name} are not NULL" for column in store.counted]
-    return listed(parts)
+    return join_words(parts)
 
 
-def _extreme(references: References, end: str, other: str) -> str:
+def _describe_extreme(references: References, end: str, other: str) -> str:
     """
     >>> from headgate.predicate import Column
     >>> from headgate.schema import INT
-    >>> _extreme(References({Column(n, INT): (True,) for n in "bcd"}), "greatest", "least")
+    >>> _describe_extreme(References({Column(n, INT): (True,) for n in "bcd"}), "greatest", "least")
     'the row with the greatest of the least of b, c and d'
     """
     if not references.columns:
         return ""
     names = [column.name for column in references.columns]
-    of = names[0] if len(names) == 1 else f"of the {other} of {listed(names)}"
-    rows = "the row" if references.most == 1 else f"up to {references.most} rows"
+    of = names[0] if len(names) == 1 else f"of the {other} of {join_words(names)}"
+    rows = "the row" if references.max_rows == 1 else f"up to {references.max_rows} rows"
     return f"{rows} with the {end} {of}"
 
 
-def listed(words: Sequence[str]) -> str:
+def join_words(words: Sequence[str]) -> str:
     """
-    >>> listed(["a"]), listed(["a", "b", "c"])
+    >>> join_words(["a"]), join_words(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
@@ -98,7 +111,7 @@ class KeptAttribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Buckets:
+class BucketSet:
     """So many buckets, one for each choice of cells, and what each of them keeps."""
 
     attributes: tuple[KeptAttribute, ...]
@@ -134,7 +147,7 @@ class Synopsis:
     alias: str
     rows: int | None
     attributes: tuple[str, ...]
-    stores: tuple[Buckets, ...]
+    stores: tuple[BucketSet, ...]
     values: int
     bytes: int
     outputs: int
@@ -162,42 +175,42 @@ class Synopsis:
         }
 
 
-def synopses(
+def describe_synopses(
     query: Query,
     cases: Sequence[Case],
     observed: Mapping[str, int] | None = None,
 ) -> tuple[Synopsis, ...]:
-    """The synopsis of every stream of a query that an analysis found bounded, with its cases.
+    """Describe what is kept of every stream of a bounded query, given its cases.
 
     There are none where they are not worked out: a self-join may be bounded only because one of its
     occurrences is redundant.
     `observed` has the bytes of the longest text of attributes, by `stream.attribute`.
     """
-    plan = plan_of(query, cases)
+    plan = build_plan(query, cases)
     if plan.needs_reduction:
         return ()
-    lengths = Lengths(plan, observed or {})
-    return tuple(_synopsis(plan, lengths, number) for number in range(len(query.sources)))
+    lengths = TextLengths(plan, observed or {})
+    return tuple(_describe_source(plan, lengths, number) for number in range(len(query.sources)))
 
 
-def _synopsis(plan: Plan, lengths: Lengths, number: int) -> Synopsis:
+def _describe_source(plan: SynopsisPlan, lengths: TextLengths, number: int) -> Synopsis:
     source = plan.query.sources[number]
     stores = [store for _, of in plan.stores for store in of if store.source == number]
-    put_out = [c for c in output_columns(plan.query) if source_of(plan.query, c) == number]
-    ordered = (a.argument for a in aggregates(plan.query) if a.function in ("MIN", "MAX"))
-    extremes = [c for c in ordered if c is not None and source_of(plan.query, c) == number]
-    buckets = tuple(_buckets(store, lengths) for store in stores)
+    put_out = [c for c in list_output_columns(plan.query) if find_source(plan.query, c) == number]
+    ordered = (a.argument for a in list_aggregates(plan.query) if a.function in ("MIN", "MAX"))
+    extremes = [c for c in ordered if c is not None and find_source(plan.query, c) == number]
+    buckets = tuple(_describe_buckets(store, lengths) for store in stores)
     kept = dict.fromkeys(c for store in stores for c in (*store.kept, *store.summed))
     values, size, outputs = sum(b.values for b in buckets), sum(b.bytes for b in buckets), 1
     if source.rows is not None and plan.branches:
-        kept = dict.fromkeys(plan.windowed(number))
+        kept = dict.fromkeys(plan.list_window_columns(number))
         masked = len(plan.branches) > 1
         flagged = plan.is_flagged(number)
         values = source.rows * (len(kept) + masked + flagged)
-        size = source.rows * (lengths.bytes(kept) + COUNT * masked + flagged)
+        size = source.rows * (lengths.bytes(kept) + COUNT_BYTES * masked + flagged)
         outputs = source.rows if put_out else 1
     elif put_out:
-        outputs = prod(_attribute(plan.branches, column).cells for column in put_out)
+        outputs = prod(_describe_attribute(plan.branches, column).cells for column in put_out)
     return Synopsis(
         source.stream.name,
         source.alias,
@@ -208,29 +221,29 @@ def _synopsis(plan: Plan, lengths: Lengths, number: int) -> Synopsis:
         size,
         outputs,
         lengths.bytes((*put_out, *extremes)),
-        lengths.assumed(number, (*kept, *put_out)),
+        lengths.list_assumed(number, (*kept, *put_out)),
     )
 
 
-def _attribute(branches: Sequence[Branch], column: Column) -> KeptAttribute:
-    cells = merged_cells(branches, column)
+def _describe_attribute(branches: Sequence[Branch], column: Column) -> KeptAttribute:
+    cells = merge_cells(branches, column)
     null = any(branch.accepts_null(column) for branch in branches)
     return KeptAttribute(column.name, cells.values, cells.gaps, null)
 
 
-def _buckets(store: Store, lengths: Lengths) -> Buckets:
-    attributes = tuple(_attribute(store.branches, column) for column in store.columns)
+def _describe_buckets(store: Store, lengths: TextLengths) -> BucketSet:
+    attributes = tuple(_describe_attribute(store.branches, column) for column in store.columns)
     kept = lengths.bytes(store.kept)
     if store.part.distinct:
-        found = ends(store)
-        most = 1 if found is None else found.most
+        ends = find_extreme_columns(store)
+        most = 1 if ends is None else ends.max_rows
         values, size = max(len(store.kept), 1) * most, max(kept, 1) * most
     else:
         masked = store.masks > 1
         values = len(store.kept) + 1 + masked + len(store.summed) + len(store.counted)
-        size = kept + COUNT * (1 + masked + len(store.counted))
+        size = kept + COUNT_BYTES * (1 + masked + len(store.counted))
         size += sum(width_of_sum(column.type) for column in store.summed)
     is_known = all(not attribute.gaps for attribute in attributes)
-    keeps = what_is_kept(store, is_known=is_known)
+    keeps = describe_store(store, is_known=is_known)
     buckets = store.buckets
-    return Buckets(attributes, buckets, keeps, buckets * values, buckets * size)
+    return BucketSet(attributes, buckets, keeps, buckets * values, buckets * size)

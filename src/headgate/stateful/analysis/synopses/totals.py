@@ -41,7 +41,7 @@ class Total:
             self.special = (self.special or 0.0) + other.special
 
 
-def of_total(aggregate: Aggregate, total: Total) -> Hashable:
+def aggregate_total(aggregate: Aggregate, total: Total) -> Hashable:
     if aggregate.function == "COUNT":
         return total.count
     if not total.count:
@@ -51,8 +51,8 @@ def of_total(aggregate: Aggregate, total: Total) -> Hashable:
     return total.finite / total.count if aggregate.function == "AVG" else total.finite
 
 
-def of_values(aggregate: Aggregate, column: Column, values: Counter[Any]) -> Hashable:
-    """An aggregate from values, by ordinal, and how often each occurs."""
+def aggregate_values(aggregate: Aggregate, column: Column, values: Counter[Any]) -> Hashable:
+    """Return an aggregate from values, by ordinal, and how often each occurs."""
     if aggregate.function == "COUNT":
         return len(values) if aggregate.distinct else sum(values.values())
     if not values:
@@ -66,14 +66,14 @@ def of_values(aggregate: Aggregate, column: Column, values: Counter[Any]) -> Has
         ordered = sorted(values)
         for place in ((count - 1) // 2, count // 2):
             total.add(column.type.value(_at(ordered, values, place, each=aggregate.distinct)))
-        return of_total(Aggregate("AVG"), total)
+        return aggregate_total(Aggregate("AVG"), total)
     for ordinal, times in values.items():
         total.add(column.type.value(ordinal), 1 if aggregate.distinct else times)
-    return of_total(aggregate, total)
+    return aggregate_total(aggregate, total)
 
 
 def _at(ordered: list[Any], values: Counter[Any], place: int, *, each: bool) -> Any:
-    """The value at a place of the sorted bag, or set, of values."""
+    """Return the value at a place of the sorted bag, or set, of values."""
     for ordinal in ordered:
         place -= 1 if each else values[ordinal]
         if place < 0:

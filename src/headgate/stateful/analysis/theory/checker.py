@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headgate.stateful.analysis.theory.closure import Booleans, Closure, close
+from headgate.stateful.analysis.theory.closure import Booleans, Closure, compute_closure
 from headgate.stateful.analysis.theory.conjunctive import Conjunctive
 
 Condition = Literal["C1", "C2", "C3"]
@@ -63,16 +63,16 @@ class Violation:
 
 
 def is_bounded(query: Conjunctive) -> bool:
-    """Can a query without DISTINCT self-joins be computed in bounded memory?"""
-    return next(violations(query), None) is None
+    """Tell whether a query without DISTINCT self-joins can be computed in bounded memory."""
+    return next(find_violations(query), None) is None
 
 
-def violations(query: Conjunctive, closure: Closure | None = None) -> Iterator[Violation]:
-    """What keeps a query from bounded memory: an example for each stream and kind, or nothing.
+def find_violations(query: Conjunctive, closure: Closure | None = None) -> Iterator[Violation]:
+    """Yield what keeps a query from bounded memory, an example for each stream and kind.
 
     A contradictory query, and a filter on one stream, need no memory at all.
     """
-    known = closure or close(query)
+    known = closure or compute_closure(query)
     remembering = [s for s in range(len(query.streams)) if s not in query.windowed]
     if not known.satisfiable or not remembering:
         return
@@ -82,15 +82,15 @@ def violations(query: Conjunctive, closure: Closure | None = None) -> Iterator[V
     if len(query.streams) == 1:
         return
     yield from _equalities(query, known)
-    live = live_joins(query, known)
+    live = find_live_joins(query, known)
     for source in remembering:
         yield from _of_source(query, known, live, source)
 
 
-def extremum_violations(
+def find_extremum_violations(
     query: Conjunctive, variable: int, pattern: Literal["maximum", "minimum"], closure: Closure
 ) -> Iterator[Violation]:
-    """What keeps MAX or MIN of a variable with infinitely many values from bounded memory.
+    """Yield what keeps MAX or MIN of a variable with infinitely many values from bounded memory.
 
     Theorem 8.6, condition C3, is too weak as printed: `MAX(s.a)` with `s.b < t.d` needs every row,
     although MaxRef is empty. For MAX, in every total order in which the variable takes infinitely
@@ -99,7 +99,7 @@ def extremum_violations(
     source = query.variables[variable].source
     if not closure.satisfiable or source in query.windowed or len(query.streams) == 1:
         return
-    live = live_joins(query, closure)
+    live = find_live_joins(query, closure)
     free = np.array([v.source == source for v in query.variables], np.bool_)
     limited = free & ~closure.equal[variable]
     sides = (free, limited) if pattern == "maximum" else (limited, free)
@@ -115,26 +115,26 @@ def extremum_violations(
                 return
 
 
-def live_joins(query: Conjunctive, closure: Closure) -> Booleans:
-    """`live[x, y, g]`: the join `x <= y` can be nonredundant in gap g, between infinite sides."""
+def find_live_joins(query: Conjunctive, closure: Closure) -> Booleans:
+    """Return `live[x, y, g]`: `x <= y` can be nonredundant in gap g, between infinite sides."""
     sources = np.array([variable.source for variable in query.variables])
     joined = closure.at_most & ~closure.at_most.T & (sources[:, None] != sources[None, :])
     live: Booleans = joined[:, :, None] & closure.roams[:, None, :] & closure.roams[None, :, :]
-    return live & ~_pinned_between(closure)
+    return live & ~_find_pinned_between(closure)
 
 
-def _pinned_between(closure: Closure) -> Booleans:
-    """`[x, y, g]`: something between x and y takes only finitely many values in gap g."""
-    found = np.zeros((*closure.at_most.shape, closure.roams.shape[1]), np.bool_)
-    beside = closure.pinned & closure.roams.any(axis=0)
-    for middle in np.flatnonzero(beside.any(axis=1)):
+def _find_pinned_between(closure: Closure) -> Booleans:
+    """Return `[x, y, g]`: something between x and y has finitely many values in gap g."""
+    separated = np.zeros((*closure.at_most.shape, closure.roams.shape[1]), np.bool_)
+    separating = closure.pinned & closure.roams.any(axis=0)
+    for middle in np.flatnonzero(separating.any(axis=1)):
         low, high = closure.at_most[:, middle], closure.at_most[middle, :]
-        found |= low[:, None, None] & high[None, :, None] & closure.pinned[middle]
-    return found
+        separated |= low[:, None, None] & high[None, :, None] & closure.pinned[middle]
+    return separated
 
 
 def _outputs(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
-    """C1: an output of a stream that must be remembered takes infinitely many values."""
+    """Yield C1: an output of a stream that must be kept takes infinitely many values."""
     for variable in query.outputs:
         source = query.variables[variable].source
         gaps = np.flatnonzero(closure.roams[variable])
@@ -143,7 +143,7 @@ def _outputs(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
 
 
 def _equalities(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
-    """C2: an equality between streams, in the closure, of variables with infinitely many values."""
+    """Yield C2: an equality between streams of variables with infinitely many values."""
     endless = ~closure.bounded
     for left, right in np.argwhere(np.triu(closure.equal, 1) & endless[:, None]).tolist():
         sources = [query.variables[left].source, query.variables[right].source]
@@ -156,7 +156,7 @@ def _equalities(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
 def _of_source(
     query: Conjunctive, closure: Closure, live: Booleans, source: int
 ) -> Iterator[Violation]:
-    """C3, for one stream."""
+    """Yield C3, for one stream."""
     mine = np.array([variable.source == source for variable in query.variables], np.bool_)
     lefts = _Joins.of(live & mine[:, None, None])
     rights = _Joins.of(live & mine[None, :, None])
@@ -212,7 +212,7 @@ class _Conflicts:
 def _pairs(
     pattern: Pattern, source: int, ones: _Joins, twos: _Joins, conflicts: _Conflicts
 ) -> Iterator[Violation]:
-    """The first conflicting pair of joins, in gaps in which they conflict."""
+    """Yield the first conflicting pair of joins, in gaps in which they conflict."""
     common = ones.gaps[:, None, :] & twos.gaps[None, :, :] & conflicts.same
     lower = conflicts.lower & (ones.first[:, None] < twos.last[None, :])
     higher = conflicts.higher & (ones.last[:, None] > twos.first[None, :])
@@ -252,6 +252,6 @@ def _both_ends(closure: Closure, ones: _Joins, twos: _Joins) -> _Conflicts:
     at_most = closure.at_most
     a, c = ones.right[:, None], ones.left[:, None]
     b, d = twos.left[None, :], twos.right[None, :]
-    pinned = _pinned_between(closure)
+    pinned = _find_pinned_between(closure)
     same = ~(pinned[b, a] & at_most[c, d][:, :, None]) & ~(pinned[c, d] & at_most[b, a][:, :, None])
     return _Conflicts(~at_most[b, a], same, ~at_most[c, d])

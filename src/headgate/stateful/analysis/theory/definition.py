@@ -21,37 +21,37 @@ from typing import Literal
 
 from headgate.stateful.analysis.theory.checker import Join, Pattern, Violation
 from headgate.stateful.analysis.theory.conjunctive import Conjunctive
-from headgate.stateful.analysis.theory.orders import ordered
-from headgate.stateful.analysis.theory.redundant import Kept, all_kept, without_redundant
-from headgate.stateful.analysis.theory.relations import Order, bits, closed, union
+from headgate.stateful.analysis.theory.orders import iter_total_orders
+from headgate.stateful.analysis.theory.redundant import Occurrences, keep_all, remove_covered
+from headgate.stateful.analysis.theory.relations import Order, bits, compute_order, union
 
 
 def is_bounded(query: Conjunctive) -> bool:
-    """Can a query be computed in bounded memory, by the definition?
+    """Tell whether a query can be computed in bounded memory, by the definition.
 
     Of DISTINCT queries with self-joins, False says no more than that this is not proven.
     """
-    return next(violations(query), None) is None
+    return next(find_violations(query), None) is None
 
 
-def violations(query: Conjunctive) -> Iterator[Violation]:
-    """Of every ordered query that needs unbounded memory, the first reason."""
+def find_violations(query: Conjunctive) -> Iterator[Violation]:
+    """Yield the first reason of every ordered query that needs unbounded memory."""
     if len(query.streams) == 1 and not query.distinct:
         return
-    whole = closed(query)
+    whole = compute_order(query)
     if whole.contradictory:
         return
     eliminates = query.distinct and query.has_self_joins
-    kept = without_redundant(whole, all_kept(query)) if eliminates else all_kept(query)
-    for order in ordered(query, kept.sources):
-        left = without_redundant(order, kept) if eliminates else kept
-        yield from islice(violations_of(order, left), 1)
+    kept = remove_covered(whole, keep_all(query)) if eliminates else keep_all(query)
+    for order in iter_total_orders(query, kept.sources):
+        left = remove_covered(order, kept) if eliminates else kept
+        yield from islice(find_order_violations(order, left), 1)
 
 
 def extremum_is_bounded(
     query: Conjunctive, variable: int, pattern: Literal["maximum", "minimum"]
 ) -> bool:
-    """Theorem 8.6, condition C3, corrected: does MAX or MIN need no more than one value at a time?
+    """Tell whether MAX or MIN needs no more than one value: Theorem 8.6, C3, corrected.
 
     In every ordered query where the variable is unbounded, MAX needs an empty MinRef, and a MaxRef
     within the variable's class: `MAX(s.a)` with `s.b < t.d` must remember all rows, although MaxRef
@@ -60,8 +60,8 @@ def extremum_is_bounded(
     source = query.variables[variable].source
     if len(query.streams) == 1 or source in query.windowed:
         return True
-    for order in ordered(query):
-        references = references_of(order, all_kept(query))
+    for order in iter_total_orders(query):
+        references = find_references(order, keep_all(query))
         lows, highs = references.min_ref(source), references.max_ref(source)
         empty, own = (lows, highs) if pattern == "maximum" else (highs, lows)
         if references.unbounded >> variable & 1 and (empty or own & ~order.same(variable)):
@@ -86,10 +86,10 @@ class References:
         return self.order.elements.of_source[source] & union(1 << low for low, _ in self.joins)
 
 
-def references_of(order: Order, kept: Kept) -> References:
-    """Which variables are unbounded, and which joins between them are nonredundant."""
+def find_references(order: Order, kept: Occurrences) -> References:
+    """Return which variables are unbounded, and which joins between them are nonredundant."""
     elements = kept.elements(order)
-    unbounded = elements & ~bounded(order)
+    unbounded = elements & ~is_element_bounded(order)
     joins = []
     for low in bits(unbounded):
         source = order.elements.query.variables[low].source
@@ -100,8 +100,8 @@ def references_of(order: Order, kept: Kept) -> References:
     return References(order, unbounded, tuple(joins))
 
 
-def bounded(order: Order) -> int:
-    """Definition 4.5: the variables with finitely many values, and the constants."""
+def is_element_bounded(order: Order) -> int:
+    """Return the variables with finitely many values, and the constants (Definition 4.5)."""
     query = order.elements.query
     constants = union(1 << c for chain in order.elements.of_line for c in chain)
     finite = union(1 << v for v, variable in enumerate(query.variables) if variable.finite)
@@ -119,10 +119,10 @@ def gap(order: Order, variable: int) -> int:
     return sum(order.below[constant] >> variable & 1 for constant in chain)
 
 
-def violations_of(order: Order, kept: Kept) -> Iterator[Violation]:
-    """All that one ordered query violates of the conditions C1, C2 and C3, in this order."""
+def find_order_violations(order: Order, kept: Occurrences) -> Iterator[Violation]:
+    """Yield all that one ordered query violates of the conditions C1, C2 and C3, in this order."""
     query = order.elements.query
-    references = references_of(order, kept)
+    references = find_references(order, kept)
     remembering = [source for source in sorted(kept.sources) if source not in query.windowed]
     for output in kept.outputs:
         source = query.variables[output].source

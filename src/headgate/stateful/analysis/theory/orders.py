@@ -12,36 +12,43 @@ from functools import cache
 
 from headgate.errors import ExpansionTooLarge
 from headgate.stateful.analysis.theory.conjunctive import Conjunctive
-from headgate.stateful.analysis.theory.relations import Chain, Elements, Order, bits, closed, union
+from headgate.stateful.analysis.theory.relations import (
+    Chain,
+    Elements,
+    Order,
+    bits,
+    compute_order,
+    union,
+)
 
-MOST_ORDERS = 1_000_000
+MAX_ORDERS = 1_000_000
 
 
-def ordered(
-    query: Conjunctive, sources: frozenset[int] | None = None, most: int = MOST_ORDERS
+def iter_total_orders(
+    query: Conjunctive, sources: frozenset[int] | None = None, most: int = MAX_ORDERS
 ) -> Iterator[Order]:
-    """All satisfiable queries, locally totally ordered, whose union a query is.
+    """Return all satisfiable queries, locally totally ordered, whose union a query is.
 
     Only the given sources are ordered, or all. Raises ExpansionTooLarge, before any work, when
     there could be more than `most` orders.
     """
-    estimate = maximum_orders(query, sources)
+    estimate = estimate_orders(query, sources)
     if estimate > most:
         raise ExpansionTooLarge(
             f"the variables of this query may be ordered in {estimate:,} ways, more than {most:,}"
         )
-    start = closed(query)
+    start = compute_order(query)
     return iter(()) if start.contradictory else _orders(start, _to_order(start, sources))
 
 
-def maximum_orders(query: Conjunctive, sources: frozenset[int] | None = None) -> int:
-    """An upper bound on the number of orders: of each stream, and line, on its own.
+def estimate_orders(query: Conjunctive, sources: frozenset[int] | None = None) -> int:
+    """Return an upper bound on the number of orders: of each stream, and line, on its own.
 
     >>> from headgate.stateful.analysis.theory.conjunctive import Bound, Conjunctive, Variable
-    >>> maximum_orders(Conjunctive(("s",), (Variable(0, "a"),), bounds=(Bound(0, "<", 3),)))
+    >>> estimate_orders(Conjunctive(("s",), (Variable(0, "a"),), bounds=(Bound(0, "<", 3),)))
     3
     """
-    order = closed(query)
+    order = compute_order(query)
     classes: dict[tuple[int, int], set[int]] = {}
     for variable in _to_order(order, sources):
         source, line = query.variables[variable].source, query.variables[variable].line
@@ -59,7 +66,7 @@ def maximum_orders(query: Conjunctive, sources: frozenset[int] | None = None) ->
 
 @cache
 def _weak_orders(variables: int, constants: int) -> int:
-    """In how many ways variables can stand among ascending constants, and among each other."""
+    """Tell in how many ways variables can stand among ascending constants, and among each other."""
     if not variables:
         return 1
     onto = constants * _weak_orders(variables - 1, constants)
@@ -67,7 +74,7 @@ def _weak_orders(variables: int, constants: int) -> int:
 
 
 def _to_order(order: Order, sources: frozenset[int] | None) -> list[int]:
-    """The variables of the sources that occur in comparisons, bounds or outputs.
+    """Return the variables of the sources that occur in comparisons, bounds or outputs.
 
     Any other variable u of a stream decides nothing. It joins another stream only by way of a
     neighbour a in its own, as in u < a < c, which makes the join redundant; and where it stands
@@ -81,13 +88,13 @@ def _to_order(order: Order, sources: frozenset[int] | None) -> list[int]:
 
 
 def _orders(start: Order, variables: list[int]) -> Iterator[Order]:
-    """Depth first: each variable is put into the chain of its stream and line in every way."""
+    """Put each variable, depth first, into the chain of its stream and line in every way."""
     elements = start.elements
     stack: list[tuple[int, Order, dict[tuple[int, int], Chain]]] = [(0, start, {})]
     while stack:
         placed, order, chains = stack.pop()
         if placed == len(variables):
-            yield from _among_pinned(order, _pinned_pairs(order, variables))
+            yield from _among_pinned(order, _find_pinned_pairs(order, variables))
             continue
         variable = variables[placed]
         attribute = elements.query.variables[variable]
@@ -99,7 +106,7 @@ def _orders(start: Order, variables: list[int]) -> Iterator[Order]:
 
 
 def _among_pinned(order: Order, pairs: list[tuple[int, int]]) -> Iterator[Order]:
-    """Every variable is ordered against the pinned variables of other streams too.
+    """Order every variable against the pinned variables of other streams too.
 
     A pinned variable takes finitely many values, which are constants to all streams as written ones
     are: in S.b < S.p < S.a, T.c <= T.d, T.c <= S.a, S.b <= T.d each value of p decides one of the
@@ -113,10 +120,10 @@ def _among_pinned(order: Order, pairs: list[tuple[int, int]]) -> Iterator[Order]
         yield from _among_pinned(after, pairs[1:])
 
 
-def _pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, int]]:
+def _find_pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, int]]:
     """Variables with a pinned one of another stream that lies in the same gap between constants."""
     attributes = order.elements.query.variables
-    found = []
+    pairs = []
     for line, constants in enumerate(order.elements.of_line):
         held = [v for v in _sparse(order.elements, line) if v in variables]
         for pinned in held:
@@ -124,10 +131,10 @@ def _pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, int]]:
             over = [k for k in constants if order.below[pinned] >> k & 1]
             inside = order.below[under[-1]] & order.at_least[over[0]] if under and over else 0
             source = attributes[pinned].source
-            found += [
+            pairs += [
                 (v, pinned) for v in variables if inside >> v & 1 and attributes[v].source != source
             ]
-    return found
+    return pairs
 
 
 def _sparse(elements: Elements, line: int) -> list[int]:
@@ -162,7 +169,7 @@ def _places(order: Order, variable: int, chain: Chain) -> Iterator[tuple[Order, 
 
 
 def _fits(order: Order, variable: int) -> bool:
-    """Are there whole numbers for all that stands beside a variable between two constants?"""
+    """Tell whether there are whole numbers for all that stands between two constants."""
     elements = order.elements
     line = elements.query.variables[variable].line
     constants = elements.of_line[line]
@@ -177,12 +184,12 @@ def _fits(order: Order, variable: int) -> bool:
     candidates = order.below[bottom] & order.at_least[top]
     if candidates.bit_count() < high - low:
         return True
-    beside = union(1 << e for e in bits(candidates) if order.below[e] >> top & 1)
-    return _height(order, beside) < high - low
+    between = union(1 << e for e in bits(candidates) if order.below[e] >> top & 1)
+    return _height(order, between) < high - low
 
 
 def _height(order: Order, elements: int) -> int:
-    """How many of the elements stand strictly above one another."""
+    """Return how many of the elements stand strictly above one another."""
     height = 0
     while elements:
         elements &= union(order.below[element] for element in bits(elements))

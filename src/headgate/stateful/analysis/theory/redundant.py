@@ -15,7 +15,7 @@ from headgate.stateful.analysis.theory.relations import Order, bits, union
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Occurrences:
     """What is left of a query: its occurrences, and its outputs in terms of them.
 
     `covered_by` has those that are left out, in that order, each with the one that covers it.
@@ -26,30 +26,30 @@ class Kept:
     covered_by: tuple[tuple[int, int], ...] = ()
 
     def elements(self, order: Order) -> int:
-        """The constants, and the variables of the occurrences that are left."""
+        """Return the constants, and the variables of the occurrences that are left."""
         constants = union(1 << c for chain in order.elements.of_line for c in chain)
         return constants | union(order.elements.of_source[source] for source in self.sources)
 
 
-def all_kept(query: Conjunctive) -> Kept:
-    return Kept(frozenset(range(len(query.streams))), query.outputs)
+def keep_all(query: Conjunctive) -> Occurrences:
+    return Occurrences(frozenset(range(len(query.streams))), query.outputs)
 
 
-def without_redundant(order: Order, kept: Kept) -> Kept:
-    """Leaves out one covered occurrence after another, until none is."""
+def remove_covered(order: Order, kept: Occurrences) -> Occurrences:
+    """Leave out one covered occurrence after another, until none is."""
     for covered in sorted(kept.sources - order.elements.query.filtered):
         for other in sorted(kept.sources - {covered}):
-            pairs = twins(order.elements.query, covered, other)
+            pairs = find_twins(order.elements.query, covered, other)
             if pairs is not None and _covers(order, kept, covered, pairs):
                 outputs = tuple(pairs.get(output, output) for output in kept.outputs)
                 covered_by = (*kept.covered_by, (covered, other))
-                left = Kept(kept.sources - {covered}, outputs, covered_by)
-                return without_redundant(order, left)
+                left = Occurrences(kept.sources - {covered}, outputs, covered_by)
+                return remove_covered(order, left)
     return kept
 
 
-def twins(query: Conjunctive, covered: int, other: int) -> dict[int, int] | None:
-    """The variables of one occurrence and those of the same name in another of the same stream.
+def find_twins(query: Conjunctive, covered: int, other: int) -> dict[int, int] | None:
+    """Pair the variables of an occurrence with those of the same name in another one.
 
     A window holds other rows than the stream, and than another window: neither covers the other.
     """
@@ -60,17 +60,17 @@ def twins(query: Conjunctive, covered: int, other: int) -> dict[int, int] | None
     return {v: named[name] for v, name in own.items() if name in named}
 
 
-def _covers(order: Order, kept: Kept, covered: int, pairs: dict[int, int]) -> bool:
-    """Does all that holds of an occurrence's variables hold of their twins as well?"""
+def _covers(order: Order, kept: Occurrences, covered: int, pairs: dict[int, int]) -> bool:
+    """Tell whether all that holds of an occurrence's variables holds of their twins as well."""
     own = order.elements.of_source[covered]
     left = kept.elements(order)
-    relations = (order.at_most, order.at_least, order.below, _reversed(order.below))
+    relations = (order.at_most, order.at_least, order.below, _reverse_rows(order.below))
     for variable in bits(own):
-        alone = 1 << variable
+        itself = 1 << variable
         related = (order.at_most[variable] | order.at_least[variable]) & left
         twin = pairs.get(variable)
         if twin is None:
-            if related != alone or variable in kept.outputs:
+            if related != itself or variable in kept.outputs:
                 return False
             continue
         for rows in relations:
@@ -83,7 +83,7 @@ def _covers(order: Order, kept: Kept, covered: int, pairs: dict[int, int]) -> bo
     return True
 
 
-def _reversed(below: list[int]) -> list[int]:
+def _reverse_rows(below: list[int]) -> list[int]:
     return [
         union(1 << low for low, row in enumerate(below) if row >> element & 1)
         for element in range(len(below))

@@ -30,7 +30,7 @@ class Track:
 
 
 @dataclass(frozen=True, slots=True)
-class _Course:
+class _Progression:
     """Where a variable or constant is in each row: `low`, then a step further up or down."""
 
     low: int
@@ -41,14 +41,14 @@ class _Course:
         return (self.low if self.step >= 0 else self.high) + row * self.step
 
 
-def fill(query: Conjunctive, tracks: Sequence[Track], size: int) -> list[Row]:
-    """As many rows of a satisfiable query, in which tracks move as told.
+def assign_values(query: Conjunctive, tracks: Sequence[Track], size: int) -> list[Row]:
+    """Build so many rows of a satisfiable query, in which tracks move as planned.
 
     Of two tracks in one gap the first lies below the second. All other variables stand still where
     they can, at constants if possible. Where the tracks cannot move so, rows break conditions of
     the query: whoever asks must check.
     """
-    filling = _Filling(query, size)
+    filling = _ValueAssignment(query, size)
     for track in _from_the_middle(query, tracks):
         filling.place(track)
     moving = filling.settle()
@@ -66,7 +66,7 @@ def _line(query: Conjunctive, track: Track) -> int:
     return query.variables[track.members[0]].line
 
 
-class _Filling:
+class _ValueAssignment:
     """The courses found so far; `distances[x][y]` is the most that x may exceed y by."""
 
     def __init__(self, query: Conjunctive, size: int) -> None:
@@ -74,11 +74,11 @@ class _Filling:
         self.room = 10 * (len(query.variables) + 2) * (size + 2)
         self.constants = [self._coordinates(line) for line in range(len(query.lines))]
         flat = [at for constants in self.constants for at in constants]
-        self.courses = {len(query.variables) + i: _Course(at, at) for i, at in enumerate(flat)}
+        self.courses = {len(query.variables) + i: _Progression(at, at) for i, at in enumerate(flat)}
         self.distances = _distances(query, self.constants)
 
     def _coordinates(self, line: int) -> list[int]:
-        """Where the constants of a line lie."""
+        """Return where the constants of a line lie."""
         constants = self.query.constants(line)
         if self.query.lines[line].whole:
             return constants
@@ -97,11 +97,11 @@ class _Filling:
             start = self._bottom(line, track.gap, block)
         step = period if track.rising else -period
         for member, offset in block:
-            self.courses[member] = _Course(start + offset, start + offset + length, step)
+            self.courses[member] = _Progression(start + offset, start + offset + length, step)
 
     def _top(self, line: int, block: list[tuple[int, int]]) -> int:
-        """How high a block can begin, below all that is placed on its line."""
-        limits = [self.constants[line][0], *(course.low for course in self._placed(line))]
+        """Return how high a block can begin, below all that is placed on its line."""
+        limits = [self.constants[line][0], *(course.low for course in self._place_below(line))]
         starts = [limit - 1 - block[-1][1] for limit in limits]
         for member, offset in block:
             starts += [low - offset for low in self._highs(member)]
@@ -111,18 +111,18 @@ class _Filling:
         """How low a block can begin, above the constant below its gap and all that is placed."""
         limits = self.constants[line][gap - 1 : gap] if gap else []
         starts = [limit + 1 for limit in limits]
-        starts += [course.high + 1 for course in self._placed(line)]
+        starts += [course.high + 1 for course in self._place_below(line)]
         for member, offset in block:
             starts += [high - offset for high in self._lows(member)]
         return max(starts, default=0)
 
-    def _placed(self, line: int) -> Iterable[_Course]:
-        """The courses of the tracks on a line."""
+    def _place_below(self, line: int) -> Iterable[_Progression]:
+        """Return the courses of the tracks on a line."""
         members = (v for v, variable in enumerate(self.query.variables) if variable.line == line)
         return (self.courses[v] for v in members if v in self.courses)
 
     def _lows(self, variable: int) -> list[int]:
-        """What a variable must reach in all rows, for each that has a course."""
+        """Return what a variable must reach in all rows, for each that has a course."""
         return [
             course.high - self.distances[node][variable]
             for node, course in self.courses.items()
@@ -130,7 +130,7 @@ class _Filling:
         ]
 
     def _highs(self, variable: int) -> list[int]:
-        """What it must not exceed in any row."""
+        """Return what it must not exceed in any row."""
         return [
             self.courses[node].low + most
             for node, most in self.distances[variable].items()
@@ -138,7 +138,7 @@ class _Filling:
         ]
 
     def _offsets(self, members: tuple[int, ...]) -> list[int]:
-        """How far above the first each member of a block lies."""
+        """Return how far above the first each member of a block lies."""
         offsets: list[int] = []
         for member in members:
             needed = [
@@ -160,11 +160,11 @@ class _Filling:
                 moving.append(number)
             else:
                 at = _choose(low, high, self.constants[variables[number].line])
-                self.courses[number] = _Course(at, at)
+                self.courses[number] = _Progression(at, at)
         return moving
 
     def rows(self, moving: list[int]) -> list[Row]:
-        """All rows, as positions. What moves is as high as what has a course allows."""
+        """Return all rows, as positions. What moves is as high as what has a course allows."""
         count = len(self.query.variables)
         limits = {
             number: [
@@ -196,7 +196,7 @@ class _Filling:
 
 
 def _choose(low: int | None, high: int | None, constants: list[int]) -> int:
-    """A coordinate between two ends: a constant if one lies there."""
+    """Return a coordinate between two ends: a constant if one lies there."""
     for constant in constants:
         if (low is None or low <= constant) and (high is None or constant <= high):
             return constant
@@ -235,7 +235,7 @@ def _nodes(query: Conjunctive) -> dict[tuple[int, int], int]:
 def _written(
     query: Conjunctive, nodes: dict[tuple[int, int], int]
 ) -> Iterable[tuple[int, str, int]]:
-    """All conditions as `<`, `<=` or `=` between variables and numbered constants."""
+    """Yield all conditions as `<`, `<=` or `=` between variables and numbered constants."""
     for comparison in query.comparisons:
         yield comparison.left, comparison.operator, comparison.right
     for bound in query.bounds:

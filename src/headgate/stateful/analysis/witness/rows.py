@@ -12,12 +12,12 @@ from headgate.predicate.narrowing import list_pattern_examples
 from headgate.predicate.satisfiability import pick_example
 from headgate.queries import Query
 from headgate.schema import Ordinal, Stream, Type, Value, ValueSet
-from headgate.stateful.analysis.cases.case import Case, argument_columns, output_columns
+from headgate.stateful.analysis.cases.case import Case, list_argument_columns, list_output_columns
 from headgate.stateful.analysis.cases.lines import NoSuchValue, Position, value_at
 from headgate.stateful.analysis.faults import Fault
-from headgate.stateful.analysis.relational_answer import together
-from headgate.stateful.analysis.theory.closure import close
-from headgate.stateful.analysis.witness.schedule import schedule
+from headgate.stateful.analysis.relational_answer import combine_rows
+from headgate.stateful.analysis.theory.closure import compute_closure
+from headgate.stateful.analysis.witness.schedule import build_schedule
 
 FEW = 1_000
 MOST_REPEATED = 1_100  # a pattern that accepts more repetitions accepts any number of them
@@ -25,21 +25,21 @@ MOST_REPEATED = 1_100  # a pattern that accepts more repetitions accepts any num
 _Values = list[Value | None]
 
 
-def scheduled_rows(query: Query, case: Case, fault: Fault, size: int) -> list[tuple[Row, ...]]:
-    """Rows of all sources, one for each assignment of a schedule that tells something."""
-    positions = schedule(case.query, fault.violation, size)
+def build_rows(query: Query, case: Case, fault: Fault, size: int) -> list[tuple[Row, ...]]:
+    """Return rows of all sources, one for each assignment of a schedule that tells something."""
+    positions = build_schedule(case.query, fault.violation, size)
     values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
-    numbers = _telling(case, fault, positions, values)
+    numbers = _keep_distinguishing(case, fault, positions, values)
     sources = range(len(query.sources))
     spare = [_left_null(query, case, source) for source in sources]
     streams = [source.stream for source in query.sources]
     rows = [tuple(_row(streams[s], case, s, values[n], spare[s]) for s in sources) for n in numbers]
-    truths = [evaluate(query.where, together(query, parts)) for parts in rows]
+    truths = [evaluate(query.where, combine_rows(query, parts)) for parts in rows]
     usual = True if True in truths else Counter([*truths, False]).most_common(1)[0][0]
     return [parts for parts, truth in zip(rows, truths, strict=True) if truth == usual]
 
 
-def _telling(
+def _keep_distinguishing(
     case: Case, fault: Fault, positions: Sequence[Sequence[Position]], values: list[_Values]
 ) -> list[int]:
     """Without a row that adds nothing to a sum, and in the order of what a median is taken of."""
@@ -55,27 +55,27 @@ def _telling(
 
 
 def _values(case: Case, fault: Fault, positions: Sequence[Position], number: int) -> _Values:
-    """The values of all variables of one row of the schedule."""
+    """Return the values of all variables of one row of the schedule."""
     violation = fault.violation
-    equal = close(case.query).equal
+    equal = compute_closure(case.query).equal
     moving = {violation.variable, *(v for j in violation.joins for v in (j.left, j.right))} - {-1}
     moving |= {int(twin) for v in moving for twin in np.flatnonzero(equal[v])}
     argument = fault.aggregate.argument if fault.aggregate else None
     tied = {v for c in case.query.comparisons for v in (c.left, c.right)}
-    found: _Values = []
+    values: _Values = []
     for variable, column in enumerate(case.columns):
         is_free = variable not in tied and variable not in moving
         patterned = [v for v in np.flatnonzero(equal[variable]) if _patterns(case, case.columns[v])]
         if is_free and column == argument and column.type.numeric:
-            found.append(_different(case.sets[variable], column.type, number))
+            values.append(_different(case.sets[variable], column.type, number))
         elif patterned:
-            found.append(_example(case, int(patterned[0]), number * (variable in moving)))
+            values.append(_example(case, int(patterned[0]), number * (variable in moving)))
         elif is_free:
-            found.append(_example(case, variable, 0))
+            values.append(_example(case, variable, 0))
         else:
             axis = case.axes[case.query.variables[variable].line]
-            found.append(value_at(axis, positions[variable], column.type))
-    return found
+            values.append(value_at(axis, positions[variable], column.type))
+    return values
 
 
 def _different(values: ValueSet, type_: Type, number: int) -> Value:
@@ -124,14 +124,18 @@ def _matches(patterns: list[Matches], text: str) -> bool:
 
 
 def _left_null(query: Query, case: Case, source: int) -> frozenset[str]:
-    """Attributes that are NULL in rows of an occurrence, where they are not variables of it.
+    """Return attributes that are NULL in rows of an occurrence, where they are not variables of it.
 
     Those that this case wants NULL, and those that other alternatives, or other occurrences of the
     stream, look at, unless they want them NULL.
     """
     alias, stream = query.sources[source].alias, query.sources[source].stream
     same = {"", *(other.alias for other in query.sources if other.stream == stream)}
-    used = (*collect_columns(query.where), *output_columns(query), *argument_columns(query))
+    used = (
+        *collect_columns(query.where),
+        *list_output_columns(query),
+        *list_argument_columns(query),
+    )
     wanted = {column.name for column in case.nulls if column.source in ("", alias)}
     unwanted = {column.name for column in case.nulls if column.source in same}
     return frozenset({c.name for c in used if c.source in same} - unwanted | wanted)
@@ -144,7 +148,7 @@ def _row(
     values: Sequence[Value | None],
     left_null: frozenset[str],
 ) -> Row:
-    """A row of an occurrence; an attribute that nothing looks at gets any value."""
+    """Return a row of an occurrence; an attribute that nothing looks at gets any value."""
     mentioned = {
         column.name: value
         for variable, column, value in zip(case.query.variables, case.columns, values, strict=True)

@@ -14,15 +14,15 @@ from itertools import combinations, pairwise, permutations
 from typing import Any
 
 from headgate.stateful.analysis.theory.checker import Join, Violation
-from headgate.stateful.analysis.theory.closure import Booleans, close
+from headgate.stateful.analysis.theory.closure import Booleans, compute_closure
 from headgate.stateful.analysis.theory.conjunctive import Conjunctive
-from headgate.stateful.analysis.witness.fill import Row, Track, fill
+from headgate.stateful.analysis.witness.fill import Row, Track, assign_values
 
 ALL_PAIRS = 12
 
 
-def schedule(query: Conjunctive, violation: Violation, size: int) -> list[Row]:
-    """So many valid assignments t_1, t_2, … of which all rows of the source must be remembered.
+def build_schedule(query: Conjunctive, violation: Violation, size: int) -> list[Row]:
+    """Build `size` assignments t_1, t_2, … of which all rows of the source must be kept.
 
     Values on whole lines are whole numbers. On any other line the r-th constant has position r
     (from 0), what lies between two constants a fraction between theirs, and what lies beyond all of
@@ -42,21 +42,22 @@ def schedule(query: Conjunctive, violation: Violation, size: int) -> list[Row]:
     The last two are said of i != j. All of this is verified before it is returned: on all pairs of
     up to a dozen rows, and on neighbours beyond. Raises ValueError if there are no such rows.
 
-    >>> from headgate.stateful.analysis.theory.checker import violations
+    >>> from headgate.stateful.analysis.theory.checker import find_violations
     >>> from headgate.stateful.analysis.theory.conjunctive import Comparison, Variable
     >>> below = (Comparison(0, "<", 1),)
     >>> query = Conjunctive(("s", "t"), (Variable(0, "a"), Variable(1, "b")), below)
-    >>> schedule(query, next(violations(query)), 3)
+    >>> build_schedule(query, next(find_violations(query)), 3)
     [(4, 5), (2, 3), (0, 1)]
     """
     if size < 1:
         raise ValueError(f"a schedule has at least one row, not {size}")
-    closure = close(query)
+    closure = compute_closure(query)
     if not closure.satisfiable:
         raise ValueError("a contradictory query has no rows at all")
+    # Not every layout of tracks fits between the constants: the first that is verified wins.
     problems = []
     for tracks in _layouts(query, violation, closure.at_most):
-        rows = fill(query, tracks, size)
+        rows = assign_values(query, tracks, size)
         problem = _problem(query, violation, rows)
         if problem is None:
             return rows
@@ -104,7 +105,7 @@ def _both(query: Conjunctive, one: Join, two: Join, at_most: Booleans) -> Iterat
 
 
 def _extremum(query: Conjunctive, violation: Violation, at_most: Booleans) -> Iterator[list[Track]]:
-    """The rows that join with t_k lie at one side of it; the variable there on the other.
+    """Yield tracks in which rows that join with t_k lie at one side, the variable on the other.
 
     The join rises. If the source is at its left, the rows up to k join, else those from k on. For
     a maximum the variable must then rise or fall, for a minimum fall or rise.
@@ -115,9 +116,9 @@ def _extremum(query: Conjunctive, violation: Violation, at_most: Booleans) -> It
     variable, gap = violation.variable, violation.gap
     if rising and gap == join.gap and _together(query, variable, join.left):
         yield [Track(_order((variable, join.left, join.right), at_most), gap)]
-    alone = Track((variable,), gap, rising)
-    yield [alone, _track(join, rising=True)]
-    yield [_track(join, rising=True), alone]
+    track = Track((variable,), gap, rising)
+    yield [track, _track(join, rising=True)]
+    yield [_track(join, rising=True), track]
 
 
 def _together(query: Conjunctive, one: int, two: int) -> bool:
@@ -142,7 +143,7 @@ def _same(one: int, two: int, at_most: Booleans) -> bool:
 
 
 def _problem(query: Conjunctive, violation: Violation, rows: Sequence[Row]) -> str | None:
-    """What is wrong with rows, if anything."""
+    """Return what is wrong with rows, if anything."""
     valid = _validity(query)
     if not all(valid(row) for row in rows):
         return "the other variables cannot follow"
@@ -164,7 +165,7 @@ def _problem(query: Conjunctive, violation: Violation, rows: Sequence[Row]) -> s
 
 
 def _may_join(violation: Violation, rows: Sequence[Row], i: int, j: int) -> bool:
-    """May t_i's row of the source join with what belongs to t_j?"""
+    """Tell whether t_i's row of the source may join with what belongs to t_j."""
     match violation.pattern:
         case "count":
             return i > j
@@ -177,14 +178,14 @@ def _may_join(violation: Violation, rows: Sequence[Row], i: int, j: int) -> bool
 
 
 def _sample(size: int) -> Iterable[tuple[int, int]]:
-    """All pairs of different rows, of many only neighbours."""
+    """Return all pairs of different rows, of many only neighbours."""
     if size <= ALL_PAIRS:
         return permutations(range(size), 2)
     return (pair for one in pairwise(range(size)) for pair in (one, one[::-1]))
 
 
 def _still(query: Conjunctive, rows: Sequence[Row]) -> str | None:
-    """A variable that moves where it has only finitely many values."""
+    """Return a variable that moves where it has only finitely many values."""
     for number, variable in enumerate(query.variables):
         values = {row[number] for row in rows}
         loose = variable.dense or query.lines[variable.line].whole
@@ -204,7 +205,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _validity(query: Conjunctive) -> Callable[[Row], bool]:
-    """Whether positions satisfy all comparisons and bounds."""
+    """Tell whether positions satisfy all comparisons and bounds."""
     comparisons = [(c.left, _OPERATORS[c.operator], c.right) for c in query.comparisons]
     bounds = []
     for bound in query.bounds:

@@ -18,13 +18,13 @@ from headgate.queries import Query
 from headgate.stateful.analysis.cases.case import Case
 from headgate.stateful.analysis.cases.lines import NoSuchValue
 from headgate.stateful.analysis.faults import Fault
-from headgate.stateful.analysis.relational_answer import Answer, NotComputable, answer
+from headgate.stateful.analysis.relational_answer import AnswerRows, NotComputable, compute_answer
 from headgate.stateful.analysis.theory.checker import Violation
-from headgate.stateful.analysis.theory.closure import close
+from headgate.stateful.analysis.theory.closure import compute_closure
 from headgate.stateful.analysis.theory.conjunctive import Comparison
-from headgate.stateful.analysis.witness.rows import scheduled_rows
+from headgate.stateful.analysis.witness.rows import build_rows
 
-LONG = 24  # rows of a schedule of which three are verified
+LONG_WITNESS_ROWS = 24  # rows of a schedule of which three are verified
 
 Event = tuple[str, Row]  # the stream, and a row that arrives on it
 
@@ -45,7 +45,7 @@ class Witness:
     ends: tuple[Row, ...] = ()
 
     def continuations(self, kept: int) -> Iterator[tuple[Event, ...]]:
-        """What may follow to make row number `kept` matter; for joins just one thing.
+        """Yield what may follow to make row number `kept` matter; for joins just one thing.
 
         An aggregate may need that the row comes again, or rows at the ends that move a median.
         """
@@ -64,7 +64,7 @@ class Witness:
     def tells_apart(
         self, first: Collection[int], second: Collection[int]
     ) -> tuple[Event, ...] | None:
-        """A continuation on which the two subsets of rows differ; None where none was found.
+        """Return a continuation on which the two subsets of rows differ; None where none was found.
 
         It is that of the last row in which they differ, but where alternatives or an aggregate get
         in the way. It is empty where they differ already: the answer of an aggregate is stored.
@@ -79,7 +79,7 @@ class Witness:
                     return following
         return None
 
-    def given(self, kept: Collection[int], following: Sequence[Event]) -> Answer:
+    def given(self, kept: Collection[int], following: Sequence[Event]) -> AnswerRows:
         """What a continuation gives: changes of the answer, or the aggregates as they become."""
         after: Any = self._answer(kept, following)
         if self.query.kind == "aggregate":
@@ -88,14 +88,14 @@ class Witness:
         changes = {row: after.get(row, 0) - before.get(row, 0) for row in (*after, *before)}
         return {row: change for row, change in changes.items() if change}
 
-    def _answer(self, kept: Collection[int], following: Sequence[Event] = ()) -> Answer:
+    def _answer(self, kept: Collection[int], following: Sequence[Event] = ()) -> AnswerRows:
         streams: dict[str, list[Row]] = {self.stream: [self.rows[at] for at in sorted(kept)]}
         for stream, row in following:
             streams.setdefault(stream, []).append(row)
-        return answer(self.query, streams)
+        return compute_answer(self.query, streams)
 
 
-def attempts(case: Case, fault: Fault) -> Iterator[tuple[Case, Fault]]:
+def list_attempts(case: Case, fault: Fault) -> Iterator[tuple[Case, Fault]]:
     """The fault itself; with all comparisons strict; and with equality for the order of its joins.
 
     Values that need not be equal are easier to find if they are not. And where a condition has
@@ -114,23 +114,23 @@ def attempts(case: Case, fault: Fault) -> Iterator[tuple[Case, Fault]]:
 
 
 def _with(case: Case, fault: Fault, changed: list[Comparison]) -> Iterator[tuple[Case, Fault]]:
-    """The case with other comparisons, if that is another one and no contradiction."""
+    """Yield the case with other comparisons, if that is another one and no contradiction."""
     query = replace(case.query, comparisons=tuple(changed))
-    if query != case.query and close(query).satisfiable:
+    if query != case.query and compute_closure(query).satisfiable:
         yield replace(case, query=query), fault
 
 
-def witness(query: Query, case: Case, fault: Fault, size: int) -> Witness | None:
-    """The witness of a fault; None where the types have no such values.
+def build_witness(query: Query, case: Case, fault: Fault, size: int) -> Witness | None:
+    """Return the witness of a fault; None where the types have no such values.
 
     Some rows may have to be left out, as a filter has holes or a sum does not see a zero. What is
     left is scheduled as before, so more rows are asked for than are wanted.
     """
     ends = 2 if _is_moved(fault) else 0
     wanted = size + ends
-    for asked in (wanted + 1, 2 * wanted + 10, 8 * wanted + 100):
+    for size_tried in (wanted + 1, 2 * wanted + 10, 8 * wanted + 100):
         try:
-            rows = scheduled_rows(query, case, fault, asked)
+            rows = build_rows(query, case, fault, size_tried)
         except (NoSuchValue, ValueError):
             return None
         if len(rows) >= wanted:
@@ -150,28 +150,28 @@ def witness(query: Query, case: Case, fault: Fault, size: int) -> Witness | None
     )
 
 
-def holds(query: Query, case: Case, fault: Fault) -> bool:
-    """Are there streams, of any length, whose rows are all told apart?
+def is_verified(query: Query, case: Case, fault: Fault) -> bool:
+    """Tell whether there are streams, of any length, whose rows are all told apart.
 
     Three rows that lie far from each other in a longer schedule stand for all: what holds only for
     a while, as long as other values are not passed, fails for one of them.
     """
-    long = witness(query, case, fault, LONG)
+    long = build_witness(query, case, fault, LONG_WITNESS_ROWS)
     if long is None:
         return False
-    far = (0, LONG // 2, LONG - 1)
-    found = replace(
+    far = (0, LONG_WITNESS_ROWS // 2, LONG_WITNESS_ROWS - 1)
+    extended = replace(
         long, rows=tuple(long.rows[at] for at in far), others=tuple(long.others[at] for at in far)
     )
     subsets = [frozenset(s) for n in range(len(far) + 1) for s in combinations(range(len(far)), n)]
     try:
-        return all(found.tells_apart(a, b) is not None for a, b in combinations(subsets, 2))
+        return all(extended.tells_apart(a, b) is not None for a, b in combinations(subsets, 2))
     except NotComputable:
         return False
 
 
 def _is_moved(fault: Fault) -> bool:
-    """Can rows at the ends of all others move the aggregate, and thereby tell more of them?"""
+    """Tell whether rows at the ends of all others move the aggregate, and so tell more of them."""
     if fault.aggregate is None or fault.violation.pattern != "output":
         return False
     return fault.aggregate.function in ("MEDIAN", "AVG")
