@@ -345,5 +345,5 @@ class TestPicture:
     def test_the_ending_decides(self, tmp_path: Path) -> None:
         plot_comparisons(verdict_on(QUERIES["q4"]), tmp_path / "it.svg")
         assert "<svg" in (tmp_path / "it.svg").read_text()
-        with pytest.raises(UsageError, match="a plot is a file with the ending"):
+        with pytest.raises(UsageError, match="give it such an ending"):
             plot_comparisons(verdict_on(QUERIES["q4"]), tmp_path / "it.gif")

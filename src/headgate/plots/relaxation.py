@@ -29,12 +29,12 @@ from headgate.schema import Double, Ordinal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_DRAWN = 2_000
-MOST_TICKS = 12
-LONGEST_FLAT = 6  # characters of a name that stands upright
+MAX_DRAWN_PARTS = 2_000
+MAX_TICKS = 12
+MAX_FLAT_LABEL = 6  # characters of a name that stands upright
 MARGIN = 0.08  # of the width, for what has no end
-SMALLEST = 1e-9  # of its value, for a width
-FARTHEST = 1e15  # that is drawn to scale
+MIN_RELATIVE_WIDTH = 1e-9  # of its value, for a width
+MAX_SCALED_POSITION = 1e15  # that is drawn to scale
 
 Style = dict[str, Any]
 STREAM: Style = {"facecolor": BLUE + "22", "edgecolor": BLUE, "linewidth": 1.6}
@@ -67,11 +67,11 @@ def plot_relaxation(relaxation: Relaxation, path: Path) -> None:
         "stream": (before, STREAM),
         "too much": (find_uncovered(relaxed, stream.concat(query)), NEEDLESS),
         "missing in the stream": (find_uncovered(query, stream), MISSING),
-        "splits of the query": (split_query(pair, MOST_DRAWN), SPLIT),
+        "splits of the query": (split_query(pair, MAX_DRAWN_PARTS), SPLIT),
         "the stream relaxed": ({*to_parts(relaxed)} - before, RELAXED),
         "query": (to_parts(query), QUERY),
     }
-    drawn = {name: list(islice(parts, MOST_DRAWN)) for name, (parts, _) in layers.items()}
+    drawn = {name: list(islice(parts, MAX_DRAWN_PARTS)) for name, (parts, _) in layers.items()}
     sides = [*zip(*chain(*drawn.values()), strict=True)] or [(), ()]
     figure = Figure(figsize=(8, 6), dpi=150, layout="constrained")
     drawing = _Drawing(figure.add_subplot(), *map(_Axis.of, dimensions, sides))
@@ -107,7 +107,7 @@ class _Axis:
         nulls = dimension.nullable and any(
             low == 0 and high < dimension.count for low, high in sides
         )
-        return _Axis(dimension, *_placed(dimension), nulls)
+        return _Axis(dimension, *_place_cells(dimension), nulls)
 
     @cached_property
     def ends(self) -> tuple[float, float]:
@@ -118,7 +118,7 @@ class _Axis:
     @cached_property
     def margin(self) -> float:
         first, last = self.ends
-        is_point = last - first <= SMALLEST * max(abs(first), 1.0)
+        is_point = last - first <= MIN_RELATIVE_WIDTH * max(abs(first), 1.0)
         return 1.0 if is_point else MARGIN * (last - first)
 
     @property
@@ -144,7 +144,7 @@ class _Axis:
             if cell.low is not None
         ]
         named = [cut for at, cut in enumerate(cuts) if at == 0 or cut[1] != cuts[at - 1][1]]
-        marks = named[:: -(-len(named) // MOST_TICKS) or 1]
+        marks = named[:: -(-len(named) // MAX_TICKS) or 1]
         if self.nulls:
             marks.append((self.limits[0] + self.margin / 2, "NULL"))
         return [place for place, _ in marks], [name for _, name in marks]
@@ -159,11 +159,11 @@ class _Axis:
         return min((repr(type_.value(at)) for at in (cut, cut - 1)), key=len).removesuffix(".0")
 
 
-def _placed(dimension: Dimension) -> tuple[Numbers, Numbers]:
+def _place_cells(dimension: Dimension) -> tuple[Numbers, Numbers]:
     """Where cells begin and end: to scale, or side by side where numbers are too far apart."""
     starts, stops = dimension.ends
     inner = starts[1 + dimension.nullable :]
-    if np.isfinite(inner).all() and np.abs(inner).max(initial=0) < FARTHEST:
+    if np.isfinite(inner).all() and np.abs(inner).max(initial=0) < MAX_SCALED_POSITION:
         return starts, stops
     places = np.arange(len(starts), dtype=np.float64)
     places[: 1 + dimension.nullable] = -math.inf
@@ -192,7 +192,7 @@ class _Drawing:
         axes.set_xlim(*self.horizontal.limits)
         axes.set_ylim(*self.vertical.limits)
         places, names = self.horizontal.ticks()
-        slant = 45 if max(map(len, names), default=0) > LONGEST_FLAT else 0
+        slant = 45 if max(map(len, names), default=0) > MAX_FLAT_LABEL else 0
         axes.set_xticks(places, names, fontsize=8, rotation=slant)
         axes.set_yticks(*self.vertical.ticks(), fontsize=8)
         axes.set_xlabel(self.horizontal.dimension.column.name)

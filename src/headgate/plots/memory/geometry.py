@@ -17,7 +17,7 @@ WITHOUT_TEXT = ("cm", "STIX", "Last Resort")  # fonts of symbols, and of boxes w
 
 
 def printable(text: str) -> str:
-    """A text on one line, whatever it holds."""
+    """Return a text on one line, whatever it holds."""
     return "".join(c if c.isprintable() or c == HARD_SPACE else f"\\u{ord(c):04x}" for c in text)
 
 
@@ -55,7 +55,7 @@ class Fonts:
         return RendererAgg(1, 1, POINTS)  # type: ignore[no-untyped-call]
 
     def width(self, text: str, size: float, weight: str = "normal") -> float:
-        """The width of a text in inches."""
+        """Return the width of a text in inches."""
         from matplotlib.font_manager import FontProperties
 
         font = FontProperties(family=self.families, size=size, weight=weight)
@@ -122,7 +122,7 @@ class ColumnLayout:
         return Column(left, (start, end), nodes, end + self._outside(number, "right"))
 
     def _outside(self, number: int, side: Side) -> float:
-        """The room for operators and constants at a side of a box."""
+        """Return the room for operators and constants at a side of a box."""
         nodes, last = self.graph.nodes, len(self.graph.boxes) - 1
         widths = [
             constant_text(limit)
@@ -137,7 +137,7 @@ class ColumnLayout:
         return max((self.fonts.width(text, size) for text in texts), default=0.0)
 
     def arcs(self, number: int) -> list[Edge]:
-        """The edges inside a box, the shortest first."""
+        """Return the edges inside a box, the shortest first."""
 
         def length(edge: Edge) -> float:
             smaller, greater = Slot(number, edge.smaller), Slot(number, edge.greater)
@@ -149,7 +149,7 @@ class ColumnLayout:
         return sorted(here, key=length)
 
     def header(self, number: int) -> list[tuple[str, float]]:
-        """The lines over the nodes of a box, each with its size."""
+        """Return the lines over the nodes of a box, each with its size."""
         box = self.graph.boxes[number]
         lines = [(_shorten(box.alias, LONGEST_NAME), TITLE_SIZE)]
         if box.stream != box.alias:
@@ -160,7 +160,7 @@ class ColumnLayout:
 
 
 def node_text(node: Node) -> str:
-    """An attribute, and the aggregates that see it."""
+    """Return an attribute, and the aggregates that see it."""
     name = _shorten(node.name, LONGEST_NAME)
     return f"{name} · {', '.join(node.roles)}" if node.roles else name
 
@@ -170,7 +170,7 @@ def constant_text(limit: Limit) -> str:
 
 
 def _shorten(text: str, longest: int) -> str:
-    """The beginning and the end of a long name, on one line."""
+    """Return the beginning and the end of a long name, on one line."""
     line = printable(text)
     half = longest // 2
     return line if len(line) <= longest else f"{line[:half]}…{line[1 - half :]}"
@@ -191,13 +191,13 @@ class Line:
 
 
 def edge_line(columns: ColumnLayout, number: int) -> Line:
-    """The line of an edge."""
+    """Return the line of an edge."""
     edge, way = columns.graph.edges[number], columns.places.slots.ways[number]
     return _across(columns, edge, way) if way else _arc(columns, edge)
 
 
 def limit_line(columns: ColumnLayout, limit: Limit) -> Line:
-    """The line between a node and its constant, which stands at one end of it."""
+    """Return the line between a node and its constant, which stands at one end of it."""
     column = columns.all[columns.graph.nodes[limit.node].source]
     side, operator = side_of(limit), limit.constant.operator
     y = columns.places.ports[limit.node, side, limit]
@@ -245,7 +245,7 @@ def _arc(columns: ColumnLayout, edge: Edge) -> Line:
 
 
 def _straight(start: Point, end: Point) -> list[Point]:
-    """The rest of a curve that is a straight line."""
+    """Return the rest of a curve that is a straight line."""
     (x, y), (far_x, far_y) = start, end
     across, up = (far_x - x) / 3, (far_y - y) / 3
     return [(x + across, y + up), (far_x - across, far_y - up), end]

@@ -94,7 +94,7 @@ class PredicateGraph:
 
 
 def build_predicate_graph(verdict: Verdict) -> PredicateGraph:
-    """The graph of a query; raises UsageError where there is no single case to show."""
+    """Return the graph of a query; raises UsageError where there is no single case to show."""
     shown, number, count = _shown(verdict)
     query, core = verdict.query, shown.query
     order = sorted(range(len(shown.columns)), key=lambda v: _find_slot(verdict, shown, v))
@@ -131,14 +131,14 @@ def build_predicate_graph(verdict: Verdict) -> PredicateGraph:
 
 
 def _edge(comparison: Comparison, place: Mapping[int, int], *, is_guilty: bool) -> Edge:
-    """A comparison of variables as an edge; an equality leads to the later node."""
+    """Return a comparison of variables as an edge; an equality leads to the later node."""
     ends = [place[comparison.left], place[comparison.right]]
     smaller, greater = sorted(ends) if comparison.operator == "=" else ends
     return Edge(smaller, comparison.operator, greater, is_guilty)
 
 
 def _write_headline(verdict: Verdict) -> tuple[str, str]:
-    """The verdict in a few words, and why."""
+    """Return the verdict in a few words, and why."""
     id_, analysis, diagnosis = verdict.query.id, verdict.analysis, verdict.diagnosis
     if analysis.is_contradiction:
         return f"{id_} is never TRUE", "It needs no memory."
@@ -155,7 +155,7 @@ def _write_headline(verdict: Verdict) -> tuple[str, str]:
 
 
 def _shown(verdict: Verdict) -> tuple[Case, int, int]:
-    """The case to show, its number from 1, and how many there are."""
+    """Return the case to show, its number from 1, and how many there are."""
     analysis = verdict.analysis
     if analysis.case is not None:
         number = analysis.cases.index(analysis.case) + 1
@@ -175,7 +175,7 @@ def _shown(verdict: Verdict) -> tuple[Case, int, int]:
 
 
 def _levels(verdict: Verdict) -> Iterator[list[Case]]:
-    """The cases as the analysis looks at them, coarsely first."""
+    """Yield the cases as the analysis looks at them, coarsely first."""
     for level in (split_coarsely, split_finely):
         try:
             each = level(verdict.query.where).each
@@ -186,14 +186,14 @@ def _levels(verdict: Verdict) -> Iterator[list[Case]]:
 
 
 def _find_slot(verdict: Verdict, case: Case, variable: int) -> tuple[int, int]:
-    """Where a variable stands: its stream in FROM, and its attribute in the stream."""
+    """Return where a variable stands: its stream in FROM, and its attribute in the stream."""
     source, name = case.query.variables[variable].source, case.query.variables[variable].name
     stream = verdict.query.sources[source].stream
     return source, [attribute.name for attribute in stream].index(name)
 
 
 def _find_faulty(verdict: Verdict, case: Case) -> tuple[set[Comparison], set[int]]:
-    """What is at fault: the comparisons by which the joins follow, and an attribute."""
+    """Return what is at fault: the comparisons by which the joins follow, and an attribute."""
     fault = verdict.analysis.fault
     if fault is None:
         return set(), set()
@@ -210,7 +210,7 @@ def _find_faulty(verdict: Verdict, case: Case) -> tuple[set[Comparison], set[int
 
 
 def _both_ways(violation: Violation) -> Iterator[Join]:
-    """The joins; an equality follows from a way there and a way back."""
+    """Yield the joins; an equality follows from a way there and a way back."""
     for join in violation.joins:
         yield join
         if violation.pattern == "equality":
@@ -235,7 +235,7 @@ class Constant(NamedTuple):
 
 
 def list_limits(values: ValueSet, type_: Type, written: str = "") -> Iterator[Constant]:
-    """The ends of a set, if it has any; as they are written, where a text is given.
+    """Yield the ends of a set, if it has any; as they are written, where a text is given.
 
     >>> from headgate.schema import INT
     >>> [*map(tuple, list_limits(ValueSet.of(Interval(13, 20)), INT))]
@@ -280,7 +280,7 @@ def _as_written(
 
 
 def _render_ends(interval: Interval, type_: Type) -> Constant:
-    """A set as SQL says it, without the type of a constant."""
+    """Return a set as SQL says it, without the type of a constant."""
     text = render_predicate(Within(Column("x", type_), ValueSet.of(interval)))
     _, operator, constant = text.split(" ", 2)
     return Constant(cast("LimitOperator", operator), _bare(constant))

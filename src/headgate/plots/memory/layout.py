@@ -94,7 +94,7 @@ class Slots:
 
 
 def _heights(graph: PredicateGraph) -> list[int]:
-    """The longest way of edges up to each node; cycles are cut off after one turn."""
+    """Return the longest way of edges up to each node; cycles are cut off after one turn."""
     heights = [0] * len(graph.nodes)
     for _ in graph.nodes:
         before = list(heights)
@@ -110,7 +110,7 @@ def _heights(graph: PredicateGraph) -> list[int]:
 
 
 def order_slots(slots: Slots) -> Order:
-    """The columns from the bottom up, with few crossings and few arrows that point down."""
+    """Return the columns from the bottom up, with few crossings and few arrows that point down."""
     numbers = random.Random(0)
     first = slots.first_order()
     starts = [first] + [[numbers.sample(c, len(c)) for c in first] for _ in range(STARTS)]
@@ -127,7 +127,7 @@ def _swept_often(slots: Slots, order: Order) -> Order:
 
 
 def cost(slots: Slots, order: Order) -> int:
-    """Crossings, and arrows in the wrong direction."""
+    """Return the cost of an order: crossings, and arrows in the wrong direction."""
     place = _places(order)
     total = sum(_wrong(slots.graph, edge, place) for edge in slots.graph.edges)
     links: dict[int, list[tuple[float, float]]] = {}
@@ -143,12 +143,12 @@ def _crossings(links: list[tuple[float, float]]) -> int:
 
 
 def _places(order: Order) -> dict[Slot, float]:
-    """The places of slots, counted from the middle of their column."""
+    """Return the places of slots, counted from the middle of their column."""
     return {slot: at - (len(column) - 1) / 2 for column in order for at, slot in enumerate(column)}
 
 
 def _wrong(graph: PredicateGraph, edge: Edge, place: Mapping[Slot, float]) -> int:
-    """What it costs that an arrow points down though it does not point to the right."""
+    """Return what it costs that an arrow points down though it does not point to the right."""
     if edge.operator == "=":
         return 0
     start, end = graph.nodes[edge.smaller].source, graph.nodes[edge.greater].source
@@ -159,7 +159,7 @@ def _wrong(graph: PredicateGraph, edge: Edge, place: Mapping[Slot, float]) -> in
 
 
 def _swept(slots: Slots, order: Order, *, to_right: bool) -> Order:
-    """Each column by the mean places of its neighbours in the column before."""
+    """Order each column by the mean places of its neighbours in the column before."""
     columns = list(order)
     place = _places(order)
 
@@ -207,7 +207,7 @@ def _gain(
     lower: Slot,
     upper: Slot,
 ) -> int:
-    """By how much the cost falls when two neighbours change places."""
+    """Return by how much the cost falls when two neighbours change places."""
     gain = 0
     for below, above in zip(slots.neighbours[lower], slots.neighbours[upper], strict=True):
         for one in below:
@@ -240,14 +240,14 @@ class Places:
     ports: Mapping[tuple[int, Side, End], float]
 
     def span(self, column: int) -> tuple[float, float]:
-        """From where to where the slots of a column reach."""
+        """Return from where to where the slots of a column reach."""
         inside = [slot for slot in self.middle if slot.column == column]
         low = min((self.middle[slot] - self.tall[slot] / 2 for slot in inside), default=0.0)
         return low, max((self.middle[slot] + self.tall[slot] / 2 for slot in inside), default=low)
 
 
 def side_of(limit: Limit) -> Side:
-    """What is below a node stands at its left, so that all is read from left to right."""
+    """Return the side at which a constant stands: what is below a node is at its left."""
     return "left" if limit.constant.operator in (">", ">=") else "right"
 
 
@@ -318,7 +318,7 @@ def _pulls(slots: Slots, shifts: Mapping[tuple[int, Side, End], float]) -> Pulls
 
 
 def _straighten(order: Order, tall: Mapping[Slot, float], pulls: Pulls) -> dict[Slot, float]:
-    """Slots in their order, apart from each other, with links as level as that allows."""
+    """Place slots in their order, apart from each other, with links as level as that allows."""
     middle: dict[Slot, float] = {}
     for column in order:
         offsets = _offsets(column, tall)
@@ -335,7 +335,7 @@ def _straighten(order: Order, tall: Mapping[Slot, float], pulls: Pulls) -> dict[
 
 
 def _offsets(column: Sequence[Slot], tall: Mapping[Slot, float]) -> list[float]:
-    """How far above the first slot of a column each of them is at least."""
+    """Return how far above the first slot of a column each of them is at least."""
     offsets = [0.0] * min(1, len(column))
     for lower, upper in pairwise(column):
         lane = lower.node < 0 and upper.node < 0
@@ -350,7 +350,7 @@ def _wanted_heights(slot: Slot, middle: Mapping[Slot, float], pulls: Pulls) -> f
 
 
 def _raise_in_order(values: Sequence[float]) -> list[float]:
-    """The sequence without a descent that is nearest to the values: neighbours are pooled.
+    """Return the sequence without a descent that is nearest to the values: neighbours are pooled.
 
     >>> _raise_in_order([1, 4, 2, 5])
     [1.0, 3.0, 3.0, 5.0]

@@ -64,7 +64,7 @@ def plot_comparisons(verdict: Verdict, path: Path) -> None:
 
 
 def draw_comparisons(graph: PredicateGraph) -> Figure:
-    """The picture of a graph, as large as it needs to be."""
+    """Return the picture of a graph, as large as it needs to be."""
     from matplotlib.figure import Figure
 
     drawing = _Drawing(ColumnLayout(graph, compute_places(graph)))
@@ -182,7 +182,7 @@ class _Drawing:
             self._text(axes, at, constant_text(limit), CONSTANT_SIZE, ha=side, color=GREY)
 
     def _line(self, axes: Axes, line: Line, color: str, width: float) -> None:
-        """An arrow, or two lines for an equality; what is at fault lies over the others."""
+        """Return an arrow, or two lines for an equality; what is at fault lies over the others."""
         from matplotlib.patches import FancyArrowPatch, PathPatch
         from matplotlib.path import Path as Curve
 

@@ -13,7 +13,7 @@ from headgate.predicate.pattern import character_set as sets
 from headgate.predicate.pattern.character_set import CharacterSet
 from headgate.predicate.pattern.cursor import Cursor
 
-_DEEPEST = 100
+_MAX_DEPTH = 100
 
 
 @dataclass(slots=True)
@@ -38,8 +38,8 @@ def read_class(cursor: Cursor, *, ignore_case: bool = False) -> CharacterSet:
             raise cursor.invalid("a class is not closed", nesting[0].start)
         if cursor.peek() == "[":
             nesting.append(_open(cursor))
-            if len(nesting) > _DEEPEST:
-                raise cursor.refusal(f"classes nested deeper than {_DEEPEST}", cursor.at - 1)
+            if len(nesting) > _MAX_DEPTH:
+                raise cursor.refusal(f"classes nested deeper than {_MAX_DEPTH}", cursor.at - 1)
         # A `]` that comes first is a member.
         elif cursor.peek() == "]" and innermost.parts:
             cursor.take()

@@ -29,7 +29,7 @@ from headgate.predicate.pattern.translation import translate
 
 __all__ = ["CompiledPattern", "PatternRefused", "compile_re2", "to_re2"]
 
-_LONGEST = 10_000
+_MAX_LENGTH = 10_000
 
 # Enough for `\p{L}{200}`; a pattern that needs more is refused after a third of a second.
 _MEMORY = 4 << 20
@@ -55,8 +55,8 @@ def to_re2(pattern: str) -> str:
     ...
     headgate.predicate.pattern.errors.PatternRefused: lookahead `(?=` at character 2
     """
-    if len(pattern) > _LONGEST:
-        raise PatternRefused(f"longer than {_LONGEST} characters", 0, shorten(pattern))
+    if len(pattern) > _MAX_LENGTH:
+        raise PatternRefused(f"longer than {_MAX_LENGTH} characters", 0, shorten(pattern))
     _refuse_surrogates(pattern)
     whole = translate(pattern)
     _refuse_inner_boundary(whole)

@@ -26,8 +26,8 @@ from headgate.predicate.pattern.fragment import (
     repeat,
 )
 
-_DEEPEST = 100
-_MOST_REPEATS = 1000  # RE2's own limit
+_MAX_DEPTH = 100
+_MAX_REPEATS = 1000  # RE2's own limit
 
 _QUANTIFIERS = ("?", "*", "+", "{")
 _QUANTIFIER = re.compile(r"([?*+])|\{([0-9]+)(?:(,)([0-9]*))?\}")
@@ -186,8 +186,8 @@ class _Translation:
         elif not self._read_group_kind(start):
             return
         self.open_groups.append(_OpenGroup(start, outer_flags))
-        if len(self.open_groups) > _DEEPEST + 1:
-            raise self.cursor.refusal(f"groups nested deeper than {_DEEPEST}", start)
+        if len(self.open_groups) > _MAX_DEPTH + 1:
+            raise self.cursor.refusal(f"groups nested deeper than {_MAX_DEPTH}", start)
 
     def _read_group_kind(self, start: int) -> bool:
         """Read `(?…` up to the contents of the group; False when it has none, like `(?i)`."""
@@ -252,8 +252,8 @@ def _quantify(cursor: Cursor, atom: Fragment, start: int) -> Fragment:
     if cursor.skip("+"):
         raise cursor.refusal("possessive quantifier", start)
     cursor.skip("?")
-    if max(low, high or 0) > _MOST_REPEATS:
-        raise cursor.refusal(f"more than {_MOST_REPEATS} repetitions", here)
+    if max(low, high or 0) > _MAX_REPEATS:
+        raise cursor.refusal(f"more than {_MAX_REPEATS} repetitions", here)
     return repeat(atom, low, high, Mark(cursor.offset(here), cursor.written(here)))
 
 

@@ -45,11 +45,12 @@ class Analysis:
 
 
 def analyse(query: Query) -> Analysis:
-    """The answer for a query, whatever its kind."""
+    """Decide whether a query can run in bounded memory, whatever its kind."""
     if query.kind == "filter":
         return Analysis(Answer.YES)
     look: _Inspection | None = None
     too_many = ""
+    # The coarse alternatives decide most queries; the fine ones cost more, and decide more.
     for alternatives_of in (split_coarsely, split_finely):
         try:
             look = _inspect(query, alternatives_of(query.where))
@@ -67,7 +68,7 @@ def analyse(query: Query) -> Analysis:
 
 
 def _decide_with_faults(query: Query, look: _Inspection, too_many: str) -> Analysis:
-    """No, where streams show it or a theorem says it; else unknown; or yes, as nothing ever is."""
+    """Decide on a query with faults: no if streams or a theorem show it, else unknown."""
     for case, fault in look.faults[:MAX_TRIED_FAULTS]:
         for attempt in list_attempts(case, fault):
             if is_verified(query, *attempt):
@@ -99,7 +100,7 @@ def _inspect(query: Query, alternatives: Alternatives) -> _Inspection:
 def _list_cases(
     query: Query, alternatives: Alternatives, *, marked: bool = False
 ) -> tuple[Case, ...]:
-    """The cases of alternatives that are no contradictions."""
+    """Return the cases of alternatives that are no contradictions."""
     filtered = alternatives.filtered
     cases = (build_case(query, atoms, filtered, marked=marked) for atoms in alternatives.each)
     return tuple(
@@ -108,7 +109,7 @@ def _list_cases(
 
 
 def is_proven_bounded(query: Query) -> bool:
-    """Does the analysis say yes, and is the query not a contradiction? Looks for no streams."""
+    """Tell whether the analysis says yes and the query is no contradiction; tries no streams."""
     for alternatives_of in (split_coarsely, split_finely):
         try:
             alternatives = alternatives_of(query.where)
@@ -123,7 +124,7 @@ def is_proven_bounded(query: Query) -> bool:
 
 
 def _explain_unknown(alternatives: Alternatives, case: Case, fault: Fault) -> str:
-    """Why a fault without verified streams is no proof; nothing where the theorem says no."""
+    """Say why a fault without verified streams is no proof; nothing if the theorem says no."""
     if len(alternatives.each) > 1:
         return "one alternative of its condition needs unbounded memory, which all of them may not"
     if not alternatives.exact or case.unseen:

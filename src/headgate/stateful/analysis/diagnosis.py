@@ -100,7 +100,7 @@ def _write_aggregate(aggregate: Aggregate) -> str:
 
 
 def find_comparison_path(case: Case, join: Join) -> list[Compare]:
-    """The comparisons by which a join follows: the shortest way from its left to its right."""
+    """Return the comparisons by which a join follows: the shortest path between its sides."""
     ways: dict[int, list[tuple[int, Compare]]] = {}
     for comparison in case.query.comparisons:
         left, right = case.columns[comparison.left], case.columns[comparison.right]
@@ -125,7 +125,7 @@ def _find_text(compare: Compare, places: Places) -> str:
 
 
 def _find_comparison_place(compare: Compare, places: Places) -> Place | None:
-    """Where a comparison of these two columns stands, whichever way round it is written."""
+    """Return where a comparison of these two columns stands, whichever way round it is written."""
     sides = {compare.left, compare.right}
     for atom, place in places.conditions:
         if isinstance(atom, Compare) and {atom.left, atom.right} == sides:
@@ -136,7 +136,7 @@ def _find_comparison_place(compare: Compare, places: Places) -> Place | None:
 def _find_place(
     query: Query, fault: Fault, columns: list[Column], compares: list[Compare], places: Places
 ) -> Place | None:
-    """Where the first comparison at fault stands, or else the group or output."""
+    """Return where the first comparison at fault stands, or else the group or output."""
     if compares:
         return _find_comparison_place(compares[0], places)
     column = columns[0]

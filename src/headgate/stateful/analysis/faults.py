@@ -42,7 +42,7 @@ class Fault:
 
 
 def find_faults(query: Query, case: Case) -> Iterator[Fault]:
-    """Every fault of a case, an example of each kind; none where it needs only bounded memory."""
+    """Yield an example of each kind of fault of a case; none where its memory is bounded."""
     if query.kind == "aggregate":
         yield from _find_aggregate_faults(query, case)
         return
@@ -52,7 +52,7 @@ def find_faults(query: Query, case: Case) -> Iterator[Fault]:
 
 
 def _find_violations(query: Conjunctive) -> Iterator[tuple[Violation, bool]]:
-    """What the checker finds, and whether no theorem says that it is a fault.
+    """Yield what the checker finds, and whether no theorem says that it is a fault.
 
     With DISTINCT and a self-join, an occurrence may be redundant (section 8.1). Then what the
     checker finds counts only if the definition, which leaves such occurrences out, finds some, too.
@@ -87,7 +87,7 @@ def _find_aggregate_faults(query: Query, case: Case) -> Iterator[Fault]:
 def _find_single_stream_faults(
     case: Case, known: Closure, aggregate: Aggregate | None
 ) -> Iterator[Fault]:
-    """Theorem 8.5: groups must be finitely many, and so must what a holistic aggregate sees."""
+    """Yield faults by Theorem 8.5: finitely many groups, and values of a holistic aggregate."""
     if case.query.windowed:
         return
     for variable in case.query.outputs:
@@ -102,7 +102,7 @@ def _find_single_stream_faults(
 
 
 def _find_argument_faults(case: Case, known: Closure, aggregate: Aggregate) -> Iterator[Fault]:
-    """Theorem 8.6, conditions C2 and C3, of what an aggregate over several streams sees."""
+    """Yield faults by Theorem 8.6, C2 and C3, of what an aggregate over several streams sees."""
     argument = _argument(case, aggregate)
     if argument is None:
         return
@@ -127,7 +127,7 @@ def _argument(case: Case, aggregate: Aggregate) -> int | None:
 
 
 def _find_endless_values(case: Case, known: Closure, variable: int) -> Violation | None:
-    """The violation that a variable takes infinitely many values, unless a window keeps them."""
+    """Return the violation that a variable has infinitely many values, outside of windows."""
     gaps = np.flatnonzero(known.roams[variable])
     source = case.query.variables[variable].source
     if not len(gaps) or source in case.query.windowed:

@@ -32,7 +32,7 @@ from headgate.stateful.analysis.theory.relations import compute_order
 
 
 def remove_redundant(query: Query, case: Case) -> Query | None:
-    """The query, whose only case this is, with covered occurrences replaced; None where none is.
+    """Return the query, whose only case this is, without covered occurrences; None if none is.
 
     SELECT DISTINCT x.a FROM s AS x, s AS y WHERE x.a = 1 AND x.b = y.b
     ->  SELECT DISTINCT a FROM s WHERE a = 1 AND b = b
@@ -68,7 +68,7 @@ def remove_redundant(query: Query, case: Case) -> Query | None:
 
 
 def _find_replacements(case: Case, kept: Occurrences) -> dict[int, int]:
-    """For every variable of an occurrence that is left out, the one that stands for it."""
+    """Map every variable of an occurrence that is left out to the one that stands for it."""
     replacements: dict[int, int] = {}
     for covered, other in kept.covered_by:
         pairs = find_twins(case.query, covered, other) or {}
@@ -91,7 +91,7 @@ def _rename_expression(output: Output, rename: Callable[[Column], Column]) -> Co
 
 
 def _rename_columns(predicate: Predicate, rename: Callable[[Column], Column]) -> Predicate:
-    """The predicate about other columns."""
+    """Return the predicate about other columns."""
     if isinstance(predicate, And | Or):
         return replace(predicate, parts=tuple(_rename_columns(p, rename) for p in predicate.parts))
     if isinstance(predicate, Not | Truth):

@@ -26,7 +26,7 @@ class NotComputable(ValueError):
 
 
 def compute_answer(query: Query, streams: Streams) -> AnswerRows:
-    """The rows of the answer with their multiplicities, or the groups with their aggregates.
+    """Return the rows of the answer with their multiplicities, or the groups with their aggregates.
 
     Values stand as ordinals of their types, under which equal values are equal: NaN is itself,
     −0.0 is 0.0. An aggregate without GROUP BY has one group, as in SQL.
@@ -41,7 +41,7 @@ def compute_answer(query: Query, streams: Streams) -> AnswerRows:
 
 
 def iter_joined_rows(query: Query, streams: Streams) -> Iterator[Row]:
-    """Every combination of rows for which the condition is TRUE, under the keys of its columns."""
+    """Yield every combination of rows for which the condition is TRUE."""
     choices = []
     for source in query.sources:
         rows = streams.get(source.stream.name, ())
@@ -53,7 +53,7 @@ def iter_joined_rows(query: Query, streams: Streams) -> Iterator[Row]:
 
 
 def combine_rows(query: Query, choice: Sequence[Row]) -> Row:
-    """A row of each source as one row, under the keys of the query's columns."""
+    """Return a row of each source as one row, under the keys of the query's columns."""
     if len(choice) == 1:
         return choice[0]
     return {
@@ -85,7 +85,7 @@ def _groups(query: Query, columns: tuple[Column, ...], rows: Iterable[Row]) -> A
 
 
 def _aggregate(aggregate: Aggregate, rows: list[Row]) -> Hashable:
-    """An aggregate over rows, NULLs left out: exact, an average as a fraction."""
+    """Return an aggregate over rows, NULLs left out: exact, an average as a fraction."""
     if aggregate.argument is None:
         return len(rows)
     column, function = aggregate.argument, aggregate.function
@@ -108,14 +108,14 @@ def _aggregate(aggregate: Aggregate, rows: list[Row]) -> Hashable:
 
 
 def _sum(values: Iterable[Any]) -> Fraction | float:
-    """The exact sum; a float where infinities or NaN take part."""
+    """Return the exact sum; a float where infinities or NaN take part."""
     numbers = list(values)
     special = [n for n in numbers if isinstance(n, float) and not math.isfinite(n)]
     return sum(special) if special else sum(map(Fraction, numbers), Fraction())
 
 
 def _divide(total: Fraction | float, count: int) -> Hashable:
-    """The quotient, with NaN as a text, since NaN is not equal to itself."""
+    """Return the quotient, with NaN as a text, since NaN is not equal to itself."""
     if isinstance(total, float):
         return "NaN" if math.isnan(total) else total
     return total / count

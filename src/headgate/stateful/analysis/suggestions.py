@@ -61,7 +61,7 @@ class _Addition:
     windowed: int | None = None
 
     def concerns(self, case: Case, fault: Fault) -> bool:
-        """Is it about what is at fault?"""
+        """Tell whether the addition is about what is at fault."""
         violation = fault.violation
         sides = (violation.variable, *(v for j in violation.joins for v in (j.left, j.right)))
         guilty = [case.columns[v] for v in sides if v >= 0]
@@ -70,7 +70,7 @@ class _Addition:
         return self.dropped in guilty or self.windowed == violation.source or self.distinct
 
     def apply_to(self, query: Query) -> Query | None:
-        """The query with this addition; None where that is no query."""
+        """Return the query with this addition; None where that is no query."""
         if self.bound is not None:
             return replace(query, where=conjunction((query.where, self.bound)), origin=None)
         if self.distinct:
@@ -110,7 +110,7 @@ def find_suggestions(
 
 
 def _list_additions(query: Query, case: Case) -> Iterator[_Addition]:
-    """All additions that bear on what is unbounded, the least intrusive first."""
+    """Yield all additions that bear on what is unbounded, the least intrusive first."""
     aggregate = query.kind == "aggregate"
     if not query.distinct and not aggregate:
         yield _Addition("SELECT DISTINCT", distinct=True)
@@ -132,7 +132,7 @@ def _list_additions(query: Query, case: Case) -> Iterator[_Addition]:
 
 
 def _is_counted(column: Column) -> bool:
-    """Is a range of values something that people have? Of texts, doubles and moments it is not."""
+    """Tell whether people have ranges of such values: not of texts, doubles and moments."""
     return not isinstance(column.type, Double | String | Timestamp)
 
 
@@ -142,7 +142,7 @@ def _bound_addition(column: Column, case: Case) -> _Addition:
 
 
 def _find_unbounded_columns(query: Query, case: Case) -> list[Column]:
-    """Columns with infinitely many values that are put out or compared between streams."""
+    """Return columns with infinitely many values that are put out or compared between streams."""
     core, bounded = case.query, compute_closure(case.query).bounded
     used = set(core.outputs)
     for comparison in core.comparisons:
@@ -158,7 +158,7 @@ def _find_unbounded_columns(query: Query, case: Case) -> list[Column]:
 
 
 def _make_bound(column: Column, case: Case) -> Predicate:
-    """A condition that leaves a column finitely many values, near those that it may have."""
+    """Return a condition that leaves a column finitely many values, near those that it may have."""
     type_, values = column.type, case.sets[case.columns.index(column)]
     if isinstance(type_, String):
         return Within(column, ValueSet.points(type_, ("a", "b")))
@@ -181,7 +181,7 @@ def _make_bound(column: Column, case: Case) -> Predicate:
 
 
 def _drop_output(query: Query, dropped: Output | Column | None) -> Query | None:
-    """The query without an output, or without a group."""
+    """Return the query without an output, or without a group."""
     outputs = query.outputs or tuple(
         Output(column.name, column) for column in list_output_columns(query)
     )

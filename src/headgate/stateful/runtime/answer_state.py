@@ -94,6 +94,7 @@ class AnswerState:
         order = np.unique(coded.codes, return_inverse=True)[1].reshape(-1)
         score = order if self.part.extremum.function == "MAX" else -order
         score = score if coded.valid is None else np.where(coded.valid, score, _NULL)
+        # `best[g]` is the best score of group g; of the rows with it, the first is taken.
         best = np.full(groups.size, _NULL)
         np.maximum.at(best, groups.of, score)
         rows = np.flatnonzero(score == best[groups.of])[::-1]

@@ -287,6 +287,7 @@ def _best(
     codes = _below_values(lines)
     place = codes.min(axis=0) if highs else codes.max(axis=0)
     score = place if highs else np.where(place == _NULL, _NULL, -place)
+    # `best[b]` is the best score of bucket b; only rows that attain it are kept (section 7.2).
     best = np.full(int(buckets.max()) + 1, _NULL)
     np.maximum.at(best, buckets, score)
     kept = np.flatnonzero(score == best[buckets])

@@ -70,6 +70,7 @@ def continuous(
         raise UsageError("a set is not run, but one of its queries: hg.continuous(queries[id])")
     if isinstance(query, str):
         query = read_query(query, schema or Schema())
+    # Row windows need the order in which rows arrive, which other queries do not keep.
     kind = WindowedQuery if has_windows(query) else RunningQuery
     return kind(query, mode=mode, expand=expand, invalid=invalid)
 

@@ -73,12 +73,14 @@ def make_group_rows(query: Query, parts: Parts, changed: Sequence[WeightedRows] 
     groups = group_by_values(values, by, ends[-1] if ends else 0)
     size = groups.size if by else 1
     own = [groups.of[end - len(t) : end] for end, t in zip(ends, every, strict=True)]
+    # `own[t]` has the group of each row of table t; `shown` are the groups to give, in order.
     shown = np.arange(size)
     if changed is not None:
         shown = np.unique(np.concatenate([np.empty(0, np.int64), *own[len(tables) :]]))
     arrays: dict[Column | Aggregate, pa.Array[Any]] = {
         c: values[c].take(groups.first[shown]) for c in by
     }
+    # `place[g]` is the row of group g in the output, -1 for a group that is not given.
     place = np.full(size, -1)
     place[shown] = np.arange(len(shown))
     for (remembered, state), of in zip(parts, own, strict=False):

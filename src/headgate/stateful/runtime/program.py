@@ -135,6 +135,7 @@ class Program:
         for place, branch in enumerate(joining.branches):
             rows = {s: np.flatnonzero(side.member[:, place]) for s, side in sides.items()}
             for combined in join_rows(first, rows, self.ties[branch], lines):
+                # A combination that an earlier branch has given already is not given again.
                 seen = np.zeros(len(combined[first]), np.bool_)
                 for earlier, other in enumerate(joining.branches[:place]):
                     inside = match_ties(combined, self.ties[other], lines)

@@ -55,7 +55,7 @@ class Alternatives:
 
 
 def split_coarsely(where: Predicate) -> Alternatives:
-    """Alternatives by what ties streams together; raises ExpansionTooLarge past the cap."""
+    """Return alternatives by what ties streams together; raises ExpansionTooLarge past the cap."""
     filters: list[Alternative] = []
     ties: list[Predicate] = []
     exact = True
@@ -81,7 +81,7 @@ def split_coarsely(where: Predicate) -> Alternatives:
 
 
 def split_finely(where: Predicate) -> Alternatives:
-    """All alternatives; raises ExpansionTooLarge past the cap."""
+    """Return all alternatives; raises ExpansionTooLarge past the cap."""
     held = _split_inequalities(to_monotone(where))
     alternatives: list[Alternative] = []
     exact = True
@@ -102,7 +102,7 @@ _ORDERS: dict[Operator, str] = {
 
 
 def _merge_alternatives(alternatives: Iterable[Alternative]) -> list[Alternative]:
-    """Alternatives that differ in one comparison of the same columns become one.
+    """Merge alternatives that differ in one comparison of the same columns.
 
     a < b OR a >= b  ->  a IS NOT NULL AND b IS NOT NULL
     a < b OR a = b   ->  a <= b
@@ -142,14 +142,14 @@ def _merge_atoms(one: list[Atom], two: list[Atom]) -> Alternative | None:
 
 
 def _is_split(atom: Atom) -> bool:
-    """Is this atom more than one alternative?"""
+    """Tell whether an atom is more than one alternative."""
     if isinstance(atom, Within):
         return atom.values.only_interval is None
     return isinstance(atom, Compare) and atom.operator == "<>"
 
 
 def _split_inequalities(predicate: Predicate) -> Predicate:
-    """The same with `a <> b` as `a < b OR a > b`."""
+    """Return the same with `a <> b` as `a < b OR a > b`."""
     if isinstance(predicate, And):
         return And(tuple(_split_inequalities(part) for part in predicate.parts))
     if isinstance(predicate, Or):
@@ -161,7 +161,7 @@ def _split_inequalities(predicate: Predicate) -> Predicate:
 
 
 def _split_intervals(atom: Atom) -> Iterator[Atom]:
-    """The intervals of a set; a long list of values is left as it is."""
+    """Yield the intervals of a set; a long list of values is left as it is."""
     if not isinstance(atom, Within) or not _is_split(atom):
         yield atom
         return
@@ -173,7 +173,7 @@ def _split_intervals(atom: Atom) -> Iterator[Atom]:
 
 
 def _common_atoms(part: Predicate) -> Alternative:
-    """Atoms that hold in every alternative of a filter; none where it has too many."""
+    """Return atoms that hold in every alternative of a filter; none where it has too many."""
     try:
         alternatives = to_conjunctions(part, MAX_FILTER_ALTERNATIVES)
     except ExpansionTooLarge:

@@ -35,7 +35,7 @@ def list_intervals(values: ValueSet, type_: Type) -> list[Interval]:
 
 
 def is_finite(values: ValueSet, type_: Type) -> bool:
-    """Is a column pinned to finitely many values by its set alone?"""
+    """Tell whether a column is pinned to finitely many values by its set alone."""
     intervals = list_intervals(values, type_)
     if isinstance(type_, String):
         return all(_is_finite_text(str(i.low or ""), i.high) for i in intervals)
@@ -45,7 +45,7 @@ def is_finite(values: ValueSet, type_: Type) -> bool:
 
 
 def _is_finite_text(low: str, high: Ordinal | None) -> bool:
-    """Is the second text the first with NULs behind it, so that only such texts lie between?"""
+    """Tell whether the second text is the first with NULs behind it."""
     return high is not None and not str(high).removeprefix(low).strip("\0")
 
 
@@ -55,7 +55,7 @@ End = tuple[BoundComparator, Any]
 
 
 def find_ends(values: ValueSet, type_: Type) -> list[End]:
-    """The least and the greatest value of a set as comparisons with ordinals."""
+    """Return the least and the greatest value of a set as comparisons with ordinals."""
     intervals = list_intervals(values, type_)
     low, high = intervals[0].low, intervals[-1].high
     if low is not None and Interval(low, high).is_point:
@@ -71,7 +71,7 @@ def find_ends(values: ValueSet, type_: Type) -> list[End]:
 
 
 def find_all_ends(query: Query, columns: Iterable[Column]) -> dict[Column, list[End]]:
-    """The ends of all intervals that the query, or a CHECK, has for a column."""
+    """Return the ends of all intervals that the query, or a CHECK, has for a column."""
     ends: dict[Column, list[End]] = {column: [] for column in columns}
     written = [(a.column, a.values) for a in every_atom(query.where) if isinstance(a, Within)]
     declared = [(column, find_attribute(query, column).domain) for column in ends]
@@ -83,7 +83,7 @@ def find_all_ends(query: Query, columns: Iterable[Column]) -> dict[Column, list[
 
 
 def _before(cut: Any, type_: Type) -> Any:
-    """The ordinal just below a cut, where the condition was rather written with that one."""
+    """Return the ordinal just below a cut, where the condition was rather written with that one."""
     if isinstance(type_, String):
         return cut[:-1] if cut.endswith("\0") else None
     if isinstance(type_, Double):

@@ -73,7 +73,7 @@ class Case:
     unseen: tuple[Atom, ...]
 
     def number(self, column: Column) -> int | None:
-        """The variable of a column; None where the column is NULL in this case."""
+        """Return the variable of a column; None where the column is NULL in this case."""
         return None if column in self.nulls else self.columns.index(column)
 
 
@@ -84,7 +84,7 @@ def build_case(
     *,
     marked: bool = False,
 ) -> Case | None:
-    """The case of an alternative; None where it contradicts itself outright.
+    """Return the case of an alternative; None where it contradicts itself outright.
 
     `filtered` are the aliases of which it leaves filters out. If it is `marked`, all constants of
     the query cut its lines, also those of other alternatives.
@@ -123,7 +123,7 @@ class _LinePlaces:
 
 
 def _place_on_lines(known: _AtomSummary, marks: Mapping[Column, list[End]]) -> _LinePlaces:
-    """The constants of every column on its line; other ends only mark it."""
+    """Return the constants of every column on its line; other ends only mark it."""
     placed = _LinePlaces(tuple(group_into_lines(tuple(known.sets), known.comparisons)), (), [], [])
     axes: list[Axis] = []
     for line, group in enumerate(placed.groups):
@@ -141,7 +141,7 @@ def _place_on_lines(known: _AtomSummary, marks: Mapping[Column, list[End]]) -> _
 
 
 def _limits(type_: Type, used: list[tuple[Type, Any]]) -> list[End]:
-    """The least and the greatest value of a dense type, where a line has them as constants."""
+    """Return the least and greatest value of a dense type that a line has as constants."""
     least, most = type_.minimum, type_.maximum
     if ordinal_grid(type_) is not None:
         return []
@@ -152,7 +152,7 @@ def _limits(type_: Type, used: list[tuple[Type, Any]]) -> list[End]:
 def _marks(
     group: list[Column], used: list[tuple[Type, Any]], place: Callable[[Type, Any], int]
 ) -> list[int]:
-    """The constants that cut a line: of whole numbers, or of very many, just the outermost."""
+    """Return the constants that cut a line; of very many just the outermost."""
     every = sorted({place(*constant) for constant in used})
     return every[:1] + every[-1:] if is_whole(group) or len(every) > MAX_LINE_MARKS else every
 
@@ -169,7 +169,7 @@ def _make_variable(
 
 
 def list_output_columns(query: Query) -> tuple[Column, ...]:
-    """The columns that a query puts out or groups by, `*` spelt out."""
+    """Return the columns that a query puts out or groups by, `*` spelt out."""
     if query.kind == "aggregate":
         return query.group_by
     if query.outputs:
@@ -184,7 +184,7 @@ def list_output_columns(query: Query) -> tuple[Column, ...]:
 
 
 def list_aggregates(query: Query) -> tuple[Aggregate, ...]:
-    """The aggregates that a query puts out, each once."""
+    """Return the aggregates that a query puts out, each once."""
     expressions = (o.expression for o in query.outputs)
     return tuple(dict.fromkeys(a for a in expressions if isinstance(a, Aggregate)))
 
@@ -219,6 +219,7 @@ def _collect_atoms(query: Query, atoms: Alternative) -> _AtomSummary | None:
             known = find_attribute(query, column).domain
         sets[column] = known.intersection(values)
 
+    # Every atom narrows the set of a column, compares two columns, or is left as `unseen`.
     for atom in atoms:
         if isinstance(atom, Constant):
             if atom.value is not True:
@@ -239,6 +240,7 @@ def _collect_atoms(query: Query, atoms: Alternative) -> _AtomSummary | None:
             texts, exact = (EVERYTHING, False) if atom.negated else prefix_range(atom.pattern)
             narrow(atom.column, texts)
             unseen += [] if exact else [atom]
+    # What is put out or aggregated takes part too; where no value is possible, only NULL is left.
     for column in (*list_output_columns(query), *list_argument_columns(query)):
         if column not in sets and find_attribute(query, column).domain.is_empty:
             nulls.add(column)
@@ -252,7 +254,7 @@ def _collect_atoms(query: Query, atoms: Alternative) -> _AtomSummary | None:
 
 
 def list_argument_columns(query: Query) -> tuple[Column, ...]:
-    """The columns that aggregates see."""
+    """Return the columns that aggregates see."""
     return tuple(a.argument for a in list_aggregates(query) if a.argument is not None)
 
 
@@ -265,7 +267,7 @@ def _make_comparison(compare: Compare, numbers: Mapping[Column, int]) -> Compari
 
 
 def list_filters(query: Query, source: int) -> tuple[Predicate, ...]:
-    """The parts of the condition that are about one occurrence alone."""
+    """Return the parts of the condition that are about one occurrence alone."""
     held = to_monotone(query.where)
     return tuple(
         part
@@ -275,5 +277,5 @@ def list_filters(query: Query, source: int) -> tuple[Predicate, ...]:
 
 
 def find_source(query: Query, column: Column) -> int:
-    """The occurrence that a column belongs to."""
+    """Return the occurrence that a column belongs to."""
     return next(n for n, s in enumerate(query.sources) if column.source in ("", s.alias))

@@ -27,7 +27,7 @@ class Axis(Protocol):
 
 
 def value_at(axis: Axis, position: Position, type_: Type) -> Value:
-    """The value of a type at a position; raises NoSuchValue where there is none."""
+    """Return the value of a type at a position; raises NoSuchValue where there is none."""
     ordinal = axis.ordinal(position, type_)
     low, high = type_.minimum, type_.maximum
     if isinstance(ordinal, int) and not (int(low) <= ordinal <= int(high or 0)):
@@ -92,7 +92,7 @@ class NumberAxis:
 
 
 def _step(end: int) -> int:
-    """Whole numbers so far apart beyond an end that even doubles tell them from each other."""
+    """Return a step beyond an end that even doubles tell apart."""
     return 1 << max(abs(end).bit_length() - 40, 0)
 
 
@@ -116,7 +116,7 @@ class TimeAxis:
         return day if isinstance(type_, Date) else self.zone.midnight(Date().value(day))
 
     def _day_of(self, moment: int) -> int:
-        """The last day that has begun in the zone by a moment."""
+        """Return the last day that has begun in the zone by a moment."""
         day = moment // DAY + 1
         while self.zone.midnight(Date().value(day)) > moment:
             day -= 1
@@ -143,7 +143,7 @@ class TextAxis:
 
 
 def text_between(low: str, high: str, share: Fraction) -> str:
-    """A text above the first and below the second one; a greater share gives a greater text.
+    """Return a text above the first and below the second one; a greater share gives a greater text.
 
     >>> text_between("a", "b", Fraction(1, 4)) < text_between("a", "b", Fraction(1, 2)) < "b"
     True
@@ -163,7 +163,7 @@ def text_between(low: str, high: str, share: Fraction) -> str:
 
 
 def ordinal_grid(type_: Type) -> Any:
-    """Types of one grid compare by their ordinals; None where a type is dense."""
+    """Return the grid of a type, within which ordinals compare; None where it is dense."""
     if isinstance(type_, Double | String):
         return None
     if isinstance(type_, DecimalType):
@@ -176,7 +176,7 @@ def ordinal_grid(type_: Type) -> Any:
 def group_into_lines(
     columns: tuple[Column, ...], comparisons: Iterable[Compare]
 ) -> list[list[Column]]:
-    """Columns that are compared, directly or by way of others, together."""
+    """Group columns that are compared, directly or by way of others."""
     group = {column: [column] for column in columns}
     for compare in comparisons:
         left, right = group[compare.left], group[compare.right]
@@ -189,7 +189,7 @@ def group_into_lines(
 
 
 def is_whole(group: Iterable[Column]) -> bool:
-    """Do all columns have one discrete type, so that ordinals compare?"""
+    """Tell whether all columns have one discrete type, so that ordinals compare."""
     grids = {ordinal_grid(column.type) for column in group}
     return len(grids) == 1 and None not in grids
 
@@ -197,7 +197,7 @@ def is_whole(group: Iterable[Column]) -> bool:
 def make_axis(
     group: list[Column], used: Iterable[tuple[Type, Any]]
 ) -> tuple[Axis, Callable[[Type, Any], int]]:
-    """The axis of a line, and the function that gives a constant its number on it."""
+    """Return the axis of a line, and the function that gives a constant its number on it."""
     if is_whole(group):
         return WholeAxis(), lambda _, ordinal: ordinal
     zone = next((c.type for c in group if isinstance(c.type, Timestamp)), Timestamp())
@@ -216,7 +216,7 @@ def make_axis(
 
 
 def find_outside_constants(axis: Axis, type_: Type) -> tuple[int | None, int | None]:
-    """Up to where, and from where on, constants of a line lie outside of a type.
+    """Return up to where, and from where on, constants of a line lie outside of a type.
 
     There is no INT beside 3,000,000,000, and no number but a DOUBLE at infinity.
     """
@@ -236,7 +236,7 @@ def find_outside_constants(axis: Axis, type_: Type) -> tuple[int | None, int | N
 
 
 def _key(type_: Type, ordinal: Any, zone: Timestamp) -> Any:
-    """Keys of one family are ordered as the values are."""
+    """Return a key of a value; keys of one family are ordered as the values are."""
     value: Any = type_.value(ordinal)
     if isinstance(type_, String):
         return value

@@ -66,7 +66,7 @@ class AnswerPart:
 
 
 def list_answer_parts(plan: SynopsisPlan) -> tuple[AnswerPart, ...]:
-    """What is remembered for each part of a plan."""
+    """Return what is remembered for each part of a plan."""
     by = list_output_columns(plan.query)
     parts = []
     for part, stores in plan.stores or ((QueryPart((), distinct=False), ()),):

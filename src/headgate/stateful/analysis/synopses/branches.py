@@ -61,7 +61,7 @@ class Branch:
         return tuple(c for c in compares if c.left.source != c.right.source)
 
     def own(self, source: int) -> tuple[Atom, ...]:
-        """The conditions on one occurrence alone."""
+        """Return the conditions on one occurrence alone."""
         return tuple(
             atom
             for atom in self.atoms
@@ -69,11 +69,11 @@ class Branch:
         )
 
     def is_asked(self, column: Column) -> bool:
-        """Does a condition mention the column? Then it is not NULL, unless it must be."""
+        """Tell whether a condition mentions the column: then it is not NULL, unless it must be."""
         return any(column in collect_columns(atom) for atom in self.atoms)
 
     def accepts_null(self, column: Column) -> bool:
-        """May a row in which the column is NULL take part?"""
+        """Tell whether a row in which the column is NULL may take part."""
         nullable = find_attribute(self.query, column).nullable
         return nullable and (column in self.case.nulls or not self.is_asked(column))
 
@@ -81,7 +81,7 @@ class Branch:
         return column not in self.case.nulls
 
     def cells(self, column: Column) -> Cells:
-        """The cells of a column in this case."""
+        """Return the cells of a column in this case."""
         if column not in self._cells:
             self._cells[column] = (
                 build_cells(self.case, self.known, self.reach, column)
@@ -91,7 +91,7 @@ class Branch:
         return self._cells[column]
 
     def cell(self, column: Column, row: Row) -> Cell | None:
-        """The cell of a row's value; None where the row cannot take part."""
+        """Return the cell of a row's value; None where the row cannot take part."""
         value = row.get(column.key)
         if value is None:
             return NULL_CELL if self.accepts_null(column) else None
@@ -101,7 +101,7 @@ class Branch:
 
 
 def build_branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
-    """The cases of an analysis, with what follows from them; without those that are never TRUE."""
+    """Build the cases of an analysis with what follows from them, without those never TRUE."""
     reached = [(case, _reach(query, case.atoms)) for case in cases]
     return tuple(
         Branch(query, case.atoms, case, compute_closure(case.query), reach)
@@ -111,7 +111,7 @@ def build_branches(query: Query, cases: Sequence[Case]) -> tuple[Branch, ...]:
 
 
 def _reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None:
-    """The values that each column can have, given all conditions; None where there are none."""
+    """Return the values that each column can have under all conditions; None if there are none."""
     every = {column for atom in atoms for column in collect_columns(atom)}
     domains = {column: find_attribute(query, column).domain for column in every}
     narrowing = Narrowing(domains, frozenset())
@@ -123,7 +123,7 @@ def _reach(query: Query, atoms: Alternative) -> Mapping[Column, ValueSet] | None
 def build_cells(
     case: Case, known: Closure, reach: Mapping[Column, ValueSet], column: Column
 ) -> Cells:
-    """The cells of a column, by what follows for it in each gap of its line."""
+    """Return the cells of a column, by what follows for it in each gap of its line."""
     number = case.columns.index(column)
     possible = _spelt(reach.get(column, case.sets[number]), column.type)
     cuts = [_cut(case, number, constant) for constant in case.query.constants(_line(case, number))]
@@ -144,7 +144,7 @@ def build_cells(
 
 
 def _spelt(values: ValueSet, type_: Type) -> ValueSet:
-    """The set with ends at the limits of its type where they bound it."""
+    """Return the set with ends at the limits of its type where they bound it."""
     return ValueSet.of(*list_intervals(values, type_)) if values.intervals else values
 
 
@@ -153,7 +153,7 @@ def _line(case: Case, number: int) -> int:
 
 
 def _cut(case: Case, number: int, constant: int) -> tuple[Ordinal, Ordinal]:
-    """Where a constant of a line cuts the ordinals of a column on it."""
+    """Return where a constant of a line cuts the ordinals of a column on it."""
     type_ = case.columns[number].type
     axis = case.axes[_line(case, number)]
     if isinstance(axis, NumberAxis):
@@ -166,7 +166,7 @@ def _cut(case: Case, number: int, constant: int) -> tuple[Ordinal, Ordinal]:
 
 
 def _coarsest(case: Case, known: Closure, number: int) -> Type | None:
-    """The coarsest type that a column is equal to, if it is coarser than its own."""
+    """Return the coarsest type that a column is equal to, if it is coarser than its own."""
     own = digits(case.columns[number].type)
     coarsest: Type | None = None
     for other in known.equal[number].nonzero()[0].tolist():
@@ -200,7 +200,7 @@ def _gap(
 def _find_cutting_columns(
     type_: Type, other: Type, values: ValueSet, span: Interval
 ) -> list[Piece]:
-    """The values of another column as pieces among those of this one."""
+    """Return the values of another column as pieces among those of this one."""
     listed = values.finite_ordinals(FEW)
     if listed is not None:
         points = (Interval(*place(type_, other, ordinal)) for ordinal in listed)

@@ -62,7 +62,7 @@ class Cells:
     pieces: tuple[Piece, ...]
 
     def cell(self, ordinal: Ordinal) -> Cell | None:
-        """The cell of a value; None where no row with it can take part."""
+        """Return the cell of a value; None where no row with it can take part."""
         piece = _piece_at(self.pieces, ordinal)
         if piece is None or ordinal not in piece.span or ordinal not in self.possible:
             return None
@@ -76,7 +76,7 @@ class Cells:
         return ("gap", (piece, low)) if piece.between else None
 
     def span(self, cell: Cell) -> ValueSet:
-        """The values of a cell, as a condition would give them."""
+        """Return the values of a cell, as a condition would give them."""
         kind, at = cell
         if kind == "value":
             return ValueSet.of(Interval(at, successor(at)))
@@ -100,12 +100,12 @@ class Cells:
         return len(marks) + sum(self._counts(*each)[1] for each in pieces if each[0].mark is None)
 
     def longest(self) -> int | None:
-        """The bytes of the longest text; None where texts are not finitely many."""
+        """Return the bytes of the longest text; None where texts are not finitely many."""
         texts = self.possible.finite_ordinals(MAX_LISTED_TEXTS)
         return None if texts is None else max((len(str(t).encode()) for t in texts), default=0)
 
     def clip_pieces(self, layer: int) -> list[Piece]:
-        """The pieces without what is not possible, with marks that tell them apart."""
+        """Return the pieces without what is not possible, with marks that tell them apart."""
         return [
             replace(piece, span=interval, mark=(layer, piece.span))
             for piece, inside in self._inside()
@@ -140,7 +140,7 @@ class Cells:
 
 
 def _close_interval(interval: Interval, type_: Type) -> Interval:
-    """With an end at the limit of its type where it has none."""
+    """Give an interval an end at the limit of its type where it has none."""
     last = type_.maximum
     low = type_.minimum if interval.low is None else interval.low
     return Interval(
@@ -149,13 +149,13 @@ def _close_interval(interval: Interval, type_: Type) -> Interval:
 
 
 def _is_before(one: Interval, other: Interval) -> bool:
-    """Does an interval end before another begins?"""
+    """Tell whether an interval ends before another begins."""
     high, low = one.high, other.low
     return high is not None and low is not None and not precedes(low, high)
 
 
 def count_values(intervals: Iterable[Interval]) -> int:
-    """How many values there are in intervals that hold finitely many."""
+    """Return how many values there are in intervals that hold finitely many."""
     total = 0
     for interval in intervals:
         if isinstance(interval.low, int) and isinstance(interval.high, int):
@@ -166,12 +166,12 @@ def count_values(intervals: Iterable[Interval]) -> int:
 
 
 def make_single_cell(type_: Type) -> Cells:
-    """One cell: an attribute of which nothing is asked."""
+    """Return one cell: an attribute of which nothing is asked."""
     return Cells(type_, EVERYTHING, (Piece(Interval(None, None), "gap"),))
 
 
 def overlay_cells(type_: Type, layers: Iterable[Cells]) -> Cells:
-    """Cells so fine that each lies within a cell, or outside, of every layer."""
+    """Return cells so fine that each lies within a cell, or outside, of every layer."""
     all_layers = tuple(layers)
     possible = union(layer.possible for layer in all_layers)
     pieces = [layer.clip_pieces(number) for number, layer in enumerate(all_layers)]
@@ -179,7 +179,7 @@ def overlay_cells(type_: Type, layers: Iterable[Cells]) -> Cells:
 
 
 def overlay(layers: Sequence[Sequence[Piece]]) -> list[Piece]:
-    """Pieces cut wherever one of a layer begins or ends; the finest way of cutting wins.
+    """Cut pieces wherever one of a layer begins or ends; the finest way of cutting wins.
 
     The pieces of a layer are ascending and do not overlap.
     """
@@ -196,7 +196,7 @@ def overlay(layers: Sequence[Sequence[Piece]]) -> list[Piece]:
 
 
 def _piece_at(pieces: Sequence[Piece], low: Ordinal | None) -> Piece | None:
-    """The last piece that begins at an ordinal or before it."""
+    """Return the last piece that begins at an ordinal or before it."""
     number = bisect_right(pieces, _key(low), key=lambda piece: _key(piece.span.low)) - 1
     return pieces[number] if number >= 0 else None
 
@@ -213,7 +213,7 @@ def _finest(span: Interval, over: list[Piece]) -> Piece:
 
 
 def digits(type_: Type) -> int | None:
-    """How fine the grid of a type is, within its family; None where it is dense."""
+    """Return how fine the grid of a type is, within its family; None where it is dense."""
     if isinstance(type_, Double | String):
         return None
     if isinstance(type_, DecimalType):
@@ -222,12 +222,12 @@ def digits(type_: Type) -> int | None:
 
 
 def place(type_: Type, other: Type, ordinal: Ordinal) -> tuple[Any, Any]:
-    """Where a value of another type lies among the ordinals of this one (`Type.place`)."""
+    """Return where a value of another type lies among the ordinals of this one (`Type.place`)."""
     return type_.place(_moment(other, ordinal))
 
 
 def _moment(type_: Type, ordinal: Ordinal) -> Any:
-    """The value of an ordinal, a moment by the clock of its zone: there its date begins."""
+    """Return the value of an ordinal, a moment by the clock of its zone: there its date begins."""
     value = type_.value(ordinal)
     if isinstance(value, datetime) and isinstance(type_, Timestamp) and type_.zone != "UTC":
         return value.astimezone(ZoneInfo(type_.zone))

@@ -66,7 +66,7 @@ class Ends:
 
 
 def find_extreme_columns(store: Store, cells: Mapping[Column, Cell] | None = None) -> Ends | None:
-    """MaxRef and MinRef of the bucket with these cells; None where no row of it can take part.
+    """Return MaxRef and MinRef of a bucket; None where no row of it can take part.
 
     Without cells, they hold all that is in those of any bucket.
     """
@@ -86,7 +86,7 @@ def find_extreme_columns(store: Store, cells: Mapping[Column, Cell] | None = Non
 
 
 def _is_open(store: Store, argument: Column | None, cells: Mapping[Column, Cell]) -> bool:
-    """Does a bucket not know the value that MIN or MAX is taken of?"""
+    """Tell whether a bucket does not know the value that MIN or MAX is taken of."""
     if argument is None or argument not in store.kept:
         return False
     if argument in cells:
@@ -95,13 +95,13 @@ def _is_open(store: Store, argument: Column | None, cells: Mapping[Column, Cell]
 
 
 def _with(references: References, column: Column) -> References:
-    """With a column that must be greatest, or least, for its own sake."""
+    """Add a column that must be greatest, or least, for its own sake."""
     partners = len(next(iter(references.strict.values()), ()))
     return References({column: (False,) * partners, **references.strict})
 
 
 def _bucket(branch: Branch, cells: Mapping[Column, Cell]) -> Branch | None:
-    """The branch, restricted to a bucket: P and P_b."""
+    """Return the branch, restricted to a bucket: P and P_b."""
     inside = tuple(
         Within(column, branch.cells(column).span(cell))
         for column, cell in cells.items()
@@ -116,7 +116,7 @@ def _bucket(branch: Branch, cells: Mapping[Column, Cell]) -> Branch | None:
 
 
 def _references(branch: Branch, store: Store, *, highs: bool) -> References:
-    """The kept attributes of the stream at one end of live joins."""
+    """Return the kept attributes of the stream at one end of live joins."""
     live: Booleans = np.any(find_live_joins(branch.case.query, branch.known), axis=2)
     below = branch.known.below
     joined, strict = (live.T, below.T) if highs else (live, below)
@@ -169,7 +169,7 @@ NULL = -1
 
 
 def position(value: Any, zone: Timestamp) -> tuple[int, Any]:
-    """A key under which the values of one line are ordered, whatever their types."""
+    """Return a key under which the values of one line are ordered, whatever their types."""
     if value is None:
         return NULL, 0
     if isinstance(value, datetime):

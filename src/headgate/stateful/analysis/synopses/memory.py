@@ -61,7 +61,7 @@ def compute_memory_limit(
     cases: Sequence[Case],
     observed: Mapping[str, int] | None = None,
 ) -> Memory | None:
-    """The bound of a query with these cases; None where its synopses are not worked out."""
+    """Return the bound of a query with these cases; None where its synopses are not worked out."""
     kept = describe_synopses(query, cases, observed)
     if not kept:
         return None
@@ -97,7 +97,7 @@ def _answer(plan: SynopsisPlan, lengths: TextLengths, kept: Sequence[Synopsis]) 
 
 
 def _choices(plan: SynopsisPlan, column: Column) -> int:
-    """How many values a column can have in what is kept."""
+    """Return how many values a column can have in what is kept."""
     rows = plan.query.sources[find_source(plan.query, column)].rows
     if rows is not None:
         return rows

@@ -82,7 +82,7 @@ class Store:
         return tuple(column for column in self.aggregated if self.has_null(column))
 
     def cells(self, column: Column) -> Cells:
-        """The cells of a column in all branches at once."""
+        """Return the cells of a column in all branches at once."""
         return merge_cells(self.branches, column)
 
     def has_null(self, column: Column) -> bool:
@@ -135,18 +135,18 @@ class SynopsisPlan:
         return is_distinct and any(c.has_self_joins and not is_bounded(c) for c in cores)
 
     def is_flagged(self, source: int) -> bool:
-        """Must it be kept of each of the last rows whether it passed the stream's filters?"""
+        """Tell whether each of the last rows needs a flag for having passed the filters."""
         return bool(list_filters(self.query, source)) or not self.list_window_columns(source)
 
     def list_window_columns(self, source: int) -> tuple[Column, ...]:
-        """What is kept of each of the last rows of a windowed stream."""
+        """Return what is kept of each of the last rows of a windowed stream."""
         arguments = (a.argument for a in list_aggregates(self.query) if a.argument is not None)
         every = (*_list_tied_columns(self.branches), *list_output_columns(self.query), *arguments)
         return _select_source(self.query, source, every)
 
 
 def merge_cells(branches: Sequence[Branch], column: Column) -> Cells:
-    """The cells of a column in several branches at once."""
+    """Return the cells of a column in several branches at once."""
     layers = [branch.cells(column) for branch in branches if branch.accepts_values(column)]
     if len(layers) == 1:
         return layers[0]
@@ -154,7 +154,7 @@ def merge_cells(branches: Sequence[Branch], column: Column) -> Cells:
 
 
 def build_plan(query: Query, cases: Sequence[Case]) -> SynopsisPlan:
-    """The plan of a query that an analysis found bounded, with the cases that it gave."""
+    """Return the plan of a query that an analysis found bounded, with the cases that it gave."""
     branches = build_branches(query, cases) if query.kind != "filter" else ()
     parts = split_into_parts(query) if query.kind not in ("filter", "window") else ()
     stores = tuple((part, tuple(_build_stores(query, branches, part))) for part in parts)
@@ -162,7 +162,7 @@ def build_plan(query: Query, cases: Sequence[Case]) -> SynopsisPlan:
 
 
 def split_into_parts(query: Query) -> tuple[QueryPart, ...]:
-    """The parts of a query: all aggregates that count duplicates, and each other alone."""
+    """Return the parts of a query: all aggregates that count duplicates, and each other alone."""
     if query.kind != "aggregate":
         return (QueryPart((), query.distinct),)
     every = list_aggregates(query)
@@ -173,13 +173,13 @@ def split_into_parts(query: Query) -> tuple[QueryPart, ...]:
 
 
 def is_running(query: Query, aggregate: Aggregate) -> bool:
-    """Is this a declared aggregate of one stream that keeps a state of its own?"""
+    """Tell whether a declared aggregate of one stream keeps a state of its own."""
     declared = aggregate.declared is not None and aggregate.category != "holistic"
     return declared and len(query.sources) == 1
 
 
 def needs_values(query: Query, aggregate: Aggregate) -> bool:
-    """Is an aggregate computed from the values of its argument, and not from a sum or extremum?"""
+    """Tell whether an aggregate needs the values of its argument, not a sum or extremum."""
     if aggregate.argument is None or aggregate.function in ("MIN", "MAX"):
         return False
     if aggregate.declared is not None:
@@ -218,7 +218,7 @@ def _build_branch_store(
 
 
 def _is_live(branch: Branch, source: int) -> bool:
-    """Does an occurrence have a join that can be nonredundant between infinitely many values?"""
+    """Tell whether an occurrence has a join that can be nonredundant between infinite sides."""
     live = find_live_joins(branch.case.query, branch.known)
     own = [v for v, known in enumerate(branch.case.query.variables) if known.source == source]
     return bool(live[own].any() or live[:, own].any())
@@ -234,7 +234,7 @@ def _select_source(query: Query, source: int, columns: Iterable[Column]) -> tupl
 
 
 def build_runnable_plan(query: Query) -> SynopsisPlan:
-    """What a query keeps of each stream; of a self-join, without occurrences that are redundant."""
+    """Build the plan by which a query runs, without redundant occurrences of a self-join."""
     analysis = analyse(query)
     if analysis.bounded is not Answer.YES:
         raise UsageError("only a query that needs bounded memory is run from synopses")

@@ -148,7 +148,7 @@ class ReferenceQuery:
         ]
 
     def push(self, stream: str, row: Row) -> None:
-        """A row arrives on a stream."""
+        """Add a row to a stream."""
         for number, source in enumerate(self.query.sources):
             if source.stream.name.lower() != stream.lower():
                 continue
@@ -164,7 +164,7 @@ class ReferenceQuery:
                             each.add(named)
 
     def answer(self) -> AnswerRows:
-        """The relational answer over all rows so far, as `answer.answer` gives it."""
+        """Return the relational answer over all rows so far, as `compute_answer` does."""
         if self.query.kind != "aggregate":
             rows: Counter[Hashable] = Counter()
             outputs = list_output_columns(self.query)
@@ -174,7 +174,7 @@ class ReferenceQuery:
         return self._groups()
 
     def count_stored(self) -> int:
-        """How many values are stored now, those of the answer included."""
+        """Return how many values are stored now, those of the answer included."""
         windows = 0
         for number, rows in self._windows.items() if self.plan.branches else ():
             each = len(self.plan.list_window_columns(number)) + self._is_masked
@@ -213,7 +213,7 @@ class ReferenceQuery:
         )
 
     def _iter_joined(self, part: int) -> Iterator[tuple[tuple[RepresentativeRow, ...], int]]:
-        """All combinations of kept rows that join, with the number of those that they stand for."""
+        """Yield all combinations of kept rows that join, and how many rows each stands for."""
         stored = self._stored[part] if self._stored else []
         masks = range(len(self.plan.branches))
         is_distinct = bool(self._stored) and self.plan.stores[part][0].distinct
@@ -266,7 +266,7 @@ class ReferenceQuery:
         aggregate: Aggregate,
         joined: list[tuple[tuple[RepresentativeRow, ...], int]],
     ) -> Hashable:
-        """An aggregate over joined rows: by a total where it has one, else by its values."""
+        """Return an aggregate over joined rows: by a total where it has one, else by its values."""
         column = aggregate.argument
         if aggregate.declared is not None:
             raise NotComputable(f"{aggregate.function} is declared, not defined")

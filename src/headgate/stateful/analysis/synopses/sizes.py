@@ -18,7 +18,7 @@ EXACT_UP_TO = 10**9
 
 
 def width(type_: Type, longest: int = ASSUMED_TEXT_BYTES) -> int:
-    """The bytes of a value; of a text, those of the longest.
+    """Return the bytes of a value; of a text, those of the longest.
 
     >>> from headgate.schema import BIGINT, BOOLEAN, STRING
     >>> width(BOOLEAN), width(BIGINT), width(STRING, 4)
@@ -36,7 +36,7 @@ def width(type_: Type, longest: int = ASSUMED_TEXT_BYTES) -> int:
 
 
 def width_of_sum(type_: Type) -> int:
-    """The bytes of an exact sum of up to 2^63 values.
+    """Return the bytes of an exact sum of up to 2^63 values.
 
     A sum of doubles has all the bits from 2^-1074 up, so that their order does not matter.
     """
@@ -46,7 +46,7 @@ def width_of_sum(type_: Type) -> int:
 
 
 def readable(count: int, noun: str) -> str:
-    """A number with its noun; a huge one rounded.
+    """Return a number with its noun; a huge one rounded.
 
     >>> readable(9, "value"), readable(1, "byte"), readable(13**3, "bucket")
     ('9 values', '1 byte', '2,197 buckets')

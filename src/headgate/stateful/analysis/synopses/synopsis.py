@@ -180,7 +180,7 @@ def describe_synopses(
     cases: Sequence[Case],
     observed: Mapping[str, int] | None = None,
 ) -> tuple[Synopsis, ...]:
-    """The synopsis of every stream of a query that an analysis found bounded, with its cases.
+    """Describe what is kept of every stream of a bounded query, given its cases.
 
     There are none where they are not worked out: a self-join may be bounded only because one of its
     occurrences is redundant.

@@ -52,7 +52,7 @@ def aggregate_total(aggregate: Aggregate, total: Total) -> Hashable:
 
 
 def aggregate_values(aggregate: Aggregate, column: Column, values: Counter[Any]) -> Hashable:
-    """An aggregate from values, by ordinal, and how often each occurs."""
+    """Return an aggregate from values, by ordinal, and how often each occurs."""
     if aggregate.function == "COUNT":
         return len(values) if aggregate.distinct else sum(values.values())
     if not values:
@@ -73,7 +73,7 @@ def aggregate_values(aggregate: Aggregate, column: Column, values: Counter[Any])
 
 
 def _at(ordered: list[Any], values: Counter[Any], place: int, *, each: bool) -> Any:
-    """The value at a place of the sorted bag, or set, of values."""
+    """Return the value at a place of the sorted bag, or set, of values."""
     for ordinal in ordered:
         place -= 1 if each else values[ordinal]
         if place < 0:

@@ -63,12 +63,12 @@ class Violation:
 
 
 def is_bounded(query: Conjunctive) -> bool:
-    """Can a query without DISTINCT self-joins be computed in bounded memory?"""
+    """Tell whether a query without DISTINCT self-joins can be computed in bounded memory."""
     return next(find_violations(query), None) is None
 
 
 def find_violations(query: Conjunctive, closure: Closure | None = None) -> Iterator[Violation]:
-    """What keeps a query from bounded memory: an example for each stream and kind, or nothing.
+    """Yield what keeps a query from bounded memory, an example for each stream and kind.
 
     A contradictory query, and a filter on one stream, need no memory at all.
     """
@@ -90,7 +90,7 @@ def find_violations(query: Conjunctive, closure: Closure | None = None) -> Itera
 def find_extremum_violations(
     query: Conjunctive, variable: int, pattern: Literal["maximum", "minimum"], closure: Closure
 ) -> Iterator[Violation]:
-    """What keeps MAX or MIN of a variable with infinitely many values from bounded memory.
+    """Yield what keeps MAX or MIN of a variable with infinitely many values from bounded memory.
 
     Theorem 8.6, condition C3, is too weak as printed: `MAX(s.a)` with `s.b < t.d` needs every row,
     although MaxRef is empty. For MAX, in every total order in which the variable takes infinitely
@@ -116,7 +116,7 @@ def find_extremum_violations(
 
 
 def find_live_joins(query: Conjunctive, closure: Closure) -> Booleans:
-    """`live[x, y, g]`: the join `x <= y` can be nonredundant in gap g, between infinite sides."""
+    """Return `live[x, y, g]`: `x <= y` can be nonredundant in gap g, between infinite sides."""
     sources = np.array([variable.source for variable in query.variables])
     joined = closure.at_most & ~closure.at_most.T & (sources[:, None] != sources[None, :])
     live: Booleans = joined[:, :, None] & closure.roams[:, None, :] & closure.roams[None, :, :]
@@ -124,7 +124,7 @@ def find_live_joins(query: Conjunctive, closure: Closure) -> Booleans:
 
 
 def _find_pinned_between(closure: Closure) -> Booleans:
-    """`[x, y, g]`: something between x and y takes only finitely many values in gap g."""
+    """Return `[x, y, g]`: something between x and y has finitely many values in gap g."""
     separated = np.zeros((*closure.at_most.shape, closure.roams.shape[1]), np.bool_)
     separating = closure.pinned & closure.roams.any(axis=0)
     for middle in np.flatnonzero(separating.any(axis=1)):
@@ -134,7 +134,7 @@ def _find_pinned_between(closure: Closure) -> Booleans:
 
 
 def _outputs(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
-    """C1: an output of a stream that must be remembered takes infinitely many values."""
+    """Yield C1: an output of a stream that must be kept takes infinitely many values."""
     for variable in query.outputs:
         source = query.variables[variable].source
         gaps = np.flatnonzero(closure.roams[variable])
@@ -143,7 +143,7 @@ def _outputs(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
 
 
 def _equalities(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
-    """C2: an equality between streams, in the closure, of variables with infinitely many values."""
+    """Yield C2: an equality between streams of variables with infinitely many values."""
     endless = ~closure.bounded
     for left, right in np.argwhere(np.triu(closure.equal, 1) & endless[:, None]).tolist():
         sources = [query.variables[left].source, query.variables[right].source]
@@ -156,7 +156,7 @@ def _equalities(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
 def _of_source(
     query: Conjunctive, closure: Closure, live: Booleans, source: int
 ) -> Iterator[Violation]:
-    """C3, for one stream."""
+    """Yield C3, for one stream."""
     mine = np.array([variable.source == source for variable in query.variables], np.bool_)
     lefts = _Joins.of(live & mine[:, None, None])
     rights = _Joins.of(live & mine[None, :, None])
@@ -212,7 +212,7 @@ class _Conflicts:
 def _pairs(
     pattern: Pattern, source: int, ones: _Joins, twos: _Joins, conflicts: _Conflicts
 ) -> Iterator[Violation]:
-    """The first conflicting pair of joins, in gaps in which they conflict."""
+    """Yield the first conflicting pair of joins, in gaps in which they conflict."""
     common = ones.gaps[:, None, :] & twos.gaps[None, :, :] & conflicts.same
     lower = conflicts.lower & (ones.first[:, None] < twos.last[None, :])
     higher = conflicts.higher & (ones.last[:, None] > twos.first[None, :])

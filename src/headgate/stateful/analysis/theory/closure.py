@@ -56,7 +56,7 @@ class Closure:
 
 @lru_cache(maxsize=256)
 def compute_closure(query: Conjunctive) -> Closure:
-    """The closure of all comparisons and bounds of a query. It is remembered for a while."""
+    """Return the closure of all comparisons and bounds of a query; recent ones are cached."""
     bounds, places = _edges(query)
     for line in range(len(query.lines)):
         mine = [v for v, variable in enumerate(query.variables) if variable.line == line]
@@ -118,7 +118,7 @@ def _written(
 
 
 def _shortest_paths(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Floyd and Warshall, in place, for one line; a cycle below zero shows on the diagonal.
+    """Run Floyd and Warshall in place on one line; a negative cycle shows on the diagonal.
 
     Around such a cycle bounds double with each step, so they are kept from running away.
     """
@@ -158,7 +158,7 @@ def _gaps(
 
 
 def _outside(variable: Variable, values: list[int]) -> tuple[Booleans, Booleans]:
-    """Which constants are below, and which above, all that a variable can be."""
+    """Return which constants are below, and which above, all that a variable can be."""
     before, beyond = variable.before, variable.beyond
     below = [before is not None and value <= before for value in values]
     above = [beyond is not None and value >= beyond for value in values]

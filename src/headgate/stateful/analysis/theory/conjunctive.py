@@ -85,11 +85,11 @@ class Conjunctive:
         return len(set(self.streams)) < len(self.streams)
 
     def variables_of(self, source: int) -> Iterator[int]:
-        """The numbers of an occurrence's variables."""
+        """Return the numbers of an occurrence's variables."""
         return (v for v, variable in enumerate(self.variables) if variable.source == source)
 
     def constants(self, line: int) -> list[int]:
-        """The constants that a line is compared with or marked by, ascending."""
+        """Return the constants that a line is compared with or marked by, ascending."""
         bounding = (b.constant for b in self.bounds if self.variables[b.variable].line == line)
         marking = (constant for marked, constant in self.marks if marked == line)
         return sorted({*bounding, *marking})

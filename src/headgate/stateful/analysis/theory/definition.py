@@ -27,7 +27,7 @@ from headgate.stateful.analysis.theory.relations import Order, bits, compute_ord
 
 
 def is_bounded(query: Conjunctive) -> bool:
-    """Can a query be computed in bounded memory, by the definition?
+    """Tell whether a query can be computed in bounded memory, by the definition.
 
     Of DISTINCT queries with self-joins, False says no more than that this is not proven.
     """
@@ -35,7 +35,7 @@ def is_bounded(query: Conjunctive) -> bool:
 
 
 def find_violations(query: Conjunctive) -> Iterator[Violation]:
-    """Of every ordered query that needs unbounded memory, the first reason."""
+    """Yield the first reason of every ordered query that needs unbounded memory."""
     if len(query.streams) == 1 and not query.distinct:
         return
     whole = compute_order(query)
@@ -51,7 +51,7 @@ def find_violations(query: Conjunctive) -> Iterator[Violation]:
 def extremum_is_bounded(
     query: Conjunctive, variable: int, pattern: Literal["maximum", "minimum"]
 ) -> bool:
-    """Theorem 8.6, condition C3, corrected: does MAX or MIN need no more than one value at a time?
+    """Tell whether MAX or MIN needs no more than one value: Theorem 8.6, C3, corrected.
 
     In every ordered query where the variable is unbounded, MAX needs an empty MinRef, and a MaxRef
     within the variable's class: `MAX(s.a)` with `s.b < t.d` must remember all rows, although MaxRef
@@ -87,7 +87,7 @@ class References:
 
 
 def find_references(order: Order, kept: Occurrences) -> References:
-    """Which variables are unbounded, and which joins between them are nonredundant."""
+    """Return which variables are unbounded, and which joins between them are nonredundant."""
     elements = kept.elements(order)
     unbounded = elements & ~is_element_bounded(order)
     joins = []
@@ -101,7 +101,7 @@ def find_references(order: Order, kept: Occurrences) -> References:
 
 
 def is_element_bounded(order: Order) -> int:
-    """Definition 4.5: the variables with finitely many values, and the constants."""
+    """Return the variables with finitely many values, and the constants (Definition 4.5)."""
     query = order.elements.query
     constants = union(1 << c for chain in order.elements.of_line for c in chain)
     finite = union(1 << v for v, variable in enumerate(query.variables) if variable.finite)
@@ -120,7 +120,7 @@ def gap(order: Order, variable: int) -> int:
 
 
 def find_order_violations(order: Order, kept: Occurrences) -> Iterator[Violation]:
-    """All that one ordered query violates of the conditions C1, C2 and C3, in this order."""
+    """Yield all that one ordered query violates of the conditions C1, C2 and C3, in this order."""
     query = order.elements.query
     references = find_references(order, kept)
     remembering = [source for source in sorted(kept.sources) if source not in query.windowed]

@@ -27,7 +27,7 @@ MAX_ORDERS = 1_000_000
 def iter_total_orders(
     query: Conjunctive, sources: frozenset[int] | None = None, most: int = MAX_ORDERS
 ) -> Iterator[Order]:
-    """All satisfiable queries, locally totally ordered, whose union a query is.
+    """Return all satisfiable queries, locally totally ordered, whose union a query is.
 
     Only the given sources are ordered, or all. Raises ExpansionTooLarge, before any work, when
     there could be more than `most` orders.
@@ -42,7 +42,7 @@ def iter_total_orders(
 
 
 def estimate_orders(query: Conjunctive, sources: frozenset[int] | None = None) -> int:
-    """An upper bound on the number of orders: of each stream, and line, on its own.
+    """Return an upper bound on the number of orders: of each stream, and line, on its own.
 
     >>> from headgate.stateful.analysis.theory.conjunctive import Bound, Conjunctive, Variable
     >>> estimate_orders(Conjunctive(("s",), (Variable(0, "a"),), bounds=(Bound(0, "<", 3),)))
@@ -66,7 +66,7 @@ def estimate_orders(query: Conjunctive, sources: frozenset[int] | None = None) -
 
 @cache
 def _weak_orders(variables: int, constants: int) -> int:
-    """In how many ways variables can stand among ascending constants, and among each other."""
+    """Tell in how many ways variables can stand among ascending constants, and among each other."""
     if not variables:
         return 1
     onto = constants * _weak_orders(variables - 1, constants)
@@ -74,7 +74,7 @@ def _weak_orders(variables: int, constants: int) -> int:
 
 
 def _to_order(order: Order, sources: frozenset[int] | None) -> list[int]:
-    """The variables of the sources that occur in comparisons, bounds or outputs.
+    """Return the variables of the sources that occur in comparisons, bounds or outputs.
 
     Any other variable u of a stream decides nothing. It joins another stream only by way of a
     neighbour a in its own, as in u < a < c, which makes the join redundant; and where it stands
@@ -88,7 +88,7 @@ def _to_order(order: Order, sources: frozenset[int] | None) -> list[int]:
 
 
 def _orders(start: Order, variables: list[int]) -> Iterator[Order]:
-    """Depth first: each variable is put into the chain of its stream and line in every way."""
+    """Put each variable, depth first, into the chain of its stream and line in every way."""
     elements = start.elements
     stack: list[tuple[int, Order, dict[tuple[int, int], Chain]]] = [(0, start, {})]
     while stack:
@@ -106,7 +106,7 @@ def _orders(start: Order, variables: list[int]) -> Iterator[Order]:
 
 
 def _among_pinned(order: Order, pairs: list[tuple[int, int]]) -> Iterator[Order]:
-    """Every variable is ordered against the pinned variables of other streams too.
+    """Order every variable against the pinned variables of other streams too.
 
     A pinned variable takes finitely many values, which are constants to all streams as written ones
     are: in S.b < S.p < S.a, T.c <= T.d, T.c <= S.a, S.b <= T.d each value of p decides one of the
@@ -169,7 +169,7 @@ def _places(order: Order, variable: int, chain: Chain) -> Iterator[tuple[Order, 
 
 
 def _fits(order: Order, variable: int) -> bool:
-    """Are there whole numbers for all that stands beside a variable between two constants?"""
+    """Tell whether there are whole numbers for all that stands between two constants."""
     elements = order.elements
     line = elements.query.variables[variable].line
     constants = elements.of_line[line]
@@ -189,7 +189,7 @@ def _fits(order: Order, variable: int) -> bool:
 
 
 def _height(order: Order, elements: int) -> int:
-    """How many of the elements stand strictly above one another."""
+    """Return how many of the elements stand strictly above one another."""
     height = 0
     while elements:
         elements &= union(order.below[element] for element in bits(elements))

@@ -26,7 +26,7 @@ class Occurrences:
     covered_by: tuple[tuple[int, int], ...] = ()
 
     def elements(self, order: Order) -> int:
-        """The constants, and the variables of the occurrences that are left."""
+        """Return the constants, and the variables of the occurrences that are left."""
         constants = union(1 << c for chain in order.elements.of_line for c in chain)
         return constants | union(order.elements.of_source[source] for source in self.sources)
 
@@ -36,7 +36,7 @@ def keep_all(query: Conjunctive) -> Occurrences:
 
 
 def remove_covered(order: Order, kept: Occurrences) -> Occurrences:
-    """Leaves out one covered occurrence after another, until none is."""
+    """Leave out one covered occurrence after another, until none is."""
     for covered in sorted(kept.sources - order.elements.query.filtered):
         for other in sorted(kept.sources - {covered}):
             pairs = find_twins(order.elements.query, covered, other)
@@ -49,7 +49,7 @@ def remove_covered(order: Order, kept: Occurrences) -> Occurrences:
 
 
 def find_twins(query: Conjunctive, covered: int, other: int) -> dict[int, int] | None:
-    """The variables of one occurrence and those of the same name in another of the same stream.
+    """Pair the variables of an occurrence with those of the same name in another one.
 
     A window holds other rows than the stream, and than another window: neither covers the other.
     """
@@ -61,7 +61,7 @@ def find_twins(query: Conjunctive, covered: int, other: int) -> dict[int, int] |
 
 
 def _covers(order: Order, kept: Occurrences, covered: int, pairs: dict[int, int]) -> bool:
-    """Does all that holds of an occurrence's variables hold of their twins as well?"""
+    """Tell whether all that holds of an occurrence's variables holds of their twins as well."""
     own = order.elements.of_source[covered]
     left = kept.elements(order)
     relations = (order.at_most, order.at_least, order.below, _reverse_rows(order.below))

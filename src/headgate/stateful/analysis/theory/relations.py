@@ -66,11 +66,11 @@ class Order:
         return Order(self.elements, self.at_most[:], self.at_least[:], self.below[:])
 
     def same(self, element: int) -> int:
-        """The equivalence class of an element (Definition 4.4)."""
+        """Return the equivalence class of an element (Definition 4.4)."""
         return self.at_most[element] & self.at_least[element]
 
     def put(self, low: int, high: int, *, strict: bool) -> None:
-        """From now on `low <= high`, or `low < high`, and all that follows from it."""
+        """Add `low <= high`, or `low < high`, and all that follows from it."""
         known = self.below[low] if strict else self.at_most[low]
         if known >> high & 1:
             return
@@ -88,7 +88,7 @@ class Order:
 
 
 def compute_order(query: Conjunctive) -> Order:
-    """P⁺ of a query as it was written, by transitivity alone."""
+    """Return P⁺ of a query as it was written, by transitivity alone."""
     elements = Elements.of(query)
     identity = [1 << element for element in range(elements.count)]
     order = Order(elements, identity, identity[:], [0] * elements.count)
@@ -110,7 +110,7 @@ def union(masks: Iterable[int]) -> int:
 
 
 def bits(mask: int) -> Iterator[int]:
-    """The numbers of the bits that are set.
+    """Yield the numbers of the bits that are set.
 
     >>> list(bits(0b1011))
     [0, 1, 3]

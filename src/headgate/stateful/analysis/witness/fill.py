@@ -42,7 +42,7 @@ class _Progression:
 
 
 def assign_values(query: Conjunctive, tracks: Sequence[Track], size: int) -> list[Row]:
-    """As many rows of a satisfiable query, in which tracks move as told.
+    """Build so many rows of a satisfiable query, in which tracks move as planned.
 
     Of two tracks in one gap the first lies below the second. All other variables stand still where
     they can, at constants if possible. Where the tracks cannot move so, rows break conditions of
@@ -78,7 +78,7 @@ class _ValueAssignment:
         self.distances = _distances(query, self.constants)
 
     def _coordinates(self, line: int) -> list[int]:
-        """Where the constants of a line lie."""
+        """Return where the constants of a line lie."""
         constants = self.query.constants(line)
         if self.query.lines[line].whole:
             return constants
@@ -100,7 +100,7 @@ class _ValueAssignment:
             self.courses[member] = _Progression(start + offset, start + offset + length, step)
 
     def _top(self, line: int, block: list[tuple[int, int]]) -> int:
-        """How high a block can begin, below all that is placed on its line."""
+        """Return how high a block can begin, below all that is placed on its line."""
         limits = [self.constants[line][0], *(course.low for course in self._place_below(line))]
         starts = [limit - 1 - block[-1][1] for limit in limits]
         for member, offset in block:
@@ -117,12 +117,12 @@ class _ValueAssignment:
         return max(starts, default=0)
 
     def _place_below(self, line: int) -> Iterable[_Progression]:
-        """The courses of the tracks on a line."""
+        """Return the courses of the tracks on a line."""
         members = (v for v, variable in enumerate(self.query.variables) if variable.line == line)
         return (self.courses[v] for v in members if v in self.courses)
 
     def _lows(self, variable: int) -> list[int]:
-        """What a variable must reach in all rows, for each that has a course."""
+        """Return what a variable must reach in all rows, for each that has a course."""
         return [
             course.high - self.distances[node][variable]
             for node, course in self.courses.items()
@@ -130,7 +130,7 @@ class _ValueAssignment:
         ]
 
     def _highs(self, variable: int) -> list[int]:
-        """What it must not exceed in any row."""
+        """Return what it must not exceed in any row."""
         return [
             self.courses[node].low + most
             for node, most in self.distances[variable].items()
@@ -138,7 +138,7 @@ class _ValueAssignment:
         ]
 
     def _offsets(self, members: tuple[int, ...]) -> list[int]:
-        """How far above the first each member of a block lies."""
+        """Return how far above the first each member of a block lies."""
         offsets: list[int] = []
         for member in members:
             needed = [
@@ -164,7 +164,7 @@ class _ValueAssignment:
         return moving
 
     def rows(self, moving: list[int]) -> list[Row]:
-        """All rows, as positions. What moves is as high as what has a course allows."""
+        """Return all rows, as positions. What moves is as high as what has a course allows."""
         count = len(self.query.variables)
         limits = {
             number: [
@@ -196,7 +196,7 @@ class _ValueAssignment:
 
 
 def _choose(low: int | None, high: int | None, constants: list[int]) -> int:
-    """A coordinate between two ends: a constant if one lies there."""
+    """Return a coordinate between two ends: a constant if one lies there."""
     for constant in constants:
         if (low is None or low <= constant) and (high is None or constant <= high):
             return constant
@@ -235,7 +235,7 @@ def _nodes(query: Conjunctive) -> dict[tuple[int, int], int]:
 def _written(
     query: Conjunctive, nodes: dict[tuple[int, int], int]
 ) -> Iterable[tuple[int, str, int]]:
-    """All conditions as `<`, `<=` or `=` between variables and numbered constants."""
+    """Yield all conditions as `<`, `<=` or `=` between variables and numbered constants."""
     for comparison in query.comparisons:
         yield comparison.left, comparison.operator, comparison.right
     for bound in query.bounds:

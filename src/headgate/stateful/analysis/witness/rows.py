@@ -26,7 +26,7 @@ _Values = list[Value | None]
 
 
 def build_rows(query: Query, case: Case, fault: Fault, size: int) -> list[tuple[Row, ...]]:
-    """Rows of all sources, one for each assignment of a schedule that tells something."""
+    """Return rows of all sources, one for each assignment of a schedule that tells something."""
     positions = build_schedule(case.query, fault.violation, size)
     values = [_values(case, fault, each, number) for number, each in enumerate(positions)]
     numbers = _keep_distinguishing(case, fault, positions, values)
@@ -55,7 +55,7 @@ def _keep_distinguishing(
 
 
 def _values(case: Case, fault: Fault, positions: Sequence[Position], number: int) -> _Values:
-    """The values of all variables of one row of the schedule."""
+    """Return the values of all variables of one row of the schedule."""
     violation = fault.violation
     equal = compute_closure(case.query).equal
     moving = {violation.variable, *(v for j in violation.joins for v in (j.left, j.right))} - {-1}
@@ -124,7 +124,7 @@ def _matches(patterns: list[Matches], text: str) -> bool:
 
 
 def _left_null(query: Query, case: Case, source: int) -> frozenset[str]:
-    """Attributes that are NULL in rows of an occurrence, where they are not variables of it.
+    """Return attributes that are NULL in rows of an occurrence, where they are not variables of it.
 
     Those that this case wants NULL, and those that other alternatives, or other occurrences of the
     stream, look at, unless they want them NULL.
@@ -148,7 +148,7 @@ def _row(
     values: Sequence[Value | None],
     left_null: frozenset[str],
 ) -> Row:
-    """A row of an occurrence; an attribute that nothing looks at gets any value."""
+    """Return a row of an occurrence; an attribute that nothing looks at gets any value."""
     mentioned = {
         column.name: value
         for variable, column, value in zip(case.query.variables, case.columns, values, strict=True)

@@ -22,7 +22,7 @@ ALL_PAIRS = 12
 
 
 def build_schedule(query: Conjunctive, violation: Violation, size: int) -> list[Row]:
-    """So many valid assignments t_1, t_2, … of which all rows of the source must be remembered.
+    """Build `size` assignments t_1, t_2, … of which all rows of the source must be kept.
 
     Values on whole lines are whole numbers. On any other line the r-th constant has position r
     (from 0), what lies between two constants a fraction between theirs, and what lies beyond all of
@@ -54,6 +54,7 @@ def build_schedule(query: Conjunctive, violation: Violation, size: int) -> list[
     closure = compute_closure(query)
     if not closure.satisfiable:
         raise ValueError("a contradictory query has no rows at all")
+    # Not every layout of tracks fits between the constants: the first that is verified wins.
     problems = []
     for tracks in _layouts(query, violation, closure.at_most):
         rows = assign_values(query, tracks, size)
@@ -104,7 +105,7 @@ def _both(query: Conjunctive, one: Join, two: Join, at_most: Booleans) -> Iterat
 
 
 def _extremum(query: Conjunctive, violation: Violation, at_most: Booleans) -> Iterator[list[Track]]:
-    """The rows that join with t_k lie at one side of it; the variable there on the other.
+    """Yield tracks in which rows that join with t_k lie at one side, the variable on the other.
 
     The join rises. If the source is at its left, the rows up to k join, else those from k on. For
     a maximum the variable must then rise or fall, for a minimum fall or rise.
@@ -142,7 +143,7 @@ def _same(one: int, two: int, at_most: Booleans) -> bool:
 
 
 def _problem(query: Conjunctive, violation: Violation, rows: Sequence[Row]) -> str | None:
-    """What is wrong with rows, if anything."""
+    """Return what is wrong with rows, if anything."""
     valid = _validity(query)
     if not all(valid(row) for row in rows):
         return "the other variables cannot follow"
@@ -164,7 +165,7 @@ def _problem(query: Conjunctive, violation: Violation, rows: Sequence[Row]) -> s
 
 
 def _may_join(violation: Violation, rows: Sequence[Row], i: int, j: int) -> bool:
-    """May t_i's row of the source join with what belongs to t_j?"""
+    """Tell whether t_i's row of the source may join with what belongs to t_j."""
     match violation.pattern:
         case "count":
             return i > j
@@ -177,14 +178,14 @@ def _may_join(violation: Violation, rows: Sequence[Row], i: int, j: int) -> bool
 
 
 def _sample(size: int) -> Iterable[tuple[int, int]]:
-    """All pairs of different rows, of many only neighbours."""
+    """Return all pairs of different rows, of many only neighbours."""
     if size <= ALL_PAIRS:
         return permutations(range(size), 2)
     return (pair for one in pairwise(range(size)) for pair in (one, one[::-1]))
 
 
 def _still(query: Conjunctive, rows: Sequence[Row]) -> str | None:
-    """A variable that moves where it has only finitely many values."""
+    """Return a variable that moves where it has only finitely many values."""
     for number, variable in enumerate(query.variables):
         values = {row[number] for row in rows}
         loose = variable.dense or query.lines[variable.line].whole
@@ -204,7 +205,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _validity(query: Conjunctive) -> Callable[[Row], bool]:
-    """Whether positions satisfy all comparisons and bounds."""
+    """Tell whether positions satisfy all comparisons and bounds."""
     comparisons = [(c.left, _OPERATORS[c.operator], c.right) for c in query.comparisons]
     bounds = []
     for bound in query.bounds:

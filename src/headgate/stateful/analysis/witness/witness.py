@@ -45,7 +45,7 @@ class Witness:
     ends: tuple[Row, ...] = ()
 
     def continuations(self, kept: int) -> Iterator[tuple[Event, ...]]:
-        """What may follow to make row number `kept` matter; for joins just one thing.
+        """Yield what may follow to make row number `kept` matter; for joins just one thing.
 
         An aggregate may need that the row comes again, or rows at the ends that move a median.
         """
@@ -64,7 +64,7 @@ class Witness:
     def tells_apart(
         self, first: Collection[int], second: Collection[int]
     ) -> tuple[Event, ...] | None:
-        """A continuation on which the two subsets of rows differ; None where none was found.
+        """Return a continuation on which the two subsets of rows differ; None where none was found.
 
         It is that of the last row in which they differ, but where alternatives or an aggregate get
         in the way. It is empty where they differ already: the answer of an aggregate is stored.
@@ -114,14 +114,14 @@ def list_attempts(case: Case, fault: Fault) -> Iterator[tuple[Case, Fault]]:
 
 
 def _with(case: Case, fault: Fault, changed: list[Comparison]) -> Iterator[tuple[Case, Fault]]:
-    """The case with other comparisons, if that is another one and no contradiction."""
+    """Yield the case with other comparisons, if that is another one and no contradiction."""
     query = replace(case.query, comparisons=tuple(changed))
     if query != case.query and compute_closure(query).satisfiable:
         yield replace(case, query=query), fault
 
 
 def build_witness(query: Query, case: Case, fault: Fault, size: int) -> Witness | None:
-    """The witness of a fault; None where the types have no such values.
+    """Return the witness of a fault; None where the types have no such values.
 
     Some rows may have to be left out, as a filter has holes or a sum does not see a zero. What is
     left is scheduled as before, so more rows are asked for than are wanted.
@@ -151,7 +151,7 @@ def build_witness(query: Query, case: Case, fault: Fault, size: int) -> Witness 
 
 
 def is_verified(query: Query, case: Case, fault: Fault) -> bool:
-    """Are there streams, of any length, whose rows are all told apart?
+    """Tell whether there are streams, of any length, whose rows are all told apart.
 
     Three rows that lie far from each other in a longer schedule stand for all: what holds only for
     a while, as long as other values are not passed, fails for one of them.
@@ -171,7 +171,7 @@ def is_verified(query: Query, case: Case, fault: Fault) -> bool:
 
 
 def _is_moved(fault: Fault) -> bool:
-    """Can rows at the ends of all others move the aggregate, and thereby tell more of them?"""
+    """Tell whether rows at the ends of all others move the aggregate, and so tell more of them."""
     if fault.aggregate is None or fault.violation.pattern != "output":
         return False
     return fault.aggregate.function in ("MEDIAN", "AVG")
