@@ -69,11 +69,12 @@ def constructs(conjunctions: Sequence[Conjunction], stream: Stream) -> tuple[Con
 
     Raises UsageError at a condition that is neither a set of values nor IS NULL.
 
-    >>> from headgate.predicate.normal_form import conjunctions
+    >>> from headgate.predicate.normal_form import to_conjunctions
     >>> from headgate.schema import INT
     >>> from headgate.sql import parse_where
     >>> s = Stream("s", (Attribute("a", INT), Attribute("b", INT)))
-    >>> queries = [conjunctions(parse_where(w, s))[0] for w in ("a >= 20", "a < 20 AND b IS NULL")]
+    >>> wheres = ("a >= 20", "a < 20 AND b IS NULL")
+    >>> queries = [to_conjunctions(parse_where(w, s))[0] for w in wheres]
     >>> a, b = constructs(queries, s)
     >>> shown(a.qub, 2), shown(b.qub, 2)
     ('11', '01')
