@@ -69,7 +69,7 @@ def put_in_order(box, count, infinite, finite, order):
 
 @inlined_kernel
 def is_inside(low, high, first, end, sides, count):
-    """Does a box hold another one?"""
+    """Return whether a box holds another one."""
     for at in range(count):
         k = sides[at]
         if first[k] < low[k] or high[k] < end[k]:

@@ -71,8 +71,11 @@ def _all_but_some(values: ValueSet) -> bool:
 
 
 class Partitions(NamedTuple):
-    """The lists of value v are those from `start[v]` to `start[v + 1]`: list g is of the entries
-    with `size[g]` predicates, and stands at `place[g]` up to `place[g + 1]`."""
+    """The lists of entries, by value and number of predicates.
+
+    The lists of value v are those from `start[v]` to `start[v + 1]`: list g is of the entries
+    with `size[g]` predicates, and stands at `place[g]` up to `place[g + 1]`.
+    """
 
     start: Any
     size: Any

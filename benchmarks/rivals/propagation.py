@@ -1,5 +1,6 @@
-"""Propagation (Fabret et al. 2001, "Filtering algorithms and implementation for very fast
-publish/subscribe systems").
+"""Propagation, by Fabret et al. (2001).
+
+After "Filtering algorithms and implementation for very fast publish/subscribe systems".
 
 Each entry is in the cluster (`clusters`) of its access predicate (`access`): one or two of its
 equality predicates, by which an event looks it up. A predicate that accepts one code is an
@@ -92,9 +93,12 @@ def _schemes(entries: Entries, first: Numbers, second: Numbers) -> tuple[Numbers
 
 
 class Clusters(NamedTuple):
-    """Cluster c has the entries `entry[start[c]:start[c + 1]]`, those with most predicates left
+    """The clusters, column by column.
+
+    Cluster c has the entries `entry[start[c]:start[c + 1]]`, those with most predicates left
     first, and columns from `columns[c]` on: column j has the predicates `place[j]` to
-    `place[j + 1]` of as many of its entries."""
+    `place[j + 1]` of as many of its entries.
+    """
 
     start: Any
     entry: Any
@@ -131,9 +135,12 @@ def make_clusters(entries: Entries) -> tuple[Clusters, Numbers]:
 
 
 class Keys(NamedTuple):
-    """Where clusters are found: of value v alone `single[v]`; of a pair of values by a hash table,
+    """The way from values to clusters.
+
+    The cluster of value v by itself is `single[v]`; that of a pair of values is in a hash table,
     linear from a number's own place, whose size is a power of two. An attribute's partners, of
-    greater number, are `partner[partners[c]:partners[c + 1]]`. −1 is no cluster."""
+    greater number, are `partner[partners[c]:partners[c + 1]]`. −1 is no cluster.
+    """
 
     single: Any
     partners: Any

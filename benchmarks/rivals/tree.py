@@ -20,7 +20,9 @@ from headgate.snapshot.arrays.selection import expand_ranges
 
 
 class Tree(NamedTuple):
-    """Node 0 is the root. The groups of node n are those from `groups[n]` to `groups[n + 1]`, and
+    """A tree of predicates, as arrays.
+
+    Node 0 is the root. The groups of node n are those from `groups[n]` to `groups[n + 1]`, and
     the entries that end there `ended[ends[n]:ends[n + 1]]`.
 
     Group g tests column `column[g]`, by the edges from `edges[g]` to `edges[g + 1]`: edge i has the

@@ -131,7 +131,7 @@ def _regex(column: str, needle: str, dice: Dice) -> Condition:
 
 
 def escape_pattern(text: str) -> str:
-    r"""The text as LIKE must have it to mean itself.
+    r"""Return the text as LIKE must have it to mean itself.
 
     >>> escape_pattern("\\a_b")
     '\\\\a\\_b'

@@ -117,7 +117,7 @@ class Bitmaps:
         self._row_counts = RowCounts()
 
     def __len__(self) -> int:
-        """The number of conjunctions."""
+        """Return the number of conjunctions."""
         return self._count
 
     @property

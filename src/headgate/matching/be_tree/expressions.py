@@ -49,7 +49,7 @@ class ExpressionPool:
         self._dropped: list[int] = []
 
     def add(self, position: int, parts: tuple[Conjunction, ...]) -> None:
-        """Number the expressions of a query; `write_new` writes them into the arrays."""
+        """Give numbers to the expressions of a query; `write_new` writes them into the arrays."""
         self.positions = position + 1
         numbers = []
         for part in parts:

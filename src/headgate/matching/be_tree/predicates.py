@@ -193,7 +193,7 @@ class PredicatePool:
         return changed
 
     def renumber(self) -> Numbers:
-        """Number the predicates anew, by column, without those that no expression has.
+        """Give new numbers to the predicates, by column, without those that no expression has.
 
         Makes the bitmap, and returns the new number of each old one, NONE for those dropped.
         """
