@@ -46,6 +46,7 @@ def read_toml(path: Path, page: str = "docs/reference/pipeline.md") -> TomlTable
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
+        # `tomllib` says the place in its message only, or that it is the end of the file.
         place = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(error))
         said, line = (place[1], place[2]) if place else (str(error), str(text.count("\n") + 1))
         raise PipelineError(f"{path}:{line}: not TOML: {said}") from None
@@ -91,6 +92,7 @@ class TomlTable:
         """Return the table of that name; an empty one if there is none."""
         inner = TomlTable(self.path, self._page, self._lines, (*self._place, key), {})
         if required and key not in self._values:
+            # A key that is nearly the missing one is probably a misspelling of it.
             near = [word for word in self._values if did_you_mean(word, [key]).startswith("did")]
             if near:
                 hint = f"did you mean {inner.title}?"
@@ -300,6 +302,7 @@ class _LineFinder:
         self._tokens = [*_tokenize(text), ("\n", 0)]
         self._at = 0
         self._lines_by_key: dict[KeyPath, int] = {}
+        # By array of tables: how many of its tables were met so far.
         self._counts: dict[KeyPath, int] = {}
 
     def read(self) -> Mapping[KeyPath, int]:
@@ -319,6 +322,7 @@ class _LineFinder:
         is_element = self._passes("[")
         *names, last = self._key()
         table: KeyPath = ()
+        # A name that leads through an array of tables means its latest one.
         for name in names:
             table = self._latest(self._mark((*table, name), line))
         table = self._mark((*table, last), line)

@@ -235,6 +235,7 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     'there are `price`, `side`'
     """
     names = list(choices)
+    # By lower case, so that a wrong case is close.
     folded = {name.lower(): name for name in names}
     close = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
     if close:

@@ -82,6 +82,7 @@ def read_plain_boxes(predicate: Predicate) -> list[Box] | None:
             if side is None:
                 return None
             sides[atom.column] = side
+        # A column that occurs twice would need an intersection.
         if len(sides) != len(atoms):
             return None
         boxes.append(Box(sides))
@@ -173,6 +174,7 @@ def _intersect_conjuncts(conjuncts: tuple[Conjunct, ...]) -> Conjunct | None:
 
 def _merge_conjunctions(choice: tuple[Conjunction, ...]) -> Conjunction | None:
     """Return all atoms of all of them, or None where they contradict each other on a column."""
+    # By column: its values so far. `others` is an ordered set of all other atoms.
     sets: dict[Column, Within] = {}
     others: dict[Atom, None] = {}
     for conjunction in choice:

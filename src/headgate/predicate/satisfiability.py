@@ -72,6 +72,7 @@ def decide_satisfiability(
         if witness is not None:
             return Satisfiability(Answer.YES, witness)
         is_open = True
+    # No branch has a row: unknown if any was left unsearched or open, else no.
     if search.steps > budget:
         return Satisfiability(Answer.UNKNOWN, reason=f"no answer within {budget:,} steps")
     if is_open:
@@ -90,6 +91,8 @@ def _branches(search: _Search) -> Iterator[Narrowing]:
         elif not alternatives:
             yield narrowing
         else:
+            # The OR with the fewest options branches first; its first option is on top of the
+            # stack.
             chosen = min(alternatives, key=lambda part: len(part.parts))
             rest = tuple(part for part in alternatives if part is not chosen)
             for option in reversed(chosen.parts):
@@ -128,6 +131,7 @@ def find_row(predicate: Predicate, narrowing: Narrowing) -> _Row | None:
     row: _Row = {column.key: None for column in collect_columns(predicate)}
     for column in narrowing.required:
         narrowing.sets.setdefault(column, narrowing.domains.get(column, EVERYTHING))
+    # Columns that no pattern or comparison mentions are free of each other: any value does.
     tied = {column for other in narrowing.conditions for column in columns_of(other)}
     for column, values in narrowing.sets.items():
         if column not in tied:

@@ -150,6 +150,7 @@ class ValueSet:
             if not precedes(o, low) and (high is None or not precedes(high, o))
         ]
         inside.sort()
+        # Neighbouring points share a cut, which then is none.
         cuts: list[Ordinal] = []
         for ordinal in inside:
             if cuts and cuts[-1] == ordinal:
@@ -157,6 +158,7 @@ class ValueSet:
             else:
                 cuts.append(ordinal)
             cuts.append(successor(ordinal))
+        # Cuts at the limits of the type are infinite ends.
         starts_inside = bool(cuts) and cuts[0] == low
         if starts_inside:
             cuts = cuts[1:]
@@ -228,6 +230,7 @@ class ValueSet:
                     return None
                 ordinals.extend(range(at, high))
                 continue
+            # Texts between two are finitely many only where one continues the other by NULs.
             while at != high:
                 if len(ordinals) == limit or not str(high).startswith(str(at)):
                     return None
@@ -256,6 +259,7 @@ def _combine(sets: tuple[ValueSet, ...], accepted: Callable[[int, int], bool]) -
         inside += change
         if accepted(inside, count) != state:
             state = not state
+            # Membership changed and changed back at the same place.
             if cuts and cuts[-1] == cut:
                 cuts.pop()
             else:

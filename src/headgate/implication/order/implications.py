@@ -53,8 +53,10 @@ def find_implications(
     classes = group_into_classes(conditions, stream)
     closure = Closure(classes, stream)
     known = build_arrays(classes, closure)
+    # Unions that contain a class by several parts come first: the reduction needs them.
     also, unknown, is_complete = _find_joint_containers(known, stream)
     same, pairs, lists_all = _find_parents(known, also, progress)
+    # Classes that turned out to be the same are merged, and bits become places of queries.
     merged = _merge_places(known.classes, same)
     firsts = np.array([places[0] if places else -1 for places in merged], np.int64)
     order = Order(
@@ -108,6 +110,7 @@ def _find_joint_containers(
         if left < 0:
             break
     inner, outer = np.concatenate(first), np.concatenate(second)
+    # Pairs by their inner class, as offsets and classes.
     order = np.argsort(inner, kind="stable")
     offsets = np.searchsorted(inner[order], np.arange(count + 1))
     return JointContainers(offsets, outer[order].astype(np.int64)), unknown, left >= 0
@@ -166,6 +169,7 @@ def _list_doubtful(known: ClassArrays, also: JointContainers) -> list[tuple[int,
     bits = np.zeros(len(layout.class_word), np.uint64)
     out = np.zeros(layout.words, np.uint64)
     for i in known.doubtful.tolist():
+        # What contains the class with the sure hulls, then with the smallest possible ones.
         maybe = []
         for hulls in (layout, known.possible):
             find_containing(known.table, hulls, also, i, out, bits, 0, layout.real[: layout.words])
@@ -210,6 +214,7 @@ def _list_undecided(
     unknown: list[tuple[int, int]], firsts: Numbers, order: Order
 ) -> dict[int, list[int]]:
     """Return the undecided pairs by the outer one, without those that follow from others."""
+    # By child: its direct parents, to leave out pairs that follow by transitivity.
     above: dict[int, list[int]] = {}
     if unknown:
         for parent, children in enumerate(order.implied_by):

@@ -173,6 +173,7 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
     if len(written) <= 1:
         return written[0] if written else EMPTY
     *before, last = written
+    # RE2 cannot look ahead, so only the last fragment may hold a `$`.
     for fragment in before:
         if fragment.dollar:
             raise fragment.dollar.refusal("{} with something behind it")
@@ -202,6 +203,7 @@ def _join_text(before: Sequence[Fragment], last: Fragment) -> str:
 
 
 def _may_end_in_return(sequence: Sequence[Fragment]) -> bool:
+    # Backwards past fragments that may be empty, to the last character that is consumed.
     for fragment in reversed(sequence):
         if fragment.ends_in_return or not fragment.passes_return:
             return fragment.ends_in_return

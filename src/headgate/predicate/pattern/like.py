@@ -58,6 +58,8 @@ class Segment:
     def find(self, text: str, at: int) -> int | None:
         """Return where the segment ends when placed at the first position that fits."""
         while at + self.length <= len(text):
+            # The first literal leads to the next position that may fit; the `_` before it fit
+            # anything.
             start = text.find(self.anchor, at + self.lead) - self.lead
             if start < at:
                 return None
@@ -124,6 +126,7 @@ class LikePattern:
             at = segment.find(text, at)
             if at is None:
                 return False
+        # The last segment must end where the text does, behind all that was placed.
         start = len(text) - others[-1].length
         return start >= at and others[-1].end_at(text, start) is not None
 

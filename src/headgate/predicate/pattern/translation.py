@@ -145,6 +145,7 @@ class _Translation:
         literals = self.cursor.match(_PLAIN)
         run = literals[0] if literals else ""
         if len(run) > 1 and self.cursor.peek() in _QUANTIFIERS:
+            # The last character is left for the next step, which reads its quantifier.
             self.cursor.at -= 1
             run = run[:-1]
         return _literal(run, self.flags.ignore_case)
@@ -249,6 +250,7 @@ def _quantify(cursor: Cursor, atom: Fragment, start: int) -> Fragment:
         return atom
     here = cursor.at
     low, high = _read_quantifier(cursor)
+    # A second `+` is possessive and changes what matches; a `?` is reluctant and does not.
     if cursor.skip("+"):
         raise cursor.refusal("possessive quantifier", start)
     cursor.skip("?")
