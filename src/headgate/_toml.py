@@ -219,6 +219,7 @@ class TomlTable:
                 f"`{key}` is at {scheme[1]}://, which cannot be read",
                 "give a path that the driver and all workers can read, mounted if need be",
             )
+        # `file:` is taken off; whatever its number of slashes, the path is absolute.
         local = "/" + text[scheme.end() :].lstrip("/") if scheme else text
         return (self.path.absolute().parent / Path(local).expanduser()).resolve()
 
@@ -237,6 +238,7 @@ class TomlTable:
 
     def make_missing_error(self, key: str) -> PipelineError:
         """Return the error for a missing key; a similar one that was not read may be meant."""
+        # A key that nobody read and that is close to the missing one is the likely mistake.
         for written in self._values:
             hint = did_you_mean(written, [key])
             if written not in self._used and hint.startswith("did"):
@@ -256,6 +258,7 @@ class TomlTable:
     def get_line(self, place: KeyPath) -> int:
         """Return the line of a key or element, or of the nearest one that contains it."""
         whole = (*self._place, *place)
+        # Inner values may have no line of their own: then the key that holds them has.
         while whole and whole not in self._lines:
             whole = whole[:-1]
         return self._lines.get(whole, 1)

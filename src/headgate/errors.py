@@ -100,6 +100,7 @@ class SqlError(HeadgateError):
         self.text = shorten(text)
         self.hint = hint
         self.position = position or Position()
+        # What errors are grouped by: the message, unless it holds names that differ.
         self.topic = topic or message
 
     def shift_to(self, start: Position) -> SqlError:

@@ -237,6 +237,7 @@ def _judge_coverage(
         return Answer.YES if match.covered else Answer.NO, ""
     if counterexample.answer is Answer.UNKNOWN:
         return Answer.UNKNOWN, counterexample.reason
+    # No counterexample exists, and yet the method found a mismatch: a heuristic.
     return Answer.NO, f"it is covered, which {method} does not see"
 
 

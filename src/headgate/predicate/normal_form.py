@@ -98,6 +98,7 @@ def to_conjunctions(predicate: Predicate, cap: int = MAX_CONJUNCTIONS) -> tuple[
     (a > 3 AND a < 9) OR b = 1  ->  a in [4, 8];  b in {1}
     a > 3 AND a IS NULL         ->  nothing
     """
+    # Most queries are one conjunction as written; they skip the monotone form.
     plain = _read_plain_conjunction(predicate.parts if isinstance(predicate, And) else (predicate,))
     if plain is not None:
         return (plain,)

@@ -176,6 +176,7 @@ class _Guess:
     def candidates(self, column: Column) -> Iterator[Ordinal]:
         """Yield examples of patterns, and ends of what neighbours that have a value leave."""
         allowed = self.narrowing.sets[column]
+        # Texts that patterns suggest come first; comparisons narrow the rest.
         examples: list[str] = []
         for other in self.narrowing.conditions:
             if isinstance(other, Matches) and other.column == column:
@@ -225,6 +226,7 @@ def _round_number(interval: Interval, type_: Double) -> Iterator[Ordinal]:
     ends = [float(type_.value(o)) for o in (interval.low, interval.high) if isinstance(o, int)]
     if not all(map(math.isfinite, ends)):
         return
+    # Between two ends their middle, else one beyond the only end; then the fewest digits that fit.
     middle = sum(ends) / 2 if len(ends) == 2 else ends[0] + (1 if interval.high is None else -1)
     rounded = (type_.ordinal(round(middle, digits)) for digits in range(MAX_DIGITS))
     yield from islice((ordinal for ordinal in rounded if ordinal in interval), 1)

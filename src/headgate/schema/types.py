@@ -419,6 +419,7 @@ def _whole_place(constant: Number, scale: int, minimum: int, maximum: int) -> tu
     if isinstance(constant, float) and not math.isfinite(constant):
         beyond = minimum - 1 if constant < 0 else maximum + 1
         return beyond, beyond
+    # Exact: between ceil and floor + 1 lies the constant itself, if it is whole in this unit.
     scaled = Fraction(constant) * scale
     return math.ceil(scaled), math.floor(scaled) + 1
 

@@ -52,6 +52,7 @@ class Interval:
     def clip(self, type_: Type) -> Interval:
         """Return the part inside the type; an end that reaches the type's limit is infinite."""
         low, high, first, last = self.low, self.high, type_.minimum, type_.maximum
+        # Entirely outside the type: an empty interval.
         below = high is not None and not precedes(first, high)
         above = low is not None and last is not None and precedes(last, low)
         if below or above:

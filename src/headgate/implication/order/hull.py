@@ -91,6 +91,7 @@ def _hull_of_side(
     common = allowed.intersection(side)
     if common.is_empty:
         return None
+    # A side that excludes nothing is left out, so that equal hulls have equal sides.
     return ALL_ROWS if common == allowed else Hull({column: common})
 
 

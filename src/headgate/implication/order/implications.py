@@ -132,6 +132,7 @@ def _run_blocks(
         return function(*arguments, start, min(start + CLASSES_PER_BLOCK, count), most)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
+        # A caller that stops early cancels the blocks that have not begun.
         try:
             yield from zip(starts, pool.map(run_block, starts), strict=True)
         finally:
@@ -157,6 +158,7 @@ def _find_parents(
         if progress is not None:
             here = known.classes[start:stop]
             progress(sum(len(c.places) for c in here if c is not None))
+        # Past the budget of pairs the order is incomplete, which is reported.
         if left < 0 or reached < stop:
             return same, pairs, False
     return same, pairs, True

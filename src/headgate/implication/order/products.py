@@ -120,6 +120,7 @@ def build_products(hulls: Sequence[Hull], attributes: Mapping[Column, Attribute]
         top.append(dimension.end)
         for side, at in sides.items():
             ranges[at] = dimension.ranges(side)
+    # `flat[ends[s]:ends[s + 1]]` are the ranges of distinct side s.
     ends = np.cumsum([0, *map(len, ranges)])
     flat = np.array([pair for group in ranges for pair in group], np.int64).reshape(-1, 2)
     # Of each hull its sides, by ascending column.

@@ -129,6 +129,7 @@ def _fill_prefixes(kept: Words, orders: list[Numbers], step: int) -> None:
     at = 0
     for order in orders:
         for start in range(0, len(order) + 1, step):
+            # Each bitmap is the one before it and the next `step` products.
             if start:
                 kept[at] = kept[at - 1]
                 set_bits(kept[at], order[start - step : start])

@@ -190,6 +190,7 @@ def _kind(piece: Piece) -> Wildcard | None:
 
 def _segments(pieces: tuple[Piece, ...]) -> tuple[Segment, ...]:
     """Return what stands before, between and behind the `%`; one more than there are `%`."""
+    # Each `%` ends a segment and begins the next, which may be empty.
     segments: list[list[Piece]] = [[]]
     for piece in pieces:
         if piece is ANY_MANY:
@@ -226,6 +227,7 @@ def like_contains(outer: LikePattern, inner: LikePattern) -> bool:
     pattern, text = _symbols(outer), _symbols(inner)
     if len(pattern) * len(text) > MAX_PRODUCT:
         return False
+    # A `%` of the outer pattern stays where it is; any other symbol is passed.
     reached = {0}  # how much of the outer pattern may be behind us
     for symbol in text:
         reached = {

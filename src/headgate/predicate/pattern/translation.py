@@ -181,6 +181,7 @@ class _Translation:
 
     def _open_group(self) -> None:
         start = self.cursor.at
+        # Flags that the group sets hold up to its end, so those before it are kept.
         outer_flags = self.flags
         if self.cursor.peek(2) != "(?":
             self.cursor.take()
@@ -234,6 +235,7 @@ class _Translation:
 
 @lru_cache(maxsize=4096)
 def _literal(run: str, ignore_case: bool) -> Fragment:
+    # Only the last character can take a quantifier or stand before a `$`.
     *head, last = (_single(ord(one), ignore_case) for one in run)
     text = "".join(members.text for members in head)
     return join([Fragment(text, is_unit=False, example=run[:-1]), character(last)])
