@@ -282,11 +282,11 @@ def _flatten(prefix: str, values: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def find_lines(text: str) -> Mapping[KeyPath, int]:
-    """Return the line of each key and element of a TOML text, which `tomllib` does not tell.
+    r"""Return the line of each key and element of a TOML text, which `tomllib` does not tell.
 
     A path leads there from the root: names of keys, and positions in arrays.
 
-    >>> lines = find_lines('a = 1\\n[[b]]\\nc.d = [\\n2]')
+    >>> lines = find_lines('a = 1\n[[b]]\nc.d = [\n2]')
     >>> lines[("a",)], lines[("b", 0)], lines[("b", 0, "c", "d")], lines[("b", 0, "c", "d", 0)]
     (1, 2, 3, 4)
     """

@@ -68,9 +68,9 @@ class Position:
 
     @staticmethod
     def of(text: str, offset: int, file: str | None = None) -> Position:
-        """Return the line and column of a character offset.
+        r"""Return the line and column of a character offset.
 
-        >>> str(Position.of("a\\nbc", 3, "x.sql"))
+        >>> str(Position.of("a\nbc", 3, "x.sql"))
         'x.sql:2:2'
         """
         line = text.count("\n", 0, offset) + 1
@@ -213,9 +213,9 @@ class UsageError(HeadgateError):
 
 
 def shorten(text: str, limit: int = 60) -> str:
-    """Return the text as one line of at most `limit` characters.
+    r"""Return the text as one line of at most `limit` characters.
 
-    >>> shorten("a  >\\n 3")
+    >>> shorten("a  >\n 3")
     'a > 3'
     """
     # Only a prefix is looked at: a text may have millions of characters, or lone surrogates.

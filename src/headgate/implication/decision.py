@@ -145,7 +145,7 @@ def decide_implication(
 
 
 def decide_by_search(p: Predicate, q: Predicate, constraints: Constraints) -> Implication:
-    """Decide without boxes, the obvious way: can p be TRUE where q is not?"""
+    """Decide without boxes whether p can be TRUE where q is not."""
     counter = conjunction((p, Truth(q, frozenset({False, None}))))
     return _to_implication(
         decide_satisfiability(counter, constraints.domains, constraints.required)

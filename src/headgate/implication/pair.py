@@ -36,7 +36,7 @@ class Constraints:
 
     @staticmethod
     def of(stream: Stream | None, predicates: Iterable[Predicate]) -> Constraints:
-        """Of the columns of these predicates; without a stream, nothing."""
+        """Return the constraints on the columns of these predicates; without a stream, none."""
         if stream is None:
             return Constraints({}, ())
         used = {column for predicate in predicates for column in collect_columns(predicate)}
@@ -72,7 +72,7 @@ class PredicatePair:
 
     @staticmethod
     def of(query: Predicate, stream: Predicate, declared: Constraints) -> PredicatePair:
-        """Raises ExpansionTooLarge where a predicate is too many boxes."""
+        """Build the pair; raise ExpansionTooLarge where a predicate is too many boxes."""
         conditions: Conditions = {}
         wanted, given = (_boxes(predicate, conditions) for predicate in (query, stream))
         required = {*declared.required, *_never_null(conditions, declared.required)}

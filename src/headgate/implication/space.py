@@ -41,7 +41,7 @@ class Boxes:
         return Boxes(self.low[rows], self.high[rows])
 
     def concat(self, other: Boxes) -> Boxes:
-        """Both unions as one."""
+        """Return both unions as one."""
         return Boxes(np.concatenate((self.low, other.low)), np.concatenate((self.high, other.high)))
 
 
@@ -110,7 +110,7 @@ class Dimension:
         )
 
     def values_between(self, low: int, high: int) -> tuple[bool, ValueSet]:
-        """Return what these cells hold: is NULL among them, and which values are?"""
+        """Return whether NULL is among these cells, and the values that they hold."""
         first, end = max(0, low - self.nullable), max(0, high - self.nullable)
         null = self.nullable and low == 0 < high
         if first < end and self.lows[first + 1 : end] == self.highs[first : end - 1]:
@@ -202,7 +202,7 @@ class Space:
         return rows[0], rows[1]
 
     def boxes(self, boxes: Sequence[Box]) -> Boxes:
-        """Boxes as arrays of cells; those that hold no row that can occur are left out."""
+        """Return boxes as arrays of cells, without those that hold no row that can occur."""
         columns = [_cells_of(dimension, boxes) for dimension in self.dimensions]
         ends = np.array(columns, np.int32).reshape(len(self.dimensions), len(boxes), 2)
         low, high = ends[:, :, 0].T, ends[:, :, 1].T
@@ -215,7 +215,7 @@ class Space:
         return boxes[np.lexsort((-finite, -infinite))]
 
     def volumes(self, boxes: Boxes) -> tuple[npt.NDArray[np.int64], Numbers]:
-        """Of each box the number of infinite ends, and the product of its finite sides."""
+        """Return for each box the number of infinite ends, and the product of its finite sides."""
         infinite = np.zeros(len(boxes), np.int64)
         finite = np.ones(len(boxes))
         for k, dimension in enumerate(self.dimensions):

@@ -111,7 +111,7 @@ Atom = Constant | Within | IsNull | Compare | Matches
 
 
 class TextMatcher(Protocol):
-    """Does a text match?"""
+    """A test of texts."""
 
     def matches(self, text: str) -> bool: ...
 

@@ -90,7 +90,7 @@ class Box:
             rest[column] = common
 
     def volume(self) -> Volume:
-        """Infinite ends counted apart; the product of the lengths of the finite sides.
+        """Return the number of infinite ends, and the product of the finite sides.
 
         A STRING has no length, so a range of strings multiplies by one.
         """

@@ -59,7 +59,7 @@ def _accept(predicate: Predicate, accepted: Accepted) -> Predicate:
 
 
 def _accept_test(test: Truth, accepted: Accepted) -> Predicate:
-    """Return a truth test is never NULL, so it can be seen through."""
+    """Return what accepts a truth test, which is never NULL and so can be seen through."""
     inner: Accepted = frozenset()
     if True in accepted:
         inner |= test.accepted

@@ -150,7 +150,7 @@ def _least(values: ValueSet, type_: Type) -> Ordinal | None:
 
 
 def _filter_texts(values: ValueSet, condition: Matches) -> ValueSet:
-    """Of a few texts those for which the condition is TRUE; of many, all of them."""
+    """Return those of a few texts for which the condition is TRUE; of many, all."""
     texts = values.finite_ordinals(MAX_TEXTS)
     if texts is None:
         return EVERYTHING
@@ -192,9 +192,9 @@ def prefix_range(pattern: Pattern) -> tuple[ValueSet, bool]:
 
 
 def _after_prefix(prefix: str) -> str | None:
-    """Return the least text above all that begin with the prefix.
+    r"""Return the least text above all that begin with the prefix.
 
-    >>> _after_prefix("ab"), _after_prefix("a\\U0010ffff"), _after_prefix("")
+    >>> _after_prefix("ab"), _after_prefix("a\U0010ffff"), _after_prefix("")
     ('ac', 'b', None)
     """
     stem = prefix.rstrip(LARGEST_CHARACTER)

@@ -99,7 +99,7 @@ def _branches(search: _Search) -> Iterator[Narrowing]:
 def _narrow_branch(
     pending: list[Predicate], narrowing: Narrowing, search: _Search
 ) -> list[Or] | None:
-    """Assume all atoms that must hold; the ORs that remain, or None on a contradiction."""
+    """Assume all atoms that must hold; return the ORs that remain, None on a contradiction."""
     alternatives: list[Or] = []
     while pending:
         search.steps += 1
@@ -162,7 +162,7 @@ class _Guess:
         return False
 
     def is_consistent(self, column: Column) -> bool:
-        """No condition on this column is FALSE; what still lacks a value is NULL."""
+        """Return whether no condition on this column is FALSE; what still lacks a value is NULL."""
         return all(
             evaluate_atom(other, self.row) is not False
             for other in self.narrowing.conditions
@@ -170,7 +170,7 @@ class _Guess:
         )
 
     def candidates(self, column: Column) -> Iterator[Ordinal]:
-        """Examples of patterns, and the ends of what the neighbours that have a value leave."""
+        """Yield examples of patterns, and ends of what neighbours that have a value leave."""
         allowed = self.narrowing.sets[column]
         examples: list[str] = []
         for other in self.narrowing.conditions:

@@ -37,10 +37,10 @@ Value = bool | int | float | Decimal | str | date | datetime
 
 
 def successor(ordinal: Ordinal) -> Ordinal:
-    """Return the least ordinal above this one.
+    r"""Return the least ordinal above this one.
 
     >>> successor(3), successor("ab")
-    (4, 'ab\\x00')
+    (4, 'ab\x00')
     """
     return ordinal + "\0" if isinstance(ordinal, str) else ordinal + 1
 
@@ -104,6 +104,8 @@ class Type:
 
 @dataclass(frozen=True)
 class Boolean(Type):
+    """BOOLEAN, with FALSE below TRUE."""
+
     family: ClassVar[str] = "boolean"
 
     @property
@@ -274,6 +276,8 @@ class Double(Type):
 
 @dataclass(frozen=True)
 class String(Type):
+    """STRING, in the order of code points."""
+
     family: ClassVar[str] = "string"
 
     @property
@@ -306,6 +310,8 @@ class String(Type):
 
 @dataclass(frozen=True)
 class Date(Type):
+    """DATE: a day of the calendar, without a zone."""
+
     family: ClassVar[str] = "time"
 
     @property
@@ -336,7 +342,7 @@ class Date(Type):
         return isinstance(value, date) and not isinstance(value, datetime)
 
     def place(self, constant: date) -> tuple[int, int]:
-        """Return a moment is compared with the beginnings of the days in its own zone.
+        """Return the place of a day, or of a moment among the beginnings of days in its zone.
 
         They are looked up: clocks may skip midnight, and have skipped whole days.
         """

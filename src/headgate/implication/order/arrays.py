@@ -131,13 +131,13 @@ def _numbers(closed: ClosedHull | None, own: int, hulls: _Hulls) -> list[int]:
 
 
 def _outer(numbers: Numbers, bits: Numbers, size: int) -> Numbers:
-    """Return a hull that is its part is where the part has its bit; others come after all bits."""
+    """Return the places of hulls: at the bit of the part that it equals, else after all bits."""
     is_part = numbers == np.arange(1, len(numbers) + 1)
     return np.where(is_part, bits, size + numbers)
 
 
 def _bits_of_parts(place: Numbers, owner: Numbers, tables: list[tuple[int, int]]) -> Numbers:
-    """Return the k-th part of a class has its bit in table k."""
+    """Return the bit of each part: the k-th part of a class has its bit in table k."""
     first = np.searchsorted(owner, owner)
     shifts = np.array([64 * (begin - first) for first, begin in tables[:-1]], np.int64)
     return place + shifts[np.arange(len(owner)) - first] if len(owner) else place
@@ -203,7 +203,7 @@ class Layout(NamedTuple):
 def sort_classes(
     volume: npt.NDArray[np.float64], owner: Numbers, count: int
 ) -> tuple[Numbers, Numbers]:
-    """Classes in order, with how many parts each has, if `owner[h]` is the class of part h.
+    """Return the classes in order, and the number of parts of each; part h is of `owner[h]`.
 
     Unions of few parts come before those of many, so that later tables are short.
     """

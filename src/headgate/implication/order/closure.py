@@ -116,7 +116,7 @@ class Closure:
         return self._targets
 
     def close(self, part: Hull) -> ClosedHull | None:
-        """None where the part can never hold."""
+        """Return the part with all that it implies; None where it can never hold."""
         relevant = frozenset(item for item in part.sides.items() if item[0] in self._targets)
         groups = self._grouped.get(relevant)
         if groups is None:
@@ -219,7 +219,7 @@ class Closure:
     def _need_values(
         self, own_columns: list[Column], group: dict[Column, Side], facts: _GroupFacts
     ) -> None:
-        """Return a column that a condition of the group mentions is not NULL."""
+        """Note that a column which a condition of the group mentions is not NULL."""
         tied = {c for x in group if x in self._conditions for c in columns_of(self._conditions[x])}
         for column in own_columns:
             if column in tied and column not in facts.sure:
@@ -324,7 +324,7 @@ class Closure:
 
 
 def _various(rows: list[Row], plain: list[Column]) -> list[Row]:
-    """Of each column a row with the least and one with the greatest value; a few of these."""
+    """Return a few rows: those with the least and the greatest value of each column."""
     if not rows:
         return []
     chosen = []

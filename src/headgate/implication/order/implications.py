@@ -78,7 +78,7 @@ def _list_skipped(known: ClassArrays, too_large: list[int]) -> set[int]:
 def _find_joint_containers(
     known: ClassArrays, stream: Stream
 ) -> tuple[JointContainers, list[tuple[int, int]], bool]:
-    """Return which unions contain what by several parts, undecided pairs, and is that all?"""
+    """Return the unions that contain a class jointly, undecided pairs, and whether that is all."""
     layout, count = known.layout, len(known.classes)
     none = JointContainers(np.zeros(count + 1, np.int64), np.zeros(0, np.int64))
     unknown: list[tuple[int, int]] = []
@@ -138,7 +138,7 @@ def _run_blocks(
 def _find_parents(
     known: ClassArrays, also: JointContainers, progress: Callable[[int], None] | None
 ) -> tuple[Numbers, list[tuple[Numbers, Numbers]], bool]:
-    """Return the first class equal to each, pairs of children and parents, and are they all?"""
+    """Return the first equal class of each, child-parent pairs, and whether these are all."""
     count = len(known.classes)
     same = np.arange(count)
     pairs = []

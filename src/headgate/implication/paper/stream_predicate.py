@@ -74,6 +74,7 @@ class StreamPredicate:
         return to_boxes(kept, self.space)
 
     def _append(self, boxes: Boxes) -> None:
+        # Keys ascend where volumes descend: the largest box is compared first (section 6.1).
         infinite, finite = self.space.volumes(boxes)
         volumes = zip((-infinite).tolist(), (-finite).tolist(), strict=True)
         for part, volume in zip(to_parts(boxes), volumes, strict=True):
@@ -109,6 +110,7 @@ def run_quick_check(stream: StreamPredicate, part: Part, counter: ComparisonCoun
             counter.comparisons += 1
             (low, high), (first, end) = box[k], part[k]
             if end <= low or high <= first:
+                # One dimension apart: the boxes do not meet, and the next box is compared.
                 break
             is_inside = is_inside and low <= first and end <= high
         else:
@@ -131,6 +133,7 @@ def subtract_box(
     counter.check_budget()
     box = stream.parts[number]
     pieces: list[Part] = []
+    # `inner` shrinks to what lies inside the box in the dimensions so far.
     inner = part
     for k in stream.sides[number]:
         counter.comparisons += 1

@@ -58,12 +58,12 @@ class Cursor:
         return self.source[self.offset(start) : self.offset(self.at)]
 
     def refusal(self, what: str, start: int) -> PatternRefused:
-        """Java understands it, RE2 cannot: `what`, then the text from `start` up to here."""
+        """Return a refusal of what RE2 cannot do: `what`, then the text from `start` up to here."""
         text = shorten(self.written(start))
         return PatternRefused(f"{what} `{text}`", self.offset(start), text)
 
     def invalid(self, why: str, start: int) -> PatternRefused:
-        """Java does not understand it either."""
+        """Return a refusal of what Java does not understand either."""
         reason = f"not a valid regular expression: {why}"
         return PatternRefused(reason, self.offset(start), shorten(self.written(start)))
 

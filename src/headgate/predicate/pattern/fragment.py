@@ -91,7 +91,7 @@ def character(members: CharacterSet, *, is_dot: bool = False) -> Fragment:
 
 
 def _character_before_dollar(members: CharacterSet) -> str | None:
-    r"""Return the `\r` is taken apart from the others: behind it, a `\n` alone is not the end."""
+    r"""Return the text with `\r` apart: behind it, a `\n` alone is not the end."""
     others = members.without_control("\r")
     if others is None:
         return None
@@ -130,7 +130,7 @@ def group(fragment: Fragment) -> Fragment:
 
 
 def choose(alternatives: Sequence[Fragment]) -> Fragment:
-    """Any one of the alternatives."""
+    """Return any one of the alternatives."""
     if len(alternatives) == 1:
         return alternatives[0]
     return Fragment(
@@ -265,7 +265,7 @@ def _repeat(fragment: Fragment, low: int, high: int | None) -> Fragment:
 
 
 def _repetition_before_dollar(fragment: Fragment, low: int, high: int | None) -> str | None:
-    """Return the last round is before the `$`, and all others before that one."""
+    """Return the rounds with a `$` behind the last one, if we know how to write that."""
     if fragment.before_dollar is None or fragment.emptiness:
         return None
     others = _times(group(fragment).text, max(low - 1, 0), None if high is None else high - 1)

@@ -17,6 +17,8 @@ from headgate.predicate.pattern.errors import PatternRefused
 
 
 class Wildcard(Enum):
+    """The wildcards of LIKE."""
+
     ANY_ONE = "_"
     ANY_MANY = "%"
 
@@ -88,7 +90,7 @@ class LikePattern:
 
     @property
     def is_literal(self) -> bool:
-        """Does exactly one text match?"""
+        """Whether exactly one text matches."""
         return self.pieces in ((), (self.prefix,))
 
     @property
@@ -169,7 +171,7 @@ def _unescape(pattern: str, at: int, escape: str) -> str:
 
 
 def _join(pieces: list[Piece]) -> list[Piece]:
-    """Literals that touch made one, and so `%` that touch."""
+    """Return the pieces with literals that touch made one, and `%` that touch."""
     joined: list[Piece] = []
     for kind, run in groupby(pieces, key=_kind):
         if kind is None:
@@ -232,13 +234,13 @@ def like_contains(outer: LikePattern, inner: LikePattern) -> bool:
 
 
 def _over_any_many(reached: set[int], pattern: list[Piece]) -> set[int]:
-    """Also what is reached by letting `%` stand for nothing; no two of them touch."""
+    """Return also what is reached by letting `%` stand for nothing; no two of them touch."""
     skipped = {at + 1 for at in reached if at < len(pattern) and pattern[at] is ANY_MANY}
     return reached | skipped
 
 
 def _symbols(pattern: LikePattern) -> list[Piece]:
-    """Characters and wildcards, one by one."""
+    """Return the characters and wildcards, one by one."""
     return [s for piece in pattern.pieces for s in (piece if isinstance(piece, str) else (piece,))]
 
 

@@ -273,7 +273,7 @@ def _read_quantifier(cursor: Cursor) -> tuple[int, int | None]:
 
 
 def _repetition_of_nothing(cursor: Cursor) -> PatternRefused:
-    """Java reads `a{2}{3}` as `a{2}` and three times the empty text, which nobody means."""
+    """Return the refusal of `a{2}{3}`: to Java that repeats the empty text three times."""
     start = cursor.at
     _read_quantifier(cursor)
     if cursor.text[start] == "{":
@@ -282,5 +282,5 @@ def _repetition_of_nothing(cursor: Cursor) -> PatternRefused:
 
 
 def _number(digits: str) -> int:
-    """At most one million; whatever is larger is refused anyway."""
+    """Return at most one million; whatever is larger is refused anyway."""
     return min(int(digits.lstrip("0")[:7] or "0"), 1_000_000)
