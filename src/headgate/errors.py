@@ -68,9 +68,9 @@ class Position:
 
     @staticmethod
     def of(text: str, offset: int, file: str | None = None) -> Position:
-        """Return the line and column of a character offset.
+        r"""Return the line and column of a character offset.
 
-        >>> str(Position.of("a\\nbc", 3, "x.sql"))
+        >>> str(Position.of("a\nbc", 3, "x.sql"))
         'x.sql:2:2'
         """
         line = text.count("\n", 0, offset) + 1
@@ -100,6 +100,7 @@ class SqlError(HeadgateError):
         self.text = shorten(text)
         self.hint = hint
         self.position = position or Position()
+        # What errors are grouped by: the message, unless it holds names that differ.
         self.topic = topic or message
 
     def shift_to(self, start: Position) -> SqlError:
@@ -213,9 +214,9 @@ class UsageError(HeadgateError):
 
 
 def shorten(text: str, limit: int = 60) -> str:
-    """Return the text as one line of at most `limit` characters.
+    r"""Return the text as one line of at most `limit` characters.
 
-    >>> shorten("a  >\\n 3")
+    >>> shorten("a  >\n 3")
     'a > 3'
     """
     # Only a prefix is looked at: a text may have millions of characters, or lone surrogates.
@@ -235,6 +236,7 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     'there are `price`, `side`'
     """
     names = list(choices)
+    # By lower case, so that a wrong case is close.
     folded = {name.lower(): name for name in names}
     close = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
     if close:

@@ -58,6 +58,7 @@ def describe_order(adaptive: AscIndex) -> Iterator[str]:
     more = len(order) - MAX_SHOWN_CONSTRUCTS
     names = ", ".join(order[:MAX_SHOWN_CONSTRUCTS]) + (f" and {more:,} more" if more > 0 else "")
     cost = ""
+    # Averages over all events: periods are weighted by their number of events.
     if events := sum(period.events for period in periods):
         evaluated = sum(period.cost * period.events for period in periods) / events
         dropped = sum(period.dropping * period.events for period in periods) / events

@@ -126,6 +126,7 @@ def load_stream(schema: list[Path] | None, name: str | None) -> Stream:
     """Return the stream that conditions on the command line are about."""
     if not schema:
         raise UsageError("which stream? Give a file with CREATE STREAM: -s FILE")
+    # The files of a schema may hold queries too; only the streams are used.
     known = read_queries(*schema, strict=True).schema
     if name is None and len(known.streams) > 1:
         raise UsageError(

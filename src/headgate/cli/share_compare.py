@@ -81,6 +81,7 @@ def _print_costs(costs: list[StrategyCost]) -> None:
             table.add_row(name, "", "", "", "", escape(cost.refused))
             continue
         part = f"{cost.traffic / base:.0%}" if base else ""
+        # The optimum is a bound on the total; it has no plan whose traffic could be shown.
         known = (
             (f"{cost.traffic:,.0f}", part, f"{cost.load:,.0f}") if cost.is_planned else ("",) * 3
         )

@@ -167,6 +167,7 @@ def _find_decision(query_id: str, planner: Planner, file: NetworkFile) -> Decisi
     decision = planner.decisions.get(query_id)
     if decision is not None:
         return decision
+    # A query that has left is told apart from one that never was there.
     came = {change.query.id for change in file.changes if isinstance(change, Arrival)}
     if query_id in came:
         raise UsageError(
@@ -284,6 +285,7 @@ def _print_plan(planner: Planner, before: Before) -> None:
 
 def _build_trees(streams: tuple[SharedStream, ...]) -> list[Tree]:
     """Return a tree for each source; streams beyond those that are shown are counted."""
+    # By number of the stream; each is listed after the one that it is taken from.
     trees: dict[int, Tree] = {}
     for stream in streams[:MAX_SHOWN]:
         label = _label_stream(stream)
@@ -346,6 +348,7 @@ def _print_decisions(plan: Plan) -> None:
 def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
     """Print the bytes per second on each link that carries anything, the fullest first."""
     links = planner.network.links
+    # By link, the traffic without sharing; zeros where there is no such plan.
     unshared = [0.0] * len(links)
     if isinstance(before, Planner):
         unshared = [one.value for one in make_plan(before).traffic]
@@ -371,6 +374,7 @@ def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
 
 def _summarize(planner: Planner, before: Before) -> str:
     how = planner.strategy + (f", {planner.method}" if planner.strategy == "widen" else "")
+    # Without a plan to compare with, only the totals of this one are shown.
     was = None if isinstance(before, NetworkError) else _compute_totals(before)
     parts = []
     for name, now in _compute_totals(planner).items():

@@ -47,6 +47,7 @@ def _list_facts(result: RunResult) -> Iterator[tuple[str, str]]:
     yield "events", f"{counts.events:,} {batches}: [bold]{counts.events / seconds:,.0f} events/s[/]"
     against = f"against {format_count(result.queries, 'query')}, version {result.version}"
     rate = f"[bold]{counts.matches / seconds:,.0f} matches/s[/]"
+    # A network plan has links and answers; a job of continuous queries alone has no matches.
     if tally.links:
         yield "answers", f"{counts.answers:,} {against}"
         yield "links", "\n".join(escape(line) for line in describe_links(tally.links))
@@ -67,6 +68,7 @@ def _list_facts(result: RunResult) -> Iterator[tuple[str, str]]:
     if tally.continuous:
         stored = "\n".join(escape(line) for line in describe_stored_rows(tally.continuous))
         yield "continuous", stored
+    # The totals of all runs differ from those of this one if it continued an earlier run.
     if result.total != counts:
         total = result.total
         events, output = format_count(total.events, "event"), _describe_output(total, tally)
@@ -115,6 +117,7 @@ def _list_tables(result: RunResult) -> Iterator[tuple[str, str]]:
         if result.busiest:
             answers = Path(result.places[ANSWERS]).parent / encode_folder(result.busiest[0][0])
             yield f"the answers of {result.busiest[0][0]}", _shorten_path(answers)
+    # The first query that has answers serves as the example.
     for query_id, one in result.stats.continuous.items():
         parent = UNBOUNDED if isinstance(one, UnboundedProgress) else ANSWERS
         if one.rows and parent in result.places:

@@ -12,16 +12,22 @@ Accepted = frozenset[bool | None]
 
 @dataclass(frozen=True, slots=True)
 class And:
+    """TRUE where all parts are, FALSE where one is, else NULL."""
+
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
+    """TRUE where a part is, FALSE where all are, else NULL."""
+
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """The opposite of a part; NULL where that is NULL."""
+
     part: Predicate
 
 
@@ -92,7 +98,7 @@ def collect_columns(predicate: Predicate) -> tuple[Column, ...]:
 
 
 def order_free_key(predicate: Predicate) -> Hashable:
-    """Equal for `a AND b` and `b AND a`."""
+    """Return a key that is equal for `a AND b` and `b AND a`."""
     if isinstance(predicate, And | Or):
         kind = "AND" if isinstance(predicate, And) else "OR"
         return (kind, frozenset(order_free_key(part) for part in predicate.parts))

@@ -37,10 +37,10 @@ Value = bool | int | float | Decimal | str | date | datetime
 
 
 def successor(ordinal: Ordinal) -> Ordinal:
-    """Return the least ordinal above this one.
+    r"""Return the least ordinal above this one.
 
     >>> successor(3), successor("ab")
-    (4, 'ab\\x00')
+    (4, 'ab\x00')
     """
     return ordinal + "\0" if isinstance(ordinal, str) else ordinal + 1
 
@@ -104,6 +104,8 @@ class Type:
 
 @dataclass(frozen=True)
 class Boolean(Type):
+    """BOOLEAN, with FALSE below TRUE."""
+
     family: ClassVar[str] = "boolean"
 
     @property
@@ -246,6 +248,8 @@ class Double(Type):
     def ordinal(self, value: float) -> int:
         if math.isnan(value):
             return NAN_RANK
+        # The bits of positive doubles ascend with their values; negative ones mirror them, and −0.0
+        # is 0.
         bits: int = _LONG.unpack(_DOUBLE.pack(value))[0]
         return bits if bits >= 0 else -(bits & MAGNITUDE)
 
@@ -268,12 +272,15 @@ class Double(Type):
         except OverflowError:
             beyond = INFINITY_RANK if exact > 0 else 1 - INFINITY_RANK
             return beyond, beyond
+        # The nearest double may lie on either side of the constant.
         rounded, ordinal = Fraction(nearest), self.ordinal(nearest)
         return ordinal + (rounded < exact), ordinal + (rounded <= exact)
 
 
 @dataclass(frozen=True)
 class String(Type):
+    """STRING, in the order of code points."""
+
     family: ClassVar[str] = "string"
 
     @property
@@ -306,6 +313,8 @@ class String(Type):
 
 @dataclass(frozen=True)
 class Date(Type):
+    """DATE: a day of the calendar, without a zone."""
+
     family: ClassVar[str] = "time"
 
     @property
@@ -336,7 +345,7 @@ class Date(Type):
         return isinstance(value, date) and not isinstance(value, datetime)
 
     def place(self, constant: date) -> tuple[int, int]:
-        """Return a moment is compared with the beginnings of the days in its own zone.
+        """Return the place of a day, or of a moment among the beginnings of days in its zone.
 
         They are looked up: clocks may skip midnight, and have skipped whole days.
         """
@@ -344,6 +353,7 @@ class Date(Type):
         if not isinstance(constant, datetime):
             return day, day + 1
         moment, zone = TIMESTAMP.ordinal(constant), constant.tzinfo
+        # The day of the moment and its neighbours, as far as they exist.
         near = [near for near in range(day - 1, day + 2) if self.minimum <= near <= self.maximum]
         begins = [TIMESTAMP.ordinal(datetime.combine(self.value(n), time(), zone)) for n in near]
         below = sum(begin < moment for begin in begins)
@@ -409,6 +419,7 @@ def _whole_place(constant: Number, scale: int, minimum: int, maximum: int) -> tu
     if isinstance(constant, float) and not math.isfinite(constant):
         beyond = minimum - 1 if constant < 0 else maximum + 1
         return beyond, beyond
+    # Exact: between ceil and floor + 1 lies the constant itself, if it is whole in this unit.
     scaled = Fraction(constant) * scale
     return math.ceil(scaled), math.floor(scaled) + 1
 

@@ -45,7 +45,7 @@ def check_index(kind: type[Index]) -> None:
 
 
 def answers_as_each_condition_says(kind: type[Index]) -> None:
-    """An event matches a query exactly when its WHERE is TRUE for that row."""
+    """Check that an event matches a query exactly when its WHERE is TRUE for that row."""
     rng, stream = Random(1), every_type()
     queries = draw_queries(kind, rng, stream, 150)
     rows = random_rows(rng, stream, 60)
@@ -54,7 +54,7 @@ def answers_as_each_condition_says(kind: type[Index]) -> None:
 
 
 def answers_as_scan(kind: type[Index]) -> None:
-    """On many more pairs, the answer is that of the reference index."""
+    """Check that on many more pairs the answer is that of the reference index."""
     rng, stream = Random(2), every_type()
     queries = draw_queries(kind, rng, stream, 800)
     rows = random_rows(rng, stream, 400)
@@ -63,7 +63,7 @@ def answers_as_scan(kind: type[Index]) -> None:
 
 
 def is_empty_at_first(kind: type[Index]) -> None:
-    """Without queries nothing matches, and without events there is nothing to match."""
+    """Check that without queries nothing matches, and without events there is nothing to match."""
     index = kind.build(SMALL, [])
     assert len(index) == 0
     assert lists(index.match(EVENTS)) == [[], [], [], [], []]
@@ -72,7 +72,7 @@ def is_empty_at_first(kind: type[Index]) -> None:
 
 
 def null_is_not_true(kind: type[Index]) -> None:
-    """An absent attribute is NULL; a condition on NULL is not TRUE, and neither is its negation."""
+    """Check that conditions on NULL or an absent attribute, and their negations, are not TRUE."""
     queries = keep_accepted(
         kind,
         [
@@ -98,7 +98,7 @@ def null_is_not_true(kind: type[Index]) -> None:
 
 
 def knows_the_ends_of_a_type(kind: type[Index]) -> None:
-    """The least and the greatest integer are values like others, also as the only constants."""
+    """Check that the least and greatest integers are values like others, even as only constants."""
     stream = Stream("s", (Attribute("a", BIGINT),))
     for end in (-(2**63), 2**63 - 1):
         wheres = {"is": f"a = {end}", "is not": f"a <> {end}", "not below": f"a >= {end}"}
@@ -109,7 +109,7 @@ def knows_the_ends_of_a_type(kind: type[Index]) -> None:
 
 
 def positions_are_never_reused(kind: type[Index]) -> None:
-    """A query that leaves and returns gets a new position; results are in order of position."""
+    """Check that a query that returns gets a new position, and results are in that order."""
     index = kind.build(SMALL, [query(SMALL, "p", "a = 1"), query(SMALL, "q", "a >= 1")])
     index.remove("p")
     assert lists(index.match(EVENTS))[0] == ["q"]
@@ -119,13 +119,14 @@ def positions_are_never_reused(kind: type[Index]) -> None:
 
 
 def grows_as_if_built_at_once(kind: type[Index]) -> None:
-    """Inserting one by one, with some removed again, equals building from what is left."""
+    """Check that inserting and removing one by one equals building from what is left."""
     rng, stream = Random(3), every_type()
     queries = draw_queries(kind, rng, stream, 120)
     rows = random_rows(rng, stream, 60)
     grown = kind.build(stream, queries[:40])
     for added in queries[40:]:
         grown.insert(added)
+    # Every third query leaves, some of the first build and some inserted later.
     for gone in queries[::3]:
         grown.remove(gone.id)
     left = [q for n, q in enumerate(queries) if n % 3]
@@ -133,7 +134,7 @@ def grows_as_if_built_at_once(kind: type[Index]) -> None:
 
 
 def refuses_what_it_cannot_hold(kind: type[Index]) -> None:
-    """A taken id, an unknown id and a query on another stream are errors by name."""
+    """Check that a taken id, an unknown id and a query on another stream are errors by name."""
     index = kind.build(SMALL, [query(SMALL, "p", "a = 1")])
     other = Stream("other", SMALL.attributes)
     assert_refused(lambda: index.insert(query(SMALL, "p", "a = 2")), "p")
@@ -142,7 +143,7 @@ def refuses_what_it_cannot_hold(kind: type[Index]) -> None:
 
 
 def updates_what_it_holds(kind: type[Index]) -> None:
-    """A new condition takes the place of the old one; a query that is refused changes nothing."""
+    """Check that a new condition replaces the old one, and a refused query changes nothing."""
     index = kind.build(SMALL, [query(SMALL, "p", "a = 1"), query(SMALL, "q", "a = 5")])
     assert index.update(query(SMALL, "p", "a = 9")) == 2
     assert lists(index.match(EVENTS)) == [[], ["q"], [], [], ["p"]]
@@ -154,7 +155,7 @@ def updates_what_it_holds(kind: type[Index]) -> None:
 
 
 def chunks_add_up(kind: type[Index]) -> None:
-    """Chunks are consecutive, and together they are the whole answer."""
+    """Check that chunks are consecutive, and together they are the whole answer."""
     rng = Random(4)
     index = kind.build(SMALL, [query(SMALL, f"q{n}", f"a >= {n} OR b = 'x'") for n in range(6)])
     rows = rng.choices(EVENTS, k=100_000)
@@ -169,7 +170,7 @@ def chunks_add_up(kind: type[Index]) -> None:
 
 
 def takes_events_in_every_form(kind: type[Index]) -> None:
-    """Dicts, an Arrow table and a record batch with the same rows give the same answer."""
+    """Check that dicts, an Arrow table and a record batch of the same rows give one answer."""
     index = kind.build(SMALL, [query(SMALL, "p", "a >= 5 OR b = 'x'")])
     schema = pa.schema([(a.name, a.type.arrow) for a in SMALL])
     table = pa.Table.from_pylist(EVENTS, schema=schema)
@@ -180,7 +181,7 @@ def takes_events_in_every_form(kind: type[Index]) -> None:
 
 
 def an_error_is_not_a_miss(kind: type[Index]) -> None:
-    """An event that cannot be read has a reason, and the others their matches."""
+    """Check that an event that cannot be read has a reason, and the others their matches."""
     domain = ValueSet.of(Interval(0, None))
     stream = Stream("s", (Attribute("a", INT, domain), Attribute("b", STRING)))
     index = kind.build(stream, [query(stream, "p", "a < 5 OR a >= 5")])
@@ -190,7 +191,7 @@ def an_error_is_not_a_miss(kind: type[Index]) -> None:
 
 
 def describes_itself(kind: type[Index]) -> None:
-    """`describe` names the kind and counts the queries; `locate` says where one of them is."""
+    """Check that `describe` names the kind and counts queries, and `locate` finds one of them."""
     index = kind.build(SMALL, [query(SMALL, "p", "a = 1")])
     described = index.describe()
     assert described["queries"] == 1

@@ -51,6 +51,8 @@ class CellGrid:
         The array of cells is the same every time, with room for `ROWS_PER_CHUNK` rows.
         """
         count = len(batch.events)
+        # (dimensions, rows): a dimension's cells lie together, as encoders write and kernels read
+        # them.
         cells = np.empty((len(self._encoders), ROWS_PER_CHUNK), np.int32)
         for start in range(0, count, ROWS_PER_CHUNK):
             size = min(ROWS_PER_CHUNK, count - start)
@@ -68,6 +70,7 @@ def _sort_dimensions(boxes: Sequence[Box]) -> tuple[Space, Boxes]:
     """
     space = Space.of(boxes)
     cells = space.boxes(boxes)
+    # By dimension: the cells of all boxes, as a multiple of the dimension's; the smallest first.
     share = (cells.high - cells.low).sum(axis=0) / space.counts
     order = np.argsort(share, kind="stable")
     sorted_space = Space(tuple(space.dimensions[k] for k in order.tolist()))
@@ -85,6 +88,8 @@ class Buckets:
     @staticmethod
     def of(cuts: Numbers, filler: float, bucket: npt.NDArray[np.int64], count: int) -> Buckets:
         """Sort cuts into `count` buckets, given the bucket of each cut."""
+        # `first[b]` is the number of cuts in the buckets before b; the fullest bucket sets the
+        # number of halvings.
         first = np.searchsorted(bucket, np.arange(count + 1)).astype(np.int32)
         fullest = int(np.diff(first).max())
         padded = np.concatenate((np.array([filler], cuts.dtype), cuts))
@@ -104,10 +109,14 @@ class IntegerEncoder:
         ordinals = np.array(cuts or [0], np.int64)
         count = _count_buckets(ordinals)
         self._least, self._most = int(ordinals[0]), int(ordinals[-1])
+        # Buckets are 2^shift wide, so that those from the least cut to the greatest fit into
+        # `count`.
         width = (self._most - self._least).bit_length() - (count.bit_length() - 1)
         self._shift = max(0, width)
         bucket = bucket_integers(ordinals, self._least, self._most, self._shift)
         lowest = float(np.iinfo(np.int64).min)
+        # Two buckets more: one for values below all cuts, one because the ends may fall into an
+        # extra one.
         self._buckets = Buckets.of(ordinals, lowest, bucket, count + 2)
         self._is_uncut = not cuts
 
@@ -138,6 +147,7 @@ class DoubleEncoder:
         self._is_uncut = not ordinary
         values = np.array(ordinary or [0.0])
         count = _count_buckets(values)
+        # Infinite cuts cannot set the scale; they fall into the outermost buckets.
         finite = values[np.isfinite(values)]
         self._least = float(finite[0]) if len(finite) else 0.0
         with np.errstate(over="ignore", divide="ignore"):
@@ -196,6 +206,7 @@ def _without_validity(array: pa.Array[Any]) -> pa.Array[Any]:
     """Return the same numbers, with anything in the place of NULLs; nothing is copied."""
     if array.null_count == 0:
         return array
+    # Without the validity bitmap, and at the same offset into the values.
     buffers = [None, array.buffers()[1]]
     unmasked: pa.Array[Any] = pa.Array.from_buffers(
         array.type, len(array), buffers, offset=array.offset

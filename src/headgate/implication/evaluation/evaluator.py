@@ -65,6 +65,7 @@ class IndexFilter:
 
     def filter(self, batch: EventBatch) -> Mask:
         """Return for each row of a batch whether the only query matches it."""
+        # The number of matches by event, those that could not be read included.
         counts = np.diff(self.index.match(batch).offsets)
         first = _first(batch)
         return np.asarray(counts[batch.events - first] > 0)
@@ -118,6 +119,7 @@ class Evaluator:
         warn_before_compiling(__package__)
         names = {column.name for column in collect_columns(predicate)}
         columns = tuple(name for name in stream.names if name in names)
+        # What is no small union of boxes is evaluated as a single query by an ordinary index.
         boxes = None if method == "index" else _boxes(predicate)
         if boxes is None:
             query = Query("predicate", (Source(stream, stream.name),), predicate)
@@ -126,6 +128,7 @@ class Evaluator:
             return Evaluator(stream, columns, "index", True, IndexFilter(index))
         if method == "auto":
             method = "vectorised" if len(boxes) <= MAX_COMPARED_BOXES else "bitmap"
+        # Sections 4.1 and 4.2: the boxes in cells, and a filter that compares or indexes them.
         grid = CellGrid(boxes)
         cell_filter = _build_filter(grid, method, short_circuit, dimensions, levels)
         return Evaluator(stream, columns, method, cell_filter.exact, BoxFilter(grid, cell_filter))
@@ -142,6 +145,7 @@ class Evaluator:
         true = self.row_filter.filter(batch)
         if not batch.dead:
             return true
+        # Events that could not be read have no row in the batch; in the answer they are False.
         every = np.zeros(len(true) + len(batch.dead), np.bool_)
         every[batch.events - _first(batch)] = true
         return every
@@ -166,6 +170,7 @@ def _check(method: str, short_circuit: bool, dimensions: int | None, levels: int
 
 def _boxes(predicate: Predicate) -> list[Box] | None:
     """Return the boxes whose union the predicate is; None if it is none, or one of too many."""
+    # An OR of boxes needs no normal form, which is much slower for thousands of them.
     plain = read_plain_boxes(predicate)
     if plain is not None and len(plain) <= MAX_BOXES:
         return plain

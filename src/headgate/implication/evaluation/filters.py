@@ -51,6 +51,8 @@ class StandardFilter:
     exact = True
 
     def __init__(self, boxes: Boxes, counts: npt.NDArray[np.int64]) -> None:
+        # (boxes, dimensions): sides as shares of their dimension; those below one are mentioned.
+        # Short sides fail most often, so they come first (section 6.1).
         length = (boxes.high - boxes.low) / counts
         order = np.argsort(length, axis=1, kind="stable")
         bounded = np.take_along_axis(length < 1, order, axis=1)
@@ -88,6 +90,8 @@ class TreeFilter:
         self, boxes: Boxes, short_circuit: bool, dimensions: int | None, levels: int | None
     ) -> None:
         k = boxes.low.shape[1] if dimensions is None else dimensions
+        # Dimensions come sorted by selectivity, so the first k are the most selective (section
+        # 4.2).
         in_tree = (np.ascontiguousarray(boxes.low[:, :k]), np.ascontiguousarray(boxes.high[:, :k]))
         self._others = (
             np.ascontiguousarray(boxes.low[:, k:]),
@@ -97,6 +101,7 @@ class TreeFilter:
         height = int(self._nodes[:, DEPTH].max(initial=0))
         self._deepest = height if levels is None else levels
         self._only_first = short_circuit
+        # Cut off above the leaves, a node that holds a row stands for its boxes.
         self.exact = self._deepest >= height
 
     def filter(self, cells: Cells, mask: Mask) -> None:
@@ -135,6 +140,7 @@ class BitmapFilter:
     def __init__(self, boxes: Boxes, counts: npt.NDArray[np.int64]) -> None:
         dimensions = len(counts)
         self._boxes = boxes[sort_spatially(boxes.low, boxes.high, WORD_BITS)]
+        # One bit per box; as many bitmaps per dimension as the memory limit allows, at least two.
         words = -(-len(boxes) // WORD_BITS)
         fitting = MAX_BITMAP_BYTES // (8 * max(1, words) * max(1, dimensions))
         max_groups = max(2, min(MAX_GROUPS, fitting))
@@ -178,7 +184,7 @@ class BitmapFilter:
 def _group_cells(
     low: Cells, high: Cells, count: int, max_groups: int
 ) -> tuple[npt.NDArray[np.int64], int, bool]:
-    """Return the group of each cell, −1 for those that no box has; how many; are they shared?"""
+    """Return the group of each cell (−1: no box has it), their number, and if any is shared."""
     # How many boxes have each cell: up where a side begins, down where it ends.
     covering = np.zeros(count + 1, np.int64)
     np.add.at(covering, low, 1)
@@ -186,6 +192,7 @@ def _group_cells(
     is_used = np.cumsum(covering)[:count] > 0
     cells = int(is_used.sum())
     groups = min(max_groups, cells)
+    # Used cells in order, spread evenly over the groups.
     rank = np.cumsum(is_used) - 1
     return np.where(is_used, rank * groups // max(1, cells), -1), groups, groups < cells
 

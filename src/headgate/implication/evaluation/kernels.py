@@ -131,6 +131,7 @@ def filter_by_blocks(cells, start, dimension, low, high, block, mask):
                     left |= inside[i]
                 if not left:
                     break
+            # A block in which every row has found its box needs no other box.
             missing = False
             for i in range(size):
                 result[i] |= inside[i]
@@ -148,6 +149,7 @@ def filter_by_bitmaps(cells, begin, group, bits, summary, coarse, low, high, mas
     dimensions `coarse` several cells share a bitmap, so there a box is compared in the end. Boxes
     are in the order of their bits.
     """
+    # Flat views for unchecked loads; `at[k]` is the row's bitmap in dimension k.
     flat, width, d = cells.ravel(), np.int64(cells.shape[1]), cells.shape[0]
     words, heads = np.int64(bits.shape[1]), np.int64(summary.shape[1])
     words_of, heads_of = bits.ravel(), summary.ravel()
@@ -174,6 +176,7 @@ def filter_by_bitmaps(cells, begin, group, bits, summary, coarse, low, high, mas
                 while word != 0 and not inside:
                     box = 64 * w + lowest_bit(word)
                     word &= word - np.uint64(1)
+                    # Only shared bitmaps can let a box through that does not hold the row.
                     inside, c = True, np.int64(0)
                     while inside and c < len(coarse):
                         k = np.int64(load_unchecked(coarse, c))

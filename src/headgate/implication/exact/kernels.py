@@ -138,6 +138,7 @@ def match_boxes(query_low, query_high, low, high, budget):
     """
     queries, dimensions = query_low.shape
     count = len(low) - queries
+    # The stack of the search and its lists, reused by all query boxes.
     parts = np.empty((max(64, 2 * dimensions), 2, dimensions), np.int32)
     spans = np.empty((max(64, 2 * dimensions), 2), np.int64)
     lists = np.empty(2 * len(low) + 64, np.int32)

@@ -50,6 +50,7 @@ def _search_plainly(
     try:
         for part in to_parts(query):
             uncovered += subtract_boxes(part, boxes, own_counter)
+            # Later query boxes need not cover it again, so the parts are disjoint.
             boxes.append(part)
     except ExpansionTooLarge:
         return None
@@ -105,6 +106,7 @@ def subtract_boxes(part: Part, boxes: Sequence[Part], counter: ComparisonCounter
     while pending:
         counter.check_budget()
         part, boxes = pending.pop()
+        # Boxes that overlap, each with its share of the part: the largest leaves the least to cut.
         near = [(_share_inside(box, part), box) for box in boxes if _overlap(box, part, counter)]
         share, best = max(near, default=(0.0, part))
         if not near:
@@ -125,6 +127,7 @@ def _overlap(box: Part, part: Part, counter: ComparisonCounter) -> bool:
 
 def _share_inside(box: Part, part: Part) -> float:
     """Return which share of a part's cells lies in a box; exactly one where all do."""
+    # By dimension the share of its cells; quotients of equal numbers are exactly one.
     return prod(
         (min(high, end) - max(low, first)) / (end - first)
         for (low, high), (first, end) in zip(box, part, strict=True)
@@ -139,4 +142,5 @@ def _cut_off(box: Part, part: Part) -> Iterator[Part]:
             yield replace_side(part, k, (first, low))
         if high < end:
             yield replace_side(part, k, (high, end))
+        # Later dimensions cut only what lies inside the box in this one, so pieces are disjoint.
         part = replace_side(part, k, (max(first, low), min(end, high)))

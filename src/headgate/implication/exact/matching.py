@@ -23,6 +23,8 @@ def match_exact(
 
     Raises ExpansionTooLarge where the budget of comparisons does not suffice to tell.
     """
+    # Room for the query boxes behind the stream's: the kernel adds there those that are not
+    # covered.
     low = np.concatenate((stream.low, query.low))
     high = np.concatenate((stream.high, query.high))
     status, count, parts, compared = match_boxes(query.low, query.high, low, high, budget)

@@ -59,6 +59,7 @@ class ArrayTree:
 
     def _search_point(self, point: Coordinates, only_first: bool) -> int:
         query, dimensions = self._query, self._dimensions
+        # A point is the box of a single cell.
         query[:dimensions] = point
         query[dimensions:] = query[:dimensions] + 1
         count: int = search_tree(self._nodes, self._end, query, only_first, self._hits)
@@ -78,6 +79,7 @@ class ArrayTree:
             self._pack_again()
         if self._end == len(self._nodes):
             self._make_room()
+        # A row behind the tree: it skips to the next row and has no parent.
         box, row, d = self._count, self._end, self._dimensions
         self._nodes[row, :HEAD] = row + 1, 1, box, -1, 0
         self._nodes[row, HEAD : HEAD + d] = low
@@ -88,6 +90,7 @@ class ArrayTree:
 
     def _pack_again(self) -> None:
         """Pack all boxes into a new tree, and deactivate those that were not active."""
+        # By box id: its row, and in that its ends, low then high.
         rows = self._nodes[self._row_of[: self._count], :]
         ends = rows[:, HEAD:]
         self._pack(ends[:, : self._dimensions], ends[:, self._dimensions :])

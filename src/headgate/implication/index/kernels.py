@@ -43,9 +43,11 @@ def build_tree(low, high, fan_out):
     row = 0
     # Boxes in order; before a box, every node that begins with it.
     for i in range(count):
+        # From the root down: a node on a level begins at every `width`-th box.
         width = fan_out**height
         for level in range(height, 0, -1):
             if i % width == 0:
+                # The node before it on this level is complete: its skip leads here.
                 if open_node[level] >= 0:
                     nodes[open_node[level], SKIP] = row
                 open_node[level] = row
@@ -53,6 +55,7 @@ def build_tree(low, high, fan_out):
                 nodes[row, ITEM] = -1
                 nodes[row, PARENT] = open_node[level + 1]
                 nodes[row, DEPTH] = height - level
+                # Empty ends, which the last loop widens to hold the children.
                 nodes[row, HEAD : HEAD + d] = np.iinfo(np.int32).max
                 nodes[row, HEAD + d :] = np.iinfo(np.int32).min
                 row += 1
@@ -95,6 +98,7 @@ def sort_spatially(low, high, fan_out):
         size, part = stop - start, 1
         if size <= fan_out:
             continue
+        # `part` is the number of boxes in a full child of the node over this range.
         while part * fan_out < size:
             part *= fan_out
         mine = order[start:stop].copy()
@@ -114,6 +118,7 @@ def sort_spatially(low, high, fan_out):
         for i in range(size):
             middles[i] = np.int64(low[mine[i], best]) + np.int64(high[mine[i], best])
         order[start:stop] = mine[np.argsort(middles, kind="mergesort")]
+        # Cut at a border between children, so that no node straddles it.
         middle = start + part * ((size + part - 1) // part // 2)
         stack.append((start, middle))
         stack.append((middle, stop))
@@ -147,6 +152,7 @@ def search_tree(nodes, end, query, only_first, out):
             hits += 1
             if only_first:
                 return hits
+        # Forward into the node's first child, or to the row behind a box.
         row += 1
     out[:hits].sort()
     return hits
@@ -194,6 +200,7 @@ def check_points(nodes, end, cells, low, high, only_first, deepest, mask):
             if not inside:
                 row = np.int64(load_unchecked(flat, at + SKIP))
                 continue
+            # At the deepest level a node counts as a hit, and what is in it is not looked at.
             if box >= 0 or load_unchecked(flat, at + DEPTH) >= deepest:
                 hit = True
                 if only_first:

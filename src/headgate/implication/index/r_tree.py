@@ -33,6 +33,7 @@ class RTree:
     def __init__(self, boxes: Boxes) -> None:
         self._dimensions = boxes.low.shape[1]
         self._lacking = (0.0,) * (MIN_DIMENSIONS - self._dimensions)
+        # By id: the closed ends as the library stores them, needed again to delete a box.
         self._closed: list[tuple[float, ...]] = []
         self._active: list[bool] = []
         self._lock = Lock()  # the library is not for several threads, and lets go of Python's lock
@@ -78,6 +79,7 @@ class RTree:
     def count_hits(self, points: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
         """Count the boxes in which each of many cells lies, in one call; a point is a row."""
         shape = (len(points), max(MIN_DIMENSIONS, self._dimensions))
+        # (points, dimensions): a point is a box whose two corners are the same.
         corners: Doubles = np.zeros(shape)
         corners[:, : self._dimensions] = points
         with self._lock:

@@ -42,6 +42,7 @@ def match_hsr(
     """
     covered = True
     for part in query:
+        # Only a single box that holds the whole query box counts (section 3.3).
         if check_first and run_quick_check(stream, part, counter) is Overlap.INSIDE:
             continue
         covered = False
@@ -67,7 +68,9 @@ def match_hcr(
     for part in query:
         if check_first and run_quick_check(stream, part, counter) is Overlap.INSIDE:
             continue
+        # Section 3.4: the number of boxes stays the same; a box of the stream grows.
         best = _find_least_growth(stream, part, counter)
+        # A box holds it after all, which is noticed without the quick check, too.
         if best is None:
             continue
         covered = False
@@ -82,6 +85,7 @@ def _find_least_growth(
     stream: StreamPredicate, part: Part, counter: ComparisonCounter
 ) -> _Growth | None:
     """Return the growth that costs least; None where a box holds the part as it is."""
+    # Worse than any box: more infinite ends than a part has. Number −1 is the query box itself.
     best = _Growth(2 * len(part) + 1, math.inf, -1, part)
     for position in range(len(stream)):
         growth = _grow(stream, stream.number_at(position), part, counter)
@@ -101,6 +105,7 @@ def _grow(stream: StreamPredicate, number: int, part: Part, counter: ComparisonC
         (low, high), (first, end) = box[k], part[k]
         if low <= first and end <= high:
             continue
+        # What is gained on this side, times all other sides as they have grown so far.
         volume += _extension(space, k, box[k], part[k]) * _base(space, k, grown, counter)
         grown = replace_side(grown, k, (min(low, first), max(high, end)))
     ends = (end for k, side in enumerate(grown) for end in _positions(space, k, side))

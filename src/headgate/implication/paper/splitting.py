@@ -42,6 +42,7 @@ def match_em(
         overlap = run_quick_check(stream, part, counter) if check_first else Overlap.OVERLAPPING
         if overlap is Overlap.INSIDE:
             continue
+        # A mismatch adds the query box whole, not just the parts that are left (section 3.5).
         if overlap is Overlap.APART or not strategy(stream, part, counter):
             covered = False
             stream.add(part)
@@ -55,6 +56,7 @@ def split_breadth_first(stream: StreamPredicate, part: Part, counter: Comparison
     """
     parts = [part]
     for number in stream.candidates(part):
+        # What the boxes so far leave of the query box: all parts of one level.
         rest: list[Part] = []
         for piece in parts:
             rest += subtract_box(stream, number, piece, counter)
@@ -88,12 +90,14 @@ def split_depth_first(stream: StreamPredicate, part: Part, counter: ComparisonCo
     """
     frames = [_Frame([part], 0, None)]
     while frames:
+        # The topmost frame holds siblings; a piece that is cut puts its own pieces on top of them.
         frame = frames[-1]
         if not frame.parts:
             _leave(stream, frames.pop())
             continue
         piece = frame.parts.pop()
         counter.store(-1 if frame.cut_by is not None else 0)
+        # A part that no box is left to cut is a mismatch.
         number = _next_box(stream, piece, frame.position)
         if number is None:
             _abandon(stream, frames, counter)
@@ -118,6 +122,8 @@ def split_mixed(stream: StreamPredicate, part: Part, counter: ComparisonCounter)
             continue
         counter.store(-len(frame.parts) if frame.cut_by is not None else 0)
         entered = None if frame.cut_by is None else _enter(stream, frame.cut_by)
+        # An empty frame below the pieces: when it is reached, the box that cut these siblings
+        # becomes active again.
         frames.append(_Frame([], 0, entered))
         for piece in frame.parts:
             number = _next_box(stream, piece, frame.position)
@@ -133,6 +139,8 @@ def split_mixed(stream: StreamPredicate, part: Part, counter: ComparisonCounter)
 
 def _next_box(stream: StreamPredicate, part: Part, position: int) -> int | None:
     """Return the box to compare a part with; None where none is left."""
+    # Without an index the position counts; with one, boxes that cut before are inactive (section
+    # 3.6).
     if stream.index is None:
         return stream.number_at(position) if position < len(stream) else None
     return next(iter(stream.candidates(part)), None)

@@ -52,6 +52,7 @@ class StreamPredicate:
         """Return the boxes that may overlap a part, largest first; without an index, all boxes."""
         if self.index is None:
             return [number for _, _, number in self._order]
+        # The index answers by id, matching takes boxes by volume.
         return sorted(self.index.find_overlapping(*_ends(part)), key=self._keys.__getitem__)
 
     def add(self, part: Part) -> None:
@@ -62,6 +63,7 @@ class StreamPredicate:
 
     def replace(self, number: int, part: Part) -> None:
         """Replace a box by another one."""
+        # The old number stays taken, and the index keeps the box, but inactive.
         self._order.remove(self._keys[number])
         self.removed.add(number)
         if self.index is not None:
@@ -74,6 +76,7 @@ class StreamPredicate:
         return to_boxes(kept, self.space)
 
     def _append(self, boxes: Boxes) -> None:
+        # Keys ascend where volumes descend: the largest box is compared first (section 6.1).
         infinite, finite = self.space.volumes(boxes)
         volumes = zip((-infinite).tolist(), (-finite).tolist(), strict=True)
         for part, volume in zip(to_parts(boxes), volumes, strict=True):
@@ -109,6 +112,7 @@ def run_quick_check(stream: StreamPredicate, part: Part, counter: ComparisonCoun
             counter.comparisons += 1
             (low, high), (first, end) = box[k], part[k]
             if end <= low or high <= first:
+                # One dimension apart: the boxes do not meet, and the next box is compared.
                 break
             is_inside = is_inside and low <= first and end <= high
         else:
@@ -131,6 +135,7 @@ def subtract_box(
     counter.check_budget()
     box = stream.parts[number]
     pieces: list[Part] = []
+    # `inner` shrinks to what lies inside the box in the dimensions so far.
     inner = part
     for k in stream.sides[number]:
         counter.comparisons += 1

@@ -35,6 +35,7 @@ class Fonts:
     def families(self) -> list[str]:
         from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 
+        # Greedily: each installed font that has some character still lacking, in a fixed order.
         usual = FontProperties()
         lacking = {ord(c) for c in self.characters} - {*get_font(findfont(usual)).get_charmap()}
         families = [usual.get_name()]
@@ -103,6 +104,7 @@ class ColumnLayout:
         columns: list[Column] = []
         at = MARGIN
         for number in range(len(self.graph.boxes)):
+            # Links that come in from the left, each of which needs some room for its curve.
             links = sum(slot.column == number for way in self.places.slots.ways for slot in way[1:])
             at += GUTTER + PER_LINK * links if number else 0
             columns.append(self._column(number, at))
@@ -113,6 +115,7 @@ class ColumnLayout:
         names = [node_text(node) for node in self.graph.nodes if node.source == number]
         widest = self._widest(names, NAME_SIZE) + 2 * PAD
         header = max(self._widest([text], size) for text, size in self.header(number))
+        # Edges inside the box run at the right of its nodes; the header may use that room as well.
         arcs = len(self.arcs(number))
         arc_width = ARC * (arcs + 1) if arcs else 0
         inner = max(widest, header - arc_width)
@@ -166,6 +169,7 @@ def node_text(node: Node) -> str:
 
 
 def constant_text(limit: Limit) -> str:
+    """Return the constant of a limit, shortened."""
     return _shorten(limit.constant.text, LONGEST_CONSTANT)
 
 
@@ -210,9 +214,10 @@ def limit_line(columns: ColumnLayout, limit: Limit) -> Line:
 
 
 def _across(columns: ColumnLayout, edge: Edge, way: tuple[Slot, ...]) -> Line:
-    """Level beside and across boxes, curved between them."""
+    """Return a line that is level beside and across boxes, and curved between them."""
     places = columns.places
     heights = [places.middle[slot] for slot in way]
+    # At both ends the line meets a port of the node, not its middle.
     heights[0] = places.ports[way[0].node, "right", edge]
     heights[-1] = places.ports[way[-1].node, "left", edge]
     points = [(columns.all[way[0].column].nodes[1], heights[0])]
@@ -223,6 +228,7 @@ def _across(columns: ColumnLayout, edge: Edge, way: tuple[Slot, ...]) -> Line:
         points += [(middle, here), (middle, there), (right, there)]
     first, last = columns.all[way[0].column], columns.all[way[-1].column]
     points += _straight(points[-1], (last.nodes[0], heights[-1]))
+    # The arrow points to the greater side; its sign stands beside the box where it starts.
     if way[0].node == edge.smaller:
         return Line(tuple(points), edge.operator, (first.box[1] + STUB, heights[0]))
     sign_at = last.box[0] - STUB, heights[-1]
@@ -230,11 +236,12 @@ def _across(columns: ColumnLayout, edge: Edge, way: tuple[Slot, ...]) -> Line:
 
 
 def _arc(columns: ColumnLayout, edge: Edge) -> Line:
-    """At the right of the nodes of one box, the longer the farther out."""
+    """Return a line at the right of the nodes of one box, the longer the farther out."""
     number = columns.graph.nodes[edge.smaller].source
     right = columns.all[number].nodes[1]
     out = right + PAD + ARC * (columns.arcs(number).index(edge) + 1)
     start, end = (columns.places.ports[n, "right", edge] for n in (edge.smaller, edge.greater))
+    # Out to the right, up or down, and back; the corners are rounded as far as there is room.
     turn = min(ARC, abs(end - start) / 2) * (1 if end > start else -1)
     straight = _straight((out, start + turn), (out, end - turn))
     points = (

@@ -48,9 +48,10 @@ class CharacterSet:
 
     @property
     def text(self) -> str:
-        """This set as RE2 reads it."""
+        """The set as RE2 reads it."""
         if self._reaches_the_top:
             return f"[^{_ranges_text(_gaps(self.ranges))}]"
+        # RE2 reads these pairs of letters as a folded letter, so they are written as a choice.
         if self in _TAKEN_FOR_FOLDED:
             return f"(?:{chr(self.ranges[0][0])}|{chr(self.ranges[1][0])})"
         members = _ranges_text(self.ranges) + "".join(self.categories)
@@ -109,7 +110,7 @@ class CharacterSet:
         return chr(self.ranges[0][0]) if self.ranges and not self.categories else "a"
 
     def case_folded(self) -> CharacterSet:
-        """With both cases of every ASCII letter: what `(?i)` adds in Java, and all it adds."""
+        """Return the set with both cases of every ASCII letter: all that `(?i)` adds in Java."""
         upper = [_shift(r, "A", "Z", 32) for r in self.ranges]
         lower = [_shift(r, "a", "z", -32) for r in self.ranges]
         return CharacterSet(_merge([*self.ranges, *upper, *lower]))
@@ -133,7 +134,7 @@ def _shift(span: Range, first: str, last: str, step: int) -> Range:
 
 
 def _merge(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """Sorted and apart; a range whose end comes before its start is nothing."""
+    """Return the ranges sorted and apart; a range whose end comes before its start is nothing."""
     result: list[Range] = []
     for low, high in sorted(r for r in ranges if r[0] <= r[1]):
         if result and low <= result[-1][1] + 1:

@@ -58,12 +58,12 @@ class Cursor:
         return self.source[self.offset(start) : self.offset(self.at)]
 
     def refusal(self, what: str, start: int) -> PatternRefused:
-        """Java understands it, RE2 cannot: `what`, then the text from `start` up to here."""
+        """Return a refusal of what RE2 cannot do: `what`, then the text from `start` up to here."""
         text = shorten(self.written(start))
         return PatternRefused(f"{what} `{text}`", self.offset(start), text)
 
     def invalid(self, why: str, start: int) -> PatternRefused:
-        """Java does not understand it either."""
+        """Return a refusal of what Java does not understand either."""
         reason = f"not a valid regular expression: {why}"
         return PatternRefused(reason, self.offset(start), shorten(self.written(start)))
 
@@ -85,6 +85,7 @@ def undo_quotes(source: str) -> tuple[str, Sequence[int]]:
             continue
         for index, character in enumerate(token[1]):
             texts.append(_quote(character, is_first=index == 0))
+            # A quoted character may become several; all of them point at the one that was written.
             offsets.extend([token.start(1) + index] * len(texts[-1]))
     return "".join(texts), offsets
 

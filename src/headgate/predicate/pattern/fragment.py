@@ -91,7 +91,7 @@ def character(members: CharacterSet, *, is_dot: bool = False) -> Fragment:
 
 
 def _character_before_dollar(members: CharacterSet) -> str | None:
-    r"""Return the `\r` is taken apart from the others: behind it, a `\n` alone is not the end."""
+    r"""Return the text with `\r` apart: behind it, a `\n` alone is not the end."""
     others = members.without_control("\r")
     if others is None:
         return None
@@ -130,7 +130,7 @@ def group(fragment: Fragment) -> Fragment:
 
 
 def choose(alternatives: Sequence[Fragment]) -> Fragment:
-    """Any one of the alternatives."""
+    """Return any one of the alternatives."""
     if len(alternatives) == 1:
         return alternatives[0]
     return Fragment(
@@ -173,6 +173,7 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
     if len(written) <= 1:
         return written[0] if written else EMPTY
     *before, last = written
+    # RE2 cannot look ahead, so only the last fragment may hold a `$`.
     for fragment in before:
         if fragment.dollar:
             raise fragment.dollar.refusal("{} with something behind it")
@@ -193,6 +194,7 @@ def join(fragments: Sequence[Fragment]) -> Fragment:
 
 
 def _join_text(before: Sequence[Fragment], last: Fragment) -> str:
+    # Behind a `\r` a final `\n` alone is not the end, so the text before it is written anew.
     if last.dollar and last.dollar_is_open and _may_end_in_return(before):
         text = _sequence_before_dollar(before)
         if text is None or last.text != _END:
@@ -202,6 +204,7 @@ def _join_text(before: Sequence[Fragment], last: Fragment) -> str:
 
 
 def _may_end_in_return(sequence: Sequence[Fragment]) -> bool:
+    # Backwards past fragments that may be empty, to the last character that is consumed.
     for fragment in reversed(sequence):
         if fragment.ends_in_return or not fragment.passes_return:
             return fragment.ends_in_return
@@ -265,7 +268,7 @@ def _repeat(fragment: Fragment, low: int, high: int | None) -> Fragment:
 
 
 def _repetition_before_dollar(fragment: Fragment, low: int, high: int | None) -> str | None:
-    """Return the last round is before the `$`, and all others before that one."""
+    """Return the rounds with a `$` behind the last one, if we know how to write that."""
     if fragment.before_dollar is None or fragment.emptiness:
         return None
     others = _times(group(fragment).text, max(low - 1, 0), None if high is None else high - 1)
@@ -276,6 +279,7 @@ def _repetition_before_dollar(fragment: Fragment, low: int, high: int | None) ->
 def _times(unit: str, low: int, high: int | None) -> str:
     if high == 0:
         return ""
+    # Short forms first: `*`, `+`, `?` and nothing at all; then `{low,high}`.
     if high is None and low <= 1:
         return unit + "*+"[low]
     if (low, high) in ((0, 1), (1, 1)):

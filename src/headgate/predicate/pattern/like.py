@@ -17,6 +17,8 @@ from headgate.predicate.pattern.errors import PatternRefused
 
 
 class Wildcard(Enum):
+    """The wildcards of LIKE."""
+
     ANY_ONE = "_"
     ANY_MANY = "%"
 
@@ -56,6 +58,8 @@ class Segment:
     def find(self, text: str, at: int) -> int | None:
         """Return where the segment ends when placed at the first position that fits."""
         while at + self.length <= len(text):
+            # The first literal leads to the next position that may fit; the `_` before it fit
+            # anything.
             start = text.find(self.anchor, at + self.lead) - self.lead
             if start < at:
                 return None
@@ -88,7 +92,7 @@ class LikePattern:
 
     @property
     def is_literal(self) -> bool:
-        """Does exactly one text match?"""
+        """Whether exactly one text matches."""
         return self.pieces in ((), (self.prefix,))
 
     @property
@@ -122,6 +126,7 @@ class LikePattern:
             at = segment.find(text, at)
             if at is None:
                 return False
+        # The last segment must end where the text does, behind all that was placed.
         start = len(text) - others[-1].length
         return start >= at and others[-1].end_at(text, start) is not None
 
@@ -169,7 +174,7 @@ def _unescape(pattern: str, at: int, escape: str) -> str:
 
 
 def _join(pieces: list[Piece]) -> list[Piece]:
-    """Literals that touch made one, and so `%` that touch."""
+    """Return the pieces with literals that touch made one, and `%` that touch."""
     joined: list[Piece] = []
     for kind, run in groupby(pieces, key=_kind):
         if kind is None:
@@ -185,6 +190,7 @@ def _kind(piece: Piece) -> Wildcard | None:
 
 def _segments(pieces: tuple[Piece, ...]) -> tuple[Segment, ...]:
     """Return what stands before, between and behind the `%`; one more than there are `%`."""
+    # Each `%` ends a segment and begins the next, which may be empty.
     segments: list[list[Piece]] = [[]]
     for piece in pieces:
         if piece is ANY_MANY:
@@ -221,6 +227,7 @@ def like_contains(outer: LikePattern, inner: LikePattern) -> bool:
     pattern, text = _symbols(outer), _symbols(inner)
     if len(pattern) * len(text) > MAX_PRODUCT:
         return False
+    # A `%` of the outer pattern stays where it is; any other symbol is passed.
     reached = {0}  # how much of the outer pattern may be behind us
     for symbol in text:
         reached = {
@@ -232,13 +239,13 @@ def like_contains(outer: LikePattern, inner: LikePattern) -> bool:
 
 
 def _over_any_many(reached: set[int], pattern: list[Piece]) -> set[int]:
-    """Also what is reached by letting `%` stand for nothing; no two of them touch."""
+    """Return also what is reached by letting `%` stand for nothing; no two of them touch."""
     skipped = {at + 1 for at in reached if at < len(pattern) and pattern[at] is ANY_MANY}
     return reached | skipped
 
 
 def _symbols(pattern: LikePattern) -> list[Piece]:
-    """Characters and wildcards, one by one."""
+    """Return the characters and wildcards, one by one."""
     return [s for piece in pattern.pieces for s in (piece if isinstance(piece, str) else (piece,))]
 
 

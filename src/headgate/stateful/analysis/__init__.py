@@ -1,4 +1,4 @@
-"""Can this continuous query run in bounded memory, and if not, which streams break it?
+"""The decision whether a continuous query can run in bounded memory, with reason and witness.
 
 After "Characterizing Memory Requirements for Queries over Continuous Data Streams". A query is cut
 into conjunctive `cases`, on which a `theory` decides by what follows from their comparisons. All of

@@ -1,4 +1,4 @@
-"""Can a query live in bounded memory? Yes, no, or unknown, with the reason.
+"""The decision whether a query needs bounded memory: yes, no or unknown, with the reason.
 
 The alternatives of the condition are looked at one by one, coarsely first. Where none has a fault,
 the query is the union of queries that need bounded memory, and the answer is yes. A fault is a no
@@ -27,8 +27,8 @@ MAX_TRIED_FAULTS = 40  # faults for which streams are looked for
 class Analysis:
     """The answer, the cases of which the query is the union, and what is at fault in which of them.
 
-    `open` says why an unknown answer is unknown. `shown` is what to build a witness of; it is there
-    where streams that break the query were found and verified.
+    `unknown_because` says why an unknown answer is unknown. `witness_of` is what to build a
+    witness of; it is there where streams that break the query were found and verified.
     """
 
     bounded: Answer
@@ -46,6 +46,7 @@ class Analysis:
 
 def analyse(query: Query) -> Analysis:
     """Decide whether a query can run in bounded memory, whatever its kind."""
+    # A filter on one stream decides on each row alone and keeps nothing.
     if query.kind == "filter":
         return Analysis(Answer.YES)
     look: _Inspection | None = None
@@ -58,8 +59,11 @@ def analyse(query: Query) -> Analysis:
             too_many = str(error)
             break
         if not look.faults:
+            # Without the marks of `_inspect`: constants of other alternatives would only add
+            # buckets.
             cases = _list_cases(query, look.alternatives)
             return Analysis(Answer.YES, cases, is_contradiction=not cases)
+        # Exact alternatives leave nothing for a finer split to refine.
         if look.alternatives.exact:
             break
     if look is None:
@@ -69,12 +73,14 @@ def analyse(query: Query) -> Analysis:
 
 def _decide_with_faults(query: Query, look: _Inspection, too_many: str) -> Analysis:
     """Decide on a query with faults: no if streams or a theorem show it, else unknown."""
+    # A verified witness is a proof whatever the theory says, so it comes before the theorems.
     for case, fault in look.faults[:MAX_TRIED_FAULTS]:
         for attempt in list_attempts(case, fault):
             if is_verified(query, *attempt):
                 return Analysis(Answer.NO, look.cases, fault, case, attempt)
     if decide_query_satisfiability(query).answer is Answer.NO:
         return Analysis(Answer.YES, is_contradiction=True)
+    # No streams were verified: it is a no only where a theorem is necessary as well as sufficient.
     case, fault = look.faults[0]
     why = too_many or _explain_unknown(look.alternatives, case, fault)
     return Analysis(
@@ -114,6 +120,7 @@ def is_proven_bounded(query: Query) -> bool:
         try:
             alternatives = alternatives_of(query.where)
             cases = _list_cases(query, alternatives)
+            # One fault is enough: the generator stops at the first.
             if not any(True for case in cases for _ in find_faults(query, case)):
                 return bool(cases)
         except ExpansionTooLarge:
@@ -125,6 +132,7 @@ def is_proven_bounded(query: Query) -> bool:
 
 def _explain_unknown(alternatives: Alternatives, case: Case, fault: Fault) -> str:
     """Say why a fault without verified streams is no proof; nothing if the theorem says no."""
+    # Theorem 5.3 is about queries that differ in filters only; alternatives may differ in more.
     if len(alternatives.each) > 1:
         return "one alternative of its condition needs unbounded memory, which all of them may not"
     if not alternatives.exact or case.unseen:
@@ -133,6 +141,7 @@ def _explain_unknown(alternatives: Alternatives, case: Case, fault: Fault) -> st
         return "no theorem decides it for a self-join or a declared aggregate"
     if fault.aggregate is not None:
         return "the aggregate may not depend on what would have to be remembered"
+    # Section 9 widens the theorems to dense types, but "no" is said of these only with a witness.
     if not all(line.whole for line in case.query.lines):
         return "the theorem is about whole numbers, and no streams were found that show it"
     return ""

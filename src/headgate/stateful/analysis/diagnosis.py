@@ -48,10 +48,12 @@ class Diagnosis:
 def diagnose(query: Query, case: Case, fault: Fault) -> Diagnosis:
     """Put a fault into words."""
     violation = fault.violation
+    # The variable at fault comes first (-1 is none), then both sides of each join at fault.
     columns = [case.columns[v] for v in (violation.variable,) if v >= 0]
     joins = [find_comparison_path(case, join) for join in violation.joins]
     for join in violation.joins:
         columns += [case.columns[join.left], case.columns[join.right]]
+    # One written comparison may lie on the paths of both joins.
     compares = list(dict.fromkeys(c for path in joins for c in path))
     places = find_places(query)
     stream = query.sources[violation.source].alias
@@ -84,6 +86,7 @@ def _write_sentence(query: Query, case: Case, fault: Fault, paths: list[list[str
         assert fault.aggregate is not None
         named = f"{fault.aggregate.function}({case.columns[violation.variable].key})"
         return f"`{named}` of {stream} changes with what {joins[0]} selects, for every row of it"
+    # What is left are the patterns of two joins, Lemma A.7.
     ends = {"minima": "two minima", "maxima": "two maxima", "both": "a minimum and a maximum"}
     return f"{joins[0]} and {joins[1]} need {ends[violation.pattern]} of {stream} at once"
 
@@ -101,6 +104,8 @@ def _write_aggregate(aggregate: Aggregate) -> str:
 
 def find_comparison_path(case: Case, join: Join) -> list[Compare]:
     """Return the comparisons by which a join follows: the shortest path between its sides."""
+    # By variable: what it is at most, and the comparison that says so. An equality leads both
+    # ways.
     ways: dict[int, list[tuple[int, Compare]]] = {}
     for comparison in case.query.comparisons:
         left, right = case.columns[comparison.left], case.columns[comparison.right]
@@ -108,6 +113,7 @@ def find_comparison_path(case: Case, join: Join) -> list[Compare]:
         ways.setdefault(comparison.left, []).append((comparison.right, compare))
         if comparison.operator == "=":
             ways.setdefault(comparison.right, []).append((comparison.left, compare))
+    # Breadth first, so that the first path to a variable is a shortest one.
     reached: dict[int, list[Compare]] = {join.left: []}
     waiting = deque([join.left])
     while waiting and join.right not in reached:
@@ -140,6 +146,7 @@ def _find_place(
     if compares:
         return _find_comparison_place(compares[0], places)
     column = columns[0]
+    # Condition (2) is about an aggregate's argument, even where that is grouped by as well.
     if column in places.groups and fault.condition != "(2)":
         return places.groups[column]
     for output in query.outputs:

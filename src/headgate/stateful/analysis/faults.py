@@ -3,8 +3,8 @@
 "Characterizing Memory Requirements …": Theorems 5.6 and 5.10 for joins without and with DISTINCT,
 8.5 and 8.6 for aggregates over one stream and over several. An aggregate query stores its answer,
 so its groups must be finitely many; besides, each aggregate is asked for alone. Theorem 8.6 holds
-as corrected (`checker.extremum_violations`); of declared aggregates only the sufficient conditions
-of Theorems 8.3 and 8.4 are known, and a fault beyond them is `open`.
+as corrected (`checker.find_extremum_violations`); of declared aggregates only the sufficient
+conditions of Theorems 8.3 and 8.4 are known, and a fault beyond them is unproven.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_ORDERED_QUERIES = 1_000  # ordered queries that are looked at for what else 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A violated condition of a theorem; `open` where no theorem says that it is a fault."""
+    """A violated condition of a theorem; `is_unproven` where no theorem says so."""
 
     theorem: str
     condition: str
@@ -62,6 +62,7 @@ def _find_violations(query: Conjunctive) -> Iterator[tuple[Violation, bool]]:
         yield from ((violation, False) for violation in candidates)
     elif next(candidates, None) is not None:
         known: set[Violation] = set()
+        # Every ordered query repeats the same violations: each is reported once.
         for violation in islice(definition.find_violations(query), MAX_ORDERED_QUERIES):
             if violation not in known:
                 known.add(violation)
@@ -72,8 +73,12 @@ def _find_aggregate_faults(query: Query, case: Case) -> Iterator[Fault]:
     known = compute_closure(case.query)
     if not known.satisfiable:
         return
+    # A query with several aggregates is bounded iff it is with each of them alone (after Theorem
+    # 8.6); GROUP BY without aggregates is checked once, with None.
     for aggregate in list_aggregates(query) or (None,):
         sensitive = aggregate is not None and aggregate.duplicate_sensitive
+        # The reduced characteristic query: it puts out the groups only, and keeps duplicates iff
+        # the aggregate counts them.
         reduced = replace(case.query, distinct=not sensitive)
         if len(query.sources) == 1:
             yield from _find_single_stream_faults(case, known, aggregate)
@@ -106,6 +111,8 @@ def _find_argument_faults(case: Case, known: Closure, aggregate: Aggregate) -> I
     argument = _argument(case, aggregate)
     if argument is None:
         return
+    # C2 of Theorem 8.6; of a declared aggregate only the sufficient condition of Theorem 8.4 is
+    # known.
     if aggregate.category == "holistic" or aggregate.declared is not None:
         violation = _find_endless_values(case, known, argument)
         if violation is not None:
@@ -113,6 +120,7 @@ def _find_argument_faults(case: Case, known: Closure, aggregate: Aggregate) -> I
     elif aggregate.function in ("MIN", "MAX"):
         pattern: Literal["maximum", "minimum"]
         pattern = "maximum" if aggregate.function == "MAX" else "minimum"
+        # MIN and MAX do not count duplicates, whatever the query says.
         reduced = replace(case.query, distinct=True)
         for violation in find_extremum_violations(reduced, argument, pattern, known):
             yield Fault("8.6", "C3", violation, aggregate, reduced.has_self_joins)
@@ -128,6 +136,8 @@ def _argument(case: Case, aggregate: Aggregate) -> int | None:
 
 def _find_endless_values(case: Case, known: Closure, variable: int) -> Violation | None:
     """Return the violation that a variable has infinitely many values, outside of windows."""
+    # The gaps, ascending, in which the variable takes infinitely many values; the last is
+    # reported.
     gaps = np.flatnonzero(known.roams[variable])
     source = case.query.variables[variable].source
     if not len(gaps) or source in case.query.windowed:

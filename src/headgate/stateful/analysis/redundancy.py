@@ -40,6 +40,7 @@ def remove_redundant(query: Query, case: Case) -> Query | None:
     kept = remove_covered(compute_order(case.query), keep_all(case.query))
     if len(kept.sources) == len(query.sources) or not query.outputs:
         return None
+    # By variable of an occurrence that is left out: the variable that stands for it.
     stands_for = _find_replacements(case, kept)
     is_single = len(kept.sources) == 1
 
@@ -58,6 +59,7 @@ def remove_redundant(query: Query, case: Case) -> Query | None:
     return replace(
         query,
         sources=tuple(s for number, s in enumerate(query.sources) if number in kept.sources),
+        # The atoms of the only case replace the condition, under the names of what is left.
         where=conjunction(
             _rename_columns(part, rename) for part in (*case.atoms, *remaining_filters)
         ),
@@ -72,6 +74,7 @@ def _find_replacements(case: Case, kept: Occurrences) -> dict[int, int]:
     replacements: dict[int, int] = {}
     for covered, other in kept.covered_by:
         pairs = find_twins(case.query, covered, other) or {}
+        # An occurrence that stood for another may be left out later: follow the chain to its end.
         replacements = {
             variable: pairs.get(stand_in, stand_in) for variable, stand_in in replacements.items()
         }

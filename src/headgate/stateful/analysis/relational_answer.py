@@ -42,6 +42,7 @@ def compute_answer(query: Query, streams: Streams) -> AnswerRows:
 
 def iter_joined_rows(query: Query, streams: Streams) -> Iterator[Row]:
     """Yield every combination of rows for which the condition is TRUE."""
+    # One list of rows for each source; of a windowed source only its last rows.
     choices = []
     for source in query.sources:
         rows = streams.get(source.stream.name, ())
@@ -73,6 +74,8 @@ def _ordinal(column: Column, row: Row) -> Hashable:
 
 
 def _groups(query: Query, columns: tuple[Column, ...], rows: Iterable[Row]) -> AnswerRows:
+    # Group values (as ordinals) -> member rows. Without GROUP BY there is one group, even without
+    # rows.
     groups: dict[Hashable, list[Row]] = {} if columns else {(): []}
     for row in rows:
         groups.setdefault(_values(columns, row), []).append(row)
@@ -101,6 +104,7 @@ def _aggregate(aggregate: Aggregate, rows: list[Row]) -> Hashable:
         return least
     if aggregate.declared is not None:
         raise NotComputable(f"{function} is declared, not defined")
+    # Sorted ordinals, so that the middle of the values is the median.
     values = [column.type.value(ordinal) for ordinal in sorted(ordinals)]
     if function == "MEDIAN":
         return _divide(_sum((values[(len(values) - 1) // 2], values[len(values) // 2])), 2)

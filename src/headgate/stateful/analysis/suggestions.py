@@ -92,8 +92,11 @@ def find_suggestions(
     """
     suggestions: list[Suggestion] = []
     helpless: list[_Addition] = []
+    # Checking a changed query costs about its attributes times its alternatives: tries share a
+    # budget.
     cost = (len(case.columns) + 1) * alternatives
     tries = max(min(MAX_TRIES, MAX_WORK // cost), MIN_TRIES)
+    # The sort is stable: within what concerns the fault the least intrusive stay first.
     additions = sorted(_list_additions(query, case), key=lambda a: not a.concerns(case, fault))
     for addition in additions[:tries]:
         changed = addition.apply_to(query)
@@ -101,6 +104,7 @@ def find_suggestions(
             suggestions.append(Suggestion((addition.text,), changed))
         else:
             helpless.append(addition)
+    # Pairs are made only of additions that do not help alone, with the tries that are left.
     for one, two in islice(combinations(helpless, 2), max(tries - len(additions), 0)):
         first = one.apply_to(query)
         changed = None if first is None else two.apply_to(first)
@@ -117,6 +121,7 @@ def _list_additions(query: Query, case: Case) -> Iterator[_Addition]:
     unbounded = _find_unbounded_columns(query, case)
     yield from (_bound_addition(column, case) for column in unbounded if _is_counted(column))
     columns = query.group_by if aggregate else list_output_columns(query)
+    # A query must put something out: the only column is not dropped.
     for column in columns if len(columns) > 1 or aggregate else ():
         what = "drop the group" if aggregate else "drop the column"
         yield _Addition(f"{what} `{column.key}`", dropped=column)
@@ -144,6 +149,8 @@ def _bound_addition(column: Column, case: Case) -> _Addition:
 def _find_unbounded_columns(query: Query, case: Case) -> list[Column]:
     """Return columns with infinitely many values that are put out or compared between streams."""
     core, bounded = case.query, compute_closure(case.query).bounded
+    # Variables that can be at fault: outputs (C1), sides of joins (C2, C3), arguments of
+    # aggregates.
     used = set(core.outputs)
     for comparison in core.comparisons:
         sides = comparison.left, comparison.right
@@ -165,9 +172,11 @@ def _make_bound(column: Column, case: Case) -> Predicate:
     if isinstance(type_, Double):
         return Within(column, ValueSet.points(type_, map(type_.ordinal, (0.0, 1.0))))
     unit = 10**type_.scale if isinstance(type_, DecimalType) else 1
+    # 19,723 is the day number of 2024-01-01.
     start: int = 19_723 if isinstance(type_, Date) else 0
     if isinstance(type_, Timestamp):
         start, unit = 19_723 * 86_400_000_000, 86_400_000_000
+    # Ends that the query gives are kept; a missing one is put SUGGESTED_RANGE units away.
     low, high = values.intervals[0].low, values.intervals[-1].high
     least, most = int(type_.minimum), int(type_.maximum or 0)
     if not isinstance(low, int) and not isinstance(high, int):
@@ -176,6 +185,7 @@ def _make_bound(column: Column, case: Case) -> Predicate:
         low = int(high or 0) - SUGGESTED_RANGE * unit
     if not isinstance(high, int):
         high = low + SUGGESTED_RANGE * unit
+    # Stay off the limits of the type: an interval that reaches them may count as unbounded.
     low = min(max(low, least + 1), most - 1)
     return Within(column, ValueSet.of(Interval(low, max(low + 1, min(high, most)))))
 
@@ -187,6 +197,7 @@ def _drop_output(query: Query, dropped: Output | Column | None) -> Query | None:
     )
     kept = tuple(o for o in outputs if dropped not in (o, o.expression))
     groups = tuple(column for column in query.group_by if column != dropped)
+    # GROUP BY cannot lose its last group unless an aggregate is left.
     if not kept or (query.group_by and not groups and not _has_aggregates(kept)):
         return None
     return replace(query, outputs=kept, group_by=groups, origin=None)

@@ -76,6 +76,7 @@ def find_violations(query: Conjunctive, closure: Closure | None = None) -> Itera
     remembering = [s for s in range(len(query.streams)) if s not in query.windowed]
     if not known.satisfiable or not remembering:
         return
+    # Step 1 of Figure 2: a filter that keeps duplicates is bounded without conditions.
     if len(query.streams) == 1 and not query.distinct:
         return
     yield from _outputs(query, known)
@@ -100,13 +101,19 @@ def find_extremum_violations(
     if not closure.satisfiable or source in query.windowed or len(query.streams) == 1:
         return
     live = find_live_joins(query, closure)
+    # Per variable: of the source at all, and of it outside the class of MAX's own variable.
     free = np.array([v.source == source for v in query.variables], np.bool_)
     limited = free & ~closure.equal[variable]
+    # For MAX any join with the source at its left (MinRef) is at fault, but at its right (MaxRef)
+    # only one outside the variable's class; for MIN the other way round.
     sides = (free, limited) if pattern == "maximum" else (limited, free)
+    # live[x, y, g] is left only where x or y is a side at fault.
     live &= (sides[0][:, None] | sides[1][None, :])[:, :, None]
     for left, right, gap in np.argwhere(live).tolist():
         always = free[left] == (pattern == "maximum")
         beneath, over = not closure.at_most[left, variable], not closure.at_most[variable, right]
+        # The variable must be able to roam while the join is live: in the same gap, or on the side
+        # of it that the order of the two allows.
         for own_gap in np.flatnonzero(closure.roams[variable]).tolist():
             same = own_gap == gap and (always or beneath or over)
             if same or (own_gap < gap and beneath) or (own_gap > gap and over):
@@ -118,6 +125,7 @@ def find_extremum_violations(
 def find_live_joins(query: Conjunctive, closure: Closure) -> Booleans:
     """Return `live[x, y, g]`: `x <= y` can be nonredundant in gap g, between infinite sides."""
     sources = np.array([variable.source for variable in query.variables])
+    # joined[x, y]: x <= y follows, y <= x does not, and they belong to different occurrences.
     joined = closure.at_most & ~closure.at_most.T & (sources[:, None] != sources[None, :])
     live: Booleans = joined[:, :, None] & closure.roams[:, None, :] & closure.roams[None, :, :]
     return live & ~_find_pinned_between(closure)
@@ -126,6 +134,8 @@ def find_live_joins(query: Conjunctive, closure: Closure) -> Booleans:
 def _find_pinned_between(closure: Closure) -> Booleans:
     """Return `[x, y, g]`: something between x and y has finitely many values in gap g."""
     separated = np.zeros((*closure.at_most.shape, closure.roams.shape[1]), np.bool_)
+    # Only gaps where something roams matter; the loop is over the few variables that are pinned
+    # there.
     separating = closure.pinned & closure.roams.any(axis=0)
     for middle in np.flatnonzero(separating.any(axis=1)):
         low, high = closure.at_most[:, middle], closure.at_most[middle, :]
@@ -145,6 +155,7 @@ def _outputs(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
 def _equalities(query: Conjunctive, closure: Closure) -> Iterator[Violation]:
     """Yield C2: an equality between streams of variables with infinitely many values."""
     endless = ~closure.bounded
+    # The upper triangle has each pair once.
     for left, right in np.argwhere(np.triu(closure.equal, 1) & endless[:, None]).tolist():
         sources = [query.variables[left].source, query.variables[right].source]
         remembering = [s for s in sources if s not in query.windowed]
@@ -157,9 +168,11 @@ def _of_source(
     query: Conjunctive, closure: Closure, live: Booleans, source: int
 ) -> Iterator[Violation]:
     """Yield C3, for one stream."""
+    # mine[x]: x belongs to the stream. lefts are its joins for MinRef, rights those for MaxRef.
     mine = np.array([variable.source == source for variable in query.variables], np.bool_)
     lefts = _Joins.of(live & mine[:, None, None])
     rights = _Joins.of(live & mine[None, :, None])
+    # C3 of Theorem 5.6 allows no join at all; that of Theorem 5.10 one class on one side.
     if not query.distinct:
         for joins in (lefts, rights):
             if len(joins):
@@ -180,6 +193,7 @@ class _Joins:
 
     @staticmethod
     def of(live: Booleans) -> _Joins:
+        # One entry for each pair of variables; gaps has shape (joins, gaps).
         left, right = np.nonzero(live.any(axis=2))
         return _Joins(left, right, live[left, right])
 
@@ -202,7 +216,10 @@ class _Joins:
 
 @dataclass(frozen=True, slots=True)
 class _Conflicts:
-    """Of pairs of joins: do they conflict, the first being in a lower gap, the same, a higher?"""
+    """Which pairs of joins conflict, by whether the first is in a lower gap, the same or a higher.
+
+    `lower` and `higher` have shape (ones, twos), `same` has (ones, twos, gaps) or (ones, twos, 1).
+    """
 
     lower: Booleans
     same: Booleans
@@ -213,9 +230,11 @@ def _pairs(
     pattern: Pattern, source: int, ones: _Joins, twos: _Joins, conflicts: _Conflicts
 ) -> Iterator[Violation]:
     """Yield the first conflicting pair of joins, in gaps in which they conflict."""
+    # common[i, j, g]: both joins can be in gap g and conflict there.
     common = ones.gaps[:, None, :] & twos.gaps[None, :, :] & conflicts.same
     lower = conflicts.lower & (ones.first[:, None] < twos.last[None, :])
     higher = conflicts.higher & (ones.last[:, None] > twos.first[None, :])
+    # One example for each pattern is enough for a verdict.
     for one, two in np.argwhere(common.any(axis=2) | lower | higher)[:1].tolist():
         gaps = np.flatnonzero(common[one, two])
         if len(gaps):
@@ -228,28 +247,31 @@ def _pairs(
 
 
 def _two_minima(closure: Closure, joins: _Joins) -> _Conflicts:
-    """a <= c and b <= d with a, b of the source: Lemma A.7, case 1.
+    """Compare pairs of joins a <= c and b <= d with a, b of the source: Lemma A.7, case 1.
 
     Let a be below b. Then `a <= c` is redundant just where `b <= c` follows.
     """
+    # conflict[i, j]: b <= c does not follow, for join i as a <= c and join j as b <= d.
     conflict: Booleans = ~closure.at_most[joins.left[None, :], joins.right[:, None]]
+    # With a below b the first join is never in the higher gap.
     return _Conflicts(conflict, conflict[:, :, None], np.zeros_like(conflict))
 
 
 def _two_maxima(closure: Closure, joins: _Joins) -> _Conflicts:
-    """c <= a and d <= b with a, b of the source: case 2, the mirror image of case 1."""
+    """Compare pairs c <= a and d <= b with a, b of the source: case 2, the mirror image."""
     conflict: Booleans = ~closure.at_most[joins.left[:, None], joins.right[None, :]]
     return _Conflicts(np.zeros_like(conflict), conflict[:, :, None], conflict)
 
 
 def _both_ends(closure: Closure, ones: _Joins, twos: _Joins) -> _Conflicts:
-    """c <= a and b <= d with a, b of the source: case 3.
+    """Compare pairs of joins c <= a and b <= d with a, b of the source: case 3.
 
     In one gap such joins always conflict: rows whose values all lie above those of the row before
     join with nothing but their own. Only where something pinned lies between b and a, or c and d,
     and the other two are ordered as well, is there no room for that.
     """
     at_most = closure.at_most
+    # Columns for the first joins and rows for the second, so that indexing gives [i, j].
     a, c = ones.right[:, None], ones.left[:, None]
     b, d = twos.left[None, :], twos.right[None, :]
     pinned = _find_pinned_between(closure)

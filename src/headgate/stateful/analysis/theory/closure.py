@@ -58,28 +58,32 @@ class Closure:
 def compute_closure(query: Conjunctive) -> Closure:
     """Return the closure of all comparisons and bounds of a query; recent ones are cached."""
     bounds, places = _edges(query)
+    # Lines are independent, so the cubic step runs on the square block of each.
     for line in range(len(query.lines)):
         mine = [v for v, variable in enumerate(query.variables) if variable.line == line]
         mine += [row for (of, _), row in places.items() if of == line]
         bounds[np.ix_(mine, mine)] = _shortest_paths(bounds[np.ix_(mine, mine)])
     count = len(query.variables)
+    # Rows and columns of constants come after those of the variables.
     follows = bounds <= AT_MOST_ZERO
     satisfiable = bool((np.diagonal(bounds) >= AT_MOST_ZERO).all())
     at_most, below = follows[:count, :count], (bounds <= BELOW_ZERO)[:count, :count]
     roams, pinned = _gaps(query, follows, places)
+    # What is equal to a pinned variable is pinned too, in the same gaps; it roams there no more.
     for equals in at_most & at_most.T:
         pinned[equals] = pinned[equals].any(axis=0)
     return Closure(satisfiable, at_most, below, roams & ~pinned, pinned)
 
 
 def _edges(query: Conjunctive) -> tuple[NDArray[np.int64], dict[tuple[int, int], int]]:
-    """The bounds as written, between variables and constants; and the row of each constant."""
+    """Return the bounds between variables and constants as written, and each constant's row."""
     count = len(query.variables)
     constants = [query.constants(line) for line in range(len(query.lines))]
     places: dict[tuple[int, int], int] = {}
     for line, values in enumerate(constants):
         for value in values:
             places[line, value] = count + len(places)
+    # bounds[x, y] is the encoded upper bound of x - y; the diagonal says x - x <= 0.
     bounds = np.full((count + len(places),) * 2, NO_BOUND, np.int64)
     np.fill_diagonal(bounds, AT_MOST_ZERO)
     for line, values in enumerate(constants):
@@ -87,6 +91,7 @@ def _edges(query: Conjunctive) -> tuple[NDArray[np.int64], dict[tuple[int, int],
         at = _positions(values, count, whole=query.lines[line].whole)
         bounds[np.ix_(rows, rows)] = 2 * (at[:, None] - at[None, :]) + 1
     for left, operator, right, whole in _written(query, places):
+        # On whole lines x < y is x - y <= -1, encoded as 2 * -1 + 1.
         strict = -1 if whole else BELOW_ZERO
         weight = strict if operator == "<" else AT_MOST_ZERO
         bounds[left, right] = min(bounds[left, right], weight)
@@ -96,9 +101,11 @@ def _edges(query: Conjunctive) -> tuple[NDArray[np.int64], dict[tuple[int, int],
 
 
 def _positions(values: list[int], count: int, *, whole: bool) -> NDArray[np.int64]:
-    """Where constants lie: as far apart as they are, up to what any chain of variables can fill."""
+    """Return where constants lie: as far apart as they are, up to what a chain can fill."""
     if not whole:
         return np.arange(len(values), dtype=np.int64)
+    # No chain of `count` variables is longer than count + 1 steps: greater distances change
+    # nothing, and capping them keeps sums within 64 bits.
     steps = [min(b - a, count + 2) for a, b in pairwise(values)]
     return np.cumsum([0, *steps], dtype=np.int64)[: len(values)]
 
@@ -123,6 +130,8 @@ def _shortest_paths(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     Around such a cycle bounds double with each step, so they are kept from running away.
     """
     for middle in range(len(bounds)):
+        # Adding two encoded bounds: 2c + 1 and 2d + 1 must give 2(c + d) + 1, and a strict one
+        # makes the sum strict, so one is taken off if either is odd.
         first, second = bounds[:, middle, None], bounds[None, middle, :]
         np.minimum(bounds, first + second - ((first | second) & 1), out=bounds)
         np.maximum(bounds, -NO_BOUND, out=bounds)
@@ -132,7 +141,7 @@ def _shortest_paths(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
 def _gaps(
     query: Conjunctive, follows: Booleans, places: dict[tuple[int, int], int]
 ) -> tuple[Booleans, Booleans]:
-    """For every variable and gap: can it be there with infinitely many values, or with finitely?"""
+    """Decide for every variable and gap: is it there with infinitely many values, or finitely?"""
     constants = [query.constants(line) for line in range(len(query.lines))]
     most = max((len(values) for values in constants), default=0) + 1
     roams = np.zeros((len(query.variables), most), np.bool_)
@@ -140,11 +149,16 @@ def _gaps(
     for number, variable in enumerate(query.variables):
         values = constants[variable.line]
         rows = [places[variable.line, value] for value in values]
+        # inside[g]: the variable can lie in gap g, that is not x <= the constant below it, and not
+        # x >= the constant above it.
         inside = np.ones(len(rows) + 1, np.bool_)
         inside[1:] &= ~follows[number, rows]
         inside[:-1] &= ~follows[rows, number]
+        # endless[g]: gap g holds infinitely many values of its type; the two outer gaps always do.
         endless = np.full(len(rows) + 1, variable.dense)
         endless[[0, -1]] = True
+        # A constant outside of the type is no end: the gap next to it is outermost, and what lies
+        # beyond it is unreachable.
         below, above = _outside(variable, values)
         endless[:-1] |= above
         endless[1:] |= below

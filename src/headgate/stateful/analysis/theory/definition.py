@@ -41,6 +41,8 @@ def find_violations(query: Conjunctive) -> Iterator[Violation]:
     whole = compute_order(query)
     if whole.contradictory:
         return
+    # Section 8.1: only DISTINCT self-joins can have redundant occurrences. They are removed before
+    # ordering, which saves orders, and again after it, as an order may cover more.
     eliminates = query.distinct and query.has_self_joins
     kept = remove_covered(whole, keep_all(query)) if eliminates else keep_all(query)
     for order in iter_total_orders(query, kept.sources):
@@ -63,6 +65,7 @@ def extremum_is_bounded(
     for order in iter_total_orders(query):
         references = find_references(order, keep_all(query))
         lows, highs = references.min_ref(source), references.max_ref(source)
+        # What must be empty, and what must lie within the class of the variable.
         empty, own = (lows, highs) if pattern == "maximum" else (highs, lows)
         if references.unbounded >> variable & 1 and (empty or own & ~order.same(variable)):
             return False
@@ -78,11 +81,11 @@ class References:
     joins: tuple[tuple[int, int], ...]
 
     def max_ref(self, source: int) -> int:
-        """Definition 5.4: the unbounded variables of a stream above a nonredundant join."""
+        """Return the unbounded variables of a stream above a nonredundant join (Definition 5.4)."""
         return self.order.elements.of_source[source] & union(1 << high for _, high in self.joins)
 
     def min_ref(self, source: int) -> int:
-        """Definition 5.4: the unbounded variables of a stream below a nonredundant join."""
+        """Return the unbounded variables of a stream below a nonredundant join (Definition 5.4)."""
         return self.order.elements.of_source[source] & union(1 << low for low, _ in self.joins)
 
 
@@ -93,8 +96,10 @@ def find_references(order: Order, kept: Occurrences) -> References:
     joins = []
     for low in bits(unbounded):
         source = order.elements.query.variables[low].source
+        # All that is at least `low` and outside its class.
         higher = order.at_most[low] & ~order.at_least[low] & elements
         for high in bits(higher & unbounded & ~order.elements.of_source[source]):
+            # Nonredundant (Definition 4.1): no element lies between the two, outside both classes.
             if not higher & order.at_least[high] & ~order.at_most[high]:
                 joins.append((low, high))
     return References(order, unbounded, tuple(joins))
@@ -105,6 +110,7 @@ def is_element_bounded(order: Order) -> int:
     query = order.elements.query
     constants = union(1 << c for chain in order.elements.of_line for c in chain)
     finite = union(1 << v for v, variable in enumerate(query.variables) if variable.finite)
+    # What lies between two of these is finite unless it is dense (Definition 4.5, section 9).
     ends = list(bits(constants | finite))
     between = union(order.at_most[e] for e in ends) & union(order.at_least[e] for e in ends)
     sparse = union(1 << v for v, variable in enumerate(query.variables) if not variable.dense)
@@ -112,7 +118,7 @@ def is_element_bounded(order: Order) -> int:
 
 
 def gap(order: Order, variable: int) -> int:
-    """Gap g lies below the g-th constant; a line without constants is one gap."""
+    """Return the gap of a variable: how many constants lie below it; 0 on a line without any."""
     query = order.elements.query
     line = query.variables[variable].line
     chain = order.elements.of_line[line] if query.constants(line) else ()
@@ -128,6 +134,7 @@ def find_order_violations(order: Order, kept: Occurrences) -> Iterator[Violation
         source = query.variables[output].source
         if references.unbounded >> output & 1 and source in remembering:
             yield Violation("C1", "output", source, variable=output, gap=gap(order, output))
+    # C2 asks the closure, not the written predicates: an equality may only follow.
     for source in remembering:
         own = order.elements.of_source[source]
         for variable in bits(references.unbounded & own):
@@ -141,9 +148,10 @@ def find_order_violations(order: Order, kept: Occurrences) -> Iterator[Violation
 
 
 def _conflict(references: References, source: int) -> tuple[Pattern, tuple[Join, ...]] | None:
-    """C3: one join too many of a stream; with DISTINCT one class may be below, or above, others."""
+    """Return the joins that violate C3; with DISTINCT one class may be below, or above, others."""
     order = references.order
     query = order.elements.query
+    # By equivalence class, as Theorem 5.10 counts classes and not variables.
     lefts: dict[int, Join] = {}
     rights: dict[int, Join] = {}
     for low, high in references.joins:

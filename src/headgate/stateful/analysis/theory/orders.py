@@ -49,6 +49,7 @@ def estimate_orders(query: Conjunctive, sources: frozenset[int] | None = None) -
     3
     """
     order = compute_order(query)
+    # By stream and line: the classes that are not equal to a constant, as bit masks.
     classes: dict[tuple[int, int], set[int]] = {}
     for variable in _to_order(order, sources):
         source, line = query.variables[variable].source, query.variables[variable].line
@@ -58,6 +59,7 @@ def estimate_orders(query: Conjunctive, sources: frozenset[int] | None = None) -
             classes.setdefault((source, line), set()).add(own)
     estimate = 1
     for (source, line), free in classes.items():
+        # Pinned variables of other streams cut the line as constants do (`_among_pinned`).
         foreign = [v for v in _sparse(order.elements, line) if query.variables[v].source != source]
         steps = len(order.elements.of_line[line]) + len(foreign)
         estimate *= _weak_orders(len(free), steps)
@@ -66,9 +68,11 @@ def estimate_orders(query: Conjunctive, sources: frozenset[int] | None = None) -
 
 @cache
 def _weak_orders(variables: int, constants: int) -> int:
-    """Tell in how many ways variables can stand among ascending constants, and among each other."""
+    """Return in how many ways variables can stand among ascending constants and each other."""
     if not variables:
         return 1
+    # The next variable equals one of the elements, or lies in a gap and is an element from then
+    # on.
     onto = constants * _weak_orders(variables - 1, constants)
     return onto + (constants + 1) * _weak_orders(variables - 1, constants + 1)
 
@@ -90,6 +94,7 @@ def _to_order(order: Order, sources: frozenset[int] | None) -> list[int]:
 def _orders(start: Order, variables: list[int]) -> Iterator[Order]:
     """Put each variable, depth first, into the chain of its stream and line in every way."""
     elements = start.elements
+    # Entries: how many variables are placed, the order so far, and the chain by stream and line.
     stack: list[tuple[int, Order, dict[tuple[int, int], Chain]]] = [(0, start, {})]
     while stack:
         placed, order, chains = stack.pop()
@@ -99,6 +104,8 @@ def _orders(start: Order, variables: list[int]) -> Iterator[Order]:
         variable = variables[placed]
         attribute = elements.query.variables[variable]
         place = attribute.source, attribute.line
+        # Streams share the constants of a line, but are not ordered against each other (Definition
+        # 5.1).
         chain = chains.get(place, elements.of_line[attribute.line])
         for after, longer in _places(order, variable, chain):
             if _fits(after, variable):
@@ -121,12 +128,13 @@ def _among_pinned(order: Order, pairs: list[tuple[int, int]]) -> Iterator[Order]
 
 
 def _find_pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, int]]:
-    """Variables with a pinned one of another stream that lies in the same gap between constants."""
+    """Return variables with a pinned one of another stream in the same gap between constants."""
     attributes = order.elements.query.variables
     pairs = []
     for line, constants in enumerate(order.elements.of_line):
         held = [v for v in _sparse(order.elements, line) if v in variables]
         for pinned in held:
+            # Constants below and above the pinned variable; the nearest of each bound its gap.
             under = [k for k in constants if order.below[k] >> pinned & 1]
             over = [k for k in constants if order.below[pinned] >> k & 1]
             inside = order.below[under[-1]] & order.at_least[over[0]] if under and over else 0
@@ -138,7 +146,7 @@ def _find_pinned_pairs(order: Order, variables: list[int]) -> list[tuple[int, in
 
 
 def _sparse(elements: Elements, line: int) -> list[int]:
-    """Variables with finitely many values between constants, on a line that has room for more."""
+    """Return variables with finitely many values between constants, on a line that is not whole."""
     if elements.query.lines[line].whole:
         return []
     attributes = enumerate(elements.query.variables)
@@ -146,19 +154,22 @@ def _sparse(elements: Elements, line: int) -> list[int]:
 
 
 def _places(order: Order, variable: int, chain: Chain) -> Iterator[tuple[Order, Chain]]:
-    """A variable at, or between, the elements of a chain, wherever nothing known forbids it."""
+    """Yield the orders with a variable at, or between, the elements of a chain, where it may be."""
+    # The chain ascends: first what is known to be at most the variable, last what is at least it.
     under = [element for element in chain if order.at_least[variable] >> element & 1]
     over = [element for element in chain if order.at_most[variable] >> element & 1]
     first, last = len(under), len(chain) - len(over)
     if under and over and under[-1] == over[0]:
         yield order, chain
         return
+    # Equal to an element: also to the nearest known ones, unless the order is known to be strict.
     for element in (*under[-1:], *chain[first:last], *over[:1]):
         if not (order.below[element] >> variable | order.below[variable] >> element) & 1:
             after = order.copy()
             after.put(element, variable, strict=False)
             after.put(variable, element, strict=False)
             yield after, chain
+    # Strictly between two neighbours, or beyond the last one.
     for place in range(first, last + 1):
         after = order.copy()
         if place:
@@ -181,6 +192,8 @@ def _fits(order: Order, variable: int) -> bool:
     low, high = elements.value(bottom), elements.value(top)
     assert low is not None
     assert high is not None
+    # All that lies above the lower constant and at most at the upper. Cheap test first: so few
+    # elements always fit.
     candidates = order.below[bottom] & order.at_least[top]
     if candidates.bit_count() < high - low:
         return True
@@ -191,6 +204,7 @@ def _fits(order: Order, variable: int) -> bool:
 def _height(order: Order, elements: int) -> int:
     """Return how many of the elements stand strictly above one another."""
     height = 0
+    # Keep what has another one of them below it: each round removes the lowest layer.
     while elements:
         elements &= union(order.below[element] for element in bits(elements))
         height += 1

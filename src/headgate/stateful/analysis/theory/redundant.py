@@ -32,12 +32,14 @@ class Occurrences:
 
 
 def keep_all(query: Conjunctive) -> Occurrences:
+    """Return all occurrences of a query, none left out."""
     return Occurrences(frozenset(range(len(query.streams))), query.outputs)
 
 
 def remove_covered(order: Order, kept: Occurrences) -> Occurrences:
     """Leave out one covered occurrence after another, until none is."""
     for covered in sorted(kept.sources - order.elements.query.filtered):
+        # After each removal start again: an occurrence may be covered only by what was left.
         for other in sorted(kept.sources - {covered}):
             pairs = find_twins(order.elements.query, covered, other)
             if pairs is not None and _covers(order, kept, covered, pairs):
@@ -64,20 +66,26 @@ def _covers(order: Order, kept: Occurrences, covered: int, pairs: dict[int, int]
     """Tell whether all that holds of an occurrence's variables holds of their twins as well."""
     own = order.elements.of_source[covered]
     left = kept.elements(order)
+    # Each holds one row of bits per element: <=, >=, < and >.
     relations = (order.at_most, order.at_least, order.below, _reverse_rows(order.below))
     for variable in bits(own):
         itself = 1 << variable
         related = (order.at_most[variable] | order.at_least[variable]) & left
         twin = pairs.get(variable)
+        # A variable without a twin must not be asked for: related to itself alone, and not put
+        # out.
         if twin is None:
             if related != itself or variable in kept.outputs:
                 return False
             continue
         for rows in relations:
+            # What holds towards others must hold of the twin as it is; what holds among the
+            # occurrence's own variables must hold among their twins.
             theirs = rows[variable] & left & ~own
             inner = union(1 << pairs[v] for v in bits(rows[variable] & own) if v in pairs)
             if (theirs | inner) & ~rows[twin]:
                 return False
+        # The output must not change when the twin's row stands for both.
         if variable in kept.outputs and not order.same(variable) >> twin & 1:
             return False
     return True

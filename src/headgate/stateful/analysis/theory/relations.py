@@ -33,6 +33,8 @@ class Elements:
     def of(query: Conjunctive) -> Elements:
         constants: list[tuple[int, int | None]] = []
         of_line: list[Chain] = []
+        # of_line: the numbers of a line's constants, ascending. of_source: a stream's variables as
+        # a mask.
         for line in range(len(query.lines)):
             first = len(query.variables) + len(constants)
             values: list[int | None] = [*query.constants(line)] or [None]
@@ -74,8 +76,11 @@ class Order:
         known = self.below[low] if strict else self.at_most[low]
         if known >> high & 1:
             return
+        # Whatever is at most `low` is now at most whatever is at least `high`.
         over, under = self.at_most[high], self.at_least[low]
         for element in bits(under):
+            # The step is strict if the new comparison is, or one before it; else only one after it
+            # can be.
             certain = strict or self.below[element] >> low & 1
             self.below[element] |= over if certain else self.below[high]
             self.at_most[element] |= over
@@ -92,6 +97,7 @@ def compute_order(query: Conjunctive) -> Order:
     elements = Elements.of(query)
     identity = [1 << element for element in range(elements.count)]
     order = Order(elements, identity, identity[:], [0] * elements.count)
+    # Constants are ordered by their values, whatever is written.
     for chain in elements.of_line:
         for low, high in pairwise(chain):
             order.put(low, high, strict=True)
@@ -106,6 +112,7 @@ def compute_order(query: Conjunctive) -> Order:
 
 
 def union(masks: Iterable[int]) -> int:
+    """Return the bits that are set in any of the masks."""
     return reduce(or_, masks, 0)
 
 
