@@ -74,6 +74,7 @@ def main() -> None:
     except HeadgateError as error:
         print_error(str(error))
         sys.exit(BAD_INPUT)
+    # The reader, such as `head`, has seen enough. Closing stderr silences the interpreter's remark.
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

@@ -109,6 +109,7 @@ def check(
 
 
 def _findings_to_json(findings: list[Finding]) -> list[dict[str, object]]:
+    # Looking for suggestions is slow, so only the first unbounded queries get them.
     unbounded = 0
     listed = []
     for finding in findings:
@@ -118,6 +119,7 @@ def _findings_to_json(findings: list[Finding]) -> list[dict[str, object]]:
 
 
 def _choose_exit_code(query_set: QuerySet, findings: list[Finding]) -> int:
+    # A finding outweighs what is unknown.
     answers = {answer for f in findings for answer in (f.satisfiable, f.bounded)}
     if query_set.report.errors or Answer.NO in answers or any(f.duplicate_of for f in findings):
         return FINDINGS
@@ -126,6 +128,7 @@ def _choose_exit_code(query_set: QuerySet, findings: list[Finding]) -> int:
 
 def _print_findings(query_set: QuerySet, findings: list[Finding]) -> None:
     print_load_errors(query_set.report)
+    # The sort is stable: queries at fault first, then the others, each in the order of the set.
     notable = [f for f in findings if not f.is_fine or f.reason or f.implied_by or f.memory]
     notable.sort(key=lambda finding: finding.is_fine)
     if notable:
@@ -141,6 +144,7 @@ def _print_findings(query_set: QuerySet, findings: list[Finding]) -> None:
 
 
 def _describe_finding(finding: Finding) -> list[str]:
+    # The first line has the reason; what each stream stores, or suggestions, come below it.
     implied = f"implied by {list_ids(finding.implied_by)}" if finding.implied_by else ""
     known = describe_bound(finding)
     first = "; ".join(part for part in (finding.reason, implied, known) if part)
@@ -156,6 +160,7 @@ def _summarize(query_set: QuerySet, findings: list[Finding]) -> str:
         parts.append(f"{answers[Answer.NO]:,} never TRUE")
     if answers[Answer.UNKNOWN]:
         parts.append(f"{answers[Answer.UNKNOWN]:,} unknown")
+    # Each part is left out where it would say 0.
     memories = Counter(finding.bounded for finding in findings)
     if memories[Answer.NO]:
         parts.append(f"{memories[Answer.NO]:,} of unbounded memory")

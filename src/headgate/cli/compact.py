@@ -35,6 +35,7 @@ def compact(
     from headgate.spark.job.commit import compaction
     from headgate.spark.job.commit.output import list_folders, list_spans, list_unbounded_folders
 
+    # A wrong path is an error, not an output without anything to merge.
     kinds = (*list_folders(output), *list_unbounded_folders(output))
     if not any((output / kind).is_dir() for kind in kinds):
         raise UsageError(f"{output}: no output of a job; there is no `matches` or `answers` in it")

@@ -117,7 +117,7 @@ def _check_usage(id: str | None, event: str | None, kind: str, tree: bool) -> No
 
 
 def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> str:
-    """The stream whose queries are indexed: that of the query, or the one that was named."""
+    """Return the stream whose queries are indexed: that of the query, or the named one."""
     if query is None:
         return schema.stream(named).name
     read = [source.stream.name for source in query.sources]
@@ -127,13 +127,14 @@ def _choose_stream(query: Query | None, schema: Schema, named: str | None) -> st
 
 
 def _parse_event(query: Query, event: str) -> Row:
-    """The event as typed values, under the names that the query uses."""
+    """Return the event as typed values, under the names that the query uses."""
     if len(query.sources) > 1:
         raise UsageError(
             f"`{query.id}` joins streams; leave out --event, as one event does not decide it"
         )
     stream = query.sources[0].stream
     _warn_of_unknown_keys(event, stream)
+    # Only attributes that the condition reads are parsed; others may be missing or malformed.
     used = [column.name for column in collect_columns(query.where)]
     text = event.encode(errors="replace")
     batch = parse_json_lines([text], stream, source="--event", columns=used)
@@ -146,12 +147,13 @@ def _parse_event(query: Query, event: str) -> Row:
 
 
 def _warn_of_unknown_keys(event: str, stream: Stream) -> None:
-    """A key that the stream does not know is most likely mistyped."""
+    """Print a note for each key that the stream does not know: it is most likely mistyped."""
     try:
         event_object = json.loads(event)
     except (ValueError, RecursionError):
         return  # the parser of events says it better
     known = {name.lower() for name in stream.names}
+    # A nested attribute `a.b` is declared by its path, and stands in the event under `a`.
     known |= {name.split(".")[0] for name in known}
     for key in event_object if isinstance(event_object, dict) else ():
         if key.lower() not in known:
@@ -182,7 +184,7 @@ def _print_explanation(explanation: Explanation, order: Sequence[str] | None) ->
 
 
 def _describe_placement(placement: Placement) -> str:
-    """How an index finds the query."""
+    """Return how an index finds the query."""
     text = f"by {placement.index}: {placement.how}"
     if placement.share is not None:
         text += f", about {100 * placement.share:.2g} % of them"
@@ -190,7 +192,8 @@ def _describe_placement(placement: Placement) -> str:
 
 
 def _build_condition_tree(explanation: Explanation) -> Tree:
-    """The condition as a tree, each node with its truth."""
+    """Return the condition as a tree, each node with its truth."""
+    # The values that each atom read, by its text; inner nodes have none.
     values = {a.condition: a.values for a in explanation.atoms}
     lines = []
     for depth, text, truth in explanation.list_nodes():
@@ -201,10 +204,11 @@ def _build_condition_tree(explanation: Explanation) -> Tree:
 
 
 def _nest_labels(lines: Iterable[tuple[int, str]]) -> Tree:
-    """Labels as a tree, each with its depth; the first is the root."""
+    """Return labels as a tree, each with its depth; the first is the root."""
     stack: list[Tree] = []
     for depth, label in lines:
         node = Tree(label) if depth == 0 else stack[depth - 1].add(label)
+        # `stack[d]` is the latest node of depth d, the parent of what follows at d + 1.
         stack[depth:] = [node]
     return stack[0]
 
@@ -245,12 +249,13 @@ def _print_tree(held: Index, id: str | None, placement: Placement | None) -> Non
 def _mark_leaves(
     drawing: Iterable[tuple[int, str]], id: str, leaves: Collection[str]
 ) -> Iterator[tuple[int, str]]:
-    """The lines of a drawing, where the query's own leaves are marked by its id.
+    """Yield the lines of a drawing, where the query's own leaves are marked by its id.
 
     Buckets and partitions take turns, and the path to a leaf names its buckets.
     """
     trail: list[str] = []
     for depth, text in drawing:
+        # `trail[d]` is the latest label of depth d; buckets are at even depths.
         trail[depth:] = [text.partition(" [leaf: ")[0]]
         is_own = depth % 2 == 0 and " → ".join(trail[::2]) in leaves
         yield depth, escape(text) + (f"  [bold green]← {escape(id)}[/]" if is_own else "")

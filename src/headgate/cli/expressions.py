@@ -62,9 +62,11 @@ def match_conditions(
 
     lines = _limit_lines(_read_conditions(events, stream), limit)
     index = BeTreeIndex.build(stream, queries.filters(stream.name))
+    # Without events this only checks that every query has a meaning under these semantics.
     index.match_expressions((), semantics)
     first = 0
     while block := list(islice(lines, BLOCK_LINES)):
+        # Lines without a condition are blank; they have no number as events.
         parsed = [line for line in block if line is not None]
         yield Chunk(_match_block(index, parsed, semantics, first), len(block) - len(parsed), {})
         first += len(parsed)
@@ -74,11 +76,13 @@ def _match_block(
     index: BeTreeIndex, parsed: list[Predicate | str], semantics: Semantics, first: int
 ) -> Matches:
     """Return the matches of some events, of which the first has this number."""
+    # Only lines that could be read are matched; `places` leads from them back to all lines.
     conditions = {at: line for at, line in enumerate(parsed) if not isinstance(line, str)}
     errors = {first + at: line for at, line in enumerate(parsed) if isinstance(line, str)}
     matches = index.match_expressions(list(conditions.values()), semantics)
     places = list(conditions)
     errors |= {first + places[number]: reason for number, reason in matches.errors.items()}
+    # `counts[i + 1]` is the number of matches of line i, so that its running sum is the offsets.
     counts = np.zeros(len(parsed) + 1, np.int64)
     counts[np.array(places, np.int64) + 1] = np.diff(matches.offsets)
     return Matches(np.cumsum(counts), matches.positions, matches.known_ids, errors, first)
@@ -96,6 +100,7 @@ def _limit_lines(lines: Iterator[Line], limit: int | None) -> Iterator[Line]:
 
 def _read_conditions(path: Path, stream: Stream) -> Iterator[Line]:
     """Read the condition of each line; a missing file is an error at once."""
+    # The ending under that of a compression: `.jsonl` of `a.jsonl.gz`.
     ending = Path(path.stem if is_compressed(path) else path).suffix.lower()
     if ending in KNOWN_ENDINGS and ending not in JSON_LINES:
         raise EventError(
@@ -112,6 +117,7 @@ def _read_lines(
     reader = WhereReader(stream)
     with open_lines(path) as lines:
         for number, line in enumerate(lines, 1):
+            # Only the first line of a file may begin with a byte order mark.
             text = line.removeprefix(BOM) if number == 1 else line
             yield _parse_line(text, reader, text_of, Position(str(path), number))
 

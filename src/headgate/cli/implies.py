@@ -1,4 +1,4 @@
-"""`headgate implies`: is every row of one condition a row of another?"""
+"""`headgate implies`: whether every row of one condition is a row of another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`headgate match`: which queries want which events of a file?"""
+"""`headgate match`: the queries that match each event of a file."""
 
 from __future__ import annotations
 
@@ -120,6 +120,7 @@ def match(
     build_index(QuerySet(query_set.schema), kind, stream=chosen.name)  # is there such a kind?
     if semantics is not None:
         _check_semantics(kind, engine)
+    # Only filters are matched event by event; the user is told which queries are not.
     left_out = [q.id for q in query_set if q.kind != "filter" and chosen.name in _list_streams(q)]
     if left_out:
         shown = ", ".join(left_out[:5]) + (" …" if len(left_out) > 5 else "")
@@ -135,6 +136,7 @@ def match(
         built = build_index(query_set, kind, stream=chosen.name)
         adaptive = find_adaptive_index(built, needed=order_plot is not None)
         chunks = match_batches(built, _limit_events(_read_events(events, chosen, query_set), limit))
+    # Chunks are computed as they are taken, so the first matches are shown early.
     with show_progress("matching") as advance:
         for chunk in chunks:
             tally.count(chunk)
@@ -170,6 +172,7 @@ class MatchStats:
         self.events += len(matches)
         self.pairs += matches.total
         self.errors += len(matches.errors)
+        # Hits are counted by position in arrays; ids are looked up once for each query.
         positions, counts = np.unique(matches.positions, return_counts=True)
         for position, hits in zip(positions.tolist(), counts.tolist(), strict=True):
             self.hits[matches.known_ids[position]] += hits
@@ -226,6 +229,7 @@ def _limit_events(batches: Iterator[EventBatch], limit: int | None) -> Iterator[
         if limit is None:
             yield batch
         else:
+            # A batch cut to nothing but blank lines is not passed on.
             limited = batch.take_before(limit)
             if limited.total > limited.blank:
                 yield limited
@@ -241,6 +245,7 @@ def _print_matches(matches: Matches, format: Format, tally: MatchStats) -> None:
             said = {"queries": matches[place]} if reason is None else {"error": reason}
             typer.echo(format_json({"event": event, **said}))
         return
+    # The table shows the first events of the file only, over all chunks together.
     room = MAX_SHOWN_EVENTS - tally.shown
     if room <= 0:
         return

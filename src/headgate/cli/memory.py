@@ -33,10 +33,11 @@ def describe_bound(finding: Finding) -> str:
 
 
 def describe_memory(finding: Finding) -> Iterator[str]:
-    """What each stream keeps, or what to add to a query that needs unbounded memory."""
+    """Yield what each stream keeps, or what to add to a query that needs unbounded memory."""
     verdict = finding.memory
     if verdict is None or finding.satisfiable is Answer.NO:
         return
+    # A query that is never TRUE stores nothing, and was left out above.
     for synopsis in verdict.describe_synopses():
         yield f"  {synopsis}"
     if verdict.bounded is Answer.YES:
@@ -56,6 +57,7 @@ def write_witnesses(findings: list[Finding], directory: Path, size: int) -> None
         out.print("[yellow]note:[/] no query is unbounded, so there are no streams to write")
     for finding in unbounded:
         assert finding.memory is not None
+        # None where no witness can be built, or where the types have too few values for it.
         witness = finding.memory.build_witness(size)
         if witness is None:
             is_shown = finding.memory.analysis.has_witness
@@ -105,6 +107,7 @@ def _make_file_name(name: str) -> str:
     ('a%2Fb', '%2E%2E')
     """
     quoted = quote(name, safe="")
+    # A hash keeps long names apart that begin alike.
     if len(quoted) > MAX_NAME_LENGTH:
         quoted = (
             f"{quoted[: MAX_NAME_LENGTH - 20]}-{blake2b(name.encode(), digest_size=8).hexdigest()}"

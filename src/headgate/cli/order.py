@@ -58,6 +58,7 @@ def describe_order(adaptive: AscIndex) -> Iterator[str]:
     more = len(order) - MAX_SHOWN_CONSTRUCTS
     names = ", ".join(order[:MAX_SHOWN_CONSTRUCTS]) + (f" and {more:,} more" if more > 0 else "")
     cost = ""
+    # Averages over all events: periods are weighted by their number of events.
     if events := sum(period.events for period in periods):
         evaluated = sum(period.cost * period.events for period in periods) / events
         dropped = sum(period.dropping * period.events for period in periods) / events
@@ -90,6 +91,7 @@ def plot_order(adaptive: AscIndex, plot: Path, title: str) -> None:
 @contextmanager
 def plot_batches(plot: Path | None, title: str) -> Iterator[Callable[[BatchResult], None]]:
     """Collect the batches of a job, and plot how they were evaluated when it ends or fails."""
+    # A job may run for months, so only the latest batches are remembered.
     periods: deque[Period] = deque(maxlen=MAX_PLOTTED_BATCHES)
 
     def remember(batch: BatchResult) -> None:

@@ -80,6 +80,7 @@ def format_count(number: int, noun: str) -> str:
     """
     if number == 1:
         return f"1 {noun}"
+    # query → queries, match → matches, box → boxes; all others take an s.
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "es" * noun.endswith(("ch", "x"))
     return f"{number:,} {plural if plural != noun else noun + 's'}"
 
@@ -126,6 +127,7 @@ def load_stream(schema: list[Path] | None, name: str | None) -> Stream:
     """Return the stream that conditions on the command line are about."""
     if not schema:
         raise UsageError("which stream? Give a file with CREATE STREAM: -s FILE")
+    # The files of a schema may hold queries too; only the streams are used.
     known = read_queries(*schema, strict=True).schema
     if name is None and len(known.streams) > 1:
         raise UsageError(

@@ -80,9 +80,10 @@ def publish(
 
 
 def _find_change(root: Path, query_set: QuerySet) -> tuple[int | str | None, Change]:
-    """The version that is current now, and what is about to change."""
+    """Return the version that is current now, and what is about to change."""
     try:
         before = open_current(root)
+    # No version can be opened there: all queries count as added.
     except SnapshotError:
         return None, QuerySet(query_set.schema).diff(query_set)
     return before.version, before.query_set().diff(query_set)

@@ -1,4 +1,4 @@
-"""`headgate relax`: what must a stream's condition become so that a query lies inside it?"""
+"""`headgate relax`: what a stream's condition must become so that it holds a query."""
 
 from __future__ import annotations
 

@@ -94,12 +94,13 @@ def _stop_on_signals(job: BaseJob) -> None:
         open_error_console().print(
             f"[yellow]{name}:[/] ending after this batch; once more to end at once"
         )
+        # From now on, either signal ends the process at once.
         job.stop(name)
         signal.signal(signal.SIGINT, leave)
         signal.signal(signal.SIGTERM, leave)
 
     def leave(number: int, frame: FrameType | None) -> None:
-        """As a crash would, which does no harm; an orderly end is what was not waited for."""
+        """End at once, as a crash would, which does no harm: no orderly end was waited for."""
         del frame
         open_console().show_cursor()
         print_error("interrupted; the next run continues after the last complete batch")

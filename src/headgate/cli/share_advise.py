@@ -1,4 +1,4 @@
-"""`headgate share advise`: which jobs should read a shared stream instead of the source?"""
+"""`headgate share advise`: the jobs that should read a shared stream instead of the source."""
 
 from __future__ import annotations
 
@@ -129,6 +129,7 @@ def _print_advice(advice: Advice, rows: int) -> None:
             f"… and {len(advice.shared) - MAX_SHOWN_STREAMS:,} more; --format json lists them all"
         )
     if advice.unshared:
+        # The verb is singular for one job: it stays, they stay.
         s = "s" * (len(advice.unshared) == 1)
         said = f"stay{s} at the source" if advice.shared else f"gain{s} nothing by sharing"
         jobs = format_count(len(advice.unshared), "job")
@@ -137,7 +138,7 @@ def _print_advice(advice: Advice, rows: int) -> None:
 
 
 def _summarize(advice: Advice, rows: int) -> str:
-    """In units of the whole source, as its rate is not known here."""
+    """Return the totals in units of the whole source, as its rate is not known here."""
     source = advice.row_bytes
     before, after = advice.read_before / source, advice.read_after.value / source
     return (

@@ -73,6 +73,7 @@ def _print_costs(costs: list[StrategyCost]) -> None:
     for name in ("traffic", "of filter", "rows read/s", "total"):
         table.add_column(name, justify="right")
     table.add_column("")
+    # The traffic of the strategy that the others are shown in per cent of.
     base = next((cost.traffic for cost in costs if cost.strategy == BASE_STRATEGY), 0.0)
     for cost in costs:
         is_widened = cost.strategy == "widen"
@@ -81,6 +82,7 @@ def _print_costs(costs: list[StrategyCost]) -> None:
             table.add_row(name, "", "", "", "", escape(cost.refused))
             continue
         part = f"{cost.traffic / base:.0%}" if base else ""
+        # The optimum is a bound on the total; it has no plan whose traffic could be shown.
         known = (
             (f"{cost.traffic:,.0f}", part, f"{cost.load:,.0f}") if cost.is_planned else ("",) * 3
         )

@@ -167,6 +167,7 @@ def _find_decision(query_id: str, planner: Planner, file: NetworkFile) -> Decisi
     decision = planner.decisions.get(query_id)
     if decision is not None:
         return decision
+    # A query that has left is told apart from one that never was there.
     came = {change.query.id for change in file.changes if isinstance(change, Arrival)}
     if query_id in came:
         raise UsageError(
@@ -284,6 +285,7 @@ def _print_plan(planner: Planner, before: Before) -> None:
 
 def _build_trees(streams: tuple[SharedStream, ...]) -> list[Tree]:
     """Return a tree for each source; streams beyond those that are shown are counted."""
+    # By number of the stream; each is listed after the one that it is taken from.
     trees: dict[int, Tree] = {}
     for stream in streams[:MAX_SHOWN]:
         label = _label_stream(stream)
@@ -307,6 +309,7 @@ def _label_stream(stream: SharedStream) -> str:
     names = " ∨ ".join(stream.members[:MAX_NAMED_QUERIES])
     if len(stream.members) > MAX_NAMED_QUERIES:
         names += f" ∨ {len(stream.members) - MAX_NAMED_QUERIES:,} more"
+    # Rates are estimates from a sample: the value, and the range that it is in.
     known = f"{_format_number(rows.low)} to {_format_number(rows.high)}"
     what = (
         "all rows"
@@ -346,12 +349,15 @@ def _print_decisions(plan: Plan) -> None:
 def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
     """Print the bytes per second on each link that carries anything, the fullest first."""
     links = planner.network.links
+    # By link, the traffic without sharing; zeros where there is no such plan.
     unshared = [0.0] * len(links)
     if isinstance(before, Planner):
         unshared = [one.value for one in make_plan(before).traffic]
     after = [one.value for one in plan.traffic]
+    # By the larger of both, so that links that sharing relieved are seen too.
     order = sorted(range(len(links)), key=lambda at: -max(after[at], unshared[at]))
     used = [at for at in order if after[at] or unshared[at]]
+    # The column is left out where no link has a limit.
     is_bounded = any(math.isfinite(link.bandwidth) for link in links)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("link")
@@ -371,6 +377,7 @@ def _print_links(planner: Planner, plan: Plan, before: Before) -> None:
 
 def _summarize(planner: Planner, before: Before) -> str:
     how = planner.strategy + (f", {planner.method}" if planner.strategy == "widen" else "")
+    # Without a plan to compare with, only the totals of this one are shown.
     was = None if isinstance(before, NetworkError) else _compute_totals(before)
     parts = []
     for name, now in _compute_totals(planner).items():

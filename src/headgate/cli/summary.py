@@ -42,11 +42,13 @@ def print_summary(pipeline: Pipeline, result: RunResult) -> None:
 
 def _list_facts(result: RunResult) -> Iterator[tuple[str, str]]:
     tally, counts = result.stats, result.stats.counts
+    # A rate needs a time that is not 0.
     seconds = max(tally.seconds, 0.001)
     batches = f"in {format_count(tally.batches, 'batch')} and {seconds:,.1f} s"
     yield "events", f"{counts.events:,} {batches}: [bold]{counts.events / seconds:,.0f} events/s[/]"
     against = f"against {format_count(result.queries, 'query')}, version {result.version}"
     rate = f"[bold]{counts.matches / seconds:,.0f} matches/s[/]"
+    # A network plan has links and answers; a job of continuous queries alone has no matches.
     if tally.links:
         yield "answers", f"{counts.answers:,} {against}"
         yield "links", "\n".join(escape(line) for line in describe_links(tally.links))
@@ -67,6 +69,7 @@ def _list_facts(result: RunResult) -> Iterator[tuple[str, str]]:
     if tally.continuous:
         stored = "\n".join(escape(line) for line in describe_stored_rows(tally.continuous))
         yield "continuous", stored
+    # The totals of all runs differ from those of this one if it continued an earlier run.
     if result.total != counts:
         total = result.total
         events, output = format_count(total.events, "event"), _describe_output(total, tally)
@@ -86,6 +89,7 @@ def _suggest_steps(pipeline: Pipeline, result: RunResult) -> Iterator[tuple[str,
     for what, folder in _list_tables(result) if pipeline.sink.kind == "parquet" else ():
         code = f"import pyarrow.parquet as pq; print(pq.read_table('{folder}').to_pandas())"
         yield f"look at {what}", f'{_shorten_path(sys.executable)} -c "{code}"'
+    # Commands are complete, with paths from here, so that they can be pasted.
     files = " ".join(f"-q {_shorten_path(file)}" for file in pipeline.queries.files)
     if result.silent and files:
         yield (
@@ -115,6 +119,7 @@ def _list_tables(result: RunResult) -> Iterator[tuple[str, str]]:
         if result.busiest:
             answers = Path(result.places[ANSWERS]).parent / encode_folder(result.busiest[0][0])
             yield f"the answers of {result.busiest[0][0]}", _shorten_path(answers)
+    # The first query that has answers serves as the example.
     for query_id, one in result.stats.continuous.items():
         parent = UNBOUNDED if isinstance(one, UnboundedProgress) else ANSWERS
         if one.rows and parent in result.places:

@@ -42,6 +42,7 @@ class View(Protocol):
 
 @contextmanager
 def open_view(people: bool, pipeline: Pipeline) -> Iterator[View]:
+    """Open the view of a job: JSON lines, text, or on a terminal a live table."""
     if not people:
         yield _JsonView()
     elif not sys.stdout.isatty():
@@ -133,6 +134,7 @@ class _LiveView(_TextView):
         table = Table(
             title=escape(self._pipeline.name), title_justify="left", box=None, pad_edge=False
         )
+        # Columns depend on the batches that are shown: an adaptive index, or a network plan.
         adaptive = ("constructs", "dropped") if any(one.order for one in self._last) else ()
         shared = any(one.links for one in self._last)
         for title in (*COLUMNS, *adaptive):
@@ -154,6 +156,7 @@ class _LiveView(_TextView):
                 *evaluated,
             )
         counts, seconds = tally.counts, max(tally.elapsed, 0.001)
+        # A network plan gives answers, any other job matches.
         given = (counts.answers, "answer") if shared else (counts.matches, "match")
         total = Text(
             f"{format_count(tally.batches, 'batch')}  {format_count(counts.events, 'event')}  "
@@ -195,6 +198,7 @@ def _describe_answers(batch: BatchResult) -> str:
     values = sum(0 if isinstance(one, UnboundedProgress) else one.values for one in reports)
     answers = format_count(batch.counts.answers, "answer")
     own = f", {answers} from {format_count(values, 'stored value')}"
+    # Unbounded queries store their rows in Spark's state, not in values of a synopsis.
     grown = [one for one in reports if isinstance(one, UnboundedProgress)]
     if not grown:
         return own

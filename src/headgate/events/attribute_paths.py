@@ -54,7 +54,7 @@ def build_path_tree(stream: Stream, attributes: Iterable[Attribute]) -> dict[str
 def collect_values(
     nodes: Mapping[str, Node], row: Mapping[str, Any] | RepeatedKeys, values: dict[str, Any]
 ) -> bool:
-    """Collect the values of a row by the declared names; is each of its keys on the way to one?
+    """Collect the values of a row by name; return whether each of its keys leads to an attribute.
 
     >>> from headgate.schema import INT
     >>> quote = Stream("s", (Attribute("bid.Size", INT),))
@@ -129,7 +129,7 @@ def locate_columns(
 def _has_only_unknown_keys(
     row: Mapping[str, Any], known: set[str], root: Mapping[str, Node]
 ) -> bool:
-    """Are the unknown keys of the row no attribute's in another case? Then remember them."""
+    """Return whether no unknown key is an attribute in another case; if so, remember them all."""
     strange = [key for key in row if key not in known]
     if any(not isinstance(key, str) or key.lower() in root for key in strange):
         return False

@@ -90,10 +90,10 @@ def truncate_text(text: str, limit: int = MAX_RAW) -> str:
 
 
 def excerpt_record(record: bytes) -> str:
-    """Return how a record begins, as dead letters show it; bytes that are not UTF-8 as `\\xff`.
+    r"""Return how a record begins, as dead letters show it; bytes that are not UTF-8 as `\xff`.
 
-    >>> excerpt_record(b"caf\\xff\\r\\n")
-    'caf\\\\xff'
+    >>> excerpt_record(b"caf\xff\r\n")
+    'caf\\xff'
     """
     start = record[: 4 * (MAX_RAW + 1)].decode("utf-8", "backslashreplace")
     return truncate_text(start.rstrip("\r\n"))
@@ -134,13 +134,16 @@ def show_value(value: object) -> str:
 
 
 def refuse_type(name: str, value: object, type_: Type) -> UnfitValue:
+    """Return the error for a value that is not of the attribute's type."""
     article = "an" if isinstance(type_, Integer) and type_.bits == 32 else "a"
     return UnfitValue(f"`{name}` is {show_value(value)}, which is not {article} {type_}")
 
 
 def refuse_range(name: str, value: object, type_: Type) -> UnfitValue:
+    """Return the error for a value beyond the limits of the attribute's type."""
     return UnfitValue(f"`{name}` is {show_value(value)}, outside {type_}")
 
 
 def refuse_inexact(name: str, value: object, type_: Type) -> UnfitValue:
+    """Return the error for a number that the attribute's type would have to round."""
     return UnfitValue(f"`{name}` is {show_value(value)}, which a {type_} cannot hold exactly")

@@ -50,13 +50,13 @@ _QUOTED = re.compile(r'"((?:[^"]++|"")*+)"')
 def split_csv(
     lines: Iterable[bytes], *, separator: str = ",", first_line: int = 1
 ) -> Iterator[CsvRecord]:
-    """Yield the records of a text, which may go over many lines.
+    r"""Yield the records of a text, which may go over many lines.
 
     A quote that is never closed makes one record of all that follows, with a problem; of a record
     longer than the limit only the beginning is kept.
 
-    >>> [(r.line, r.fields) for r in split_csv([b'1,"a\\n', b'b"\\n', b"2,\\n"])]
-    [(1, ['1', 'a\\nb']), (3, ['2', ''])]
+    >>> [(r.line, r.fields) for r in split_csv([b'1,"a\n', b'b"\n', b"2,\n"])]
+    [(1, ['1', 'a\nb']), (3, ['2', ''])]
     """
     between = separator.encode()
     start = number = first_line
@@ -79,7 +79,7 @@ def split_csv(
 
 
 def _is_left_open(line: bytes, separator: bytes, *, inside: bool) -> bool:
-    """Is a quoted field still open at the end of the line?"""
+    """Return whether a quoted field is still open at the end of the line."""
     at = 0
     if not inside and line.startswith(b'"'):
         inside, at = True, 1

@@ -61,7 +61,7 @@ def _kind_by_format(format: str) -> str:
 
 
 def is_compressed(path: str | PathLike[str]) -> bool:
-    """Does its name end in .gz?"""
+    """Return whether the name of a file ends in .gz."""
     return Path(path).suffix.lower() == ".gz"
 
 
@@ -136,7 +136,7 @@ def translate_errors(path: str | PathLike[str]) -> Iterator[None]:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Is it an error of the machine, and not of what the file holds? Then it may pass."""
+    """Return whether an error is of the machine, not of the content, so that it may pass."""
     return isinstance(error, MemoryError) or (
         isinstance(error, OSError) and error.errno is not None
     )

@@ -264,7 +264,7 @@ def _iter_leaves(fields: Iterable[pa.Field[Any]], prefix: str) -> Iterator[tuple
 
 
 def _has_path(key: str, prefix: str) -> bool:
-    """Can a path lead to this key? A dot in it would be taken for a step, except at the top."""
+    """Return whether a path can lead to a key; below the top, a dot in it would be a step."""
     return all(key.split(".")) and not (prefix and "." in key)
 
 

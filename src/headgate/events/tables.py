@@ -231,7 +231,7 @@ def _batch_from_dicts(
 
 
 def _is_pandas(data: object) -> TypeGuard[pd.DataFrame]:
-    """Is it a DataFrame? Nobody has one without having imported pandas, so we need not."""
+    """Return whether it is a DataFrame; whoever has one has imported pandas, so we need not."""
     frame = getattr(sys.modules.get("pandas"), "DataFrame", None)  # it may be on its way in
     return frame is not None and isinstance(data, frame)
 

@@ -1,4 +1,4 @@
-"""Check and explain: what is wrong with these queries, and why did this one not match?"""
+"""Checks and explanations: what is wrong with queries, and why one matched an event or not."""
 
 from headgate.findings.checks import Finding, check
 from headgate.findings.explanation import AtomTruth, Explanation, explain

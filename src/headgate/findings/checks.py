@@ -141,7 +141,9 @@ def _check_all(queries: Sequence[Query], advance: Callable[[int], None]) -> list
         satisfiabilities.append(satisfiability)
         verdicts.append(verdict)
         advance(1)
+    # Comparing needs to know first which queries are never TRUE.
     relations = _relate_queries(queries, satisfiabilities, advance)
+    # The id of the first query with each selection.
     originals: dict[Hashable, str] = {}
     findings = []
     for query, satisfiability, verdict, related in zip(
@@ -171,6 +173,7 @@ def _check_one(query: Query) -> tuple[Satisfiability, Verdict | None]:
     from headgate.stateful.analysis.verdict import check_memory
 
     memory = check_memory(query)
+    # The analysis of memory also sees contradictions between comparisons of several columns.
     if memory.analysis.is_contradiction and answer.answer is not Answer.NO:
         answer = Satisfiability(Answer.NO, reason="its comparisons contradict each other")
     return answer, memory
@@ -186,6 +189,7 @@ def _relate_queries(
     All contradictions hold for the same rows, none, but only equal ones are called duplicates.
     """
     relations: list[_Relations] = []
+    # By stream, the positions in `queries` of the filters to be compared.
     filters: dict[str, list[int]] = {}
     conditions = []
     for at, (query, satisfiability) in enumerate(zip(queries, satisfiabilities, strict=True)):
@@ -194,6 +198,7 @@ def _relate_queries(
         relations.append(_Relations(order_free_key(conditions[at])))
         if query.kind == "filter" and not is_never_true:
             filters.setdefault(query.stream_name, []).append(at)
+    # In an order, `number` counts the filters of one stream; `at` is the position in `queries`.
     for positions in filters.values():
         stream = queries[positions[0]].sources[0].stream
         order = _order_conditions([conditions[at] for at in positions], stream, advance)
@@ -204,6 +209,7 @@ def _relate_queries(
             implied_by = tuple([ids[other] for other in direct])
             left_open = _describe_unknowns(order, number, ids)
             relations[at] = _Relations(("first", positions[first]), implied_by, left_open)
+    # Queries that are compared with no other count as compared too.
     advance(len(queries) - sum(map(len, filters.values())))
     return relations
 

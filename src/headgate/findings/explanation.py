@@ -177,6 +177,7 @@ def _evaluate_atoms(predicate: Predicate, row: Row) -> tuple[AtomTruth, ...]:
 def _list_nodes(predicate: Predicate, row: Row, depth: int) -> list[tuple[int, str, bool | None]]:
     names = {And: "AND", Or: "OR", Not: "NOT"}
     name = names.get(type(predicate)) or render_predicate(predicate)
+    # Only the test, such as IS TRUE; what is tested is the node below.
     if isinstance(predicate, Truth):
         name = name.rsplit(")", 1)[1].strip()
     below = [node for child in children(predicate) for node in _list_nodes(child, row, depth + 1)]

@@ -66,6 +66,7 @@ class _FlipSearch:
         self.columns = collect_columns(query.where)
         self.attributes = {c: find_attribute(query, c) for c in self.columns}
         self.matched = evaluate(query.where, row) is True
+        # The atoms that read each column; `size` is how many atoms one evaluation costs.
         self.mentions: dict[Column, list[Atom]] = {column: [] for column in self.columns}
         size = 0
         for atom in iter_atoms(query.where):
@@ -82,6 +83,7 @@ class _FlipSearch:
 
     def find_single(self) -> Flip | None:
         """Return a change of one attribute, preferably not to NULL."""
+        # The first change to NULL that flips, in case no other value does.
         to_null: dict[str, Value | None] = {}
         for column in self.columns:
             for value in self.list_candidates(column, self.row):
@@ -93,6 +95,7 @@ class _FlipSearch:
 
     def find_double(self) -> Flip | None:
         """Return a change of two attributes; the second is chosen given the first."""
+        # Candidates for the second depend on the first, to which it may be compared.
         for first, second in combinations(self.columns, 2):
             for one in self.list_candidates(first, self.row):
                 for two in self.list_candidates(second, {**self.row, first.key: one}):
@@ -115,6 +118,7 @@ class _FlipSearch:
         """Return the values worth trying for a column, none twice, NULL last."""
         attribute = self.attributes[column]
         current = row.get(column.key)
+        # A set of ordinals that keeps its order: the nearest candidates stay first.
         at = None if current is None else column.type.ordinal(current)
         ordinals = dict.fromkeys(
             ordinal
@@ -176,6 +180,8 @@ def _find_nearest(
 ) -> Iterator[Ordinal]:
     """Yield the member of an interval that is nearest to a value, if one can be named."""
     low, high = interval.low, interval.high
+    # The value itself, else the end of the interval that is nearer to it; `high` is exclusive, and
+    # a text has no predecessor to name.
     if at is not None and at in interval:
         yield at
     elif low is not None and (at is None or precedes(at, low)):

@@ -1,4 +1,4 @@
-"""The contract of an index: which queries want these events?
+"""The contract of an index, which says which queries want which events.
 
 Every index returns exactly what `scan` returns; `headgate.testing` tests that.
 """
@@ -77,7 +77,7 @@ class Index(Protocol):
 
     @classmethod
     def build(cls, stream: Stream, queries: Sequence[Query]) -> Self:
-        """Return an index that holds the queries, at positions 0, 1, 2, …"""
+        """Return an index that holds the queries, at positions 0, 1, 2 and so on."""
 
     def insert(self, query: Query) -> int:
         """Add a query and return its position, one above all given out before.

@@ -33,9 +33,11 @@ def plot_periods(periods: Sequence[Period], path: Path, title: str = "order of e
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    # Each reason takes a line under the plot, so the figure grows with their number.
     reasons = _list_reasons(periods)
     margins = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08)
     figure = Figure(figsize=(9, 5 + 0.17 * len(reasons)), dpi=150, layout=margins)
+    # Two plots over one another that share the events as their x axis.
     cost, dropping = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     cost.set_title(title, loc="left", pad=20, fontsize=12, fontweight="bold")
     _draw_steps(cost, periods, [period.cost for period in periods], BLUE)
@@ -54,6 +56,7 @@ def plot_periods(periods: Sequence[Period], path: Path, title: str = "order of e
 
 def _draw_steps(axes: Axes, periods: Sequence[Period], values: Sequence[float], color: str) -> None:
     """Draw a flat line over each period: what is known of it is an average."""
+    # One edge more than values: the first period begins before the events that it counts.
     edges = [period.until for period in periods]
     begin = [periods[0].until - periods[0].events] if periods else [0]
     axes.stairs(values, [*begin, *edges], baseline=None, color=color, linewidth=2)
@@ -72,6 +75,7 @@ def _mark_orders(cost: Axes, dropping: Axes, periods: Sequence[Period]) -> None:
     """Draw a line through both for each new order, and numbers where they are not too dense."""
     if not periods:
         return
+    # Where the last number was written.
     numbered = float("-inf")
     width = periods[-1].until - (periods[0].until - periods[0].events)
     for number, period in enumerate(_select_rearranged(periods), start=1):

@@ -86,6 +86,7 @@ def plot_plan(plan: Plan, path: Path) -> None:
     figure = Figure(figsize=(width + LEGEND_INCHES, max(height, MIN_HEIGHT_INCHES)), dpi=150)
     axes = figure.add_axes((0, 0, width / (width + LEGEND_INCHES), 1))
     axes.set_xlim(0, width)
+    # A low network is centred in the height that the legend needs.
     rim = max(0.0, MIN_HEIGHT_INCHES - height) / 2
     axes.set_ylim(-rim, height + rim)
     axes.set_axis_off()
@@ -116,7 +117,9 @@ class _Drawing:
         xs, ys = zip(*peers.values(), strict=True)
         across, up = max(xs) - min(xs), max(ys) - min(ys)
         is_small = len(peers) <= MAX_SMALL_NETWORK
+        # Inches for a link: small networks are drawn large, huge ones are fitted in.
         scale = min(1.7 if is_small else 1.15, MAX_NETWORK_INCHES / max(across, up, 1.0))
+        # Mirrored where the first source would be in the right half.
         first = next((stream.nodes[0] for stream in streams), "")
         is_turned = first in peers and peers[first][0] > (min(xs) + max(xs)) / 2
         positions = {
@@ -137,6 +140,7 @@ class _Drawing:
             axes.plot([x, to_x], [y, to_y], color="#dddddd", linewidth=1, zorder=1)
         for number, lanes in make_lanes(self.network, self.streams, self.widest).items():
             ends = self.network.links[number].ends
+            # In a large network, marks on the short links to thin peers would cover each other.
             is_last = any(self.network.nodes[end].is_thin for end in ends)
             for lane in lanes:
                 path = _LanePath.of(self.positions[ends[0]], self.positions[ends[1]], lane)
@@ -162,6 +166,7 @@ class _Drawing:
     def _draw_marks(self, axes: Axes, lane: Lane, path: _LanePath) -> None:
         """Draw what happens where a stream begins: a tap, a widening."""
         assert lane.stream is not None
+        # Marks stand in a row behind the rim of the node.
         size = 36 * self.radius + 0.4 * lane.width
         at = self.radius + 0.6 * size / POINTS_PER_INCH
         for is_so, style in (
@@ -182,6 +187,7 @@ class _Drawing:
         )
         size = 2 * self.radius * POINTS_PER_INCH * (0.72 if is_thin else 1)
         axes.plot(x, y, markersize=size, zorder=4, **style)
+        # A short name is written in the circle, a longer one below it with a white outline.
         is_inside = len(name) <= MAX_INSIDE_LETTERS
         axes.annotate(
             name,
@@ -208,6 +214,7 @@ class _LanePath:
     def of(one: Point, other: Point, lane: Lane) -> _LanePath:
         length = math.dist(one, other) or 1.0
         x, y = (other[0] - one[0]) / length, (other[1] - one[1]) / length
+        # The offset is to the left of the link, whichever way the stream flows.
         first, sign = (one, 1) if lane.is_forward else (other, -1)
         aside = lane.offset / POINTS_PER_INCH
         return _LanePath((first[0] - y * aside, first[1] + x * aside), (sign * x, sign * y), length)
@@ -243,6 +250,7 @@ def make_legend_handles(streams: Sequence[SharedStream], widest: float) -> list[
         return Line2D([], [], label=label, **style)
 
     colours = choose_colours(streams)
+    # Only streams with a colour of their own can be told apart, so only these are named.
     named = [
         stream for stream in streams if colours[stream.number] in (SOURCE_COLOUR, *STRONG_COLOURS)
     ]
@@ -263,6 +271,7 @@ def make_legend_handles(streams: Sequence[SharedStream], widest: float) -> list[
         line("widened, for several queries", **sign | WIDENED_STYLE),
         line(" ", linestyle="none"),
     ]
+    # Three sample widths, a factor of ten apart, serve as the scale.
     largest = find_largest_rate(streams)
     for size in (largest, largest / 10, largest / 100):
         width = compute_width(size, largest, widest)

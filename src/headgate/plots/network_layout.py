@@ -58,6 +58,7 @@ def place_peers(network: Network) -> Mapping[str, tuple[float, float]]:
     if len(names) == 1:
         return {names[0]: (0.0, 0.0)}
     number = {name: at for at, name in enumerate(names)}
+    # `links` is links × 2: the numbers of both ends. `distances` is peers × peers.
     links = np.array([[number[end] for end in link.ends] for link in network.links])
     distances = _compute_distances(network, names)
     random = np.random.default_rng(1)
@@ -80,6 +81,7 @@ def _compute_distances(network: Network, names: list[str]) -> Numbers:
     near = [[number[other] for other, _ in network.neighbours[name]] for name in names]
     hops = np.zeros((len(names), len(names)))
     for start in range(len(names)):
+        # Breadth first from each peer, since all links count as one.
         reached, ahead = {start: 0}, deque([start])
         while ahead:
             at = ahead.popleft()
@@ -88,6 +90,7 @@ def _compute_distances(network: Network, names: list[str]) -> Numbers:
                     reached[other] = reached[at] + 1
                     ahead.append(other)
         hops[start, list(reached)] = list(reached.values())
+    # Each thin end makes a way shorter by the same amount.
     thin = np.array([network.nodes[name].is_thin for name in names], np.float64)
     shorter = (1 - THIN_LINK_LENGTH) * (thin[:, None] + thin[None, :])
     np.fill_diagonal(shorter, 0.0)
@@ -97,9 +100,12 @@ def _compute_distances(network: Network, names: list[str]) -> Numbers:
 def _scale_classically(distances: Numbers, random: np.random.Generator) -> Numbers:
     """Return a start by classical multidimensional scaling; the longer side is horizontal."""
     size = len(distances)
+    # Double centring of squared distances; the two largest eigenvalues span the plane.
     centre = np.eye(size) - 1 / size
     values, vectors = np.linalg.eigh(-centre @ (distances**2) @ centre / 2)
     positions: Numbers = vectors[:, [-1, -2]] * np.sqrt(np.maximum(values[[-1, -2]], 0.0))
+    # Signs of eigenvectors are arbitrary: the largest coordinate is made positive. The jitter parts
+    # peers that would coincide.
     signs = np.sign(positions[np.abs(positions).argmax(axis=0), [0, 1]])
     jitter = random.normal(0, 0.01, positions.shape)
     return positions * np.where(signs == 0, 1.0, signs) + jitter
@@ -107,6 +113,8 @@ def _scale_classically(distances: Numbers, random: np.random.Generator) -> Numbe
 
 def _majorize_stress(positions: Numbers, distances: Numbers) -> Numbers:
     size = len(distances)
+    # `weights` is peers × peers, 1 / distance² as in the paper. The Laplacian is singular (a layout
+    # may be shifted), hence the pseudo-inverse, which is computed once for all sweeps.
     weights = np.where(
         np.eye(size, dtype=bool), 0.0, 1 / np.maximum(distances, THIN_LINK_LENGTH) ** 2
     )
@@ -122,6 +130,7 @@ def _majorize_stress(positions: Numbers, distances: Numbers) -> Numbers:
         )
     ):
         apart = _measure_distances(positions)
+        # Stress never rises from sweep to sweep; stop where it hardly falls.
         stress = float((weights * (apart - distances) ** 2).sum())
         if stress >= before * (1 - MIN_STRESS_DECREASE):
             break
@@ -139,7 +148,9 @@ def _count_crossings(positions: Numbers, links: npt.NDArray[np.int64]) -> int:
     """Count the pairs of links without a common peer that cross."""
     start, end = positions[links[:, 0]], positions[links[:, 1]]
     sides = [_find_sides(start, end, other) for other in (start, end)]
+    # `parted[i, j]`: line i has the ends of link j on its two sides. Both ways, they cross.
     parted = sides[0] * sides[1] < 0
+    # `ends` is links × end × end × links: equal where two links share a peer.
     ends = links[:, :, None, None] == links.T[None, None, :, :]
     return int((parted & parted.T & ~ends.any(axis=(1, 2))).sum()) // 2
 
@@ -185,6 +196,7 @@ def choose_colours(streams: Sequence[SharedStream]) -> Mapping[int, str]:
     chosen |= {
         stream.number: colour for stream, colour in zip(others, STRONG_COLOURS, strict=False)
     }
+    # By node, how often each faint colour is used there.
     near: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for stream in others[len(STRONG_COLOURS) :]:
         used = sum((near[node] for node in stream.nodes), Counter[str]())
@@ -201,6 +213,7 @@ def make_lanes(
     """Return the lanes of each link; widths go with the root of the rate."""
     chosen = choose_colours(streams)
     most = find_largest_rate(streams)
+    # By link, its lanes before they are merged and placed.
     raw: defaultdict[int, list[Lane]] = defaultdict(list)
     for stream in streams:
         for step, link in enumerate(stream.links):
@@ -235,6 +248,7 @@ def _merge_small_lanes(lanes: list[Lane], most: float, widest: float) -> list[La
     """Return the lanes that carry most, and the rest merged, one for each direction."""
     if len(lanes) <= MAX_LANES:
         return lanes
+    # Two lanes are left for the merged streams, one for each direction.
     kept = sorted(lanes, key=lambda lane: -lane.bytes)[: MAX_LANES - 2]
     rest = [lane for lane in lanes if lane not in kept]
     for is_forward in (True, False):
@@ -250,6 +264,7 @@ def _arrange_lanes(lanes: list[Lane]) -> Iterator[Lane]:
 
     Two streams that go together over more than one link keep their sides.
     """
+    # `at` is the right edge of the next lane, in points from the middle of the link.
     ordered = sorted(lanes, key=_lane_order)
     at = -(sum(lane.width for lane in lanes) + GAP * (len(lanes) - 1)) / 2
     for lane in ordered:

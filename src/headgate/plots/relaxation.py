@@ -63,6 +63,7 @@ def plot_relaxation(relaxation: Relaxation, path: Path) -> None:
 
     query, stream = pair.query_boxes, pair.stream_boxes
     before = {*to_parts(stream)}
+    # From the back to the front; each layer is drawn over those before it.
     layers: dict[str, tuple[Iterable[Part], Style]] = {
         "stream": (before, STREAM),
         "too much": (find_uncovered(relaxed, stream.concat(query)), NEEDLESS),
@@ -72,6 +73,7 @@ def plot_relaxation(relaxation: Relaxation, path: Path) -> None:
         "query": (to_parts(query), QUERY),
     }
     drawn = {name: list(islice(parts, MAX_DRAWN_PARTS)) for name, (parts, _) in layers.items()}
+    # `sides[d]` are the sides in dimension d of all boxes that are drawn.
     sides = [*zip(*chain(*drawn.values()), strict=True)] or [(), ()]
     figure = Figure(figsize=(8, 6), dpi=150, layout="constrained")
     drawing = _Drawing(figure.add_subplot(), *map(_Axis.of, dimensions, sides))
@@ -126,9 +128,10 @@ class _Axis:
         return self.ends[0] - self.margin * (1 + self.nulls), self.ends[1] + self.margin
 
     def span(self, side: Side) -> tuple[float, float]:
-        """From where to where a side is drawn."""
+        """Return from where to where a side is drawn."""
         low, high = side
         bottom, top = self.limits
+        # A side without NULL begins behind its margin; one that is only NULL fills just that.
         if self.nulls and low > 0:
             bottom += self.margin
         if self.nulls and high == 1:
@@ -136,21 +139,23 @@ class _Axis:
         return max(bottom, float(self.starts[low])), min(top, float(self.stops[high - 1]))
 
     def ticks(self) -> tuple[list[float], list[str]]:
-        """Cuts, each with the value that stands there, and NULL in its margin."""
+        """Return cuts, each with the value that stands there, and NULL in its margin."""
         starts = self.starts[self.dimension.nullable :]
         cuts = [
             (float(start), self._name(cell.low))
             for start, cell in zip(starts, self.dimension.intervals, strict=True)
             if cell.low is not None
         ]
+        # Neighbouring cuts may have the same name (`> 5` and `>= 5`); it is written once.
         named = [cut for at, cut in enumerate(cuts) if at == 0 or cut[1] != cuts[at - 1][1]]
+        # Every n-th cut, so that there are not too many.
         marks = named[:: -(-len(named) // MAX_TICKS) or 1]
         if self.nulls:
             marks.append((self.limits[0] + self.margin / 2, "NULL"))
         return [place for place, _ in marks], [name for _, name in marks]
 
     def _name(self, cut: Ordinal) -> str:
-        """The value at a cut; of two neighbouring doubles the one with fewer digits."""
+        """Return the value at a cut; of two neighbouring doubles the one with fewer digits."""
         type_ = self.dimension.column.type
         if isinstance(cut, str):
             return cut.removesuffix("\0")
@@ -160,8 +165,9 @@ class _Axis:
 
 
 def _place_cells(dimension: Dimension) -> tuple[Numbers, Numbers]:
-    """Where cells begin and end: to scale, or side by side where numbers are too far apart."""
+    """Return where cells begin and end: to scale, or side by side where too far apart."""
     starts, stops = dimension.ends
+    # The first cell of values has no beginning, and NULL lies before it.
     inner = starts[1 + dimension.nullable :]
     if np.isfinite(inner).all() and np.abs(inner).max(initial=0) < MAX_SCALED_POSITION:
         return starts, stops
@@ -202,11 +208,12 @@ class _Drawing:
 
 
 def split_query(pair: PredicatePair, most: int) -> list[Part]:
-    """The disjoint parts of all query boxes; the largest boxes of the stream cut first.
+    """Return the disjoint parts of all query boxes; the largest boxes of the stream cut first.
 
     Past `most` parts the division stops, so that some parts may be only partly held.
     """
     stream = StreamPredicate(pair.space, pair.stream_boxes, None)
+    # `held` lies inside boxes of the stream, `pending` in none of those so far.
     held: list[Part] = []
     pending = to_parts(pair.query_boxes)
     for at in range(len(stream)):
@@ -215,6 +222,7 @@ def split_query(pair: PredicatePair, most: int) -> list[Part]:
         for part in pending:
             pieces = subtract_box(stream, number, part, ComparisonCounter())
             rest += pieces
+            # Something was cut off: what the part has in common with the box.
             if pieces != [part]:
                 held.append(_common(part, stream.parts[number]))
         pending = rest

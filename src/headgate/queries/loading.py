@@ -159,7 +159,7 @@ def pause_garbage_collection() -> Iterator[None]:
 
 
 class Loader:
-    """Collects the queries of many files into one set."""
+    """A collector of the queries of many files into one set."""
 
     def __init__(self, schema: Schema, progress: Progress | None = None) -> None:
         self.script = Script(schema)

@@ -49,6 +49,16 @@ class AdvisedStream:
         Its share of the rows of the source.
     row_bytes
         The bytes of one of its rows.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
+    >>> trades = queries.schema.stream("trades")
+    >>> sample = hg.sharing.read_sample("examples/trades/events.jsonl", trades)
+    >>> advice = hg.sharing.advise(queries.filters("trades"), trades, sample)
+    >>> 0 < advice.shared[0].rows.value <= 1
+    True
     """
 
     where: Predicate
@@ -80,6 +90,16 @@ class Advice:
     read_before, read_after, written
         Bytes for each row of the source: read when all jobs read it whole; read with shared
         streams, also by those who write them; and written by these.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> queries = hg.read_queries("examples/trades/schema.sql", "examples/trades/queries.sql")
+    >>> trades = queries.schema.stream("trades")
+    >>> sample = hg.sharing.read_sample("examples/trades/events.jsonl", trades)
+    >>> advice = hg.sharing.advise(queries.filters("trades"), trades, sample)
+    >>> advice.stream, 0 < advice.saved < 1
+    ('trades', True)
     """
 
     stream: str
@@ -152,6 +172,8 @@ def advise(
     for query in queries:
         planner.register(query, JOBS)
         progress(1)
+    # There is one source, so one tree. Each child of its root is one shared stream, and the queries
+    # that it serves are a group.
     (tree,) = improve_plan(planner, rounds, progress).trees.values()
     groups = split_groups([list(hop.served.values()) for hop in tree.root.children], sampled)
     return _make_advice(groups, sampled, [query.id for query in queries])
@@ -163,6 +185,8 @@ def _make_advice(groups: Sequence[Group], sampled: SampledStream, jobs: Sequence
     paying = [group for group in groups if len(group) * source > compute_bytes_read(group, sampled)]
     paying.sort(key=len, reverse=True)
     streams = [_describe_group(group, sampled) for group in paying]
+    # Every shared stream has one writer, which reads the source whole, as do the jobs that share
+    # nothing.
     sharing = {one.id for group in paying for one in group}
     unshared = tuple(job for job in jobs if job not in sharing)
     read_of_source = (len(streams) + len(unshared)) * source
@@ -195,6 +219,7 @@ def split_groups(groups: Sequence[Group], sampled: SampledStream) -> list[Group]
     A query that registers by itself never pays for reading the source once more, though together
     with others it would. Here each group decides as a whole.
     """
+    # A half goes back on the stack, so that it may be split again.
     ahead, kept = list(groups), []
     while ahead:
         group = ahead.pop()
@@ -212,15 +237,18 @@ def halve_group(group: Group) -> tuple[Group, Group]:
 
     The others join the group to which they add fewer rows; of equals, the one with fewer rows.
     """
+    # Two seeds: the job with most rows, and the one with most rows that the first lacks.
     first = max(group, key=lambda one: one.count)
     second = max(group, key=lambda one: (one is not first, count_bits(one.rows & ~first.rows)))
     halves: tuple[Group, Group] = [first], [second]
+    # 2 × words: the sample rows of both groups so far, as bits.
     rows = np.array([first.rows, second.rows])
     for one in group:
         if one is first or one is second:
             continue
         sizes = np.bitwise_count(rows).sum(axis=1)
         more = np.bitwise_count(rows | one.rows).sum(axis=1) - sizes
+        # `lexsort` takes its last key first: fewest new rows, then the smaller group.
         chosen = int(np.lexsort((sizes, more))[0])
         halves[chosen].append(one)
         rows[chosen] |= one.rows
@@ -235,6 +263,7 @@ def compute_bytes_read(group: Group, sampled: SampledStream) -> float:
     source = sampled.measure_width(sampled.stream.names)
     if len(group) == 1:
         return source
+    # Written once and read by all, the writer included.
     return source + (1 + len(group)) * compute_row_bytes(unite_group(group, sampled), sampled)
 
 

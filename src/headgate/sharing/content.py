@@ -59,6 +59,7 @@ def subscribe(query: Query, target: str, sampled: SampledStream) -> Subscription
         )
     rows = sampled.find_rows(query.where)
     stream = sampled.stream
+    # A filter without outputs is SELECT *, which puts out all attributes.
     names = [o.expression.name for o in query.outputs if isinstance(o.expression, Column)]
     outputs = frozenset(stream[name].name for name in names or stream.names)
     used = frozenset(stream[column.name].name for column in collect_columns(query.where))
@@ -116,6 +117,8 @@ def unite_contents(parts: Sequence[Content], sampled: SampledStream) -> Content:
     """Return the least content that serves all of these consumers."""
     if len(parts) == 1:
         return parts[0]
+    # The union has the rows of one subscription if one of them wants all of them. Several may be
+    # equally wide but differ in the attributes that they read; the cheapest to carry is taken.
     rows = unite_bits([part.rows for part in parts], sampled.word_count)
     size = count_bits(rows)
     widest = _find_widest(parts, size, sampled.stream) or (None,)
@@ -142,11 +145,13 @@ def narrow_content(parts: Sequence[Content], before: Content, sampled: SampledSt
     It is relaxed again where the result lies inside the condition before. Else that condition
     stays, so that no link ever carries more because a query left.
     """
+    # Relaxing is pairwise, so the result depends on the order of the parts: that of the consumers.
     condition, old = get_condition(parts[0]), get_condition(before)
     for part in parts[1:]:
         condition = _relax_condition(get_condition(part), condition, sampled.stream)
     if condition is old or is_inside(condition, old, sampled.stream):
         return _reuse_rows(parts, parts, condition, sampled)
+    # Relaxed anew it would reach beyond the old condition, which the hops before may not carry.
     return _build_content(parts, before.rows, before.count, None, old)
 
 
@@ -204,6 +209,8 @@ def _is_proven_implied(narrow: Subscription, wide: Subscription, stream: Stream)
 
 def _find_widest(parts: Sequence[Content], size: int, stream: Stream) -> list[Subscription]:
     """Return the subscriptions that want all rows that any wants; they all want the same rows."""
+    # A relaxed part has no single subscription that stands for its rows; then there is no widest
+    # one.
     widest = [part.widest for part in parts if part.relaxed_condition is None]
     known = list({one.id: one for one in widest if one is not None}.values())
     if len(widest) < len(parts) or None in widest:
@@ -211,6 +218,7 @@ def _find_widest(parts: Sequence[Content], size: int, stream: Stream) -> list[Su
     return [
         wide
         for wide in known
+        # The count on the sample is cheap and rules out nearly all before any implication is tried.
         if wide.count == size and all(is_implied_by(narrow, wide, stream) for narrow in known)
     ]
 
@@ -232,6 +240,8 @@ def _build_content(
         attributes |= part.attributes
         if widest is None or part.widest is not widest or part.relaxed_condition is not condition:
             names |= part.attributes
+    # The filter that makes this content is that of the widest subscription or the relaxed
+    # condition; otherwise it is the union of the filters of all parts.
     if widest is not None and condition is None:
         attributes = set(widest.attributes)
     if condition is not None:

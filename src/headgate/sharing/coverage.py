@@ -53,6 +53,8 @@ class Coverage:
 
     def _is_covered_by_union(self, wanted: Subscription, served: Iterable[Subscription]) -> bool:
         """Try each query separately first, then all that overlap together."""
+        # A query with fewer sample rows cannot hold all rows of this one, so it is not probed
+        # alone; it may still be part of a union that does.
         mine = self.get_hull(wanted)
         near = [one for one in served if _overlap(mine, self.get_hull(one))]
         large = [one for one in near if one.count >= wanted.count][:MAX_PROBED_QUERIES]
@@ -63,6 +65,7 @@ class Coverage:
         # Their union may hold the query although none of them does.
         condition = disjunction(one.where for one in near)
         try:
+            # HSR decides by its own test, which may say no where the exact decision says yes.
             if self.method == "hsr":
                 relaxation = relax(wanted.where, condition, self.stream, method="hsr")
                 return relaxation.covered is Answer.YES
@@ -85,6 +88,8 @@ def compute_hull(where: Predicate) -> Hull:
     except ExpansionTooLarge:
         return {}
     hull: Hull = {}
+    # An attribute that one box leaves free has no bounds in the hull, so only common ones are
+    # listed.
     names = set.intersection(*({c.name for c in box.sides} for box in boxes)) if boxes else set()
     for name in names:
         ranges = [_get_range(box, name) for box in boxes]
@@ -98,12 +103,14 @@ def _get_range(box: Box, name: str) -> tuple[float, float]:
         return -math.inf, math.inf
     low = -math.inf if side.low is None else _to_number(side.low)
     high = math.inf if side.high is None else _to_number(side.high)
+    # One step outwards makes up for rounding: a hull may be too large but never too small.
     return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
 
 
 def _to_number(ordinal: Ordinal) -> float:
     """Return a number that is no greater for a lower ordinal; of a text, by its first letters."""
     if isinstance(ordinal, str):
+        # Letters are digits in base 2**21, which is above every code point; short texts are padded.
         start = [*map(ord, ordinal[:HULL_LETTERS]), *[0] * HULL_LETTERS][:HULL_LETTERS]
         number = 0.0
         for letter in start:
@@ -114,6 +121,7 @@ def _to_number(ordinal: Ordinal) -> float:
 
 def _overlap(one: Hull, other: Hull) -> bool:
     return all(
+        # Missing attributes are unbounded, so they never separate two hulls.
         low <= other[name][1] and other[name][0] <= high
         for name, (low, high) in one.items()
         if name in other

@@ -40,6 +40,7 @@ def sum_growth(
     missing_bytes = np.zeros(hops)
     traffic = np.zeros(hops)
     load = np.zeros(hops)
+    # The rows that the query wants; a hop that would hold exactly these needs no filter for it.
     size = np.int64(0)
     for word in range(words):
         size += count_ones(wanted[word])
@@ -49,11 +50,15 @@ def sum_growth(
         both = count[hop] + missing_rows[hop]
         # With more rows, the hop's consumers need a filter; with other rows, so does the query.
         breaks, filters = missing_rows[hop] > 0, both > size
+        # An attribute is added if the query needs it and it is not carried, or if the hop's filter
+        # reads it and a filter must now stand after the hop.
         for place in range(len(wanted_use)):
             reads = wanted_use[place] == 1 or (filters and wanted_use[place] == 2)
             use = column_use[hop, place]
             if (reads and use != 1) or (breaks and use == 2):
                 missing_bytes[hop] += widths[place]
+        # Bytes per second after less bytes per second before. Both sums run from the root, so the
+        # parent's are final when a hop is reached.
         more = scale * (both * (width[hop] + missing_bytes[hop]) - count[hop] * width[hop])
         traffic[hop] = traffic[parent[hop]] + link_cost[hop] * more
         load[hop] = load[parent[hop]] + scale * missing_rows[hop] * readers[hop]

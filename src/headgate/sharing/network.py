@@ -146,6 +146,7 @@ class Network:
 
 
 def _check_links(network: Network) -> None:
+    # Pairs of ends without direction: a link is used both ways, so A–B and B–A are the same.
     known: set[frozenset[str]] = set()
     for link in network.links:
         for end in link.ends:
@@ -189,6 +190,7 @@ def _check_connected(network: Network) -> None:
     if not network.super_peers:
         raise NetworkError("the network has no super-peer; give at least one", about=None)
     first = network.super_peers[0]
+    # Depth first from any super-peer. Thin peers have one link, so they never lead on to others.
     reached, ahead = {first}, [first]
     while ahead:
         for name, _ in network.neighbours[ahead.pop()]:

@@ -43,6 +43,12 @@ class NetworkFile:
         Arrivals and departures of queries, in order.
     strategy, method, load_cost, rearrange, improve
         How to plan, as in `Planner` and `plan_network`.
+
+    Examples
+    --------
+    >>> file = read_network("examples/sky/network.toml")
+    >>> file.strategy, [one.sampled.stream.name for one in file.published]
+    ('widen', ['photons'])
     """
 
     path: Path
@@ -114,6 +120,7 @@ def _read_peers(file: TomlTable) -> Network:
     table = file.get_table("nodes", required=True)
     peers = {"super": table.get_texts("super"), "thin": table.get_texts("thin")}
     table.check_all_used()
+    # Links are kept beside their tables, so that an error about a link finds its line.
     applications = _read_applications(
         file.get_table("applications"), [*peers["super"], *peers["thin"]]
     )
@@ -140,6 +147,7 @@ def _locate_error(
     links: Sequence[Link],
 ) -> PipelineError:
     """Return the error with the line of the link or peer that it is about."""
+    # Each peer with the place where [nodes] names it, and the links that join it.
     named = [(name, (kind, at)) for kind, names in peers.items() for at, name in enumerate(names)]
     written = [place for name, place in named if name == error.about]
     joining = [
@@ -147,6 +155,8 @@ def _locate_error(
         for table, link in zip(tables, links, strict=True)
         if link is error.about or error.about in link.ends
     ]
+    # An error about a link, or about a peer that only links name, is at the link; one about a thin
+    # peer that is linked wrongly is at its last link; all others are where the peer is named.
     if joining and not written:
         return joining[0].locate_error(("ends",), error)
     if joining and len(written) == 1 and error.about in peers["thin"]:
@@ -189,6 +199,7 @@ def _read_streams(file: TomlTable, network: Network, schema: Schema) -> tuple[Pu
         raise file.make_error(
             "streams", "[streams] has no stream", "name one, as in [streams.orders]"
         )
+    # TOML tells keys apart by case, SQL names it does not.
     for one, other in combinations(tables, 2):
         if one.lower() == other.lower():
             hint = "the case of a name does not matter, so leave one of them out"
@@ -197,6 +208,7 @@ def _read_streams(file: TomlTable, network: Network, schema: Schema) -> tuple[Pu
     try:
         route_sources(network, streams)
     except NetworkError as error:
+        # The error names the stream as it was declared, which may differ in case from the key.
         (table,) = (tables[name] for name in tables if name.lower() == str(error.about).lower())
         raise table.locate_error(("rate",), error) from None
     return streams

@@ -47,6 +47,7 @@ def read_declared_queries(file: TomlTable) -> QuerySet:
     queries = _read_query_files(file, "files", paths, None)
     if text is None:
         return queries
+    # Statements in `sql` see the streams that the files declare.
     script = Script(queries.schema)
     declared = _parse_sql(script, text, file)
     try:
@@ -66,7 +67,7 @@ def read_changes(
 
 
 class _ChangeReader:
-    """Reads one table after the other, and knows which queries are registered."""
+    """A reader of one table after the other, which knows which queries are registered."""
 
     def __init__(self, network: Network, queries: QuerySet, delivered: Collection[str]) -> None:
         self._network = network
@@ -87,6 +88,7 @@ class _ChangeReader:
             table.check_all_used()
             yield Departure(gone, line)
             return
+        # The key is where errors about these queries are reported: `file`, `sql` or `id`.
         queries, key = self._read_queries(table)
         target = table.get_optional_text("target")
         for query in queries:
@@ -102,6 +104,7 @@ class _ChangeReader:
             return list(_read_query_files(table, "file", [path], self._queries.schema)), "file"
         name = table.get_text("id")
         if "sql" in table:
+            # `sql` is only the SELECT; a semicolon in it could add a second statement.
             text = f"CREATE QUERY {quoted(name)} AS {table.get_text('sql')}"
             if len(list(statements(text))) != 1:
                 hint = "give one SELECT, without CREATE QUERY before it"
@@ -129,6 +132,7 @@ class _ChangeReader:
         """Return the target of the table, or else the one in the query's metadata."""
         target, key = given, "target"
         if target is None and query.metadata is not None:
+            # Queries of a file may each have their own target, as a field of their metadata.
             metadata = json.loads(query.metadata)
             target, key = metadata.get("target") if isinstance(metadata, dict) else None, "file"
         if target is None:

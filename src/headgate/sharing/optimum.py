@@ -57,6 +57,8 @@ def compute_optimum(
                 f"the optimum is total for up to {MAX_OPTIMUM_QUERIES}"
             )
         wanted = [subscribe(query, target, sampled) for query, target in mine]
+        # Thin peers have one link only, so the cost of the first and last links is the same in
+        # every plan.
         fixed = [(one.peer, compute_byte_rate(make_full_content(sampled), sampled))]
         fixed += [(each.target, compute_byte_rate(make_content(each), sampled)) for each in wanted]
         total += sum(_get_last_link_cost(network, peer) * amount for peer, amount in fixed)
@@ -82,6 +84,8 @@ class _SetCosts:
         """Return the least cost of all queries; each consumer of the source reads all its rows."""
         entry = self.network.super_peers.index(self.network.get_host(self.published.peer))
         costs_by_set: dict[int, Costs] = {}
+        # Every proper subset is a lower number than the set, so its costs are known when they are
+        # needed.
         for members in range(1, 1 << len(self.wanted)):
             costs_by_set[members] = self._price_set(members, costs_by_set)
         whole = (1 << len(self.wanted)) - 1
@@ -94,6 +98,7 @@ class _SetCosts:
         content = unite_contents([make_content(self.wanted[i]) for i in _bits(members)], sampled)
         read = self.load * sampled.rate * content.count / sampled.size
         arrived = self._divide(members, costs_by_set, read)
+        # Only a single query can be delivered, and only at its own super-peer.
         here = np.full(len(arrived), np.inf)
         if members.bit_count() == 1:
             host = self.network.get_host(self.wanted[_bits(members)[0]].target)
@@ -106,6 +111,7 @@ class _SetCosts:
 
         Each consumer reads all of it.
         """
+        # By subset: the cheapest division of it among consumers, for all super-peers at once.
         best: dict[int, Costs] = {0: np.zeros(len(self.network.super_peers))}
         for part in _subsets(members):
             # The block with the lowest query is chosen first, so that no division is tried twice.
@@ -127,6 +133,8 @@ class _SetCosts:
         network = self.network
         numbers = {name: number for number, name in enumerate(network.super_peers)}
         costs = np.full(len(here), np.inf)
+        # Entries are (cost so far, super-peer); the first time a super-peer is taken it is
+        # cheapest.
         ahead = [(float(here[at]), at) for at in range(len(here))]
         # Seeds: the set is delivered here, or arrived over a last link and is divided there.
         ends = np.minimum(arrived, here + read)
@@ -143,6 +151,8 @@ class _SetCosts:
             costs[at] = cost
             for other, link in network.neighbours[network.super_peers[at]]:
                 if other in numbers:
+                    # Links have no direction, so the search may run from the ends back towards the
+                    # source.
                     more = cost + read + network.links[link].cost * amount
                     heapq.heappush(ahead, (more, numbers[other]))
         return costs
@@ -160,5 +170,6 @@ def _subsets(members: int) -> Iterator[int]:
     """
     part = 0
     while part != members:
+        # The next subset in rising order: subtracting carries over the bits outside `members`.
         part = (part - members) & members
         yield part

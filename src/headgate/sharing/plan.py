@@ -150,6 +150,7 @@ class Plan:
 
     @cached_property
     def _children(self) -> Mapping[tuple[int | None, str], Sequence[Flow | Delivery]]:
+        # By (flow, stream): a source has no number, so its key is (None, stream).
         children: dict[tuple[int | None, str], list[Flow | Delivery]] = {
             (flow.number, flow.stream): [] for flow in self.flows
         }
@@ -207,6 +208,7 @@ def make_plan(planner: Planner) -> Plan:
             deliveries += [
                 _make_delivery(one, hop, numbers[hop], planner) for one in hop.deliveries
             ]
+    # Trees list deliveries by hop; the plan lists them as they were registered.
     order = {query: place for place, query in enumerate(planner.registered)}
     deliveries.sort(key=lambda one: order[one.query.id])
     return Plan(
@@ -222,6 +224,8 @@ def _make_flow(hop: Hop, number: int, parent: Flow | None, tree: StreamTree) -> 
     assert hop.parent is not None
     assert hop.link is not None
     sampled, content = tree.sampled, hop.content
+    # Only content that nothing has filtered reads no attributes: a query may by chance want all
+    # rows of the sample, but not of the stream.
     is_all = content.count == sampled.size and content.widest is None and not content.attributes
     wide = find_members(list(hop.served.values()), sampled)
     where = content.relaxed_condition or disjunction(one.where for one in wide)
@@ -249,6 +253,7 @@ def find_members(served: list[Subscription], sampled: SampledStream) -> list[Sub
     # Comparing all pairs takes quadratic time in implications.
     if len(served) > MAX_COMPARED_CONDITIONS:
         return list({one.where: one for one in reversed(served)}.values())[::-1]
+    # Keeps an antichain: a new one replaces all that it holds, and is dropped if one holds it.
     members: list[Subscription] = []
     for one in served:
         if not any(is_implied_by(one, other, sampled.stream) for other in members):

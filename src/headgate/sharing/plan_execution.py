@@ -73,6 +73,8 @@ def run_plan(
         passed = _filter_rows(arrived, further.where if further.is_filtered else None)
         carried = passed.select(list(further.columns))
         yield further, carried
+        # A flow that leaves the application is yielded with its rows, and another one goes on with
+        # them.
         if application in (None, plan.network.nodes[further.end].application):
             yield from run_plan(plan, stream, carried, flow=further.number, application=application)
 
@@ -99,6 +101,7 @@ def application_names(network: Network) -> tuple[str, ...]:
 
     Raises NetworkError where only some super-peers have one; thin peers do no work.
     """
+    # A dict keeps the order of the network and drops repetitions.
     names = dict.fromkeys(network.nodes[name].application for name in network.super_peers)
     if len(names) > 1 and "" in names:
         without = next(n for n in network.super_peers if not network.nodes[n].application)

@@ -25,6 +25,7 @@ JsonObject = Mapping[str, Any]
 
 def plan_to_json(plan: Plan) -> str:
     """Write a plan without its decisions and the metadata of its queries."""
+    # Every query is delivered exactly once, so deliveries hold them all by id.
     queries = {one.query.id: one.query for one in plan.deliveries}
     fields = {
         "schema": schema_to_sql(Schema(tuple(one.stream for one in plan.origins.values()))),
@@ -49,6 +50,7 @@ def plan_from_json(text: str) -> Plan:
         for one, other, cost, bandwidth in fields["links"]
     ]
     origins = [_origin_from_json(one, schema) for one in fields["origins"]]
+    # Deliveries come first: flows take their conditions from the queries in them.
     deliveries = tuple(_delivery_from_json(one, schema) for one in fields["deliveries"])
     queries = {one.query.id: one.query for one in deliveries}
     return Plan(
@@ -92,6 +94,8 @@ def _flow_to_json(flow: Flow, queries: Mapping[str, Query]) -> JsonObject:
         "row_bytes": flow.row_bytes,
         "filtered": flow.is_filtered,
     }
+    # Three cases: no condition, a relaxed one that is written out, and the OR of the members, which
+    # is built again from their queries when the plan is read.
     if flow.where is None:
         return {**fields, "everything": True}
     if flow.where != _unite_members(flow.members, queries):

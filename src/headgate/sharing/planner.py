@@ -106,6 +106,8 @@ class Planner:
         copied.routes = self.routes.copy()
         copied.trees = {name: tree.copy() for name, tree in self.trees.items()}
         copied.decisions = {**self.decisions}
+        # Subscriptions are shared with the original, hops are not: find the copies, then restore
+        # the order of registration.
         copied.registered = {
             wanted.id: (wanted, hop)
             for tree in copied.trees.values()
@@ -126,6 +128,8 @@ class Planner:
         self.network.get_node(target)
         wanted = subscribe(query, target, tree.sampled)
         search = self._make_search(tree, wanted)
+        # Cheapest first; refused ones are kept, so that the decision can say why they were not
+        # chosen.
         candidates = search.find_candidates()
         chosen = next((one for one in candidates if not one.alternative.refused), None)
         if chosen is None:
@@ -192,6 +196,8 @@ class Planner:
     def _serve(self, search: AlternativeSearch, chosen: Candidate) -> None:
         """Let a query branch off at the end of a hop, and all hops before it carry its rows."""
         tree, wanted, sent = search.tree, search.wanted, search.sent
+        # New hops from where the query branches off to its super-peer, each with the query's
+        # content.
         hop = chosen.hop
         for name, link in search.paths.route(hop.node):
             cost = self.network.links[link].cost
@@ -203,6 +209,7 @@ class Planner:
         self._add_traffic(last, compute_byte_rate(make_content(wanted), tree.sampled))
         self.registered[wanted.id] = wanted, hop
         tree.update_hop(hop)
+        # Last, the hops before the branch: they carry the wider contents that were priced.
         for each, content in chosen.contents:
             self._change_content(tree, each, content)
         for each in chosen.hop.path_to_root:
@@ -229,6 +236,7 @@ def compute_costs(planner: Planner) -> tuple[float, float]:
     """Return the traffic, in bytes per second times cost, and the rows read per second."""
     links = planner.network.links
     traffic = sum(used * link.cost for used, link in zip(planner.routes.used, links, strict=True))
+    # Every consumer of a hop reads all of its rows.
     read = 0.0
     for tree in planner.trees.values():
         sampled = tree.sampled

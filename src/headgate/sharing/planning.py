@@ -34,7 +34,19 @@ Progress = Callable[[int], None]
 class StrategyCost:
     """What a strategy costs: traffic in bytes per second times cost, load in rows read per second.
 
-    `refused` says why a strategy has no plan. Of the optimum only the total is known.
+    Attributes
+    ----------
+    strategy, method
+        How far sharing goes and how streams are widened; `"optimum"` for the least possible cost.
+    traffic, load, total
+        The costs; of the optimum only the total is known.
+    refused
+        Why the strategy has no plan; empty where it has one.
+
+    Examples
+    --------
+    >>> StrategyCost("share", "exact", traffic=10.0, load=200.0, total=12.0).is_planned
+    True
     """
 
     strategy: str
@@ -219,6 +231,8 @@ def rearrange_plan(planner: Planner) -> Planner:
 
 def _registration_key(planner: Planner, wanted: Subscription) -> tuple[float, str, int, str]:
     """Order by distance from the source; at the same node, the query with most rows first."""
+    # The id comes last, so that the order is total and does not depend on that of registration.
+    # Zero bytes fit on every link, so bandwidth plays no part.
     host = planner.network.get_host(wanted.target)
     entry = planner.get_tree(wanted.query.stream_name).root.node
     cost = float(planner.routes.find_paths(host, 0.0).costs[entry])
@@ -271,6 +285,7 @@ def compare_strategies(
             continue
         total = compute_total_cost(planner)
         costs.append(StrategyCost(strategy, method, *compute_costs(planner), total))
+        # All strategies end with the same queries; any that has a plan gives them to the optimum.
         registered = [(wanted.query, wanted.target) for wanted, _ in planner.registered.values()]
     # The optimum takes exponential time, so it is computed for few queries only.
     by_stream = Counter(query.stream_name for query, _ in registered)

@@ -66,6 +66,8 @@ class Routes:
 
     def find_paths(self, target: str, more: float) -> ShortestPaths:
         """Return the cheapest paths that can take so many more bytes per second."""
+        # Paths around full links change with every query; those over all links are cached by
+        # target.
         full = {link for link in self._bounded if not self.has_room(link, more)}
         if full:
             return self._compute_paths(target, full)
@@ -78,6 +80,8 @@ class Routes:
         network, numbers = self.network, self.numbers
         costs = np.full(len(numbers), np.inf)
         hops, next_node, next_link = np.full((3, len(numbers)), -1, np.int32)
+        # Entries are (cost, hops, node, next node, next link), so that ties go to fewer hops. The
+        # search runs from the target: links have no direction, and one run serves all starts.
         ahead = [(0.0, 0, numbers[target], -1, -1)]
         while ahead:
             cost, distance, node, *came_from = heapq.heappop(ahead)

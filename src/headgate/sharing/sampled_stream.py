@@ -94,6 +94,7 @@ def estimate_share(count: int, size: int) -> Estimate:
     >>> round(share.low, 3), share.value, round(share.high, 3)
     (0.375, 0.5, 0.625)
     """
+    # Wilson's interval has a width at shares of 0 and 1, too, where a normal interval has none.
     share, weight = count / size, Z_99 * Z_99 / size
     middle = (share + weight / 2) / (1 + weight)
     spread = Z_99 * math.sqrt(share * (1 - share) / size + weight / size / 4) / (1 + weight)
@@ -114,6 +115,15 @@ class SampledStream:
         The sample, with a column for every attribute.
     row_bytes
         The bytes of a whole row, where that is known better than by its types and texts.
+
+    Attributes
+    ----------
+    stream, rate
+        As given.
+    size
+        The rows of the sample.
+    widths
+        The mean bytes of each attribute, in the order of the stream.
 
     Raises
     ------
@@ -198,6 +208,13 @@ class PublishedStream:
         The stream with its rate and sample.
     peer
         The name of the peer.
+
+    Examples
+    --------
+    >>> from headgate.schema import INT, Attribute
+    >>> stream = Stream("s", (Attribute("a", INT),))
+    >>> PublishedStream(SampledStream(stream, 10.0, pa.table({"a": [1]})), peer="P0").peer
+    'P0'
     """
 
     sampled: SampledStream
@@ -206,6 +223,7 @@ class PublishedStream:
 
 def pack_bits(mask: npt.NDArray[np.bool_]) -> Bits:
     """Return a mask as bits, in whole words."""
+    # Padded with zeros to whole words, so that counts and unions need no mask for the last one.
     whole = np.zeros(-(-len(mask) // WORD_BITS) * WORD_BITS, np.bool_)
     whole[: len(mask)] = mask
     return np.packbits(whole, bitorder="little").view(np.uint64)
@@ -243,6 +261,7 @@ def measure_bytes(table: pa.Table, stream: Stream, names: Collection[str]) -> in
     >>> measure_bytes(pa.table({"a": [1, None], "b": ["é", None]}), s, ["a", "b"])
     18
     """
+    # Text has a length for each row, NULL too, and its letters in UTF-8.
     fixed = sum(get_value_bytes(stream[name].type) for name in names) * table.num_rows
     texts = [name for name in names if isinstance(stream[name].type, String)]
     return fixed + sum(_count_text_bytes(table.column(name)) for name in texts)

@@ -81,6 +81,8 @@ def read_sample(
         kept = pa.concat_tables([kept, rows.cast(kept.schema)]) if kept.num_rows else rows
         keys = np.concatenate((keys, random.random(rows.num_rows)))
         if len(keys) > max_rows:
+            # `argpartition` finds the lowest keys in linear time; sorting restores the order of the
+            # file.
             chosen = np.sort(np.argpartition(keys, max_rows)[:max_rows])
             kept, keys = kept.take(chosen), keys[chosen]
     if not kept.num_rows:
@@ -96,6 +98,8 @@ def draw_sample(
     given = dict(_find_tables(stream, table))
     arrays = []
     for place, attribute in enumerate(stream):
+        # Each attribute has a generator of its own, so that the statistics of one do not change
+        # what is drawn for another.
         random = np.random.default_rng([seed, place])
         statistics = given.get(attribute.name, table.get_table(attribute.name))
         array = _draw_values(attribute, statistics, random, row_count)
@@ -151,6 +155,7 @@ def _draw_listed(attribute: Attribute, statistics: TomlTable, chances: Uniform) 
             raise statistics.make_error(("weights", number), f"`weights` holds {weight!r}", hint)
     if not sum(weights):
         raise statistics.make_error("weights", "all weights are 0", "give one above 0")
+    # Inverse of the distribution: value i has the chances between ends i-1 and i, scaled to 1.
     ends = np.cumsum(np.array(weights, np.float64))
     places = np.searchsorted(ends / ends[-1], chances, side="right")
     return _convert_values(attribute, statistics, "values", values).take(places)
@@ -175,6 +180,7 @@ def _draw_between(attribute: Attribute, statistics: TomlTable, chances: Uniform)
                 "min", f"`min` is {low} and `max` {high}", "`min` must be the lower one"
             )
         return pa.array(low + (high - low) * chances, attribute.type.arrow)
+    # Everything but DOUBLE is drawn by ordinals, which count the values of a type one by one.
     interval = Interval(attribute.type.ordinal(low), successor(attribute.type.ordinal(high)))
     if interval.is_empty:
         raise statistics.make_error(
@@ -187,6 +193,8 @@ def _draw_from_domain(attribute: Attribute, statistics: TomlTable, chances: Unif
     """Draw all values of a CHECK equally often."""
     if isinstance(attribute.type, Boolean):
         return pa.array(chances < 0.5)
+    # A short list is drawn from by position and one bounded interval by ordinal; any other domain
+    # needs statistics.
     listed = attribute.domain.finite_ordinals(MAX_LISTED_VALUES)
     if listed:
         values = [attribute.type.value(ordinal) for ordinal in listed]
@@ -209,6 +217,7 @@ def _draw_ordinals(attribute: Attribute, interval: Interval, chances: Uniform) -
     low, high = interval.low, interval.high
     assert isinstance(low, int)
     assert isinstance(high, int)
+    # Python integers, as ordinals of DECIMAL exceed 64 bits; `min` guards against rounding up.
     ordinals = [
         low + min(int(chance * (high - low)), high - low - 1) for chance in chances.tolist()
     ]

@@ -68,6 +68,7 @@ def compute_growth(tree: StreamTree, wanted: Subscription, size: int) -> Growth:
     from headgate.sharing.kernels import sum_growth
 
     arrays = tree.arrays
+    # Outputs are written last: an attribute that is both read and put out must be carried.
     column_use = np.zeros(len(tree.sampled.widths), np.uint8)
     column_use[tree.sampled.get_positions(wanted.attributes)] = COLUMN_READ
     column_use[tree.sampled.get_positions(wanted.outputs)] = COLUMN_CARRIED
@@ -127,6 +128,8 @@ class AlternativeSearch:
 
     def _order_by_cost(self) -> Iterator[Candidate]:
         """Yield candidates by cost; each is priced when its growth, a lower bound, comes next."""
+        # Priced candidates by (cost, hop number). One is final once its cost is no more than the
+        # lower bound of all hops that are still to come.
         ahead: list[tuple[float, int, Candidate]] = []
         priced = 0
         for least, hop, kind in self._order_by_growth():
@@ -142,6 +145,7 @@ class AlternativeSearch:
     def _order_by_growth(self) -> Iterator[tuple[float, Hop, Kind]]:
         """Yield each hop at whose end the query could branch off, by the least it could cost."""
         tree, paths = self.tree, self.paths
+        # Only the root where nothing is shared.
         size = 1 if self.strategy in ("ship", "filter") else len(tree.hops)
         growth = compute_growth(tree, self.wanted, size)
         nodes = tree.arrays.node[:size]
@@ -149,6 +153,9 @@ class AlternativeSearch:
         can_be = tree.arrays.alive[:size] & np.isfinite(paths.costs[nodes])
         if self.strategy != "widen":
             can_be &= (growth.missing_rows == 0) & (growth.missing_bytes == 0)
+        # From here on one entry for each possible hop. Load: what the hops before must read more,
+        # the whole hop that the query's filter reads, and the query's rows at each node of its own
+        # route.
         at = np.flatnonzero(can_be)
         scale = tree.sampled.rate / tree.sampled.size
         load = growth.load[at] + scale * (tree.arrays.count[at] + growth.missing_rows[at])
@@ -175,6 +182,7 @@ class AlternativeSearch:
     def _price(self, hop: Hop, kind: Kind) -> Candidate:
         sampled, paths, wanted = self.tree.sampled, self.paths, self.wanted
         scale = sampled.rate / sampled.size
+        # From the hop up to the source, so the first content is that of the hop itself.
         contents = list(self._widen_upward(hop)) if kind == "widen" else []
         traffic = paths.costs[hop.node] * compute_byte_rate(self.sent, sampled)
         read = (contents[0][1] if contents else hop.content).count
@@ -251,6 +259,7 @@ class AlternativeSearch:
 
 def _find_start(contents: Sequence[tuple[Hop, Content]]) -> str:
     """Return the node where the first hop that would carry more begins."""
+    # Contents run from the branch to the source, so the last hop that changes is nearest to it.
     changed = [
         hop
         for hop, content in contents

@@ -39,6 +39,15 @@ class SharedStream:
         All queries that get rows by it, and those that need no other filter.
     rows, row_bytes
         Rows per second, and the bytes of a row.
+
+    Examples
+    --------
+    >>> import headgate as hg
+    >>> file = hg.sharing.read_network("examples/sky/network.toml")
+    >>> plan = hg.sharing.make_plan(hg.sharing.plan_network(file))
+    >>> source = hg.sharing.list_shared_streams(plan)[0]
+    >>> source.stream, source.is_source, source.is_widened
+    ('photons', True, False)
     """
 
     number: int
@@ -101,12 +110,14 @@ def list_shared_streams(plan: Plan) -> tuple[SharedStream, ...]:
 
 
 class _StreamBuilder:
-    """Joins flows and deliveries into streams, by number; those of sources have no parts."""
+    """A builder that joins flows and deliveries into streams; those of sources have no parts."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.origins = list(plan.origins.values())
         self.source_of = {name: number for number, name in enumerate(plan.origins)}
+        # By stream number: its flows and deliveries in order, and the stream that it comes from.
+        # Sources have the first numbers.
         self.parts: list[list[Part]] = [[] for _ in self.origins]
         self.taken_from: list[int | None] = [None for _ in self.origins]
         self.stream_of: dict[int, int] = {}
@@ -159,6 +170,7 @@ class _StreamBuilder:
     def _build_stream(self, number: int, of: int, parts: list[Part]) -> SharedStream:
         first = parts[0]
         where, columns, members, serves = self._describe_part(first)
+        # A delivery to a super-peer goes over no link and adds no node.
         links = [part for part in parts if part.link is not None]
         return SharedStream(
             number,
@@ -184,6 +196,7 @@ class _StreamBuilder:
         if isinstance(part, Flow):
             return part.where, part.columns, part.members, part.serves
         stream = self.plan.origins[part.stream].stream
+        # Without outputs the query is SELECT *, and all attributes of the stream are sent.
         outputs = [o.expression for o in part.query.outputs if isinstance(o.expression, Column)]
         used = {stream[column.name].name for column in outputs} or {*stream.names}
         columns = tuple(name for name in stream.names if name in used)

@@ -51,7 +51,7 @@ class Hop:
 
     @property
     def path_to_root(self) -> Iterator[Hop]:
-        """This hop and those before it, without the root."""
+        """The hop and those before it, without the root."""
         hop: Hop | None = self
         while hop is not None and hop.parent is not None:
             yield hop
@@ -78,6 +78,7 @@ class StreamTree:
     def copy(self) -> StreamTree:
         """Return the same hops once more, which change independently."""
         copied = StreamTree(self.sampled, self.root.end, self.root.node)
+        # Parents have lower numbers, so the copy of a parent exists before its children ask for it.
         hops: list[Hop | None] = []
         for hop in self.hops:
             hops.append(None if hop is None else _copy_hop(hop, hops))
@@ -120,12 +121,14 @@ class StreamTree:
 
     def _close_gaps(self) -> None:
         self._gaps = 0
+        # Order is kept, so parents still have lower numbers than their children.
         kept = [hop.number for hop in self]
         self.hops = list(self)
         for number, hop in enumerate(self.hops):
             assert hop is not None
             hop.number = number
         self.arrays = self.arrays.select(np.array(kept, np.int64))
+        # The selected rows hold old numbers of parents; all hops have their new ones by now.
         for hop in self:
             if hop.parent is not None:
                 self.arrays.parent[hop.number] = hop.parent.number
@@ -193,6 +196,7 @@ class HopArrays:
         at, content = hop.number, hop.content
         self.rows[at] = content.rows
         self.count[at] = content.count
+        # Carried is written after read, as it is the stronger of the two.
         self.column_use[at] = 0
         self.column_use[at, sampled.get_positions(content.attributes)] = COLUMN_READ
         self.column_use[at, sampled.get_positions(content.columns)] = COLUMN_CARRIED

@@ -132,7 +132,7 @@ def parse_condition(text: str, scope: Scope) -> Predicate:
 
 @dataclass
 class Binder:
-    """Walks a tree and the tokens that it was made of.
+    """A walk over a tree and the tokens that it was made of.
 
     `tests` are all tests that were walked over, in the order of the text.
     """
@@ -643,7 +643,7 @@ def _is_single_value(node: Node) -> bool:
 
 
 def _is_single_test(node: Node) -> bool:
-    """Is this one test, maybe in parentheses and negated?"""
+    """Return whether this is one test, maybe in parentheses and negated."""
     while isinstance(node, exp.Paren | exp.Not):
         node = node.this
     if isinstance(node, exp.Is):

@@ -272,7 +272,7 @@ class Cursor:
         return refuse_call(self.text, name, self.clause, self.declared)
 
     def _is_refused_call(self, place: int) -> bool:
-        """Is the token at a place a name before a parenthesis that may not stand there?"""
+        """Return whether the token at a place is a name that may not be called there, but is."""
         if not 0 <= place < len(self.tokens) or self.words[place + 1] != "(":
             return False
         name = self.tokens[place]

@@ -81,7 +81,7 @@ _CATEGORIES: dict[str, Category] = {
 
 @dataclass(frozen=True)
 class Declarations:
-    """Reads the declarations of a script: for a schema so far, in a time zone."""
+    """A reader of the declarations of a script, given its schema so far and a time zone."""
 
     schema: Schema
     zone: str

@@ -68,7 +68,7 @@ ReadOrdinal = Callable[[str], Any]
 
 
 class FastPath:
-    """Reads plain conditions on the streams of one scope, and remembers their atoms.
+    """A reader of plain conditions on the streams of one scope, which remembers their atoms.
 
     >>> from headgate.schema import INT, Attribute, Stream
     >>> from headgate.sql.binder import parse_condition
@@ -269,7 +269,7 @@ def _literal(text: str) -> Literal:
 
 
 class _Uncommon(ValueError):
-    """Not written in the commonest way."""
+    """A literal that is not written in the commonest way."""
 
 
 class _OrdinalColumn(NamedTuple):

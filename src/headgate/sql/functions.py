@@ -44,7 +44,7 @@ _COMPARE = "conditions compare attributes with constants or attributes"
 
 
 def may_be_called(name: Token, clause: Clause, declared: frozenset[str]) -> bool:
-    """May a parenthesis follow this name? `declared` are aggregates in lower case."""
+    """Return whether a parenthesis may follow a name; `declared` are aggregates in lower case."""
     called = name.name.lower()
     if clause == "SELECT" and called in declared:
         return True

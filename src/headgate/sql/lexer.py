@@ -115,7 +115,7 @@ def _check_text(text: str) -> None:
 
 
 def is_unicode(text: str) -> bool:
-    """Can the text be written as UTF-8? Half a surrogate pair cannot."""
+    """Return whether a text can be written as UTF-8; half a surrogate pair cannot."""
     if text.isascii():
         return True
     try:

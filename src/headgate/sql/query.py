@@ -73,7 +73,7 @@ class Aggregate:
 
     @property
     def duplicate_sensitive(self) -> bool:
-        """Does the result change when a value comes a second time?"""
+        """Whether the result changes when a value comes a second time."""
         if self.distinct or self.function in ("MIN", "MAX"):
             return False
         return self.declared is None or self.declared.duplicate_sensitive

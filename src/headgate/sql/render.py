@@ -77,11 +77,11 @@ def render_schema(schema: Schema) -> str:
 
 
 def render_aggregate(aggregate: DeclaredAggregate) -> str:
-    """Return an aggregate of the user as a CREATE AGGREGATE statement.
+    r"""Return an aggregate of the user as a CREATE AGGREGATE statement.
 
     >>> from headgate.schema import DOUBLE, STRING
     >>> render_aggregate(DeclaredAggregate("geo_mean", DOUBLE, DOUBLE, "algebraic"))
-    'CREATE AGGREGATE geo_mean (DOUBLE) RETURNS DOUBLE ALGEBRAIC;\\n'
+    'CREATE AGGREGATE geo_mean (DOUBLE) RETURNS DOUBLE ALGEBRAIC;\n'
     """
     duplicates = "" if aggregate.duplicate_sensitive else " DUPLICATE INSENSITIVE"
     return (
@@ -184,7 +184,7 @@ def _render_atom(atom: Constant | Within | IsNull | Compare | Matches) -> str:
 
 
 def _is_single_test(values: ValueSet) -> bool:
-    """Is this set said by a single comparison, IN, BETWEEN or its negation?"""
+    """Return whether one comparison, IN, BETWEEN or its negation says this set."""
     return len(values.intervals) <= 1 or len(values.complement().intervals) <= 1
 
 

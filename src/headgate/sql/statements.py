@@ -39,7 +39,7 @@ class Rejected:
 
 @dataclass
 class Script:
-    """Reads statements one after the other; each sees what was declared before it."""
+    """A reader of statements, each of which sees what was declared before it."""
 
     schema: Schema
     zone: str = "UTC"

@@ -11,7 +11,7 @@ from headgate.sql.scope import Scope
 
 
 class WhereReader:
-    """Reads the WHERE clauses of one stream; atoms seen before are remembered.
+    """A reader of the WHERE clauses of one stream; it remembers the atoms that it has seen.
 
     `sources` is the FROM of all queries on the stream, which share it.
     """

@@ -35,6 +35,7 @@ class Fonts:
     def families(self) -> list[str]:
         from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 
+        # Greedily: each installed font that has some character still lacking, in a fixed order.
         usual = FontProperties()
         lacking = {ord(c) for c in self.characters} - {*get_font(findfont(usual)).get_charmap()}
         families = [usual.get_name()]
@@ -93,6 +94,7 @@ class ColumnLayout:
     @cached_property
     def fonts(self) -> Fonts:
         graph = self.graph
+        # All that is written, since its characters decide on the fonts.
         texts = [graph.headline, graph.sentence, *graph.left_out]
         texts += [text for box in graph.boxes for text in (box.alias, box.stream)]
         texts += [node.name for node in graph.nodes]
@@ -101,8 +103,10 @@ class ColumnLayout:
     @cached_property
     def all(self) -> tuple[Column, ...]:
         columns: list[Column] = []
+        # From left to right: each column begins where the one before it ends, and a gutter further.
         at = MARGIN
         for number in range(len(self.graph.boxes)):
+            # Links that come in from the left, each of which needs some room for its curve.
             links = sum(slot.column == number for way in self.places.slots.ways for slot in way[1:])
             at += GUTTER + PER_LINK * links if number else 0
             columns.append(self._column(number, at))
@@ -113,6 +117,7 @@ class ColumnLayout:
         names = [node_text(node) for node in self.graph.nodes if node.source == number]
         widest = self._widest(names, NAME_SIZE) + 2 * PAD
         header = max(self._widest([text], size) for text, size in self.header(number))
+        # Edges inside the box run at the right of its nodes; the header may use that room as well.
         arcs = len(self.arcs(number))
         arc_width = ARC * (arcs + 1) if arcs else 0
         inner = max(widest, header - arc_width)
@@ -129,6 +134,8 @@ class ColumnLayout:
             for limit in self.graph.limits
             if nodes[limit.node].source == number and side_of(limit) == side
         ]
+        # Nothing stands outside of the first and the last box but constants; between boxes there is
+        # room for the operators of edges.
         if not widths and number == (0 if side == "left" else last):
             return 0.0
         return 2 * STUB + (self._widest(widths, CONSTANT_SIZE) + GAP if widths else 0.0)
@@ -144,6 +151,7 @@ class ColumnLayout:
             return abs(self.places.middle[smaller] - self.places.middle[greater])
 
         ways = zip(self.graph.edges, self.places.slots.ways, strict=True)
+        # An edge without a way stays inside its box.
         inside = (edge for edge, way in ways if not way)
         here = [e for e in inside if self.graph.nodes[e.smaller].source == number]
         return sorted(here, key=length)
@@ -166,6 +174,7 @@ def node_text(node: Node) -> str:
 
 
 def constant_text(limit: Limit) -> str:
+    """Return the constant of a limit, shortened."""
     return _shorten(limit.constant.text, LONGEST_CONSTANT)
 
 
@@ -210,9 +219,10 @@ def limit_line(columns: ColumnLayout, limit: Limit) -> Line:
 
 
 def _across(columns: ColumnLayout, edge: Edge, way: tuple[Slot, ...]) -> Line:
-    """Level beside and across boxes, curved between them."""
+    """Return a line that is level beside and across boxes, and curved between them."""
     places = columns.places
     heights = [places.middle[slot] for slot in way]
+    # At both ends the line meets a port of the node, not its middle.
     heights[0] = places.ports[way[0].node, "right", edge]
     heights[-1] = places.ports[way[-1].node, "left", edge]
     points = [(columns.all[way[0].column].nodes[1], heights[0])]
@@ -223,6 +233,7 @@ def _across(columns: ColumnLayout, edge: Edge, way: tuple[Slot, ...]) -> Line:
         points += [(middle, here), (middle, there), (right, there)]
     first, last = columns.all[way[0].column], columns.all[way[-1].column]
     points += _straight(points[-1], (last.nodes[0], heights[-1]))
+    # The arrow points to the greater side; its sign stands beside the box where it starts.
     if way[0].node == edge.smaller:
         return Line(tuple(points), edge.operator, (first.box[1] + STUB, heights[0]))
     sign_at = last.box[0] - STUB, heights[-1]
@@ -230,11 +241,12 @@ def _across(columns: ColumnLayout, edge: Edge, way: tuple[Slot, ...]) -> Line:
 
 
 def _arc(columns: ColumnLayout, edge: Edge) -> Line:
-    """At the right of the nodes of one box, the longer the farther out."""
+    """Return a line at the right of the nodes of one box, the longer the farther out."""
     number = columns.graph.nodes[edge.smaller].source
     right = columns.all[number].nodes[1]
     out = right + PAD + ARC * (columns.arcs(number).index(edge) + 1)
     start, end = (columns.places.ports[n, "right", edge] for n in (edge.smaller, edge.greater))
+    # Out to the right, up or down, and back; the corners are rounded as far as there is room.
     turn = min(ARC, abs(end - start) / 2) * (1 if end > start else -1)
     straight = _straight((out, start + turn), (out, end - turn))
     points = (

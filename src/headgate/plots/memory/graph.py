@@ -83,12 +83,12 @@ class PredicateGraph:
 
     @property
     def is_guilty(self) -> bool:
-        """Is anything in it at fault?"""
+        """Whether anything in it is at fault."""
         return any(n.is_guilty for n in self.nodes) or any(e.is_guilty for e in self.edges)
 
     @property
     def length(self) -> int:
-        """How many steps from box to box all edges take together, one inside a box being one."""
+        """How many steps from box to box all edges take together; an edge inside a box is one."""
         sources = ((self.nodes[e.smaller].source, self.nodes[e.greater].source) for e in self.edges)
         return sum(max(1, abs(one - other)) for one, other in sources)
 
@@ -97,11 +97,14 @@ def build_predicate_graph(verdict: Verdict) -> PredicateGraph:
     """Return the graph of a query; raises UsageError where there is no single case to show."""
     shown, number, count = _shown(verdict)
     query, core = verdict.query, shown.query
+    # Nodes stand in the order of FROM and of their streams; `place` maps variables to nodes.
     order = sorted(range(len(shown.columns)), key=lambda v: _find_slot(verdict, shown, v))
     place = {variable: at for at, variable in enumerate(order)}
     known = compute_closure(core)
+    # A contradiction has no values at all, which is finitely many.
     bounded = known.bounded if known.satisfiable else [True] * len(order)
     guilty_edges, guilty_nodes = _find_faulty(verdict, shown)
+    # Aggregates see their argument, so it counts as an output too.
     seen = [a for a in list_aggregates(query) if a.argument is not None]
     nodes = tuple(
         Node(
@@ -118,6 +121,7 @@ def build_predicate_graph(verdict: Verdict) -> PredicateGraph:
     headline, sentence = _write_headline(verdict)
     places = find_places(query)
     alternative = f"Alternative {number} of {count} of its condition." if count > 1 else ""
+    # Conditions that are no comparisons are listed under the picture.
     nulls = (render_predicate(IsNull(column)) for column in shown.nulls)
     return PredicateGraph(
         headline,
@@ -167,6 +171,7 @@ def _shown(verdict: Verdict) -> tuple[Case, int, int]:
         raise UsageError(f"{id_} is a filter: it remembers nothing, and nothing is drawn")
     if analysis.bounded is Answer.UNKNOWN:
         raise UsageError(f"{id_} cannot be drawn: {analysis.unknown_because}")
+    # Without cases the query is never TRUE: show one whose comparisons contradict each other.
     for cases in _levels(verdict):
         for case in cases:
             if not compute_closure(case.query).satisfiable:
@@ -200,6 +205,7 @@ def _find_faulty(verdict: Verdict, case: Case) -> tuple[set[Comparison], set[int
     joins = [
         path for join in _both_ways(fault.violation) for path in find_comparison_path(case, join)
     ]
+    # Paths name columns; comparisons of the case name variables by number.
     numbers = {column: number for number, column in enumerate(case.columns)}
     edges = {
         Comparison(numbers[c.left], c.operator, numbers[c.right])  # type: ignore[arg-type]
@@ -245,10 +251,12 @@ def list_limits(values: ValueSet, type_: Type, written: str = "") -> Iterator[Co
     """
     intervals = values.intervals
     low, high = intervals[0].low, intervals[-1].high
+    # Several single values are a list; anything else is shown by its outermost ends.
     if len(intervals) > 1 and all(interval.is_point for interval in intervals):
         listed = [_constant(type_, interval.low) for interval in intervals[:LISTED]]
         yield Constant("IN", ", ".join(listed + ["…"] * (len(intervals) > LISTED)))
     elif low is not None or high is not None:
+        # A single value is one `=`, not two ends.
         only = _render_ends(Interval(low, high), type_)
         if only.operator == "=":
             yield only
@@ -268,7 +276,8 @@ def _ends(
 def _as_written(
     side: Interval, type_: Type, operators: tuple[str, str], cut: Ordinal, written: str
 ) -> Constant:
-    """`a >= 13` is `a > 12` too, and so on: the one whose constant stands in the text."""
+    """Return the end as the text has it, since `a >= 13` may be written as `a > 12`."""
+    # The same end by the other operator: `>= 13` is `> 12`, and `< 20` is `<= 19`.
     before = cut - 1 if isinstance(cut, int) else cut.removesuffix("\0")
     for operator, ordinal in zip(operators, (cut, before), strict=True):
         if isinstance(cut, str) and (operator == operators[1]) != (successor(before) == cut):

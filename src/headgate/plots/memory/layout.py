@@ -55,6 +55,7 @@ class Slots:
         (first, left), (last, right) = ends
         if first == last:
             return ()
+        # A lane in each column that the edge passes, so that it crosses no node there.
         lanes = (Slot(column, lane=number) for column in range(first + 1, last))
         return (Slot(first, node=left), *lanes, Slot(last, node=right))
 
@@ -71,7 +72,7 @@ class Slots:
         return neighbours
 
     def first_order(self) -> Order:
-        """From the bottom up: by how much lies below each node, a lane halfway between its ends.
+        """Return slots from the bottom up: nodes by what lies below, lanes between their ends.
 
         Where nothing else decides, nodes stand as in their stream from the top down.
         """
@@ -97,6 +98,7 @@ def _heights(graph: PredicateGraph) -> list[int]:
     """Return the longest way of edges up to each node; cycles are cut off after one turn."""
     heights = [0] * len(graph.nodes)
     for _ in graph.nodes:
+        # All edges are relaxed, as Bellman and Ford do, once for each node at most.
         before = list(heights)
         for edge in graph.edges:
             if edge.operator == "=":
@@ -113,7 +115,9 @@ def order_slots(slots: Slots) -> Order:
     """Return the columns from the bottom up, with few crossings and few arrows that point down."""
     numbers = random.Random(0)
     first = slots.first_order()
+    # A fixed seed, so that the same graph is always drawn alike.
     starts = [first] + [[numbers.sample(c, len(c)) for c in first] for _ in range(STARTS)]
+    # The first order also competes without sweeps, which may make it worse.
     orders = [first, *(_swept_often(slots, start) for start in starts)]
     return min((_improve(slots, order) for order in orders), key=lambda each: cost(slots, each))
 
@@ -130,6 +134,7 @@ def cost(slots: Slots, order: Order) -> int:
     """Return the cost of an order: crossings, and arrows in the wrong direction."""
     place = _places(order)
     total = sum(_wrong(slots.graph, edge, place) for edge in slots.graph.edges)
+    # By the column at their left, the places of both ends of each link.
     links: dict[int, list[tuple[float, float]]] = {}
     for left, right in (link for way in slots.ways for link in pairwise(way)):
         links.setdefault(left.column, []).append((place[left], place[right]))
@@ -137,6 +142,7 @@ def cost(slots: Slots, order: Order) -> int:
 
 
 def _crossings(links: list[tuple[float, float]]) -> int:
+    # Two links cross if they lie in opposite orders at both sides; each pair is counted twice.
     left, right = np.array(links).T
     crossed = np.subtract.outer(left, left) * np.subtract.outer(right, right) < 0
     return int(np.count_nonzero(crossed)) // 2
@@ -152,6 +158,7 @@ def _wrong(graph: PredicateGraph, edge: Edge, place: Mapping[Slot, float]) -> in
     if edge.operator == "=":
         return 0
     start, end = graph.nodes[edge.smaller].source, graph.nodes[edge.greater].source
+    # An arrow to the right may fall; one to the left or inside a column should not.
     falls = place[Slot(end, edge.greater)] < place[Slot(start, edge.smaller)]
     if start < end or not falls:
         return 0
@@ -168,6 +175,7 @@ def _swept(slots: Slots, order: Order, *, to_right: bool) -> Order:
         return sum(place[other] for other in near) / len(near) if near else place[slot]
 
     for number in range(len(columns)) if to_right else reversed(range(len(columns))):
+        # Places are updated at once, so the next column sees the new order.
         columns[number] = sorted(columns[number], key=mean)
         place.update(_places([columns[number]]))
     return columns
@@ -209,10 +217,12 @@ def _gain(
 ) -> int:
     """Return by how much the cost falls when two neighbours change places."""
     gain = 0
+    # Pairs of links that cross now, less those that would cross after the swap.
     for below, above in zip(slots.neighbours[lower], slots.neighbours[upper], strict=True):
         for one in below:
             for other in above:
                 gain += (place[one] > place[other]) - (place[one] < place[other])
+    # Arrows in the wrong direction, before and after: swapped for a moment, then restored.
     edges = {e for slot in (lower, upper) if slot.node >= 0 for e in touching[slot.node]}
     gain += sum(_wrong(slots.graph, edge, place) for edge in edges)
     place[lower], place[upper] = place[upper], place[lower]
@@ -252,11 +262,12 @@ def side_of(limit: Limit) -> Side:
 
 
 def compute_places(graph: PredicateGraph) -> Places:
-    """Put everything in its place."""
+    """Return the places of all slots, and of the ends of edges at their nodes."""
     slots = Slots(graph)
     order = order_slots(slots)
     ends = _ends(slots, order)
     tall = {slot: _tall(slot, ends) for column in order for slot in column}
+    # How far above the middle of its node each edge ends.
     shifts = {
         (node, side, end): PORT * (at - (len(here) - 1) / 2)
         for (node, side), here in ends.items()
@@ -271,8 +282,11 @@ def compute_places(graph: PredicateGraph) -> Places:
 
 
 def _ends(slots: Slots, order: Order) -> dict[tuple[int, Side], list[End]]:
-    """The ends of edges at both sides of every node, from the bottom up, so that none cross."""
+    """Return the ends of edges at both sides of each node, from the bottom up; none cross."""
     graph = slots.graph
+    # Sort keys, from the bottom up: arcs to nodes below (-1), constants (0), edges to other columns
+    # (1, by the rank of their next slot), arcs to nodes above (2); longer arcs lie nearer to the
+    # middle of the node, so that none cross.
     rank = {slot: at for column in order for at, slot in enumerate(column)}
     ends_by_node: dict[tuple[int, Side], list[tuple[tuple[int, int], End]]] = {}
     for edge, way in zip(graph.edges, slots.ways, strict=True):
@@ -306,7 +320,7 @@ Pulls = Mapping[Slot, Sequence[tuple[Slot, float]]]
 
 
 def _pulls(slots: Slots, shifts: Mapping[tuple[int, Side, End], float]) -> Pulls:
-    """For each slot those that it is linked with, and how far above them makes the link level."""
+    """Return the links of each slot, and how far above the other end makes each of them level."""
     pulls: dict[Slot, list[tuple[Slot, float]]] = {slot: [] for slot in slots.neighbours}
     for edge, way in zip(slots.graph.edges, slots.ways, strict=True):
         for left, right in pairwise(way):
@@ -324,7 +338,9 @@ def _straighten(order: Order, tall: Mapping[Slot, float], pulls: Pulls) -> dict[
         offsets = _offsets(column, tall)
         for slot, offset in zip(column, offsets, strict=True):
             middle[slot] = offset - offsets[-1] / 2
+    # Less its least offset, a slot is free to move as long as the column does not descend.
     for sweep in range(HEIGHT_SWEEPS):
+        # To the right and to the left in turns, as for the order.
         for column in order if sweep % 2 == 0 else order[::-1]:
             offsets = _offsets(column, tall)
             wanted = [_wanted_heights(slot, middle, pulls) for slot in column]
@@ -355,6 +371,7 @@ def _raise_in_order(values: Sequence[float]) -> list[float]:
     >>> _raise_in_order([1, 4, 2, 5])
     [1.0, 3.0, 3.0, 5.0]
     """
+    # Pool adjacent violators: sums and sizes, with means that never fall.
     pools: list[tuple[float, int]] = []
     for value in values:
         total, count = float(value), 1

@@ -96,6 +96,7 @@ class _Drawing:
         """The lines of the title, each with its size and weight."""
         headline, sentence = self.graph.headline, self.graph.sentence
         bold = [(line, TITLE_SIZE, "bold") for line in self._wrap(headline, TITLE_SIZE, "bold")]
+        # The number of a theorem stays on the line of the word.
         sentence = re.sub(r"\(Theorem (\S+) ", rf"(Theorem{HARD_SPACE}\1{HARD_SPACE}", sentence)
         return bold + [(line, NAME_SIZE, "normal") for line in self._wrap(sentence, NAME_SIZE)]
 
@@ -106,6 +107,7 @@ class _Drawing:
 
     def _wrap(self, text: str, size: float, weight: str = "normal") -> list[str]:
         line = printable(text)
+        # Lines are broken by the average width of a letter, with 5 % to spare.
         letter = self.columns.fonts.width(line, size, weight) / max(1, len(line))
         return textwrap.wrap(line, int((self.width - 2 * MARGIN) / (1.05 * letter or 1)))
 
@@ -129,6 +131,7 @@ class _Drawing:
         axes.set_axis_off()
         axes.set_xlim(0, self.width)
         axes.set_ylim(*self.limits)
+        # From the back to the front: boxes, lines, nodes, then text.
         self._streams(axes)
         self._lines(axes)
         self._nodes(axes)
@@ -161,6 +164,7 @@ class _Drawing:
             slot, across = Slot(node.source, number), self.columns.all[node.source].nodes
             middle, half = self.columns.places.middle[slot], self.columns.places.tall[slot] / 2
             up = middle - half, middle + half
+            # A broad frame behind the node, so that it shows around the node's own ring.
             if node.is_guilty:
                 _rounded_box(axes, across, up, {"fc": "none", "ec": ORANGE, "lw": 9, "zorder": 4})
             ring, width = ("black", 2.4) if node.is_output else (GREY, 0.8)
@@ -182,13 +186,15 @@ class _Drawing:
             self._text(axes, at, constant_text(limit), CONSTANT_SIZE, ha=side, color=GREY)
 
     def _line(self, axes: Axes, line: Line, color: str, width: float) -> None:
-        """Return an arrow, or two lines for an equality; what is at fault lies over the others."""
+        """Draw an arrow, or two lines for an equality; what is at fault lies over the others."""
         from matplotlib.patches import FancyArrowPatch, PathPatch
         from matplotlib.path import Path as Curve
 
+        # Every three points after the first are the two controls and the end of a cubic curve.
         curve = Curve(line.points, [Curve.MOVETO] + [Curve.CURVE4] * (len(line.points) - 1))
         order = 3 if color == ORANGE else 2
         if line.sign in ("=", "IN"):
+            # A white line over a broader one leaves two parallel lines.
             for stroke, thick in ((color, 1.6 + 1.4 * width), ("white", 1.6)):
                 axes.add_patch(PathPatch(curve, fill=False, ec=stroke, lw=thick, zorder=order))
         else:
@@ -206,6 +212,7 @@ class _Drawing:
         from matplotlib.patches import Patch
 
         nodes = self.graph.nodes
+        # Only what occurs in the picture is explained.
         handles: dict[str, Any] = {}
         if any(node.bounded for node in nodes):
             handles["finitely many values"] = Patch(fc=FINITE, ec=GREY)

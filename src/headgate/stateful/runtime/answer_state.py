@@ -52,15 +52,18 @@ class AnswerState:
         self, combined: Combined, sides: Mapping[int, WeightedRows]
     ) -> WeightedRows:
         """Return what combinations of rows add to the answer."""
+        # `counts[s][i]` is the weight of the row of source s in combination i.
         counts = {source: sides[source].count[rows] for source, rows in combined.items()}
         combined_rows = WeightedRows(
             {c: self._values(c, combined, sides) for c in self.kept},
             np.empty((len(next(iter(counts.values()))), 0), np.bool_),
             multiply_counts(list(counts.values())),
         )
+        # One row for each choice of values; DISTINCT ignores how often a combination occurs.
         groups = group_by_values(combined_rows.values, self.columns, len(combined_rows))
         first = combined_rows.at(self._first(combined_rows, groups))
         first.count = first.count if self.part.distinct else _counts(combined_rows, groups)
+        # The sum of a column counts once for each combination of rows of the *other* sources.
         for column in self.summed:
             source = self._sources[column]
             rest = [count for other, count in counts.items() if other != source]
@@ -90,6 +93,7 @@ class AnswerState:
         """Return the first row with the best value of each group; NULL if there is no other."""
         assert self.best is not None
         assert self.part.extremum is not None
+        # Codes are replaced by their ranks, so that negating them for MIN cannot overflow.
         coded = encode_column(every.values[self.best], self.best.type)
         order = np.unique(coded.codes, return_inverse=True)[1].reshape(-1)
         score = order if self.part.extremum.function == "MAX" else -order
@@ -97,6 +101,7 @@ class AnswerState:
         # `best[g]` is the best score of group g; of the rows with it, the first is taken.
         best = np.full(groups.size, _NULL)
         np.maximum.at(best, groups.of, score)
+        # Written in reverse, so that the first row of a group is the one that stays.
         rows = np.flatnonzero(score == best[groups.of])[::-1]
         first = np.empty(groups.size, np.int64)
         first[groups.of[rows]] = rows
@@ -108,6 +113,7 @@ class AnswerState:
         """Return the answer after a change, and the rows of the change that make a difference."""
         if not self.part.distinct:
             return self.merge([state, change]), change
+        # The rows of the state come first, so a value that is known already never counts as new.
         every = concatenate([state, change])
         rows = np.sort(self._first(every, group_by_values(every.values, self.columns, len(every))))
         return every.at(rows), every.at(rows[rows >= len(state)])
@@ -125,6 +131,7 @@ def _scale_sums(sums: Sums, rows: Numbers, times: Numbers, groups: Grouping) -> 
 
     Exact sums are Python's integers, so how often a row is in a group is counted first.
     """
+    # One pair for each (row, group) that occurs, and how often it does.
     pairs = group_rows([rows, groups.of], [len(sums.count), groups.size], len(rows))
     weights = add_counts(times, pairs.of, pairs.size)
     of = groups.of[pairs.first]
@@ -146,4 +153,5 @@ def _dense_codes(array: pa.Array[Any], column: Column) -> Numbers:
     else:
         encoded = pa.array(coded.codes).dictionary_encode()
         codes, most = encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
+    # NULL gets the code after the last one in use.
     return codes if coded.valid is None else np.where(coded.valid, codes, most)

@@ -83,6 +83,7 @@ class BaseBuckets:
         for number, own in enumerate(self._own):
             for atom in own:
                 member[:, number] &= rows.evaluate(atom)
+            # With a single branch its cells are those of the store, which `codes` has looked up.
             if not self._of_branches[number]:
                 for _, has in codes.values():
                     member[:, number] &= has
@@ -96,6 +97,7 @@ class BaseBuckets:
         parts = list(codes)
         sizes = [coder.size for coder in self._coders.values()]
         if member.shape[1] > 1:
+            # Rows of different branches join differently, so the branches are part of the key.
             patterns = np.unique(np.packbits(member, axis=1), axis=0, return_inverse=True)[1]
             parts.append(patterns.reshape(-1).astype(np.int64))
             sizes.append(None)
@@ -121,6 +123,7 @@ class CountedBuckets(BaseBuckets):
         cut = self.store.columns
         codes = self.codes({column: rows.encode(column) for column in cut})
         member = self.member(rows, codes)
+        # `taken` are the rows in some branch; arrays are copied only if a row is left out.
         taken = np.flatnonzero(member.any(axis=1))
         if not len(taken):
             return self.empty()
@@ -128,6 +131,7 @@ class CountedBuckets(BaseBuckets):
         member = member if everything else member[taken]
         parts = [numbers if everything else numbers[taken] for numbers, _ in codes.values()]
         groups = self.group(parts, member)
+        # `groups` numbers the rows of `taken`; `first` leads back to rows of the batch.
         first = taken[groups.first]
         return WeightedRows(
             {c: rows.array(c).take(first) for c in cut},
@@ -197,8 +201,10 @@ class ExtremeBuckets(BaseBuckets):
         if not len(every):
             return np.empty(0, np.int64)
         groups = self.group_kept(every)
+        # Every cell is a single value, so the rows of a bucket are equal and any of them will do.
         if self._is_known:
             return np.sort(groups.first)
+        # Buckets with the same ends are searched together.
         frontiers = [
             find_frontier(
                 every.values, np.flatnonzero(np.isin(groups.of, alike)), groups, side, self._zone
@@ -212,10 +218,13 @@ class ExtremeBuckets(BaseBuckets):
     ) -> Iterable[tuple[Ends, Numbers]]:
         """Put the buckets with the same ends together."""
         deciding = self._deciding
+        # Cells are constant in a bucket, so its first row decides. `kinds` groups buckets by the
+        # cells of the deciding columns, and the ends are looked up once for each kind.
         values = {c: every.values[c].take(groups.first) for c in deciding}
         codes = [self._coders[c].codes(encode_column(values[c], c.type))[0] for c in deciding]
         kinds = group_rows(codes, [self._coders[c].size for c in deciding], groups.size)
         shown = {c: values[c].take(kinds.first).to_pylist() for c in deciding}
+        # The ends, and the kinds that have them, by the key of the ends.
         alike: dict[object, tuple[Ends, list[int]]] = {}
         for kind in range(kinds.size):
             row = {c.key: shown[c][kind] for c in deciding}
@@ -265,6 +274,7 @@ def find_frontier(
     for side, highs in ((ends.highs, True), (ends.lows, False)):
         if side.columns:
             frontiers.append(_best(values, rows, groups.of[rows], side, zone, highs=highs))
+    # Nothing is compared at either end: one row of each bucket is enough.
     if not frontiers:
         return groups.first[np.unique(groups.of[rows])]
     return np.concatenate(frontiers)
@@ -284,6 +294,7 @@ def _best(
     A column that is NULL is below all others, and so is a row where nothing else is left.
     """
     lines = encode_in_one_order([(c, values[c].take(rows)) for c in side.columns], zone)
+    # `codes` is columns × rows, in one order for all columns.
     codes = _below_values(lines)
     place = codes.min(axis=0) if highs else codes.max(axis=0)
     score = place if highs else np.where(place == _NULL, _NULL, -place)
@@ -291,6 +302,7 @@ def _best(
     best = np.full(int(buckets.max()) + 1, _NULL)
     np.maximum.at(best, buckets, score)
     kept = np.flatnonzero(score == best[buckets])
+    # `ways` is kept rows × partners.
     ways = _strict_partners(side, codes[:, kept] == place[kept])
     return rows[kept[_drop_dominated(buckets[kept], ways)]]
 
@@ -317,10 +329,12 @@ def _drop_dominated(buckets: Numbers, ways: npt.NDArray[np.bool_]) -> Numbers:
     """Keep of rows with the same end one for each pattern that no other pattern is better than."""
     patterns, codes = np.unique(ways, axis=0, return_inverse=True)
     codes = codes.reshape(-1)
+    # The first row of each (bucket, pattern) that occurs.
     key = buckets * len(patterns) + codes
     first: Numbers = np.unique(key, return_index=True)[1]
     if len(patterns) == 1:
         return first
+    # `within[p, q]`: all of pattern p is in q. `there[b, p]`: bucket b has a row of pattern p.
     within: npt.NDArray[np.bool_] = np.all(patterns[:, None] <= patterns[None], axis=2)
     np.fill_diagonal(within, False)
     there = np.zeros((int(buckets.max()) + 1, len(patterns)), np.bool_)

@@ -61,6 +61,7 @@ class ColumnCoder:
     def _look_up(self, column: CodedColumn) -> Codes:
         if column.ranked is not None:
             return self._look_up_ranked(column.ranked)[column.codes]
+        # Finding a cell is slow, so each distinct value is looked up once, if it is possible.
         distinct, places = np.unique(column.codes, return_inverse=True)
         codes = np.full(len(distinct), NO_CELL, dtype=np.int64)
         near = CodedColumn(column.type, distinct, None).test_membership(self.cells.possible)
@@ -69,6 +70,7 @@ class ColumnCoder:
 
     def _look_up_ranked(self, ranked: list[Any]) -> Codes:
         """Return the code of each of the sorted ordinals, with one more for NULL."""
+        # Fewer values than pieces: value by value. Otherwise piece by piece, by bisection.
         if len(ranked) < len(self._pieces):
             return np.array([*map(self._code_of, ranked), NO_CELL], dtype=np.int64)
         codes = np.full(len(ranked) + 1, NO_CELL, dtype=np.int64)
@@ -76,6 +78,7 @@ class ColumnCoder:
             low, high = piece.span.low, piece.span.high
             start = 0 if low is None else bisect_left(ranked, low)
             stop = len(ranked) if high is None else bisect_left(ranked, high)
+            # All values of a gap are in one cell, so the code of its first value serves for all.
             some = ranked[start : start + 1] if piece.kind == "gap" else ranked[start:stop]
             if start < stop:
                 codes[start:stop] = [self._code_of(ordinal) for ordinal in some]
@@ -103,15 +106,18 @@ class _Stretches:
     """
 
     def __init__(self, cells: Cells) -> None:
+        # `lines[i]` is the (step, shift) before `cuts[i]`; the last one is behind the last cut.
         cuts: list[int] = []
         lines = [(0, NO_CELL)]  # step and shift of what lies before the first cut
         least, greatest = cells.type.minimum, cells.type.maximum
+        # Pieces of one gap share a code, by the gap; `size` is the next code that is free.
         gaps: dict[object, int] = {}
         size = 0
         for first, last, gap in _clip_pieces(cells):
             code = size if gap is None else gaps.setdefault(gap, size)
             size = max(size, code + (last - first + 1 if gap is None else 1))
             line = (1, code - first) if gap is None and first < last else (0, code)
+            # A piece that begins where the one before it ends takes over the line of that cut.
             if first != least and cuts[-1:] != [first]:
                 cuts.append(first)
                 lines.append(line)
@@ -124,6 +130,8 @@ class _Stretches:
         self._cuts = np.array(cuts, dtype=np.int64)
         self._step, self._shift = np.array(_wrap_shifts(lines), dtype=np.int64).T.copy()
         self._table: Codes | None = None
+        # With constant codes outside of the cuts, a table of the values between them is enough: any
+        # other value is clipped to the one just outside.
         ends_flat = self._step[0] == self._step[-1] == 0
         if cuts and ends_flat and cuts[-1] - cuts[0] < MAX_TABLE_SIZE:
             self._table = self.codes(np.arange(cuts[0] - 1, cuts[-1] + 1))

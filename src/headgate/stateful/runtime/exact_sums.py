@@ -80,6 +80,7 @@ def sum_by_bucket(column: pa.Array[Any], type_: Type, buckets: Codes, size: int)
     totals = Sums.none(size)
     if not type_.numeric:
         present = buckets if column.null_count == 0 else buckets[_present(column)]
+    # Decimals that no 64 bits hold: four words of 32 bits each.
     elif isinstance(type_, DecimalType) and type_.precision > MAX_CODED_DIGITS:
         valid = _present(column)
         present = buckets[valid]
@@ -109,6 +110,7 @@ def regroup(sums: Sums, buckets: Codes, size: int, times: Codes | Objects | None
     totals.count = _counts(sums.count, buckets, size, times)
     finite = sums.finite if times is None else sums.finite * times.astype(object)
     np.add.at(totals.finite, buckets, finite)
+    # A bucket that is taken 0 times brings no infinity and no NaN.
     seen = np.flatnonzero(sums.special if times is None else sums.special * (times != 0))
     np.bitwise_or.at(totals.special, buckets[seen], sums.special[seen])
     return totals
@@ -137,6 +139,7 @@ def _units(type_: Type) -> int:
 def _of_integers(values: Codes, buckets: Codes, size: int, *, short: bool) -> Objects:
     if short:
         return _limb_sums(values, buckets, size).astype(object)
+    # The lower limb is unsigned and the upper one has the sign, as in two's complement.
     low = _limb_sums(values & ((1 << LIMB_BITS) - 1), buckets, size)
     high = _limb_sums(values >> LIMB_BITS, buckets, size)
     totals: Objects = low.astype(object) + (high.astype(object) << LIMB_BITS)
@@ -145,6 +148,7 @@ def _of_integers(values: Codes, buckets: Codes, size: int, *, short: bool) -> Ob
 
 def _of_words(words: npt.NDArray[np.uint32], buckets: Codes, size: int) -> Objects:
     """Add up integers of 128 bits, given as four words each, the lowest first."""
+    # The highest word has the sign; then down, 32 bits at a time.
     totals: Objects = _limb_sums(words[:, 3].view(np.int32), buckets, size).astype(object)
     for place in (2, 1, 0):
         totals = (totals << LIMB_BITS) + _limb_sums(words[:, place], buckets, size)
@@ -164,16 +168,20 @@ def _of_doubles(ranks: Codes, buckets: Codes, special: npt.NDArray[np.int8]) -> 
         ranks, buckets, magnitudes = ranks[finite], buckets[finite], magnitudes[finite]
     if not len(ranks):
         return totals
+    # A double is mantissa × 2^(shift - 1074). Subnormals lack the leading one and have shift 0.
     exponents = magnitudes >> FRACTION_BITS
     mantissas = (
         magnitudes & ((1 << FRACTION_BITS) - 1) | (exponents > 0).astype(np.int64) << FRACTION_BITS
     )
     mantissas = np.where(ranks < 0, -mantissas, mantissas)
     shifts = np.maximum(exponents, 1) - 1
+    # One key for each (bucket, shift // 8) instead of each (bucket, shift): fewer sums, and limbs
+    # that the rest of the shift, at most 7 bits, still leaves short enough.
     keys, eights, owners = _by_eights(shifts >> EXPONENT_STEP_BITS, buckets, len(special))
     within = shifts & ((1 << EXPONENT_STEP_BITS) - 1)
     low = _limb_sums((mantissas & ((1 << LOW_HALF_BITS) - 1)) << within, keys, len(eights))
     high = _limb_sums((mantissas >> LOW_HALF_BITS) << within, keys, len(eights))
+    # Python's integers are slow, so only keys with a sum other than 0 become such.
     used = np.flatnonzero(low | high)
     parts = low[used].astype(object) + (high[used].astype(object) << LOW_HALF_BITS)
     np.add.at(totals, owners[used], parts << (eights[used] << EXPONENT_STEP_BITS).astype(object))
@@ -191,6 +199,7 @@ def _by_eights(eights: Codes, buckets: Codes, size: int) -> tuple[Codes, Codes, 
     least = int(eights.min())
     span = int(eights.max()) - least + 1
     keys = buckets * span + (eights - least)
+    # Few possible keys are all numbered; many are reduced to those that occur, by sorting.
     if size * span <= max(CHUNK_ROWS, len(keys)):
         known = np.arange(size * span)
     else:
@@ -209,6 +218,7 @@ def _limb_sums(limbs: npt.NDArray[Any], buckets: Codes, size: int) -> Codes:
 
 def _counts(counts: Codes, buckets: Codes, size: int, times: Codes | Objects | None) -> Codes:
     """Add up counts, each taken so many times; an Overflow where 64 bits do not hold a sum."""
+    # If not even the largest possible sum overflows, 64 bits will do; otherwise Python's integers.
     most = int(counts.max(initial=0)) * (1 if times is None else int(times.max(initial=0)))
     exact: npt.DTypeLike = np.int64 if most * len(counts) <= MAX_INT64 else object
     totals: npt.NDArray[Any] = np.zeros(size, dtype=exact)

@@ -35,6 +35,8 @@ def group_rows(parts: Sequence[Numbers], sizes: Sequence[int | None], rows: int)
     >>> groups.of.tolist(), groups.first.tolist()
     ([2, 1, 2, 0], [3, 1, 0])
     """
+    # `key` is a number in mixed radix, a digit for each part, and always below `limit`. Before it
+    # could overflow, first the key and then the part is renumbered without gaps.
     key, limit = np.zeros(rows, np.int64), 1
     for part, known in zip(parts, sizes, strict=True):
         size = int(part.max(initial=-1)) + 1 if known is None else known
@@ -53,6 +55,7 @@ def group_rows(parts: Sequence[Numbers], sizes: Sequence[int | None], rows: int)
 def _number_densely(key: Numbers, limit: int) -> tuple[Numbers, int]:
     """Renumber the keys so that there are no gaps between them."""
     if limit <= max(MAX_DENSE_KEYS, 2 * len(key)):
+        # A table of all keys, without hashing; `there[k]` says whether key k occurs.
         there = np.zeros(limit, np.bool_)
         there[key] = True
         if there.all():

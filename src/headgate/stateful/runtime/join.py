@@ -48,6 +48,7 @@ def encode_in_one_order(
 
 def _encode_one_type(arrays: list[pa.Array[Any]], type_: Type) -> list[OrderCodes]:
     coded = encode_column(pa.concat_arrays(arrays) if len(arrays) > 1 else arrays[0], type_)
+    # Codes of one encoding are comparable, so the arrays are encoded as one and cut apart again.
     ends = np.cumsum([len(array) for array in arrays]).tolist()
     starts = [0, *ends[:-1]]
     return [
@@ -64,11 +65,13 @@ def _encode_as_double(array: pa.Array[Any], type_: Type) -> OrderCodes:
 
 
 def _rank_values(columns: list[CodedColumn], zone: Timestamp) -> list[OrderCodes]:
+    # Exact comparison is slow, so each distinct value is ranked once.
     distinct = [np.unique(column.codes, return_inverse=True) for column in columns]
     keys = []
     for column, (codes, _) in zip(columns, distinct, strict=True):
         ordinals = codes.tolist() if column.ranked is None else column.decode_ranks(codes)
         keys.append([position(column.type.value(ordinal), zone) for ordinal in ordinals])
+    # One order of all values of all columns: equal values of different types share a rank.
     order = sorted({key for each in keys for key in each})
     rank = {key: number for number, key in enumerate(order)}
     encoded = []
@@ -130,6 +133,7 @@ def group_compared_columns(ties: Sequence[Compare]) -> list[list[Column]]:
     """Group the columns that are compared with one another, be it through others."""
     groups: list[list[Column]] = []
     for tie in ties:
+        # A comparison merges the groups of its two sides.
         met = [group for group in groups if tie.left in group or tie.right in group]
         merged = list(dict.fromkeys([*(c for group in met for c in group), tie.left, tie.right]))
         groups = [group for group in groups if group not in met] + [merged]
@@ -165,9 +169,11 @@ def _extend(
         if size:
             yield combined
         return
+    # Next comes a source with an equality to those combined, then one with any tie, then the rest.
     source = min(left, key=lambda each: _nearness(each, combined, ties))
     leading = [t for t in _seen_from(combined, ties) if t.other == source]
     best = _choose_fewest(combined, rows[source], leading, lines)
+    # Too many candidates at once: each half of the combinations is extended by itself.
     if best.total > MAX_COMBINATIONS_AT_ONCE and size > 1:
         for half in (slice(0, size // 2), slice(size // 2, size)):
             part = {each: numbers[half] for each, numbers in combined.items()}
@@ -175,6 +181,7 @@ def _extend(
         return
     at, partners = best.pairs()
     longer = {each: numbers[at] for each, numbers in combined.items()} | {source: partners}
+    # The chosen tie holds by construction; the others are tested on the candidates.
     keep = np.ones(len(partners), np.bool_)
     for tie in leading:
         if tie is not best.tie:
@@ -210,6 +217,7 @@ class _Ranges:
     def pairs(self) -> tuple[Numbers, Numbers]:
         """Return the pairs, as many at once as memory allows."""
         lengths = self.stop - self.start
+        # `at[p]` is the combination of pair p; `before[p]` is how many pairs earlier ones have.
         at = np.repeat(np.arange(len(lengths)), lengths)
         before = np.repeat(np.cumsum(lengths) - lengths, lengths)
         return at, self.order[np.arange(len(at)) - before + np.repeat(self.start, lengths)]
@@ -220,6 +228,7 @@ def _choose_fewest(
 ) -> _Ranges:
     size = len(next(iter(combined.values())))
     ranges = [_ranges(tie, combined, rows, lines) for tie in leading if tie.operator != "<>"]
+    # `<>` is no range. Without any other tie, each combination meets all rows.
     everything = _Ranges(None, rows, np.zeros(size, np.int64), np.full(size, len(rows)))
     return min(ranges, key=lambda each: each.total, default=everything)
 
@@ -230,6 +239,7 @@ def _ranges(tie: Tie, combined: Combined, rows: Numbers, lines: ComparedColumns)
     theirs = lines.codes(tie.other_column)[rows]
     order = np.argsort(theirs, kind="stable")
     ascending = theirs[order]
+    # Combination i may have the rows order[start[i]:stop[i]].
     start, stop = np.zeros(len(mine), np.int64), np.full(len(mine), len(rows))
     if tie.operator in ("<", "=", "<="):
         start = np.searchsorted(ascending, mine, "right" if tie.operator == "<" else "left")

@@ -85,10 +85,12 @@ def read_query(text: str, schema: Schema) -> Query:
     queries: list[Query] = []
     for start, statement in statements(text):
         is_select = next((token.word for token in tokens(statement)), "") == "SELECT"
+        # A bare SELECT is read as a named query; the line that this adds is taken off its position.
         before = f"CREATE QUERY {_NAME} AS\n" if is_select else ""
         place = Position.of(text, start)
         place = replace(place, line=place.line - is_select)
         for declared in script.read(before + statement):
+            # Positions count from the statement; the user sees the whole text.
             if isinstance(declared, Rejected):
                 raise declared.error.shift_to(place)
             if isinstance(declared, Query):

@@ -68,6 +68,7 @@ def _measure_counted_rows(
     *,
     masked: bool,
 ) -> MemoryUse:
+    # A row has its values, a count, perhaps a mask of branches, sums, and counts of values.
     widths = [width_of_sum(column.type) for column in summed]
     each = len(columns) + 1 + masked + len(widths) + len(counted)
     size = COUNT_BYTES * (1 + masked + len(counted)) + sum(widths)
@@ -76,6 +77,7 @@ def _measure_counted_rows(
 
 def measure_window(window: Window, last: LastRows, *, masked: bool) -> MemoryUse:
     """Measure a window; whether a row passed is a value too, where that must be known."""
+    # A flag is one value in one byte, for every row of the window, whether it is kept or not.
     rows, flags = len(last.rows), window.count_rows(last) * window.is_flagged
     size = _count_bytes(window.columns, last.rows) + rows * COUNT_BYTES * masked
     return MemoryUse(rows * (len(window.columns) + masked) + flags, size + flags)

@@ -37,6 +37,7 @@ def make_output_rows(
     if query.distinct:
         return pa.Table.from_arrays(arrays, names)
     if expand:
+        # Summed as Python's integers, since the sum of counts may exceed 64 bits.
         if int(rows.count.sum(dtype=object)) > MAX_EXPANDED_ROWS:
             raise Overflow(
                 f"`{query.id}` gives more than {MAX_EXPANDED_ROWS:,} rows at once; "
@@ -67,10 +68,12 @@ def make_group_rows(query: Query, parts: Parts, changed: Sequence[WeightedRows] 
     """Make the table of groups with their aggregates: all groups, or those that changed."""
     by = parts[0][0].by
     tables = [state for _, state in parts]
+    # States and changes are grouped together, so that a group has one number in all of them.
     every = [*tables, *(changed or ())]
     values = {c: pa.concat_arrays([table.values[c] for table in every]) for c in by}
     ends = np.cumsum([len(table) for table in every]).tolist()
     groups = group_by_values(values, by, ends[-1] if ends else 0)
+    # Without GROUP BY there is one group, even when there are no rows.
     size = groups.size if by else 1
     own = [groups.of[end - len(t) : end] for end, t in zip(ends, every, strict=True)]
     # `own[t]` has the group of each row of table t; `shown` are the groups to give, in order.
@@ -83,6 +86,7 @@ def make_group_rows(query: Query, parts: Parts, changed: Sequence[WeightedRows] 
     # `place[g]` is the row of group g in the output, -1 for a group that is not given.
     place = np.full(size, -1)
     place[shown] = np.arange(len(shown))
+    # `own` goes on with the changes behind the states, which is why the lengths may differ.
     for (remembered, state), of in zip(parts, own, strict=False):
         rows = np.flatnonzero(place[of] >= 0)
         mine, at = state.at(rows), place[of[rows]]
@@ -121,6 +125,7 @@ def _aggregate_values(
     coded = encode_column(rows.values[column], column.type)
     valid = np.ones(len(rows), np.bool_) if coded.valid is None else coded.valid
     ordinals = coded.codes.tolist() if coded.ranked is None else coded.decode_ranks(coded.codes)
+    # For each group, how often each ordinal occurs in it.
     values: list[Counter[Any]] = [Counter() for _ in range(size)]
     for at in np.flatnonzero(valid).tolist():
         values[groups[at]][ordinals[at]] += int(rows.count[at])

@@ -66,12 +66,12 @@ class Program:
 
     @property
     def remembers_answer(self) -> bool:
-        """Is the answer kept? DISTINCT keeps the rows that it gave, an aggregate its groups."""
+        """Whether the answer is kept: the rows of DISTINCT, or the groups of an aggregate."""
         return self.query.distinct or self.query.kind == "aggregate"
 
     @property
     def keeps_rows(self) -> bool:
-        """Does a row meet rows that come later? Of a single stream the answer is all there is."""
+        """Whether a row meets rows that come later; of a single stream only the answer is kept."""
         return len(self.sources) > 1
 
     @cached_property
@@ -125,6 +125,7 @@ class Program:
         self, joining: StoreJoin, sides: Mapping[int, WeightedRows], first: int
     ) -> Iterator[Combined]:
         """Yield the combinations of rows that join, each once, starting from the source `first`."""
+        # The columns of all branches are encoded once, in common orders.
         compares = [tie for n in joining.branches for tie in self.plan.branches[n].ties]
         arrays = {
             column: sides[find_source(self.query, column)].values[column]
@@ -133,6 +134,7 @@ class Program:
         }
         lines = ComparedColumns(compares, arrays, self.plan.zone)
         for place, branch in enumerate(joining.branches):
+            # `rows[s]` are the rows of source s that can be in this branch.
             rows = {s: np.flatnonzero(side.member[:, place]) for s, side in sides.items()}
             for combined in join_rows(first, rows, self.ties[branch], lines):
                 # A combination that an earlier branch has given already is not given again.
@@ -149,6 +151,7 @@ class Program:
         every = tuple(range(len(self.plan.branches)))
         for part, described in enumerate(each.part for each in self.answer_states):
             mine = [n for n, each in enumerate(self.reducers) if each.store.part is described]
+            # Stores of DISTINCT belong to one branch each; counted ones serve all branches.
             for only in [(n,) for n in every] if described.distinct else [every]:
                 wanted = tuple(self.plan.branches[n] for n in only)
                 stores = [n for n in mine if self.reducers[n].store.branches == wanted]

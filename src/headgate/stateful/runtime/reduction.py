@@ -44,6 +44,7 @@ def find_required_values(plan: SynopsisPlan, source: int) -> dict[str, RequiredV
 
     No row can take part in a query without branches; that is not said either.
     """
+    # A row takes part if any branch lets it, so the sets of the branches are united.
     compared = [c for branch in plan.branches for c in branch.reach]
     required = {}
     for column in dict.fromkeys(compared):
@@ -62,15 +63,18 @@ def find_shard_columns(program: Program) -> dict[int, Column] | None:
     branches = program.plan.branches
     if not branches:
         return None
+    # A class of equal columns must be equal in every branch.
     first, *others = (
         [frozenset(c) for c in _equal_columns(program, branch)] for branch in branches
     )
     classes = [c for c in first if all(any(c <= d for d in other) for other in others)]
     outputs = set(list_output_columns(program.query))
     for together in classes:
+        # An answer falls into the same parts only if the attribute is one of its outputs.
         if program.remembers_answer and not together & outputs:
             continue
         of = {find_source(program.query, column): column for column in together}
+        # All sources need such a column, of one type, or equal values would have different hashes.
         if len(of) == len(program.sources) and len({c.type for c in together}) == 1:
             return of
     return None
@@ -109,7 +113,7 @@ class StreamReducer:
 
     @property
     def can_shard(self) -> bool:
-        """Is there an equality by which all streams fall into parts that never meet?"""
+        """Whether some equality splits all streams into parts that never meet."""
         return self._shard_columns is not None
 
     def attributes(self, stream: str) -> tuple[str, ...]:
@@ -138,6 +142,7 @@ class StreamReducer:
         if self._shard_columns is None or shards < 2:
             return {0: reduced}
         every = unpack_reduction(self._program, stream, reduced)
+        # By store, the shard of each row.
         of: dict[int, Numbers] = {}
         for store, rows in every.items():
             column = self._shard_columns[self._program.reducers[store].store.source]
@@ -192,9 +197,11 @@ def _hash_values(rows: WeightedRows, column: Column) -> Numbers:
     """Return a number for each value, the same in every process and batch; 0 for NULL."""
     coded = encode_column(rows.values[column], column.type)
     if coded.ranked is None:
+        # Fibonacci hashing: multiply by 2^64 / φ and keep the high bits.
         mixed = coded.codes.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         hashes = (mixed >> np.uint64(33)).astype(np.int64)
     else:
+        # Ranks depend on the batch, so the values themselves are hashed, once for each.
         known = np.array([crc32(str(each).encode()) for each in coded.ranked] or [0], np.int64)
         hashes = known[coded.codes]
     return hashes if coded.valid is None else np.where(coded.valid, hashes, 0)

@@ -97,6 +97,7 @@ class RunningQuery:
         self.skipped = 0
         self._lock = Lock()
         self._begin()
+        # The schema is that of a result without rows.
         self.output = self._to_table(self._empty_changes(), changed=True).schema
 
     def _begin(self) -> None:
@@ -116,7 +117,7 @@ class RunningQuery:
 
     @property
     def _reports_each_row(self) -> bool:
-        """Does the new output follow from what each new row brings?"""
+        """Whether the new output follows from what each new row brings."""
         return True
 
     @property
@@ -179,6 +180,7 @@ class RunningQuery:
         """
         for stream in reduced:
             self._program.check_reads(stream)
+        # Unpacked before the state is touched: damaged bytes change nothing.
         opened = {s: merge_reductions(self._program, s, parts) for s, parts in reduced.items()}
         with self._all_or_nothing():
             return self._advance({stream: parts for stream, parts in opened.items() if parts})
@@ -187,6 +189,7 @@ class RunningQuery:
     def _all_or_nothing(self) -> Iterator[None]:
         """Undo what fails, by an Overflow or for lack of memory."""
         with self._lock:
+            # Shallow copies are enough, since weighted rows are replaced and never changed.
             kept, answered = list(self._kept), list(self._answered)
             try:
                 yield
@@ -197,6 +200,7 @@ class RunningQuery:
     def result(self) -> pa.Table:
         """Return the whole result over all rows so far."""
         program = self._program
+        # A join that keeps no answer is computed anew from what its stores keep.
         if program.remembers_answer:
             return self._to_table(self._answered, changed=False)
         return self._to_table(self._join_all(), changed=True)
@@ -215,6 +219,7 @@ class RunningQuery:
         for stream, rows in arrived.items():
             for source in self._program.occurrences(stream):
                 self._join(source, rows, changes)
+        # Changes are all there is of a join; an answer that is kept takes them up.
         if not self._program.remembers_answer:
             return self._to_table(changes, changed=True)
         new = []
@@ -232,6 +237,7 @@ class RunningQuery:
             store = joining.stores.get(source)
             if store is None or not len(rows[store]):
                 continue
+            # `advance` leaves of the new rows those that can change the answer; only these join.
             new = rows[store]
             if program.keeps_rows:
                 bucketing = program.reducers[store]
@@ -289,6 +295,7 @@ class RunningQuery:
         StateError
             The state is damaged, or that of another query.
         """
+        # The tables are those of the stores, then those of the answer, as `_tables` lists them.
         header, *tables = read_frames(state) or [pa.table({})]
         if header.column_names != self._header().column_names:
             raise StateError("this is not the state of a query")

@@ -31,6 +31,7 @@ class StreamRows:
         self.passed = np.flatnonzero(passed)
         """The places of the rows in the batch."""
         self.rows = len(self.passed)
+        # Columns that the conditions needed keep their codes; they are not encoded again.
         if self.rows < rows:
             self.table = table.take(self.passed)
             self._coded = {name: some_of(c, self.passed) for name, c in self._coded.items()}

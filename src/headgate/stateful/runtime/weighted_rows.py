@@ -56,6 +56,7 @@ class WeightedRows:
         columns: dict[str, pa.Array[Any]] = {}
         for number, array in enumerate(self.values.values()):
             columns[f"value{number}"] = array
+        # A bit for each branch, padded to whole bytes.
         bits = np.packbits(self.member, axis=1)
         columns[_MEMBER] = pa.array([row.tobytes() for row in bits], pa.binary())
         columns[_COUNT] = pa.array(self.count)
@@ -77,6 +78,7 @@ def from_table(
             raise StateError(f"stored rows have no `{name}` of type {type_}")
         return _whole(table.column(name), type_)
 
+    # Checked before they are reshaped: a row has a byte for every eight branches.
     packed = b"".join(bytes(row or b"") for row in array(_MEMBER, pa.binary()).to_pylist())
     width = -(-branches // 8)
     if len(packed) != width * table.num_rows:
@@ -126,6 +128,7 @@ def multiply_counts(counts: Sequence[Numbers]) -> Numbers:
     """
     product = counts[0]
     for other in counts[1:]:
+        # A double is quick and nearly exact; only near the limit is the product computed exactly.
         if np.any(product.astype(np.float64) * other > MAX_COUNT / 2):
             exact = product.astype(object) * other.astype(object)
             if any(number > MAX_COUNT for number in exact.tolist()):
@@ -136,6 +139,7 @@ def multiply_counts(counts: Sequence[Numbers]) -> Numbers:
 
 def add_counts(counts: Numbers, groups: Numbers, size: int) -> Numbers:
     """Add counts up by group; an Overflow where a sum does not fit into 64 bits."""
+    # No group has more than the sum of all, so the exact way is rarely taken.
     if float(counts.sum(dtype=np.float64)) > MAX_COUNT / 2:
         exact = np.zeros(size, object)
         np.add.at(exact, groups, counts.astype(object))
@@ -198,6 +202,7 @@ def read_frames(data: bytes) -> list[pa.Table]:
             raise _damage_error()
         length, checksum = _HEAD.unpack_from(data, at)
         at += _HEAD.size
+        # The checksum is compared before Arrow sees the bytes.
         part = data[at : at + length]
         if not part or len(part) != length or crc32(part) != checksum:
             raise _damage_error()

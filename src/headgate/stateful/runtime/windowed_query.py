@@ -50,6 +50,7 @@ class WindowedQuery(RunningQuery):
         step = 1 if self._reports_each_row and windowed and len(occurrences) > 1 else max(rows, 1)
         for start in range(0, rows, step):
             coming = min(step, rows - start)
+            # All windows make room before any row is joined, so that none meets a row that left.
             for source in occurrences:
                 if source in self._last:
                     window = self._program.windows[source]
@@ -64,6 +65,7 @@ class WindowedQuery(RunningQuery):
         program = self._program
         passed = StreamRows(program.query, source, table, rows)
         window = program.windows.get(source)
+        # A stream without a window is reduced and kept as in any other query.
         if window is None:
             reduced = {
                 number: each.reduce(passed)
@@ -81,7 +83,7 @@ class WindowedQuery(RunningQuery):
 
     @property
     def _reports_each_row(self) -> bool:
-        """Of an aggregate, what all rows give together is reported."""
+        """Whether each row reports what it brings; of an aggregate, all of them do together."""
         return self.query.kind != "aggregate"
 
     def _sides(self, joining: StoreJoin) -> dict[int, WeightedRows]:
@@ -96,12 +98,14 @@ class WindowedQuery(RunningQuery):
         program = self._program
         if not program.remembers_answer:
             return self._to_table(changes, changed=True)
+        # Rows that left cannot be subtracted from extremes, so the answer is computed anew.
         before, self._answered = self._answered, self._join_all()
         if self.query.distinct:
             (part,) = program.answer_states
             return self._to_table([part.advance(before[0], changes[0])[1]], changed=True)
         if self._mode == "complete":
             return self._to_table(self._answered, changed=False)
+        # A group is reported if its row, keys included, was not in the answer before.
         every = self._groups(self._answered)
         known = set(map(_row_key, self._groups(before).to_pylist()))
         new = [n for n, row in enumerate(every.to_pylist()) if _row_key(row) not in known]
@@ -150,6 +154,7 @@ class WindowedQuery(RunningQuery):
         return [*super()._tables(), *windows]
 
     def _open(self, header: Mapping[str, Any], tables: Sequence[pa.Table]) -> None:
+        # The tables of the windows come last, as `_tables` writes them.
         others = len(tables) - len(self._last)
         branches = len(self._program.plan.branches)
         last = {}

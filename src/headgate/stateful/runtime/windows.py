@@ -40,6 +40,7 @@ class Window:
 
     def take_rows(self, rows: StreamRows) -> WeightedRows:
         """Return the rows of a batch with the branches in which each can be."""
+        # `member[i, b]`: row i fulfils the conditions of branch b on this source alone.
         member = np.ones((rows.rows, len(self._own)), np.bool_)
         for number, own in enumerate(self._own):
             for atom in own:
@@ -62,6 +63,7 @@ class Window:
         every = concatenate([before.rows, arrived])
         numbers = np.concatenate([before.numbers, before.seen + places])
         seen = before.seen + rows
+        # A row in no branch is not kept; the numbers of the later rows count it all the same.
         stay = np.flatnonzero((numbers >= seen - self._max_rows) & every.member.any(axis=1))
         return LastRows(every.at(stay), numbers[stay], seen)
 
