@@ -69,7 +69,7 @@ def read_piece(
 
 @dataclass(slots=True)
 class _ReadState:
-    """What to read, and how far that has come: the next line, and the number of the next event."""
+    """A piece to read, and the progress so far: the next line and the number of the next event."""
 
     piece: Piece
     stream: Stream

@@ -110,7 +110,7 @@ class _Candidate:
 
 @dataclass(slots=True)
 class _Guess:
-    """What is known of one name: the types that may hold it, or that it is an object."""
+    """The knowledge of one name: the types that may hold it, or that it is an object."""
 
     name: str
     candidates: list[_Candidate] = field(default_factory=list)

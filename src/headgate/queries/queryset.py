@@ -29,7 +29,7 @@ def compute_query_version(query: Query) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What turns one query set into another."""
+    """The difference between two query sets."""
 
     added: tuple[Query, ...]
     removed: tuple[str, ...]

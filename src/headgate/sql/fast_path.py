@@ -211,7 +211,7 @@ def _tokens(text: str) -> Iterable[tuple[str, str, str]]:
 
 
 class _Group:
-    """What stands inside one pair of parentheses: an OR of ANDs, read from left to right."""
+    """The content of one pair of parentheses: an OR of ANDs, read from left to right."""
 
     __slots__ = ("conjuncts", "disjuncts", "expects_operand", "negations")
 
